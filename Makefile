@@ -1,0 +1,48 @@
+# Every target sets up what it needs in a local virtual environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export HF_HUB_OFFLINE := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test lint types benchmark clean
+
+help:
+	@echo "make demo       draw the paper's example into demo/"
+	@echo "make test       run linter, type checker and the whole test suite"
+	@echo "make lint       check style"
+	@echo "make types      check types"
+	@echo "make benchmark  measure the cost of inference, as ratios"
+	@echo "make clean      remove what the other targets made"
+
+# The plain installation that users get, and the same with the tools that work on it.
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+demo: $(VENV)/installed
+	mkdir -p demo
+	$(BIN)/hyperspan draw "Israeli UN Ambassador Danny" --types ORG,PER --mention 0:3:PER --mention 0:4:PER --mention 1:2:ORG --output demo/hypergraph.svg --force
+	$(BIN)/hyperspan draw "Israeli UN Ambassador Danny" --types ORG,PER --mention 0:3:PER --mention 0:4:PER --mention 1:2:ORG --show path --output demo/hyperpath.svg --force
+	$(BIN)/python examples/distribution.py
+
+test: lint types
+	$(BIN)/pytest
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/installed-dev
+	$(BIN)/pyright
+
+benchmark: $(VENV)/installed-dev
+	$(BIN)/python benchmarks/inference.py
+
+clean:
+	rm -rf $(VENV) demo .pytest_cache .ruff_cache .hypothesis

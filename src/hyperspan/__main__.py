@@ -1,0 +1,3 @@
+from hyperspan.cli import main
+
+main()

@@ -1,0 +1,46 @@
+"""Everything that hyperspan raises on purpose, each with one sentence: what was given, what was expected, what to do.
+
+::
+
+    HyperspanError
+    ├── InputError              a user's mistake; the command line prints it and exits with 2
+    │   ├── SpanError           a span that does not fit its text
+    │   ├── LabelError          a label that is not among those allowed
+    │   └── OutputExistsError   a file is there already and may not be overwritten
+    └── MissingExtraError       an optional dependency is not installed
+
+Wrong tensors and indices passed to :mod:`hyperspan.structures` raise :class:`ValueError`, as in torch.
+"""
+
+
+class HyperspanError(Exception):
+    """The root of the tree: catch this to catch all of them."""
+
+
+class InputError(HyperspanError):
+    """Something that a user gave cannot be used."""
+
+
+class SpanError(InputError):
+    """A span does not fit the text it belongs to."""
+
+
+class LabelError(InputError):
+    """A label is not among those allowed."""
+
+
+class OutputExistsError(InputError):
+    """An output file exists and was not to be overwritten."""
+
+
+class MissingExtraError(HyperspanError):
+    """An optional dependency is missing.
+
+    >>> raise MissingExtraError("drawing learning curves", "plots")
+    Traceback (most recent call last):
+    ...
+    hyperspan.errors.MissingExtraError: drawing learning curves needs the extra `plots`: pip install "hyperspan[plots]"
+    """
+
+    def __init__(self, purpose: str, extra: str):
+        super().__init__(f'{purpose} needs the extra `{extra}`: pip install "hyperspan[{extra}]"')

@@ -1,0 +1,1 @@
+"""Tests of hyperspan; the folders mirror src."""

@@ -1,0 +1,46 @@
+"""What the package promises to whoever imports it."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hyperspan
+
+SOURCE = Path(hyperspan.__file__).parent
+
+
+@pytest.mark.parametrize("module", ["hyperspan", "hyperspan.structures"])
+def test_public_names_are_complete_sorted_and_there(module: str) -> None:
+    names = importlib.import_module(module).__all__
+    assert names == sorted(names)
+    assert all(getattr(importlib.import_module(module), name) is not None for name in names)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = hyperspan.nonsense  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("module", ["hyperspan", "hyperspan.cli", "hyperspan.types"])
+def test_importing_loads_no_torch(module: str) -> None:
+    code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_structures_import_torch_and_nothing_of_ours() -> None:
+    for file in (SOURCE / "structures").glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert all(not name.startswith("hyperspan") or name.startswith("hyperspan.structures") for name in names), (
+                file
+            )
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    for file in SOURCE.rglob("*.py"):
+        if file.name != "__main__.py":
+            assert ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))), file
