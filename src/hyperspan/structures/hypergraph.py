@@ -1,0 +1,133 @@
+"""Explicit directed hypergraphs, slow and obviously right.
+
+A hyperedge has one head and an ordered tail. A *hyperpath* picks one outgoing hyperedge at the root and, again
+and again, at every node of the tail of an edge it picked, until only leaves (nodes without outgoing edges) are
+left; it is written as the tuple of its edges in pre-order. Every vectorised structure of this package has an
+explicit hypergraph beside it, and is tested against the functions below.
+
+>>> graph = Hypergraph("S", [Hyperedge("S", ("A", "B")), Hyperedge("S", ("B",)), Hyperedge("B", ()), Hyperedge("B", ("A",))])
+>>> from hyperspan.structures.semirings import Counting
+>>> inside(graph, lambda edge: 0.0, Counting())["S"]
+4
+>>> len(list(hyperpaths(graph)))
+4
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+from hyperspan.structures.semirings import Element, KBest, Scored, Semiring
+
+Node = Hashable
+Hyperpath = tuple["Hyperedge", ...]
+
+
+@dataclass(frozen=True)
+class Hyperedge:
+    """From one `head` to all nodes of its `tail` at once."""
+
+    head: Node
+    tail: tuple[Node, ...]
+
+
+class Hypergraph:
+    """A rooted, acyclic hypergraph; nodes that the root does not reach are left out."""
+
+    def __init__(self, root: Node, edges: Iterable[Hyperedge]):
+        self.root = root
+        self._outgoing: dict[Node, list[Hyperedge]] = {}
+        for edge in edges:
+            self._outgoing.setdefault(edge.head, []).append(edge)
+        self.nodes = self._parents_first()
+        """Every node, each before all of its descendants."""
+        self.edges = [edge for node in self.nodes for edge in self.outgoing(node)]
+
+    def outgoing(self, node: Node) -> list[Hyperedge]:
+        """The hyperedges with this head, in the order they were given; none for a leaf."""
+        return self._outgoing.get(node, [])
+
+    def _parents_first(self) -> list[Node]:
+        finished: dict[Node, bool] = {}  # absent: not seen, False: on the stack, True: all descendants done
+        order: list[Node] = []
+        stack: list[tuple[Node, bool]] = [(self.root, False)]
+        while stack:
+            node, descendants_done = stack.pop()
+            if descendants_done:
+                finished[node] = True
+                order.append(node)
+            elif node not in finished:
+                finished[node] = False
+                stack.append((node, True))
+                stack.extend((child, False) for edge in self.outgoing(node) for child in edge.tail)
+            elif not finished[node]:
+                raise ValueError(
+                    f"node {node!r} is its own descendant; a hypergraph must be acyclic: remove that cycle"
+                )
+        return order[::-1]
+
+
+Weights = Callable[[Hyperedge], float]
+"""The log-weight of each hyperedge."""
+
+
+def inside(graph: Hypergraph, weights: Weights, semiring: Semiring[Element]) -> dict[Node, Element]:
+    """For each node the sum, over the hyperpaths below it, of the product of their edges' values."""
+    value: dict[Node, Element] = {}
+    for node in reversed(graph.nodes):
+        ways = [
+            reduce(semiring.times, (value[child] for child in edge.tail), semiring.lift(edge, weights(edge)))
+            for edge in graph.outgoing(node)
+        ]
+        value[node] = reduce(semiring.plus, ways, semiring.zero) if ways else semiring.one
+    return value
+
+
+def outside(
+    graph: Hypergraph, weights: Weights, semiring: Semiring[Element], inside_value: dict[Node, Element]
+) -> dict[Node, Element]:
+    """For each node the sum, over all ways to reach it from the root, of everything that stands outside it.
+
+    The product with its inside value is the sum over all hyperpaths through the node (each counted as often as it
+    visits it). Needs a commutative semiring: counting, log or max.
+    """
+    value = dict.fromkeys(graph.nodes, semiring.zero)
+    value[graph.root] = semiring.one
+    for edge in graph.edges:
+        above = semiring.times(value[edge.head], semiring.lift(edge, weights(edge)))
+        for position, child in enumerate(edge.tail):
+            siblings = (inside_value[other] for place, other in enumerate(edge.tail) if place != position)
+            value[child] = semiring.plus(value[child], reduce(semiring.times, siblings, above))
+    return value
+
+
+def viterbi(graph: Hypergraph, weights: Weights) -> Scored:
+    """The best hyperpath: its score and its edges.
+
+    >>> graph = Hypergraph("S", [Hyperedge("S", ("A",)), Hyperedge("S", ("B", "B"))])
+    >>> viterbi(graph, lambda edge: float(len(edge.tail)))
+    (2.0, (Hyperedge(head='S', tail=('B', 'B')),))
+    """
+    best = inside(graph, weights, KBest(1))[graph.root]
+    if not best:
+        raise ValueError("no hyperpath is possible: every one uses an edge of weight -inf")
+    return best[0]
+
+
+def hyperpaths(graph: Hypergraph) -> Iterator[Hyperpath]:
+    """Every hyperpath, one by one, whatever it weighs."""
+
+    def below(nodes: tuple[Node, ...]) -> Iterator[Hyperpath]:
+        if not nodes:
+            yield ()
+            return
+        first, rest = nodes[0], nodes[1:]
+        if not graph.outgoing(first):
+            yield from below(rest)
+        for edge in graph.outgoing(first):
+            for path in below(edge.tail + rest):
+                yield (edge, *path)
+
+    return below((graph.root,))

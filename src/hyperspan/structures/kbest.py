@@ -1,0 +1,118 @@
+"""The k best of a product of independent choices, found lazily: no more alternatives are looked at than are needed."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value", bound=Hashable)
+
+
+class Alternatives(Generic[Value]):
+    """The alternatives of one choice as (cost, value), cheapest first, drawn from an iterator only as far as asked."""
+
+    def __init__(self, ranked: Iterable[tuple[float, Value]]):
+        self._ranked = iter(ranked)
+        self._seen: list[tuple[float, Value]] = []
+
+    def get(self, rank: int) -> tuple[float, Value] | None:
+        """The alternative of this rank (0 is the best), or None when there are fewer."""
+        while len(self._seen) <= rank:
+            following = next(self._ranked, None)
+            if following is None:
+                return None
+            self._seen.append(following)
+        return self._seen[rank]
+
+
+def cheapest_combinations(choices: Sequence[Alternatives[Value]]) -> Iterator[tuple[float, dict[int, Value]]]:
+    """Every way to take one alternative of each choice, by rising total cost, lazily.
+
+    Yields the total cost above that of taking the best everywhere, and the values of those choices (by index) for
+    which another alternative than the best is taken. Each combination comes once, after at most three heap pushes.
+
+    >>> coins = [Alternatives([(0.0, "tail"), (2.0, "head")]), Alternatives([(0.0, "tail"), (1.0, "head")])]
+    >>> for cost, changed in cheapest_combinations(coins):
+    ...     print(cost, changed)
+    0.0 {}
+    1.0 {1: 'head'}
+    2.0 {0: 'head'}
+    3.0 {1: 'head', 0: 'head'}
+    """
+
+    def step(index: int, rank: int) -> float | None:
+        """What it costs to take this rank rather than the best."""
+        best, other = choices[index].get(0), choices[index].get(rank)
+        return None if best is None or other is None else other[0] - best[0]
+
+    yield 0.0, {}
+    first_steps = ((step(index, 1), index) for index in range(len(choices)))
+    order = [index for _, index in sorted((cost, index) for cost, index in first_steps if cost is not None)]
+    # An entry takes ranks other than 0 at some places of `order`; its successors change only its last place or the
+    # one after it. As first steps get dearer along `order`, no successor is cheaper than its entry.
+    heap: list[tuple[float, int, float, tuple[tuple[int, int], ...]]] = []
+    pushed = 0
+
+    def push(base: float, kept: tuple[tuple[int, int], ...], place: int, rank: int) -> None:
+        nonlocal pushed
+        cost = step(order[place], rank) if place < len(order) else None
+        if cost is not None:
+            pushed += 1
+            heapq.heappush(heap, (base + cost, pushed, base, (*kept, (place, rank))))
+
+    push(0.0, (), 0, 1)
+    while heap:
+        cost, _, base, taken = heapq.heappop(heap)
+        changed = {}
+        for place, rank in taken:
+            alternative = choices[order[place]].get(rank)
+            assert alternative is not None  # it was priced when pushed
+            changed[order[place]] = alternative[1]
+        yield cost, changed
+        *kept, (place, rank) = taken
+        push(base, tuple(kept), place, rank + 1)
+        push(cost, taken, place + 1, 1)
+        if rank == 1:
+            push(base, tuple(kept), place + 1, 1)
+
+
+def chain_alternatives(
+    absent: float, longest: Sequence[float], also: Sequence[float]
+) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """What one chain can hold, as (cost, widths of its mentions), cheapest first; cost is minus score.
+
+    `longest[w]` is the score of "w is the longest" with the better choice at every shorter width; `also[u]` the
+    log-odds of a mention at a shorter width u.
+    """
+
+    def with_longest(width: int) -> Iterator[tuple[float, tuple[int, ...]]]:
+        best = frozenset(u for u in range(width) if also[u] > 0)
+        yield -longest[width], (*sorted(best), width)
+        flips = [u for u in range(width) if math.isfinite(also[u])]
+        coins = [Alternatives([(0.0, False), (abs(also[u]), True)]) for u in flips]
+        for cost, flipped in islice(cheapest_combinations(coins), 1, None):
+            yield cost - longest[width], (*sorted(best.symmetric_difference(flips[index] for index in flipped)), width)
+
+    ways = [with_longest(width) for width, score in enumerate(longest) if score > -math.inf]
+    nothing = [(-absent, ())] if absent > -math.inf else []
+    return heapq.merge(nothing, *ways, key=lambda way: way[0])
+
+
+def best_sets(
+    chains: Sequence[Alternatives[tuple[int, ...]]], keys: Sequence[tuple[int, int]], k: int
+) -> Iterator[tuple[float, frozenset[tuple[int, int, int]]]]:
+    """The k cheapest mention sets over chains with the given (start, type) keys: (cost above the best, set)."""
+
+    def mentions(index: int, widths: tuple[int, ...]) -> list[tuple[int, int, int]]:
+        start, kind = keys[index]
+        return [(start, start + width + 1, kind) for width in widths]
+
+    best = [mentions(index, (alternatives.get(0) or (0.0, ()))[1]) for index, alternatives in enumerate(chains)]
+    everything = frozenset(chain.from_iterable(best))
+    for cost, changed in islice(cheapest_combinations(chains), k):
+        dropped = chain.from_iterable(best[index] for index in changed)
+        added = chain.from_iterable(mentions(index, widths) for index, widths in changed.items())
+        yield cost, everything.difference(dropped).union(added)
