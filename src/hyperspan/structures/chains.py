@@ -1,0 +1,318 @@
+"""The independent chains into which a segmental hypergraph falls, packed without padding.
+
+A and E nodes carry no score, so each (sentence, start, type) is on its own: a chain that is either *absent* or
+walks I nodes of growing width until it stops. Write ``stop_w`` for the log-weight of stopping at width w and
+``go_w`` for that of going on from w, whether or not a mention ends there on the way::
+
+    go_w = log(exp(extend_w) + exp(branch_w))             (tied: extend_w + log(1 + exp(close_w)))
+
+Then the log-weight of "the longest mention has width w" is the closed form ``present + go_0 + … + go_{w-1} +
+stop_w``, and every shorter width is, independently, a mention with log-odds ``branch - extend`` (tied: close).
+That is the whole structure: log-partition, marginals, entropy, samples and the k best follow from it in
+O(c m n), with a cumulative sum where the paper passes messages.
+
+Layout: chains are sorted by how many widths they have room for, widest first, and rows are width-major. The rows
+of one width are then a block, its chains are the first rows of the block before it, and no row is padding.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.nn.functional import softplus
+
+from hyperspan.structures.scores import EdgeScores
+
+MINUS_INFINITY = float("-inf")
+
+
+class ChainLayout:
+    """Where each (sentence, start, width) of a batch stands in the packed order.
+
+    `counts[w]` is the number of chains with room for width w; a packed tensor has ``sum(counts)`` rows, one block of
+    `counts[w]` rows for each w, and m columns.
+    """
+
+    def __init__(self, lengths: Sequence[int], n: int, max_width: int, device: torch.device):
+        starts = torch.arange(n)
+        room = (torch.tensor(lengths, dtype=torch.long)[:, None] - starts).clamp_(0, max_width).flatten()  # (B * n,)
+        order = room.argsort(descending=True, stable=True)
+        longer_than = room.bincount(minlength=max_width + 1).flip(0).cumsum(0).flip(0)[1:]
+        counts = longer_than[longer_than > 0]
+        self.counts: list[int] = counts.tolist()
+        self.chains = self.counts[0] if self.counts else 0
+        self.longer = slice(self.chains, None)
+        """The rows of width 1 and more."""
+
+        rows = torch.arange(sum(self.counts))
+        width = torch.arange(len(self.counts)).repeat_interleave(counts)
+        chain = rows - (counts.cumsum(0) - counts).repeat_interleave(counts)
+        place = order.index_select(0, chain)
+        row = torch.add(width, place, alpha=max_width)
+        extend_row = row[self.longer] - place[self.longer] - 1
+        self.chain = chain.to(device)
+        """(rows,) the chain of each row; a chain's number is its place in block 0."""
+        self.place = order[: self.chains].to(device)
+        """(chains,) sentence * n + start of each chain."""
+        self._chain_index = _Index(order[: self.chains], (len(lengths), n), device)
+        self._width_index = _Index(row, (len(lengths), n, max_width), device)
+        self._extend_index = _Index(extend_row, (len(lengths), n, max_width - 1), device)
+        self._going_on = (rows[self.longer] - counts[:-1].repeat_interleave(counts[1:])).to(device)
+
+    def pack_chains(self, tensor: Tensor) -> Tensor:
+        """(B, n, m) -> (chains, m)."""
+        return _Pack.apply(tensor.flatten(0, 1), self._chain_index)
+
+    def pack_widths(self, tensor: Tensor) -> Tensor:
+        """(B, n, c, m) -> (rows, m)."""
+        return _Pack.apply(tensor.flatten(0, 2), self._width_index)
+
+    def pack_extensions(self, tensor: Tensor) -> Tensor:
+        """(B, n, c - 1, m) -> (rows of width 1 and more, m): the edge that leads to each of those rows."""
+        return _Pack.apply(tensor.flatten(0, 2), self._extend_index)
+
+    def unpack_chains(self, packed: Tensor) -> Tensor:
+        """(chains, m) -> (B, n, m), 0 in padding."""
+        return _Unpack.apply(packed, self._chain_index).unflatten(0, self._chain_index.shape)
+
+    def unpack_widths(self, packed: Tensor) -> Tensor:
+        """(rows, m) -> (B, n, c, m), 0 in padding."""
+        return _Unpack.apply(packed, self._width_index).unflatten(0, self._width_index.shape)
+
+    def unpack_extensions(self, packed: Tensor) -> Tensor:
+        """(rows of width 1 and more, m) -> (B, n, c - 1, m), 0 in padding."""
+        return _Unpack.apply(packed, self._extend_index).unflatten(0, self._extend_index.shape)
+
+    def spread(self, per_chain: Tensor) -> Tensor:
+        """(chains, m) -> (rows, m): each chain's value on all of its rows."""
+        return per_chain.index_select(0, self.chain)
+
+    def shorter(self, rows: Tensor) -> Tensor:
+        """(rows, m) -> (rows of width 1 and more, m): for each row the value one width before it."""
+        return rows.index_select(0, self._going_on)
+
+    def add_to_shorter(self, rows: Tensor, steps: Tensor) -> Tensor:
+        """(rows, m): the rows, with the value of each step added to the row that it leaves."""
+        return _AddToShorter.apply(rows, steps, self)
+
+    def running_sum(self, steps: Tensor) -> Tensor:
+        """(rows of width 1 and more, m): the sum of a chain's steps up to each row."""
+        return _RunningSum.apply(steps, self.counts[1:])
+
+    def remaining_sum(self, rows: Tensor) -> Tensor:
+        """(rows of width 1 and more, m): the sum over each row and the longer ones of its chain."""
+        return _RemainingSum.apply(rows, self.counts[1:])
+
+    def reduce(self, rows: Tensor, how: Literal["add", "maximum"]) -> Tensor:
+        """(rows, m) -> (chains, m): the sum or the maximum over the widths of each chain. No gradient."""
+        result = rows.detach()[: self.chains].clone()
+        for block in _blocks(rows, self.counts)[1:]:
+            (head,) = _blocks(result, [len(block)])
+            getattr(np if isinstance(head, np.ndarray) else torch, how)(head, block, out=head)
+        return result
+
+
+@lru_cache(maxsize=2)
+def chain_layout(lengths: tuple[int, ...], n: int, max_width: int, device: torch.device) -> ChainLayout:
+    """The layout of a batch, made once for all who work on that batch."""
+    return ChainLayout(lengths, n, max_width, device)
+
+
+class _Index:
+    """Which rows of a padded tensor are kept, in which order, and the way back; the row after the last stands for padding."""
+
+    def __init__(self, kept: Tensor, shape: tuple[int, ...], device: torch.device):
+        self.shape = shape
+        back = torch.full((torch.Size(shape).numel(),), len(kept))
+        back[kept] = torch.arange(len(kept))
+        self.kept, self.back = kept.to(device), back.to(device)
+
+
+class _Pack(Function):
+    @staticmethod
+    def forward(ctx, padded: Tensor, index: _Index) -> Tensor:
+        ctx.index = index
+        return padded.index_select(0, index.kept)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor):
+        return _Unpack.apply(gradient, ctx.index), None
+
+
+class _Unpack(Function):
+    @staticmethod
+    def forward(ctx, packed: Tensor, index: _Index) -> Tensor:
+        ctx.index = index
+        return torch.cat([packed, packed.new_zeros(1, packed.shape[1])]).index_select(0, index.back)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor):
+        return _Pack.apply(gradient, ctx.index), None
+
+
+def _blocks(packed: Tensor, counts: list[int]) -> list[Any]:
+    """Views of the rows of each width. On the CPU they are NumPy arrays, whose small operations cost a third of torch's."""
+    array = packed.detach().numpy() if packed.device.type == "cpu" else packed.detach()
+    return [array[end - count : end] for end, count in zip(itertools.accumulate(counts), counts, strict=True)]
+
+
+class _RunningSum(Function):
+    """Block w gets the sum of blocks 0..w over its chains. Transposed, that is :class:`_RemainingSum`."""
+
+    @staticmethod
+    def forward(ctx, steps: Tensor, counts: list[int]) -> Tensor:
+        ctx.counts = counts
+        result = steps.clone()
+        for before, block in itertools.pairwise(_blocks(result, counts)):
+            block += before[: len(block)]
+        return result
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor):
+        return _RemainingSum.apply(gradient, ctx.counts), None
+
+
+class _RemainingSum(Function):
+    @staticmethod
+    def forward(ctx, rows: Tensor, counts: list[int]) -> Tensor:
+        ctx.counts = counts
+        result = rows.clone()
+        for after, block in itertools.pairwise(reversed(_blocks(result, counts))):
+            block[: len(after)] += after
+        return result
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor):
+        return _RunningSum.apply(gradient, ctx.counts), None
+
+
+class _AddToShorter(Function):
+    @staticmethod
+    def forward(ctx, rows: Tensor, steps: Tensor, layout: ChainLayout) -> Tensor:
+        ctx.layout = layout
+        result = rows.clone()
+        for block, leaving in zip(_blocks(result, layout.counts), _blocks(steps, layout.counts[1:]), strict=False):
+            block[: len(leaving)] += leaving
+        return result
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor):
+        return gradient, ctx.layout.shorter(gradient), None
+
+
+class Chains(NamedTuple):
+    """A batch's scores in packed order."""
+
+    absent: Tensor  # (chains, m)
+    present: Tensor  # (chains, m)
+    extend: Tensor  # (rows of width 1 and more, m): going on to this row, no mention at the one before
+    stop: Tensor  # (rows, m)
+    branch: (
+        Tensor | None
+    )  # (rows of width 1 and more, m): going on to this row, a mention at the one before; None if tied
+
+    def also(self, layout: ChainLayout) -> Tensor:
+        """(rows of width 1 and more, m): log-odds of a mention at the row before, given that the chain went on."""
+        if self.branch is None:
+            return layout.shorter(self.stop)
+        return self.branch - self.extend.masked_fill(
+            self.branch == MINUS_INFINITY, 0.0
+        )  # -inf, not NaN, where neither can be
+
+    def go(self, layout: ChainLayout) -> Tensor:
+        """(rows of width 1 and more, m): log-weight of going on to this row."""
+        if self.branch is None:
+            return self.extend + softplus(layout.shorter(self.stop), threshold=50.0)  # exact: the default stops at 20
+        impossible = (self.extend == MINUS_INFINITY) & (self.branch == MINUS_INFINITY)
+        either = torch.logaddexp(self.extend.masked_fill(impossible, 0.0), self.branch.masked_fill(impossible, 0.0))
+        return either.masked_fill(impossible, MINUS_INFINITY)  # so that its gradient is 0, not NaN
+
+    def longest(self, layout: ChainLayout, go: Tensor) -> Tensor:
+        """(rows, m): log-weight of "this row is the longest mention", given that the chain is present."""
+        return torch.cat([self.stop[: layout.chains], self.stop[layout.longer] + layout.running_sum(go)])
+
+
+def pack(layout: ChainLayout, scores: EdgeScores) -> Chains:
+    """The scores of a padded batch in packed order."""
+    return Chains(
+        absent=layout.pack_chains(scores.absent),
+        present=layout.pack_chains(scores.present),
+        extend=layout.pack_extensions(scores.extend),
+        stop=layout.pack_widths(scores.close),
+        branch=None if scores.branch is None else layout.pack_extensions(scores.branch),
+    )
+
+
+class Posteriors(NamedTuple):
+    """How probable each choice of a chain is."""
+
+    absent: Tensor  # (chains, m)
+    present: Tensor  # (chains, m)
+    went_on: Tensor  # (rows of width 1 and more, m): going on to this row
+    stopped: Tensor  # (rows, m): this row is the longest
+
+
+def relative_scores(layout: ChainLayout, chains: Chains) -> tuple[Tensor, Tensor, Tensor]:
+    """The score of the best that each chain can do (chains, m), and relative to it, so that no exp overflows, the scores
+    of being absent (chains, m) and of stopping at each row (rows, m)."""
+    longest = chains.longest(layout, chains.go(layout))
+    best = torch.maximum(chains.absent, layout.reduce(longest, "maximum") + chains.present)
+    pivot = finite(best.detach())
+    return pivot, chains.absent - pivot, longest + layout.spread(chains.present - pivot)
+
+
+class ChainLogPartition(Function):
+    """(chains, m): log(exp(absent) + Σ_w exp(present + longest_w)). Its gradient are the posteriors of the edges."""
+
+    @staticmethod
+    def forward(ctx, layout: ChainLayout, *scores: Any) -> Tensor:
+        pivot, absent, stopped = relative_scores(layout, Chains(*scores))
+        absent, stopped = absent.exp_(), stopped.exp_()
+        total = absent + layout.reduce(stopped, "add")
+        ctx.save_for_backward(*scores, absent, stopped, total)
+        ctx.layout = layout
+        return pivot + total.log()
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor):
+        *scores, absent, stopped, total = ctx.saved_tensors
+        layout, chains = ctx.layout, Chains(*scores)
+        if torch.is_grad_enabled():  # a second derivative is wanted: show it how everything depends on the scores
+            log_absent, log_stopped = log_posteriors(layout, chains)
+            choices = choices_from(layout, log_absent.exp() * gradient, log_stopped.exp() * layout.spread(gradient))
+        else:
+            share = gradient / total.masked_fill(total == 0, 1.0)
+            choices = choices_from(layout, absent * share, layout.spread(share).mul_(stopped))
+        noted = choices.went_on * torch.sigmoid(chains.also(layout))
+        if chains.branch is None:
+            return None, *choices[:3], layout.add_to_shorter(choices.stopped, noted), None
+        return None, choices.absent, choices.present, choices.went_on - noted, choices.stopped, noted
+
+
+def log_posteriors(layout: ChainLayout, chains: Chains) -> tuple[Tensor, Tensor]:
+    """Log-probabilities of being absent (chains, m) and of stopping at each row (rows, m); differentiable again."""
+    _, absent, stopped = relative_scores(layout, chains)
+    weights = choices_from(layout, absent.exp(), stopped.exp())
+    total = weights.absent + weights.present
+    log_total = total.masked_fill(total == 0, 1.0).log()
+    return absent - log_total, stopped - layout.spread(log_total)
+
+
+def choices_from(layout: ChainLayout, absent: Tensor, stopped: Tensor) -> Posteriors:
+    """Fills in what follows from where chains stop: a chain went on to a width if it stopped there or later."""
+    went_on = layout.remaining_sum(stopped[layout.longer])
+    with_more = layout.counts[1] if layout.counts[1:] else 0
+    present = torch.cat([stopped[:with_more] + went_on[:with_more], stopped[with_more : layout.chains]])
+    return Posteriors(absent, present, went_on, stopped)
+
+
+def finite(tensor: Tensor) -> Tensor:
+    """The tensor with 0 in place of -inf, to be subtracted without making -inf - -inf."""
+    return tensor.masked_fill(tensor == MINUS_INFINITY, 0.0)

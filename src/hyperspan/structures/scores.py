@@ -1,0 +1,173 @@
+"""Scores of the hyperedges, and which of them a set of mentions uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Mention = tuple[int, int, int]
+"""(start, end, type index) in words, `end` exclusive."""
+MentionSet = frozenset[Mention]
+
+
+@dataclass(frozen=True)
+class EdgeScores:
+    """One score (log-weight) for every scored hyperedge of a padded batch of segmental hypergraphs.
+
+    Indexed by sentence, start `i`, width `w = j - i` (how many words follow the first) and type `k`:
+
+    ============  ==============  ==================  ==========================================================
+    field         hyperedge       shape               choosing it means
+    ============  ==============  ==================  ==========================================================
+    ``absent``    T → X           (B, n, m)           no mention of type k starts at i
+    ``present``   T → I           (B, n, m)           at least one does
+    ``extend``    I → I           (B, n, c - 1, m)    none ends at i + w, a longer one follows
+    ``close``     I → X           (B, n, c, m)        one ends at i + w, and it is the longest
+    ``branch``    I → (X, I)      (B, n, c - 1, m)    one ends at i + w, and a longer one follows
+    ============  ==============  ==================  ==========================================================
+
+    ``branch`` is ``extend + close`` unless given (the paper ties them). c, the number of widths, may be larger than n.
+    Entries that reach beyond a sentence are padding: they may hold anything. A score of -inf makes an edge impossible.
+    """
+
+    absent: Tensor
+    present: Tensor
+    extend: Tensor
+    close: Tensor
+    branch: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        if self.close.dim() != 4:
+            raise ValueError(f"expected close of shape (B, n, c, m), got {tuple(self.close.shape)}")
+        batch, n, c, m = self.close.shape
+        if c < 1:
+            raise ValueError("expected at least one width in close (c >= 1), got c = 0")
+        expected = {
+            "absent": (batch, n, m),
+            "present": (batch, n, m),
+            "extend": (batch, n, c - 1, m),
+            "branch": (batch, n, c - 1, m),
+        }
+        for name, tensor in self._tensors():
+            if tuple(tensor.shape) != expected.get(name, self.close.shape):
+                raise ValueError(
+                    f"expected {name} of shape {expected[name]} beside close {(batch, n, c, m)}, got {tuple(tensor.shape)}"
+                )
+            if tensor.dtype not in (torch.float32, torch.float64):
+                raise ValueError(
+                    f"expected float32 or float64 scores, got {name} in {tensor.dtype}: convert it, for example with .float()"
+                )
+            if (tensor.dtype, tensor.device) != (self.close.dtype, self.close.device):
+                raise ValueError(
+                    f"expected all scores with close's dtype and device, {self.close.dtype} on {self.close.device}, "
+                    f"got {name} in {tensor.dtype} on {tensor.device}: move it with .to()"
+                )
+
+    def _tensors(self) -> list[tuple[str, Tensor]]:
+        pairs = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        return [(name, tensor) for name, tensor in pairs if tensor is not None]
+
+    @property
+    def max_width(self) -> int:
+        """c: the largest number of words in a mention."""
+        return self.close.shape[2]
+
+    @property
+    def needs_gradient(self) -> bool:
+        """Whether autograd is following what is computed from these scores."""
+        return torch.is_grad_enabled() and any(tensor.requires_grad for _, tensor in self._tensors())
+
+    def untied(self) -> EdgeScores:
+        """The same scores with ``branch`` written out."""
+        if self.branch is not None:
+            return self
+        return EdgeScores(self.absent, self.present, self.extend, self.close, self.extend + self.close[:, :, :-1])
+
+    def to(self, *args: Any, **kwargs: Any) -> EdgeScores:
+        """These scores on another device or in another dtype; takes what :meth:`torch.Tensor.to` takes."""
+        return EdgeScores(**{name: tensor.to(*args, **kwargs) for name, tensor in self._tensors()})
+
+
+def check_lengths(lengths: Tensor | Sequence[int], batch: int, n: int) -> list[int]:
+    """The sentences' lengths as a list, or an error that says what is wrong with them."""
+    values = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
+    if not isinstance(values, list) or len(values) != batch or not all(isinstance(value, int) for value in values):
+        raise ValueError(f"expected {batch} whole numbers as lengths, one a sentence, got {values!r}")
+    for sentence, length in enumerate(values):
+        if not 0 <= length <= n:
+            raise ValueError(f"expected lengths from 0 to n = {n}, got {length} for sentence {sentence}")
+    return values
+
+
+@dataclass(frozen=True)
+class Hyperpaths:
+    """The scored hyperedges that mention sets use, as index columns (sentence, start[, width], type).
+
+    T → X is used wherever no mention starts, so only the other four are listed.
+    """
+
+    present: Tensor  # (3, number of edges)
+    extend: Tensor  # (4, ...)
+    close: Tensor
+    branch: Tensor
+    too_wide: tuple[int, ...]
+    """How many mentions of each sentence are wider than c and therefore on no hyperpath."""
+
+
+def hyperpaths_of(
+    mention_sets: Sequence[Iterable[Mention]],
+    lengths: Sequence[int],
+    max_width: int,
+    types: int,
+    device: torch.device | None = None,
+) -> Hyperpaths:
+    """The hyperedges of the given sets, one set a sentence; mentions wider than `max_width` are left out and counted."""
+    present, extend, close, branch, too_wide = [], [], [], [], []
+    for sentence, mentions in enumerate(check_mentions(mention_sets, lengths, types)):
+        chains: dict[tuple[int, int], list[int]] = {}  # (start, type) -> widths
+        wide = 0
+        for start, end, kind in sorted(mentions):
+            if end - start > max_width:
+                wide += 1
+            else:
+                chains.setdefault((start, kind), []).append(end - start - 1)
+        too_wide.append(wide)
+        for (start, kind), widths in chains.items():
+            ending, longest = set(widths), max(widths)
+            present.append((sentence, start, kind))
+            close.append((sentence, start, longest, kind))
+            for width in range(longest):
+                (branch if width in ending else extend).append((sentence, start, width, kind))
+
+    def columns(rows: list[tuple[int, ...]], places: int) -> Tensor:
+        return torch.tensor(rows, dtype=torch.long, device=device).reshape(-1, places).T
+
+    return Hyperpaths(columns(present, 3), columns(extend, 4), columns(close, 4), columns(branch, 4), tuple(too_wide))
+
+
+def check_mentions(
+    mention_sets: Sequence[Iterable[Mention]] | None, lengths: Sequence[int], types: int
+) -> list[set[Mention]]:
+    """One set of mentions a sentence (empty ones for None), or an error that names the first that cannot be there."""
+    if mention_sets is None:
+        return [set() for _ in lengths]
+    if len(mention_sets) != len(lengths):
+        raise ValueError(f"expected one mention set a sentence, {len(lengths)} in all, got {len(mention_sets)}")
+    checked: list[set[Mention]] = []
+    for sentence, (mentions, length) in enumerate(zip(mention_sets, lengths, strict=True)):
+        checked.append({(start, end, kind) for start, end, kind in mentions})
+        for start, end, kind in checked[-1]:
+            if not 0 <= start < end <= length:
+                raise ValueError(
+                    f"expected a mention (start, end, type) with 0 <= start < end <= {length}, the length of sentence {sentence}, "
+                    f"got {(start, end, kind)}"
+                )
+            if not 0 <= kind < types:
+                raise ValueError(
+                    f"expected a type index from 0 to {types - 1} in sentence {sentence}, got {(start, end, kind)}"
+                )
+    return checked

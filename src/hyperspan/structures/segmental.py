@@ -1,0 +1,384 @@
+"""The segmental hypergraph of Wang & Lu (2018) as a probability distribution over sets of mentions.
+
+Every set of mentions, overlapping in any way, is one hyperpath and the other way round. The hypergraph itself is
+spelled out in :mod:`hyperspan.structures.segmental_graph`; here it is never built. What is computed instead, and
+why that is the same, stands in :mod:`hyperspan.structures.chains`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from hyperspan.structures import chains, native
+from hyperspan.structures.chains import MINUS_INFINITY
+from hyperspan.structures.kbest import Alternatives, best_sets, chain_alternatives
+from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
+from hyperspan.structures.scores import EdgeScores, Mention, MentionSet, check_lengths, check_mentions, hyperpaths_of
+from hyperspan.structures.segmental_graph import (
+    SegmentalNode,
+    hyperpath_of,
+    mentions_of,
+    nodes_of,
+    segmental_hypergraph,
+)
+
+__all__ = ["SegmentalHypergraph", "SegmentalNode", "hyperpath_of", "mentions_of", "nodes_of", "segmental_hypergraph"]
+
+SAMPLES_AT_ONCE = 256
+"""`sample` draws in portions of this many, so that its memory does not grow with k."""
+
+
+class SegmentalHypergraph:
+    """A distribution over the mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of its edges' scores).
+
+    Everything is exact, and takes O(c m n) time and memory plus what it returns. Nothing depends on what stands in
+    padding, and the scores are left as they are. A mention is ``(start, end, type)``, `end` exclusive. Properties are
+    differentiable with respect to the scores; where a sentence has no possible set at all (edges of -inf on every way),
+    `log_partition` is -inf and probabilities are 0.
+
+    >>> zeros = torch.zeros(1, 2, 1)
+    >>> scores = EdgeScores(absent=zeros, present=zeros, extend=torch.zeros(1, 2, 1, 1), close=torch.zeros(1, 2, 2, 1))
+    >>> words = SegmentalHypergraph(scores, lengths=[2])
+    >>> words.log_partition.exp()  # three possible mentions, so eight sets, here all alike
+    tensor([8.])
+    >>> words.marginals[0, :, :, 0]
+    tensor([[0.5000, 0.5000],
+            [0.5000, 0.0000]])
+    """
+
+    def __init__(self, scores: EdgeScores, lengths: Tensor | Sequence[int]):
+        batch, n, c, m = scores.close.shape
+        self.scores = scores
+        self.lengths = check_lengths(lengths, batch, n)
+        self.max_width = c
+        self.types = m
+
+    # -- probabilities --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _layout(self) -> chains.ChainLayout:
+        _, n, c, _ = self.scores.close.shape
+        return chains.chain_layout(tuple(self.lengths), n, c, self.scores.close.device)
+
+    @cached_property
+    def _chains(self) -> chains.Chains:
+        return chains.pack(self._layout, self.scores)
+
+    @cached_property
+    def _log_partition(self) -> Tensor:
+        """(B, n, m): each chain's own; 0 in padding."""
+        if native.usable(self.scores):
+            return native.chain_log_partition(self.scores, self.lengths)
+        return self._layout.unpack_chains(chains.ChainLogPartition.apply(self._layout, *self._chains))
+
+    @cached_property
+    def _padding(self) -> Tensor:
+        """(B, n, 1): which starts are beyond their sentence."""
+        device, n = self.scores.close.device, self.scores.close.shape[1]
+        return (torch.arange(n, device=device) >= torch.tensor(self.lengths, device=device)[:, None]).unsqueeze(-1)
+
+    @cached_property
+    def _log_posteriors(self) -> tuple[Tensor, Tensor]:
+        return chains.log_posteriors(self._layout, self._chains)
+
+    @cached_property
+    def _posteriors(self) -> chains.Posteriors:
+        log_absent, log_stopped = self._log_posteriors
+        return chains.choices_from(self._layout, log_absent.exp(), log_stopped.exp())
+
+    @property
+    def _noted(self) -> Tensor:
+        """(rows of width 1 and more, m): the probability of a mention at the row before, once the chain went on."""
+        return torch.sigmoid(self._chains.also(self._layout))
+
+    @property
+    def log_partition(self) -> Tensor:
+        """(B,): the logarithm of the sum of exp(score) over all mention sets."""
+        return self._log_partition.sum((1, 2))
+
+    def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
+        """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention wider than c."""
+        scores, log_partition = self.scores, self._log_partition
+        paths = hyperpaths_of(mention_sets, self.lengths, self.max_width, self.types, scores.close.device)
+        active = torch.zeros_like(scores.absent, dtype=torch.bool)
+        active[tuple(paths.present)] = True
+        per_chain = torch.where(active, scores.present, scores.absent) - chains.finite(log_partition)
+        per_chain = per_chain.masked_fill(log_partition == MINUS_INFINITY, MINUS_INFINITY)
+        total = per_chain.masked_fill(self._padding, 0.0).sum((1, 2))
+        used = [(scores.extend, paths.extend), (scores.close, paths.close)]
+        if scores.branch is None:
+            used += [(scores.extend, paths.branch), (scores.close, paths.branch)]
+        else:
+            used += [(scores.branch, paths.branch)]
+        for tensor, edges in used:
+            total = total.index_add(0, edges[0], tensor[tuple(edges)])
+        too_wide = torch.tensor([count > 0 for count in paths.too_wide], dtype=torch.bool, device=total.device)
+        # Rounding may put the log-probability of an almost certain set a hair above 0.
+        return total.masked_fill(too_wide, MINUS_INFINITY).clamp(max=0.0)
+
+    @property
+    def marginals(self) -> Tensor:
+        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
+        if native.usable(self.scores) and not self.scores.needs_gradient:
+            return native.marginals(self.scores, self.lengths)
+        posteriors = self._posteriors
+        return self._layout.unpack_widths(
+            self._layout.add_to_shorter(posteriors.stopped, posteriors.went_on * self._noted)
+        )
+
+    @property
+    def node_marginals(self) -> Tensor:
+        """(B, n, c, m): the probability that a hyperpath visits each I node. A, E and T nodes are always visited."""
+        posteriors = self._posteriors
+        return self._layout.unpack_widths(torch.cat([posteriors.present, posteriors.went_on]))
+
+    @property
+    def edge_marginals(self) -> EdgeScores:
+        """The probability of each hyperedge, in the place of its score; 0 in padding."""
+        layout, posteriors, noted = self._layout, self._posteriors, self._noted
+        return EdgeScores(
+            absent=layout.unpack_chains(posteriors.absent),
+            present=layout.unpack_chains(posteriors.present),
+            extend=layout.unpack_extensions(posteriors.went_on * (1 - noted)),
+            close=layout.unpack_widths(posteriors.stopped),
+            branch=layout.unpack_extensions(posteriors.went_on * noted),
+        )
+
+    @property
+    def entropy(self) -> Tensor:
+        """(B,): the entropy of the distribution over mention sets, in nats."""
+        layout, posteriors = self._layout, self._posteriors
+        log_absent, log_stopped = self._log_posteriors
+        also = self._chains.also(layout)
+        certain = also.isinf()
+        odds = also.masked_fill(certain, 0.0).abs()
+        coin = (softplus(-odds) + odds * torch.sigmoid(-odds)).masked_fill(
+            certain, 0.0
+        )  # entropy of a toss with these odds
+        per_chain = layout.unpack_chains(_surprise(posteriors.absent, log_absent))
+        per_row = layout.unpack_widths(_surprise(posteriors.stopped, log_stopped))
+        per_toss = layout.unpack_extensions(posteriors.went_on * coin)
+        return per_chain.sum((1, 2)) + per_row.sum((1, 2, 3)) + per_toss.sum((1, 2, 3))
+
+    def condition(
+        self, require: Sequence[Iterable[Mention]] | None = None, forbid: Sequence[Iterable[Mention]] | None = None
+    ) -> SegmentalHypergraph:
+        """The distribution given that some mentions are in the set and others are not; one collection of each a sentence.
+
+        Its `log_partition` minus that of `self` is the log-probability of what was required and forbidden.
+        """
+        scores = self.scores.untied()
+        wanted = check_mentions(require, self.lengths, self.types)
+        unwanted = check_mentions(forbid, self.lengths, self.types)
+        names = ("absent", "extend", "close", "branch")
+        absent, extend, close, branch = blocked = [
+            torch.zeros_like(getattr(scores, name), dtype=torch.bool) for name in names
+        ]
+        for b in range(len(self.lengths)):
+            if both := wanted[b] & unwanted[b]:
+                raise ValueError(
+                    f"expected a mention to be required or forbidden, not both, got {sorted(both)} in sentence {b}"
+                )
+            for start, end, kind in wanted[b]:
+                if end - start > self.max_width:
+                    raise ValueError(
+                        f"expected required mentions of at most c = {self.max_width} words, got {(start, end, kind)} in sentence {b}"
+                    )
+                width = end - start - 1
+                absent[b, start, kind] = True
+                close[b, start, :width, kind] = True
+                extend[b, start, width : width + 1, kind] = True
+            for start, end, kind in unwanted[b]:
+                width = end - start - 1
+                close[b, start, width : width + 1, kind] = True
+                branch[b, start, width : width + 1, kind] = True
+        pinned = {
+            n: getattr(scores, n).masked_fill(mask, MINUS_INFINITY) for n, mask in zip(names, blocked, strict=True)
+        }
+        return SegmentalHypergraph(EdgeScores(present=scores.present, **pinned), self.lengths)
+
+    # -- decoding -------------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def argmax(self) -> list[MentionSet]:
+        """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
+        layout, packed = self._layout, self._chains
+        if packed.branch is None:
+            go = packed.extend + packed.also(layout).clamp_(min=0.0)
+        else:
+            go = torch.maximum(packed.extend, packed.branch)
+        absent, best = packed.absent, layout.reduce(packed.longest(layout, go), "maximum") + packed.present
+        self._check_possible(layout.unpack_chains(torch.maximum(absent, best)))
+        chain, kind = (best > absent).nonzero(as_tuple=True)
+        return self._read_off(layout.place[chain], kind)
+
+    def _read_off(self, place: Tensor, kind: Tensor) -> list[MentionSet]:
+        """The best mentions of the chains with these places (sentence * n + start) and types."""
+        longest, also = self._chain_rows(place, kind, self.scores)
+        last = longest.argmax(1)
+        ending = (also > 0) & (torch.arange(also.shape[1], device=also.device) < last[:, None])
+        rows, widths = ending.nonzero(as_tuple=True)
+        everywhere = [torch.cat(parts) for parts in ((place, place[rows]), (last, widths), (kind, kind[rows]))]
+        return self._collect(*(column.tolist() for column in everywhere))
+
+    def _chain_rows(self, place: Tensor, kind: Tensor, scores: EdgeScores) -> tuple[Tensor, Tensor]:
+        """For some chains: (chains, c) score of each longest mention, best choices below it; (chains, c - 1) log-odds."""
+        n = scores.close.shape[1]
+        sentence, start = place // max(n, 1), place % max(n, 1)
+        stop = scores.close.transpose(2, 3)[sentence, start, kind]
+        extend = scores.extend.transpose(2, 3)[sentence, start, kind]
+        branch = (
+            extend + stop[:, :-1] if scores.branch is None else scores.branch.transpose(2, 3)[sentence, start, kind]
+        )
+        room = torch.tensor(self.lengths, device=place.device)[sentence] - start
+        widths = torch.arange(self.max_width, device=place.device)
+        inside, more = widths < room[:, None], widths[1:] < room[:, None]
+        extend, branch = extend.masked_fill(~more, MINUS_INFINITY), branch.masked_fill(~more, MINUS_INFINITY)
+        also = branch - extend.masked_fill(branch == MINUS_INFINITY, 0.0) if scores.branch is not None else stop[:, :-1]
+        go = torch.maximum(extend, branch).masked_fill(~more, 0.0).cumsum(1)
+        longest = stop + torch.cat([go.new_zeros(len(go), 1), go], dim=1)
+        return longest.masked_fill(~inside, MINUS_INFINITY), also
+
+    def _collect(self, places: list[int], widths: list[int], kinds: list[int]) -> list[MentionSet]:
+        n = self.scores.close.shape[1]
+        sets: list[set[Mention]] = [set() for _ in self.lengths]
+        for place, width, kind in zip(places, widths, kinds, strict=True):
+            sentence, start = divmod(place, n)
+            sets[sentence].add((start, start + width + 1, kind))
+        return [frozenset(mentions) for mentions in sets]
+
+    def _check_possible(self, value: Tensor) -> None:
+        """Raises unless every chain can hold something: `value` is (B, n, m), its best or total score, 0 in padding."""
+        if bool((value > MINUS_INFINITY).all()):
+            return
+        sentence, start, kind = (~(value > MINUS_INFINITY)).nonzero()[0].tolist()
+        reason = "a score is NaN" if value[sentence, start, kind].isnan() else "every choice there has a score of -inf"
+        raise ValueError(
+            f"sentence {sentence} has no possible mention set: for start {start} and type {kind} {reason}; "
+            "check the scores, or what was required and forbidden"
+        )
+
+    @torch.no_grad()
+    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
+        """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist.
+
+        >>> zeros = torch.zeros(1, 1, 1)
+        >>> scores = EdgeScores(zeros, zeros + 1, torch.zeros(1, 1, 0, 1), torch.zeros(1, 1, 1, 1))
+        >>> SegmentalHypergraph(scores, [1]).topk(3)
+        [[(frozenset({(0, 1, 0)}), -0.3132616875182228), (frozenset(), -1.3132616875182228)]]
+        """
+        if k < 0:
+            raise ValueError(f"expected k >= 0, got {k}")
+        exact = self._in_float64()
+        place = torch.arange(len(self.lengths) * self.scores.close.shape[1], device=self.scores.close.device)
+        total = exact._log_partition
+        result: list[list[tuple[MentionSet, float]]] = []
+        for sentence, length in enumerate(self.lengths):
+            if bool((total[sentence, :length] == MINUS_INFINITY).any()):
+                result.append([])
+                continue
+            here = place.view(len(self.lengths), -1)[sentence, :length].repeat_interleave(self.types)
+            kinds = torch.arange(self.types, device=place.device).repeat(length)
+            longest, also = self._chain_rows(here, kinds, exact.scores)
+            absent = exact.scores.absent[sentence, :length].flatten()
+            longest += exact.scores.present[sentence, :length].flatten()[:, None]
+            result.append(self._ranked_sets(k, absent, longest, also, float(total[sentence, :length].sum())))
+        return result
+
+    def _ranked_sets(
+        self, k: int, absent: Tensor, longest: Tensor, also: Tensor, log_partition: float
+    ) -> list[tuple[MentionSet, float]]:
+        """The k best sets of one sentence; its chains are in the order (start, type)."""
+        best = torch.maximum(absent, longest.amax(1))
+        rows = zip(absent.tolist(), longest.tolist(), also.tolist(), strict=True)
+        choices = [Alternatives(chain_alternatives(*row)) for row in rows]
+        keys = [divmod(index, self.types) for index in range(len(choices))]
+        top = float(best.sum()) - log_partition
+        return [(mentions, min(top - cost, 0.0)) for cost, mentions in best_sets(choices, keys, k)]
+
+    @torch.no_grad()
+    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
+        """k independent, exact samples of each sentence's set. The same generator state gives the same samples."""
+        exact = self._in_float64()
+        self._check_possible(exact._log_partition)
+        reach = exact.node_marginals.transpose(2, 3)  # (B, n, m, c): P(a mention of this width or more)
+        share = exact._layout.unpack_extensions(exact._noted).transpose(2, 3)  # (B, n, m, c - 1)
+
+        def uniform(*shape: int) -> Tensor:
+            device = generator.device if generator is not None else reach.device
+            return torch.rand(shape, generator=generator, dtype=torch.float64, device=device).to(reach.device)
+
+        samples: list[list[MentionSet]] = [[] for _ in self.lengths]
+        for done in range(0, k, SAMPLES_AT_ONCE):
+            draws = min(SAMPLES_AT_ONCE, k - done)
+            level = uniform(draws, *reach.shape[:3])
+            draw, b, start, kind = (level < reach[..., 0]).nonzero(as_tuple=True)
+            last = (level[draw, b, start, kind][:, None] < reach[b, start, kind]).sum(
+                1
+            ) - 1  # (mentions that are longest,)
+            tossed = share[b, start, kind]
+            shorter = (uniform(*tossed.shape) < tossed) & (
+                torch.arange(tossed.shape[1], device=last.device) < last[:, None]
+            )
+            row, width = shorter.nonzero(as_tuple=True)
+            drawn: list[list[set[Mention]]] = [[set() for _ in range(draws)] for _ in self.lengths]
+            for index, widths in ((slice(None), last), (row, width)):
+                for s, d, i, w, t in torch.stack(
+                    [b[index], draw[index], start[index], widths, kind[index]], dim=1
+                ).tolist():
+                    drawn[s][d].add((i, i + w + 1, t))
+            for sentence, sets in enumerate(drawn):
+                samples[sentence].extend(map(frozenset, sets))
+        return samples
+
+    def above(self, threshold: float) -> list[MentionSet]:
+        """For each sentence, every mention with a probability of at least `threshold`.
+
+        At 0.5 this is the set with the fewest expected errors; lower thresholds trade precision for recall.
+        """
+        if not 0.0 < threshold <= 1.0:
+            raise ValueError(f"expected a threshold above 0 and at most 1, got {threshold}")
+        return sets_of(self.marginals.detach() >= threshold)
+
+    @torch.no_grad()
+    def max_expected_f1(self) -> list[tuple[MentionSet, float]]:
+        """The set of each sentence whose F1, expected over the distribution, is highest; and that expectation.
+
+        Exact (to about 1e-9): it weighs the joint distribution of each mention and the size of the set, not the marginals alone.
+        F1 is 1 when both sets are empty.
+        """
+        exact = self._in_float64()
+        self._check_possible(exact._log_partition)
+        layout = exact._layout
+        absent = layout.unpack_chains(exact._posteriors.absent)
+        longest = layout.unpack_widths(exact._posteriors.stopped).transpose(2, 3)
+        share = layout.unpack_extensions(exact._noted).transpose(2, 3)
+        result: list[tuple[MentionSet, float]] = []
+        for sentence, length in enumerate(self.lengths):
+            missing = absent[sentence, :length].flatten()
+            start, kind = (absent[sentence, :length] < 1 - NEGLIGIBLE).nonzero(as_tuple=True)
+            if len(start) == 0:
+                result.append((frozenset(), float(missing.prod())))
+                continue
+            joint = mention_count_joint(
+                absent[sentence, start, kind], longest[sentence, start, kind], share[sentence, start, kind]
+            )
+            chain, width = (joint.sum(0) > NEGLIGIBLE).nonzero(as_tuple=True)
+            value, chosen = best_expected_f1(joint[:, chain, width], float(missing.prod()))
+            first, words, types = start[chain[chosen]], width[chosen] + 1, kind[chain[chosen]]
+            columns = (column.tolist() for column in (first, first + words, types))
+            result.append((frozenset(zip(*columns, strict=True)), value))
+        return result
+
+    def _in_float64(self) -> SegmentalHypergraph:
+        return SegmentalHypergraph(self.scores.to(torch.float64), self.lengths)
+
+
+def _surprise(probability: Tensor, log_probability: Tensor) -> Tensor:
+    """-p log p, and 0 with gradient 0 where p is 0."""
+    return -probability * log_probability.masked_fill(probability == 0, 0.0)

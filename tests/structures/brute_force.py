@@ -1,0 +1,79 @@
+"""Distributions by enumeration: what every structure is checked against, and what it cannot get wrong."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from hyperspan.structures import Hyperedge, Hypergraph, Mention, MentionSet
+
+
+def all_mentions(n: int, types: int, max_width: int) -> list[Mention]:
+    """Every mention that a sentence of n words can hold."""
+    return [(i, j, k) for i in range(n) for j in range(i + 1, min(i + max_width, n) + 1) for k in range(types)]
+
+
+def all_sets(mentions: Iterable[Mention]) -> Iterator[MentionSet]:
+    pool = list(mentions)
+    for size in range(len(pool) + 1):
+        yield from map(frozenset, itertools.combinations(pool, size))
+
+
+def log_sum(values: Iterable[float]) -> float:
+    """log of the sum of exp, in plain Python."""
+    pool = list(values)
+    high = max(pool, default=-math.inf)
+    return high if high == -math.inf else high + math.log(math.fsum(math.exp(value - high) for value in pool))
+
+
+@dataclass(frozen=True)
+class BruteForce:
+    """A distribution over sets, each with its score: p(set) = exp(score) / sum."""
+
+    scores: dict[MentionSet, float]
+
+    @property
+    def log_partition(self) -> float:
+        return log_sum(self.scores.values())
+
+    def log_prob(self, mentions: Iterable[Mention]) -> float:
+        return self.scores.get(frozenset(mentions), -math.inf) - self.log_partition
+
+    @property
+    def probabilities(self) -> dict[MentionSet, float]:
+        total = self.log_partition
+        return {mentions: math.exp(score - total) for mentions, score in self.scores.items()}
+
+    def marginal(self, mention: Mention) -> float:
+        return math.fsum(p for mentions, p in self.probabilities.items() if mention in mentions)
+
+    @property
+    def entropy(self) -> float:
+        return -math.fsum(p * math.log(p) for p in self.probabilities.values() if p > 0)
+
+    def ranked(self) -> list[tuple[MentionSet, float]]:
+        """All possible sets with their log-probabilities, best first."""
+        total = self.log_partition
+        possible = [(mentions, score - total) for mentions, score in self.scores.items() if score > -math.inf]
+        return sorted(possible, key=lambda pair: -pair[1])
+
+    def given(self, require: Iterable[Mention], forbid: Iterable[Mention]) -> BruteForce:
+        wanted, unwanted = frozenset(require), frozenset(forbid)
+        return BruteForce({s: score for s, score in self.scores.items() if wanted <= s and not unwanted & s})
+
+    def expected_f1(self, chosen: MentionSet) -> float:
+        def f1(gold: MentionSet) -> float:
+            return 2 * len(gold & chosen) / (len(gold) + len(chosen)) if gold or chosen else 1.0
+
+        return math.fsum(p * f1(gold) for gold, p in self.probabilities.items())
+
+
+@dataclass(frozen=True)
+class Explicit:
+    """A structure spelled out for one sentence: its hypergraph, its edges' weights, and what a hyperpath means."""
+
+    graph: Hypergraph
+    weights: Callable[[Hyperedge], float]
+    mentions_of: Callable[[Iterable[Hyperedge]], MentionSet]

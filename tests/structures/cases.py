@@ -1,0 +1,128 @@
+"""The structures under test. A new structure is one more entry in STRUCTURES, and every test of the face runs on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from hypothesis import strategies as st
+
+from hyperspan.structures import (
+    EdgeScores,
+    Hyperedge,
+    MentionSet,
+    SegmentalHypergraph,
+    mentions_of,
+    segmental_hypergraph,
+)
+from tests.structures.brute_force import BruteForce, Explicit, all_mentions, all_sets
+
+MANY = 9
+"""Sentences with more possible mentions than this are not enumerated: 2 ** 9 sets."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A padded batch of one structure, vectorised, and each of its sentences by enumeration and as a hypergraph."""
+
+    vectorised: Any
+    lengths: list[int]
+    types: int
+    max_width: int
+    brute: list[BruteForce]
+    explicit: list[Explicit]
+    tolerance: float
+
+
+def segmental_score(scores: EdgeScores, sentence: int, length: int, mentions: MentionSet) -> float:
+    """The score of one set, added up edge by edge from the paper's definition."""
+    total = 0.0
+    branch = scores.untied().branch
+    assert branch is not None
+    for start in range(length):
+        for kind in range(scores.close.shape[3]):
+            widths = {end - start - 1 for s, end, k in mentions if (s, k) == (start, kind)}
+            if not widths:
+                total += scores.absent[sentence, start, kind].item()
+                continue
+            total += (
+                scores.present[sentence, start, kind].item() + scores.close[sentence, start, max(widths), kind].item()
+            )
+            for width in range(max(widths)):
+                total += (branch if width in widths else scores.extend)[sentence, start, width, kind].item()
+    return total
+
+
+def segmental_weights(scores: EdgeScores, sentence: int) -> Callable[[Hyperedge], float]:
+    """The log-weight of each hyperedge of the explicit graph."""
+    branch = scores.untied().branch
+    assert branch is not None
+
+    def weight(edge: Hyperedge) -> float:
+        letter, i, k, j = edge.head  # type: ignore[misc]
+        letters = [node.letter for node in edge.tail]  # type: ignore[attr-defined]
+        if letter in "AE":
+            return 0.0
+        if letter == "T":
+            return (scores.absent if letters == ["X"] else scores.present)[sentence, i, k].item()
+        tensor = {"X": scores.close, "I": scores.extend, "XI": branch}["".join(letters)]
+        return tensor[sentence, i, j - i, k].item()
+
+    return weight
+
+
+def segmental_case(scores: EdgeScores, lengths: list[int], tolerance: float) -> Case:
+    _, _, c, m = scores.close.shape
+    vectorised, scores = SegmentalHypergraph(scores, lengths), scores.to(torch.float64)
+    brute, explicit = [], []
+    for sentence, length in enumerate(lengths):
+        sets = all_sets(all_mentions(length, m, c))
+        brute.append(BruteForce({s: segmental_score(scores, sentence, length, s) for s in sets}))
+        explicit.append(Explicit(segmental_hypergraph(length, m, c), segmental_weights(scores, sentence), mentions_of))
+    return Case(vectorised, lengths, m, c, brute, explicit, tolerance)
+
+
+def edge_scores(
+    shape: tuple[int, int, int, int], dtype: torch.dtype, seed: int, spread: float, impossible: float, untied: bool
+) -> EdgeScores:
+    """Random scores; a share `impossible` of all edges is -inf, but T → X never is, so that some set is possible."""
+    generator = torch.Generator().manual_seed(seed)
+    batch, n, c, m = shape
+
+    def draw(*size: int, may_be_impossible: bool = True) -> torch.Tensor:
+        values = torch.randn(size, generator=generator, dtype=torch.float64) * spread
+        if may_be_impossible:
+            values[torch.rand(size, generator=generator) < impossible] = -math.inf
+        return values.to(dtype)
+
+    extend, close = draw(batch, n, c - 1, m), draw(batch, n, c, m)
+    branch = draw(batch, n, c - 1, m) if untied else None
+    return EdgeScores(draw(batch, n, m, may_be_impossible=False), draw(batch, n, m), extend, close, branch)
+
+
+@st.composite
+def segmental_cases(draw: st.DrawFn) -> Case:
+    m = draw(st.integers(1, 3))
+    n = draw(st.integers(0, 4 if m == 1 else 3))
+    c = draw(st.integers(1, n + 1))
+    batch = draw(st.integers(1, 3))
+    lengths = draw(st.lists(st.integers(0, n), min_size=batch, max_size=batch))
+    while sum(min(c, length - i) for length in [max(lengths)] for i in range(length)) * m > MANY:
+        lengths = [length - 1 for length in lengths]
+        lengths = [max(length, 0) for length in lengths]
+    single = draw(st.booleans())
+    scores = edge_scores(
+        (batch, n, c, m),
+        torch.float32 if single else torch.float64,
+        seed=draw(st.integers(0, 2**31)),
+        spread=draw(st.sampled_from([0.0, 1.0, 5.0])),
+        impossible=draw(st.sampled_from([0.0, 0.2])),
+        untied=draw(st.booleans()),
+    )
+    return segmental_case(scores, lengths, tolerance=2e-4 if single else 1e-9)
+
+
+STRUCTURES: dict[str, st.SearchStrategy[Case]] = {"segmental": segmental_cases()}

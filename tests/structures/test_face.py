@@ -1,0 +1,196 @@
+"""Vectorised = generic engine = brute force, for every quantity that a structure offers."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperspan.structures import Counting, KBest, Log, Sampling, hyperpaths, inside, outside, viterbi
+from tests.structures.brute_force import all_mentions
+from tests.structures.cases import STRUCTURES, Case
+
+structures = pytest.mark.parametrize("structure", STRUCTURES)
+drawn = settings(max_examples=40, deadline=None)
+
+
+def close(left: float, right: float, tolerance: float) -> bool:
+    return left == right or math.isclose(left, right, rel_tol=tolerance, abs_tol=tolerance)
+
+
+@structures
+@drawn
+@given(data=st.data())
+def test_log_partition(structure: str, data: st.DataObject) -> None:
+    case: Case = data.draw(STRUCTURES[structure])
+    for value, brute, explicit in zip(case.vectorised.log_partition.tolist(), case.brute, case.explicit, strict=True):
+        assert close(value, brute.log_partition, case.tolerance)
+        generic = inside(explicit.graph, explicit.weights, Log())[explicit.graph.root]
+        assert close(generic, brute.log_partition, 1e-9)
+
+
+@structures
+@drawn
+@given(data=st.data())
+def test_log_prob_of_every_set(structure: str, data: st.DataObject) -> None:
+    case: Case = data.draw(STRUCTURES[structure])
+    for sentence, brute in enumerate(case.brute):
+        for mentions in data.draw(st.lists(st.sampled_from(list(brute.scores)), min_size=1, max_size=8)):
+            sets = [mentions if other == sentence else frozenset() for other in range(len(case.lengths))]
+            value = case.vectorised.log_prob(sets)[sentence].item()
+            assert close(value, brute.log_prob(mentions), case.tolerance)
+
+
+@structures
+@drawn
+@given(data=st.data())
+def test_marginals(structure: str, data: st.DataObject) -> None:
+    case: Case = data.draw(STRUCTURES[structure])
+    marginals = case.vectorised.marginals
+    for sentence, (length, brute) in enumerate(zip(case.lengths, case.brute, strict=True)):
+        expected = torch.zeros_like(marginals[sentence])
+        for i, j, k in all_mentions(length, case.types, case.max_width):
+            expected[i, j - i - 1, k] = brute.marginal((i, j, k))
+        torch.testing.assert_close(marginals[sentence], expected, rtol=case.tolerance, atol=case.tolerance)
+
+
+@structures
+@drawn
+@given(data=st.data())
+def test_entropy(structure: str, data: st.DataObject) -> None:
+    case: Case = data.draw(STRUCTURES[structure])
+    for value, brute in zip(case.vectorised.entropy.tolist(), case.brute, strict=True):
+        assert close(value, brute.entropy, case.tolerance)
+
+
+@structures
+@drawn
+@given(data=st.data())
+def test_argmax(structure: str, data: st.DataObject) -> None:
+    case: Case = data.draw(STRUCTURES[structure])
+    for mentions, brute, explicit in zip(case.vectorised.argmax(), case.brute, case.explicit, strict=True):
+        best = max(brute.scores.values())
+        assert isinstance(mentions, frozenset)
+        assert close(brute.scores[mentions], best, case.tolerance)
+        score, path = viterbi(explicit.graph, explicit.weights)
+        assert close(score, best, 1e-9) and close(brute.scores[explicit.mentions_of(path)], best, 1e-9)
+
+
+@structures
+@drawn
+@given(data=st.data(), k=st.sampled_from([1, 2, 5, 30, 1000]))
+def test_topk(structure: str, data: st.DataObject, k: int) -> None:
+    """The log-probabilities in order, each the true one of its set; no set twice; ties in any order."""
+    case: Case = data.draw(STRUCTURES[structure])
+    for ranked, brute, explicit in zip(case.vectorised.topk(k), case.brute, case.explicit, strict=True):
+        expected = brute.ranked()[:k]
+        assert len(ranked) == len(expected) == len({mentions for mentions, _ in ranked})
+        for (mentions, value), (_, best) in zip(ranked, expected, strict=True):
+            assert close(value, best, 1e-9) and close(value, brute.log_prob(mentions), 1e-9)
+        generic = inside(explicit.graph, explicit.weights, KBest(k))[explicit.graph.root]
+        assert all(
+            close(score - brute.log_partition, best, 1e-9)
+            for (score, _), (_, best) in zip(generic, expected, strict=True)
+        )
+
+
+@structures
+@drawn
+@given(data=st.data())
+def test_condition(structure: str, data: st.DataObject) -> None:
+    case: Case = data.draw(STRUCTURES[structure])
+    pools = [all_mentions(length, case.types, case.max_width) for length in case.lengths]
+    pinned = [
+        data.draw(st.lists(st.sampled_from(pool), max_size=4, unique=True) if pool else st.just([])) for pool in pools
+    ]
+    split = data.draw(st.integers(0, 4))
+    require, forbid = [pins[:split] for pins in pinned], [pins[split:] for pins in pinned]
+    given_pins = case.vectorised.condition(require=require, forbid=forbid)
+    brute = [whole.given(*pins) for whole, *pins in zip(case.brute, require, forbid, strict=True)]
+    log_partition, marginals, entropy = (
+        given_pins.log_partition.tolist(),
+        given_pins.marginals,
+        given_pins.entropy.tolist(),
+    )
+    possible = [distribution.log_partition > -math.inf for distribution in brute]
+    for sentence, distribution in enumerate(brute):
+        assert close(log_partition[sentence], distribution.log_partition, case.tolerance)
+        if possible[sentence]:
+            assert close(entropy[sentence], distribution.entropy, case.tolerance)
+            for i, j, k in pools[sentence]:
+                assert close(
+                    marginals[sentence, i, j - i - 1, k].item(), distribution.marginal((i, j, k)), case.tolerance
+                )
+            some = data.draw(st.sampled_from(list(distribution.scores)))
+            sets = [some if other == sentence else frozenset() for other in range(len(brute))]
+            assert close(given_pins.log_prob(sets)[sentence].item(), distribution.log_prob(some), case.tolerance)
+    for ranked, distribution in zip(given_pins.topk(4), brute, strict=True):
+        assert [
+            close(a, b, case.tolerance) for (_, a), (_, b) in zip(ranked, distribution.ranked()[:4], strict=True)
+        ].count(False) == 0
+    if all(possible):
+        for mentions, distribution in zip(given_pins.argmax(), brute, strict=True):
+            assert close(distribution.scores[mentions], max(distribution.scores.values()), case.tolerance)
+    else:
+        with pytest.raises(ValueError, match="no possible mention set"):
+            given_pins.argmax()
+
+
+@structures
+@drawn
+@given(data=st.data())
+def test_samples_are_possible_sets(structure: str, data: st.DataObject) -> None:
+    case: Case = data.draw(STRUCTURES[structure])
+    samples = case.vectorised.sample(5, torch.Generator().manual_seed(1))
+    assert samples == case.vectorised.sample(5, torch.Generator().manual_seed(1))
+    for sets, brute in zip(samples, case.brute, strict=True):
+        assert len(sets) == 5 and all(brute.scores[mentions] > -math.inf for mentions in sets)
+
+
+@structures
+@settings(max_examples=5, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_sampling_frequencies(structure: str, data: st.DataObject) -> None:
+    """Pearson's chi-square of 4,000 samples against the true probabilities, vectorised and by the generic engine."""
+    case: Case = data.draw(STRUCTURES[structure])
+    count = 4000
+    vectorised = case.vectorised.sample(count, torch.Generator().manual_seed(0))
+    for sets, brute, explicit in zip(vectorised, case.brute, case.explicit, strict=True):
+        root = inside(explicit.graph, explicit.weights, Sampling(random.Random(0)))[explicit.graph.root]
+        for drawn_sets in (sets, [explicit.mentions_of(root.draw()) for _ in range(count)]):
+            frequent = {s: p for s, p in brute.probabilities.items() if p * count >= 5}
+            rest = max(1 - math.fsum(frequent.values()), 0.0)
+            observed = [drawn_sets.count(s) for s in frequent]
+            pairs = [*zip(observed, frequent.values(), strict=True), (count - sum(observed), rest)]
+            chi_square = math.fsum((seen - p * count) ** 2 / (p * count) for seen, p in pairs if p * count >= 1)
+            # Mean = degrees of freedom, variance twice that: six standard deviations is a wrong sampler, not bad luck.
+            degrees = len(pairs) - 1
+            assert chi_square <= degrees + 6 * math.sqrt(2 * degrees) + 6
+
+
+@structures
+@drawn
+@given(data=st.data())
+def test_generic_outside_gives_the_edge_posteriors(structure: str, data: st.DataObject) -> None:
+    case: Case = data.draw(STRUCTURES[structure])
+    for explicit in case.explicit:
+        graph, weights = explicit.graph, explicit.weights
+        below = inside(graph, weights, Log())
+        above = outside(graph, weights, Log(), below)
+        paths = list(hyperpaths(graph))
+        path_scores = [
+            math.fsum(map(weights, path)) if all(weights(e) > -math.inf for e in path) else -math.inf for path in paths
+        ]
+        total = below[graph.root]
+        for edge in graph.edges:
+            posterior = math.exp(above[edge.head] + weights(edge) + sum(below[node] for node in edge.tail) - total)
+            direct = math.fsum(
+                math.exp(score - total) * path.count(edge) for path, score in zip(paths, path_scores, strict=True)
+            )
+            assert close(posterior, direct, 1e-9)
+        counts = inside(graph, lambda edge: 0.0, Counting())
+        assert counts[graph.root] == len(paths)

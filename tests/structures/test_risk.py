@@ -1,0 +1,70 @@
+"""Decoding by threshold and by expected F1, against enumeration of every choice."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperspan.structures import EdgeScores, SegmentalHypergraph
+from hyperspan.structures.risk import best_expected_f1
+from tests.structures.brute_force import all_mentions
+from tests.structures.cases import STRUCTURES, edge_scores
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_max_expected_f1_beats_every_other_set(data: st.DataObject) -> None:
+    case = data.draw(STRUCTURES["segmental"])
+    for (chosen, value), brute in zip(case.vectorised.max_expected_f1(), case.brute, strict=True):
+        assert math.isclose(brute.expected_f1(chosen), value, abs_tol=1e-7)
+        few = sorted(brute.scores, key=len)[:64]  # the candidates: many sets, not only possible ones
+        best = max(brute.expected_f1(other) for other in few)
+        assert value >= best - 1e-7
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), threshold=st.sampled_from([0.1, 0.5, 0.9, 1.0]))
+def test_above_keeps_what_is_probable_enough(data: st.DataObject, threshold: float) -> None:
+    case = data.draw(STRUCTURES["segmental"])
+    for kept, length, brute in zip(case.vectorised.above(threshold), case.lengths, case.brute, strict=True):
+        for mention in all_mentions(length, case.types, case.max_width):
+            probability = brute.marginal(mention)
+            if abs(probability - threshold) > case.tolerance:
+                assert (mention in kept) == (probability >= threshold)
+
+
+def test_expected_f1_when_every_word_may_be_a_mention() -> None:
+    """c = 1, all eight mentions as likely as not: the best choice names them all."""
+    zeros = torch.zeros(1, 4, 2)
+    scores = EdgeScores(zeros, zeros, torch.zeros(1, 4, 0, 2), torch.zeros(1, 4, 1, 2))
+    chosen, value = SegmentalHypergraph(scores, [4]).max_expected_f1()[0]
+    expected = sum(math.comb(8, s) * 2 * s / (8 + s) for s in range(9)) / 2**8
+    assert len(chosen) == 8 and math.isclose(value, expected, rel_tol=1e-9)
+
+
+def test_expected_f1_may_want_more_mentions_than_any_set_has() -> None:
+    """Exactly one of many mentions is there, each as likely: naming all of them is better than naming one."""
+    joint = torch.zeros(2, 50, dtype=torch.float64)
+    joint[1] = 1 / 50
+    value, chosen = best_expected_f1(joint, empty=0.0)
+    assert len(chosen) == 50 and math.isclose(value, 2 / 51, rel_tol=1e-9)
+
+
+def test_expected_f1_of_a_long_sentence_agrees_with_samples() -> None:
+    scores = edge_scores((1, 20, 8, 3), torch.float64, seed=2, spread=1.0, impossible=0.1, untied=False)
+    scores = EdgeScores(scores.absent + 4, scores.present, scores.extend - 1, scores.close)
+    distribution = SegmentalHypergraph(scores, [20])
+    (chosen, value), samples = (
+        distribution.max_expected_f1()[0],
+        distribution.sample(4000, torch.Generator().manual_seed(0))[0],
+    )
+
+    def mean_f1(candidate: frozenset) -> float:
+        sizes = [(len(gold & candidate), len(gold) + len(candidate)) for gold in samples]
+        return math.fsum(2 * hits / both if both else 1.0 for hits, both in sizes) / len(samples)
+
+    assert math.isclose(mean_f1(chosen), value, abs_tol=0.02)
+    assert all(mean_f1(other) <= value + 0.02 for other in (distribution.argmax()[0], distribution.above(0.5)[0]))

@@ -1,0 +1,391 @@
+"""The segmental hypergraph: the paper's theorem and figures, and what the tensors must bear."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperspan.structures import (
+    Counting,
+    EdgeScores,
+    Hypergraph,
+    SegmentalHypergraph,
+    SegmentalNode,
+    hyperpath_of,
+    hyperpaths,
+    inside,
+    mentions_of,
+    nodes_of,
+    segmental_hypergraph,
+)
+from tests.structures.brute_force import all_mentions, all_sets
+from tests.structures.cases import STRUCTURES, edge_scores, segmental_case
+
+SMALL = [
+    (n, m, c)
+    for n in range(5)
+    for m in range(4)
+    for c in range(1, 6)
+    if c <= max(n, 1) and len(all_mentions(n, m, c)) <= 12
+]
+
+
+def count(graph: Hypergraph) -> int:
+    return inside(graph, lambda _: 0.0, Counting())[graph.root]
+
+
+@pytest.mark.parametrize(("n", "m", "c"), SMALL)
+def test_theorem_hyperpaths_and_mention_sets_are_one_to_one(n: int, m: int, c: int) -> None:
+    graph = segmental_hypergraph(n, m, c)
+    sets = set(all_sets(all_mentions(n, m, c)))
+    paths = list(hyperpaths(graph))
+    assert len(paths) == len(set(paths)) == len(sets) == 2 ** len(all_mentions(n, m, c))
+    assert {mentions_of(path) for path in paths} == sets
+    assert all(hyperpath_of(mentions_of(path), graph) == path for path in paths)
+
+
+@pytest.mark.parametrize(("n", "m", "c"), [(40, 7, 40), (100, 5, 6), (30, 1, 1), (0, 3, 4), (1, 10, 5)])
+def test_theorem_for_sizes_too_large_to_enumerate(n: int, m: int, c: int) -> None:
+    assert count(segmental_hypergraph(n, m, c)) == 2 ** len(all_mentions(n, m, c))
+
+
+def test_types_may_be_named_and_width_unrestricted() -> None:
+    assert count(segmental_hypergraph(3, ["PER", "ORG"])) == 2**12
+
+
+def test_paper_figure_node_sequences() -> None:
+    """ "Israeli UN Ambassador Danny", counted as the paper counts: words and types from 1, ORG is 1 and PER is 2."""
+    organization, person = 0, 1
+    mentions = {(0, 3, person), (0, 4, person), (1, 2, organization)}
+    graph = segmental_hypergraph(4, ["ORG", "PER"])
+    path = hyperpath_of(mentions, graph)
+
+    def written(node: SegmentalNode) -> str:
+        inner = f",{node.last + 1}" if node.letter == "I" else ""
+        above = f"^{node.kind + 1}" if node.letter in "TI" else ""
+        return node.letter if node.letter == "X" else f"{node.letter}{above}_{node.start + 1}{inner}"
+
+    def sequence(mention: tuple[int, int, int]) -> str:
+        return " ".join(map(written, nodes_of(mention)))
+
+    assert sequence((0, 3, person)) == "A_1 E_1 T^2_1 I^2_1,1 I^2_1,2 I^2_1,3 X"
+    assert sequence((0, 4, person)) == "A_1 E_1 T^2_1 I^2_1,1 I^2_1,2 I^2_1,3 I^2_1,4 X"
+    assert sequence((1, 2, organization)) == "A_1 A_2 E_2 T^1_2 I^1_2,2 X"
+    steps = {(edge.head, child) for edge in path for child in edge.tail}
+    for mention in mentions:
+        nodes = nodes_of(mention)
+        assert set(itertools.pairwise(nodes)) <= steps
+    assert mentions_of(path) == mentions
+
+
+def test_abcd_is_unambiguous() -> None:
+    """{B C, A B C D} and the same with A B C are different hyperpaths."""
+    graph = segmental_hypergraph(4, 1)
+    two, three = {(1, 3, 0), (0, 4, 0)}, {(1, 3, 0), (0, 4, 0), (0, 3, 0)}
+    assert hyperpath_of(two, graph) != hyperpath_of(three, graph)
+    assert [path for path in hyperpaths(graph) if mentions_of(path) == two] == [hyperpath_of(two, graph)]
+
+
+@pytest.mark.parametrize("mention", [(0, 4, 0), (2, 4, 0), (0, 1, 1), (-1, 1, 0)])
+def test_mentions_outside_the_hypergraph_are_refused(mention: tuple[int, int, int]) -> None:
+    with pytest.raises(ValueError, match="not"):
+        hyperpath_of({mention}, segmental_hypergraph(3, 1, 2))
+
+
+def random_scores(
+    batch: int, n: int, c: int, m: int, dtype: torch.dtype = torch.float64, untied: bool = False
+) -> EdgeScores:
+    return edge_scores((batch, n, c, m), dtype, seed=7, spread=1.5, impossible=0.0, untied=untied)
+
+
+def every_value(distribution: SegmentalHypergraph, gold: list[set[tuple[int, int, int]]]) -> list[torch.Tensor]:
+    edges = distribution.edge_marginals
+    assert edges.branch is not None
+    return [
+        distribution.log_partition,
+        distribution.log_prob(gold),
+        distribution.entropy,
+        distribution.marginals,
+        distribution.node_marginals,
+        *(edges.absent, edges.present, edges.extend, edges.close, edges.branch),
+    ]
+
+
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_edge_and_node_marginals(data: st.DataObject) -> None:
+    case = data.draw(STRUCTURES["segmental"])
+    edges, nodes = case.vectorised.edge_marginals, case.vectorised.node_marginals
+    assert edges.branch is not None
+    for sentence, explicit in enumerate(case.explicit):
+        seen: dict[str, dict[tuple[int, ...], float]] = {name: {} for name in ("X", "I", "IX", "II", "IXI", "node")}
+        total = case.brute[sentence].log_partition
+        for path in hyperpaths(explicit.graph):
+            weights = [explicit.weights(edge) for edge in path]
+            probability = 0.0 if -math.inf in weights else math.exp(math.fsum(weights) - total)
+            for edge in path:
+                letter, i, k, j = edge.head  # type: ignore[misc]
+                tail = "".join(node.letter for node in edge.tail)  # type: ignore[attr-defined]
+                place = (i, k) if letter == "T" else (i, j - i, k)
+                if letter in "TI":
+                    table = seen[tail if letter == "T" else "I" + tail]
+                    table[place] = table.get(place, 0.0) + probability
+                if letter == "I":
+                    seen["node"][place] = seen["node"].get(place, 0.0) + probability
+        tensors = zip(seen, (edges.absent, edges.present, edges.close, edges.extend, edges.branch, nodes), strict=True)
+        for name, tensor in tensors:
+            expected = torch.zeros_like(tensor[sentence])
+            for place, probability in seen[name].items():
+                expected[place] = probability
+            torch.testing.assert_close(tensor[sentence], expected, atol=case.tolerance, rtol=case.tolerance)
+
+
+@pytest.mark.parametrize("untied", [False, True])
+def test_gradient_of_log_partition_is_the_edge_marginals(untied: bool) -> None:
+    scores = random_scores(2, 4, 3, 2, untied=untied)
+    tensors = [tensor.requires_grad_() for tensor in (scores.absent, scores.present, scores.extend, scores.close)]
+    distribution = SegmentalHypergraph(scores, [4, 2])
+    absent, present, extend, close = torch.autograd.grad(distribution.log_partition.sum(), tensors)
+    edges = distribution.edge_marginals
+    assert edges.branch is not None
+    torch.testing.assert_close(absent, edges.absent)
+    torch.testing.assert_close(present, edges.present)
+    if untied:
+        torch.testing.assert_close(extend, edges.extend)
+        torch.testing.assert_close(close, edges.close)
+    else:
+        torch.testing.assert_close(extend, edges.extend + edges.branch)
+        torch.testing.assert_close(close, distribution.marginals)
+
+
+@pytest.mark.parametrize("untied", [False, True])
+@pytest.mark.parametrize("impossible", [0.0, 0.3])
+def test_gradcheck(untied: bool, impossible: float) -> None:
+    """First and second derivatives; -inf scores stay fixed, so they are masked in rather than varied."""
+    scores = edge_scores((2, 3, 3, 2), torch.float64, 3, 1.0, impossible, untied)
+    names = ["absent", "present", "extend", "close"] + ["branch"] * untied
+    original = [getattr(scores, name) for name in names]
+    free = [tensor.masked_fill(tensor == -math.inf, 0.0).requires_grad_() for tensor in original]
+
+    def distribution(*values: torch.Tensor) -> SegmentalHypergraph:
+        kept = [torch.where(old == -math.inf, old, new) for old, new in zip(original, values, strict=True)]
+        return SegmentalHypergraph(EdgeScores(**dict(zip(names, kept, strict=True))), [3, 2])
+
+    for value in (
+        lambda *values: distribution(*values).log_partition,
+        lambda *values: distribution(*values).log_prob([set(), set()]),
+        lambda *values: distribution(*values).marginals,
+        lambda *values: distribution(*values).entropy,
+    ):
+        assert torch.autograd.gradcheck(value, free)
+    assert torch.autograd.gradgradcheck(lambda *values: distribution(*values).log_partition, free)
+
+
+@pytest.mark.parametrize("rubbish", [math.nan, math.inf, -math.inf, 1e30])
+@pytest.mark.parametrize("untied", [False, True])
+def test_padding_never_leaks(rubbish: float, untied: bool) -> None:
+    """Values and gradients are those of each sentence alone, whatever stands in padding, and padding gets no gradient."""
+    n, c, m, lengths = 5, 4, 2, [5, 0, 3, 1]
+    clean = random_scores(len(lengths), n, c, m, untied=untied)
+    starts = torch.arange(n) >= torch.tensor(lengths)[:, None]
+    spans = (torch.arange(n)[:, None] + torch.arange(c)) >= torch.tensor(lengths)[:, None, None]
+    masks = {"absent": starts, "present": starts, "extend": spans[:, :, 1:], "close": spans, "branch": spans[:, :, 1:]}
+    dirty = {
+        name: getattr(clean, name).masked_fill(mask.unsqueeze(-1), rubbish).requires_grad_()
+        for name, mask in masks.items()
+        if getattr(clean, name) is not None
+    }
+    gold = [{(0, 4, 1), (0, 2, 1), (1, 3, 0)}, set(), {(1, 2, 0)}, {(0, 1, 1)}]
+    whole = SegmentalHypergraph(EdgeScores(**dirty), torch.tensor(lengths))
+    sum(value.sum() for value in every_value(whole, gold)).backward()  # type: ignore[union-attr]
+    for name, tensor in dirty.items():
+        assert tensor.grad is not None and tensor.grad.isfinite().all()
+        assert (tensor.grad[masks[name]] == 0).all()
+    best, ranked = whole.argmax(), whole.topk(5)
+    for sentence, length in enumerate(lengths):
+        width = min(c, max(length, 1))
+        cut = {"absent": (length,), "present": (length,), "extend": (length, width - 1), "close": (length, width)}
+        cut["branch"] = cut["extend"]
+        alone = EdgeScores(
+            **{
+                name: getattr(clean, name)[sentence : sentence + 1][(slice(None), *map(slice, size))]
+                for name, size in cut.items()
+                if name in dirty
+            }
+        )
+        single = SegmentalHypergraph(alone, [length])
+        assert single.argmax()[0] == best[sentence]
+        assert [mentions for mentions, _ in single.topk(5)[0]] == [mentions for mentions, _ in ranked[sentence]]
+        for value, other in zip(every_value(whole, gold), every_value(single, [gold[sentence]]), strict=True):
+            shape = other.shape[1:]
+            torch.testing.assert_close(value[sentence][tuple(map(slice, shape))], other[0])
+            assert math.isclose(value[sentence].sum().item(), other[0].sum().item(), abs_tol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("untied", [False, True])
+def test_huge_scores_neither_overflow_nor_give_nan(dtype: torch.dtype, untied: bool) -> None:
+    generator = torch.Generator().manual_seed(5)
+
+    def huge(*shape: int) -> torch.Tensor:
+        signs = torch.randint(0, 3, shape, generator=generator) - 1
+        return (signs * 1e4).to(dtype).requires_grad_()
+
+    tensors = [huge(3, 12, 2), huge(3, 12, 2), huge(3, 12, 11, 2), huge(3, 12, 12, 2)] + [huge(3, 12, 11, 2)] * untied
+    distribution = SegmentalHypergraph(EdgeScores(*tensors), [12, 7, 1])
+    values = every_value(distribution, [{(0, 12, 1), (3, 4, 0)}, set(), {(0, 1, 0)}])
+    assert all(value.isfinite().all() for value in values)
+    sum(value.sum() for value in values).backward()  # type: ignore[union-attr]
+    assert all(tensor.grad is not None and tensor.grad.isfinite().all() for tensor in tensors)
+    assert ((values[3] >= 0) & (values[3] <= 1 + 1e-6)).all()
+    best = distribution.log_prob(distribution.argmax())
+    for value, ranked in zip(best.tolist(), distribution.topk(1), strict=True):
+        assert math.isclose(value, ranked[0][1], abs_tol=0.2)  # float32 keeps 1e5 to within 0.01, over many edges
+
+
+def test_the_callers_tensors_are_left_alone() -> None:
+    scores = random_scores(2, 4, 3, 2)
+    before = {name: getattr(scores, name).clone() for name in ("absent", "present", "extend", "close")}
+    distribution = SegmentalHypergraph(scores, [4, 3])
+    every_value(distribution, [set(), {(0, 2, 1)}])
+    for decode in (
+        lambda: distribution.topk(3),
+        distribution.sample,
+        distribution.argmax,
+        distribution.max_expected_f1,
+    ):
+        decode()
+    distribution.condition(require=[{(0, 1, 0)}, set()], forbid=[set(), {(0, 1, 0)}]).argmax()
+    for name, tensor in before.items():
+        assert torch.equal(getattr(scores, name), tensor)
+        assert not getattr(scores, name).requires_grad
+
+
+@pytest.mark.parametrize(("n", "c", "m"), [(0, 1, 2), (1, 1, 1), (1, 5, 3), (3, 2, 0)])
+def test_degenerate_sizes(n: int, c: int, m: int) -> None:
+    distribution = SegmentalHypergraph(random_scores(2, n, c, m), [n, 0])
+    values = every_value(distribution, [set(), set()])
+    assert all(value.isfinite().all() for value in values)
+    assert values[0][1] == 0 and values[2][1] == 0
+    assert distribution.argmax()[1] == frozenset() and distribution.topk(3)[1] == [(frozenset(), 0.0)]
+    assert distribution.sample(2)[1] == [frozenset(), frozenset()]
+    assert distribution.max_expected_f1()[1] == (frozenset(), 1.0)
+    assert SegmentalHypergraph(random_scores(0, n, c, m), []).argmax() == []
+
+
+def test_topk_of_a_thousand_in_a_long_sentence() -> None:
+    """Far beyond enumeration: best first, no set twice, and each log-probability is the one that log_prob gives."""
+    distribution = SegmentalHypergraph(random_scores(1, 30, 30, 5), [30])
+    ranked = distribution.topk(1000)[0]
+    values = [value for _, value in ranked]
+    assert len({mentions for mentions, _ in ranked}) == 1000
+    assert values == sorted(values, reverse=True)
+    assert ranked[0][0] == distribution.argmax()[0]
+    for mentions, value in ranked[::97]:
+        assert math.isclose(distribution.log_prob([mentions]).item(), value, abs_tol=1e-9)
+
+
+def test_topk_ties_come_once_each() -> None:
+    zeros = EdgeScores(torch.zeros(1, 3, 1), torch.zeros(1, 3, 1), torch.zeros(1, 3, 2, 1), torch.zeros(1, 3, 3, 1))
+    ranked = SegmentalHypergraph(zeros, [3]).topk(1000)[0]
+    assert len({mentions for mentions, _ in ranked}) == len(ranked) == 2**6
+    assert all(math.isclose(value, -6 * math.log(2), abs_tol=1e-12) for _, value in ranked)
+
+
+def test_impossible_sentences() -> None:
+    """No set at all is possible in sentence 1: probabilities are 0, decoders say so, and nothing is NaN."""
+    scores = random_scores(2, 2, 2, 1)
+    scores.absent[1, 0], scores.present[1, 0] = -math.inf, -math.inf
+    absent = scores.absent.requires_grad_()
+    distribution = SegmentalHypergraph(scores, [2, 2])
+    assert distribution.log_partition[1] == -math.inf
+    assert (distribution.log_prob([set(), set()])[1]) == -math.inf
+    assert distribution.marginals[1, 0].sum() == 0
+    assert distribution.topk(3)[1] == [] and len(distribution.topk(3)[0]) == 3
+    (gradient,) = torch.autograd.grad(distribution.log_partition[0], absent)
+    assert gradient.isfinite().all()
+    for decode in (distribution.argmax, distribution.sample, distribution.max_expected_f1):
+        with pytest.raises(ValueError, match="sentence 1 has no possible mention set: for start 0 and type 0"):
+            decode()
+
+
+def test_nan_scores_are_named() -> None:
+    scores = random_scores(1, 2, 2, 1)
+    scores.close[0, 1, 0, 0] = math.nan
+    with pytest.raises(ValueError, match="start 1 and type 0 a score is NaN"):
+        SegmentalHypergraph(scores, [2]).argmax()
+
+
+def test_condition_pins_what_the_paper_could_not() -> None:
+    """Required and forbidden mentions of one chain, in any order of widths; the odds of the rest stay as they were."""
+    case = segmental_case(random_scores(1, 3, 3, 1), [3], 1e-9)
+    pinned = case.vectorised.condition(require=[{(0, 2, 0)}], forbid=[{(0, 3, 0), (1, 3, 0)}])
+    expected = case.brute[0].given({(0, 2, 0)}, {(0, 3, 0), (1, 3, 0)})
+    for mention in all_mentions(3, 1, 3):
+        i, j, k = mention
+        assert math.isclose(pinned.marginals[0, i, j - i - 1, k].item(), expected.marginal(mention), abs_tol=1e-9)
+    assert pinned.marginals[0, 0, 1, 0] == 1 and pinned.marginals[0, 0, 2, 0] == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda d: d.log_prob([set()]), "one mention set a sentence, 2 in all, got 1"),
+        (lambda d: d.log_prob([{(0, 5, 0)}, set()]), "0 <= start < end <= 4, the length of sentence 0"),
+        (lambda d: d.log_prob([set(), {(2, 4, 0)}]), "0 <= start < end <= 3, the length of sentence 1"),
+        (lambda d: d.log_prob([{(0, 1, 2)}, set()]), "type index from 0 to 1"),
+        (lambda d: d.condition(require=[{(0, 4, 0)}, set()]), "at most c = 3 words"),
+        (lambda d: d.condition(require=[{(0, 1, 0)}, set()], forbid=[{(0, 1, 0)}, set()]), "required or forbidden"),
+        (lambda d: d.above(0.0), "above 0 and at most 1"),
+        (lambda d: d.topk(-1), "k >= 0"),
+        (lambda d: SegmentalHypergraph(d.scores, [4]), "expected 2 whole numbers as lengths"),
+        (lambda d: SegmentalHypergraph(d.scores, [4, 5]), "from 0 to n = 4, got 5 for sentence 1"),
+        (lambda d: EdgeScores(d.scores.absent, d.scores.present, d.scores.close, d.scores.close), "extend of shape"),
+        (
+            lambda d: EdgeScores(d.scores.absent, d.scores.present, d.scores.extend, d.scores.extend[0]),
+            "close of shape",
+        ),
+        (lambda d: d.scores.to(torch.float16), "float32 or float64 scores"),
+        (
+            lambda d: replace(d.scores, absent=d.scores.absent.float()),
+            "dtype and device, torch.float64 on cpu, got absent",
+        ),
+    ],
+)
+def test_mistakes_are_explained(call, message: str) -> None:
+    distribution = SegmentalHypergraph(random_scores(2, 4, 3, 2), [4, 3])
+    with pytest.raises(ValueError, match=message):
+        call(distribution)
+
+
+def test_a_set_with_a_mention_wider_than_c_has_probability_zero() -> None:
+    distribution = SegmentalHypergraph(random_scores(2, 4, 3, 2), [4, 3])
+    assert distribution.log_prob([{(0, 4, 0)}, set()]).tolist()[0] == -math.inf
+
+
+def test_backward_may_be_called_again_and_gradients_are_ones_own() -> None:
+    """Whoever changes a gradient in place changes nothing else, and a retained graph gives the same gradient again."""
+    scores = random_scores(2, 4, 3, 2)
+    close = scores.close.requires_grad_()
+    log_partition = SegmentalHypergraph(scores, [4, 3]).log_partition
+    weight = torch.tensor([2.0, -1.0], dtype=torch.float64)
+    (first,) = torch.autograd.grad(log_partition, close, weight, retain_graph=True)
+    kept = first.clone()
+    first.zero_()
+    (second,) = torch.autograd.grad(log_partition, close, weight)
+    torch.testing.assert_close(second, kept)
+
+
+def test_scores_need_not_be_contiguous() -> None:
+    scores = random_scores(2, 4, 3, 2)
+    turned = replace(scores, close=scores.close.transpose(1, 2).contiguous().transpose(1, 2))
+    assert not turned.close.is_contiguous()
+    torch.testing.assert_close(
+        SegmentalHypergraph(turned, [4, 3]).log_partition, SegmentalHypergraph(scores, [4, 3]).log_partition
+    )
