@@ -1,0 +1,64 @@
+"""What is minimised in training: the negative log-likelihood, and the margin that makes misses cost more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from hyperspan.structures.scores import EdgeScores, Mention, check_lengths, hyperpaths_of
+from hyperspan.structures.segmental import SegmentalHypergraph
+
+
+def softmax_margin(
+    scores: EdgeScores, gold: Sequence[Iterable[Mention]], lengths: Tensor | Sequence[int], beta: float = 1.0
+) -> EdgeScores:
+    """Scores augmented with the paper's cost Δ of the edges that gold does not use.
+
+    T → X costs `beta` where a gold mention starts (a miss), T → I costs 1 where none does (a false alarm), everything else
+    0. Gold mentions wider than c are on no hyperpath and do not count as starting anywhere.
+    """
+    if beta < 1.0:
+        raise ValueError(f"expected beta >= 1, so that a miss costs no less than a false alarm, got {beta}")
+    batch, n, c, m = scores.close.shape
+    paths = hyperpaths_of(gold, check_lengths(lengths, batch, n), c, m, scores.close.device)
+    starts = torch.zeros_like(
+        scores.absent, dtype=torch.bool
+    )  # (B, n, m): whether a gold mention of type k starts at i
+    starts[tuple(paths.present)] = True
+    miss = beta * starts.to(scores.absent.dtype)
+    return replace(scores, absent=scores.absent + miss, present=scores.present + (~starts).to(scores.absent.dtype))
+
+
+class Loss(NamedTuple):
+    """A loss, and the gold mentions that it leaves out because they are wider than c."""
+
+    values: Tensor
+    """(B,): the negative log-likelihood of each sentence, never negative."""
+    too_wide: tuple[int, ...]
+    """How many gold mentions of each sentence are not in its gold structure."""
+
+
+def negative_log_likelihood(
+    scores: EdgeScores, gold: Sequence[Iterable[Mention]], lengths: Tensor | Sequence[int], beta: float | None = None
+) -> Loss:
+    """-log p(gold) for each sentence, under scores augmented by :func:`softmax_margin` when `beta` is given.
+
+    >>> from hyperspan.structures import EdgeScores
+    >>> scores = EdgeScores(*(torch.zeros(1, 3, 1),) * 2, torch.zeros(1, 3, 1, 1), torch.zeros(1, 3, 2, 1))
+    >>> values, too_wide = negative_log_likelihood(scores, [{(0, 1, 0), (0, 3, 0)}], lengths=[3])
+    >>> values  # five possible mentions; the one of three words is wider than c = 2 and left out
+    tensor([3.4657])
+    >>> too_wide
+    (1,)
+    """
+    batch, n, c, m = scores.close.shape
+    known = check_lengths(lengths, batch, n)
+    too_wide = hyperpaths_of(gold, known, c, m).too_wide
+    fitting = [[mention for mention in mentions if mention[1] - mention[0] <= c] for mentions in gold]
+    if beta is not None:
+        scores = softmax_margin(scores, fitting, known, beta)
+    return Loss(-SegmentalHypergraph(scores, known).log_prob(fitting), too_wide)
