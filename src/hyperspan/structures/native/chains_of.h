@@ -1,0 +1,125 @@
+/* Included by chains.c once for each type of number, called `real`. */
+
+typedef struct {
+    const real *absent, *present, *extend, *close, *branch; /* branch: NULL if tied */
+    const int64_t *lengths;
+    int64_t batch, n, c, m;
+    real *log_partition; /* (B, n, m), 0 in padding */
+    real *p_absent, *p_present, *p_extend, *p_close, *p_branch; /* what to fill in; all NULL if not wanted */
+} NAME(Problem);
+
+/* log(exp(a) + exp(b)), and the share of b in that sum. */
+INLINE real NAME(either)(real a, real b, real *share) {
+    real odds = b - a, high = odds > 0 ? b : a;
+    real ratio = NAME(exp)(odds > 0 ? -odds : odds), part = 1 / (1 + ratio);
+    *share = odds > 0 ? part : ratio * part;
+    return high + NAME(log1p)(ratio);
+}
+
+/* Fills `size` entries with repetitions of the first m. */
+INLINE void NAME(repeat)(real *entries, int64_t m, int64_t size) {
+    for (int64_t done = m; 0 < done && done < size; done *= 2)
+        memcpy(entries + done, entries, (size_t)(done * 2 <= size ? done : size - done) * sizeof(real));
+}
+
+/* The rows from `first` to before `last`; 0, or 1 if memory ran out.
+ * A row has `here` = widths * m entries, and `steps` = here - m edges that go on; entry e + m is one width wider than
+ * entry e. */
+FOR_EACH_CPU static int NAME(rows)(const NAME(Problem) *p, int64_t first, int64_t last) {
+    const int64_t n = p->n, c = p->c, m = p->m, row = c * m;
+    const size_t types = (size_t)m * sizeof(real);
+    real *scratch = malloc((size_t)(5 * row + 1) * sizeof(real));
+    if (!scratch) return 1;
+    real *restrict go = scratch, *restrict share = go + row, *restrict stop = share + row;
+    real *restrict run = stop + row, *restrict each = run + row;
+    for (int64_t at = first; at < last; at++) {
+        int64_t room = p->lengths[at / n] - at % n, widths = room < 0 ? 0 : room < c ? room : c;
+        int64_t here = widths * m, steps = widths > 1 ? here - m : 0;
+        const real *restrict shut = p->close + at * row, *restrict on = p->extend + at * (row - m);
+        const real *none = p->absent + at * m, *some = p->present + at * m;
+        real *z = p->log_partition + at * m, *p_absent = p->p_absent ? p->p_absent + at * m : NULL;
+        if (here) {
+            if (p->branch) {
+                const real *restrict fork = p->branch + at * (row - m);
+                for (int64_t e = 0; e < steps; e++) {
+                    int impossible = on[e] == -INFINITY && fork[e] == -INFINITY;
+                    real weight = NAME(either)(impossible ? 0 : on[e], impossible ? 0 : fork[e], &share[e]);
+                    go[e] = impossible ? -INFINITY : weight;
+                }
+            } else {
+                for (int64_t e = 0; e < steps; e++) go[e] = on[e] + NAME(either)(0, shut[e], &share[e]);
+            }
+            for (int64_t e = m; e < steps; e++) go[e] += go[e - m];
+            memcpy(stop, shut, types);
+            for (int64_t e = 0; e < steps; e++) stop[e + m] = shut[e + m] + go[e];
+            memcpy(run, stop, types);
+            for (int64_t e = m; e < here; e++) run[e] = stop[e] > run[e - m] ? stop[e] : run[e - m];
+            for (int64_t k = 0; k < m; k++) {
+                real there = run[here - m + k] + some[k], best = none[k] > there ? none[k] : there;
+                z[k] = best == -INFINITY ? 0 : best;
+                each[k] = some[k] - z[k];
+            }
+            NAME(repeat)(each, m, here);
+            for (int64_t e = 0; e < here; e++) stop[e] = NAME(exp)(stop[e] + each[e]);
+            memcpy(run + steps, stop + steps, types);
+            for (int64_t e = steps - 1; e >= 0; e--) run[e] = run[e + m] + stop[e]; /* stopping there or later */
+            for (int64_t k = 0; k < m; k++) {
+                real nothing = NAME(exp)(none[k] - z[k]), total = nothing + run[k];
+                z[k] += NAME(log)(total);
+                each[k] = total == 0 ? 0 : 1 / total;
+                if (p_absent) p_absent[k] = nothing * each[k], p->p_present[at * m + k] = run[k] * each[k];
+            }
+        } else {
+            memset(z, 0, types);
+            if (p_absent) memset(p_absent, 0, types), memset(p->p_present + at * m, 0, types);
+        }
+        if (!p_absent) continue;
+        NAME(repeat)(each, m, here);
+        real *restrict to_close = p->p_close + at * row, *restrict to_extend = p->p_extend + at * (row - m);
+        const size_t padding = (size_t)(row - m - steps) * sizeof(real);
+        memset(to_close + here, 0, (size_t)(row - here) * sizeof(real));
+        memset(to_extend + steps, 0, padding);
+        for (int64_t e = steps; e < here; e++) to_close[e] = stop[e] * each[e];
+        if (p->branch) {
+            real *restrict to_branch = p->p_branch + at * (row - m);
+            memset(to_branch + steps, 0, padding);
+            for (int64_t e = 0; e < steps; e++) {
+                real went_on = run[e + m] * each[e];
+                to_close[e] = stop[e] * each[e];
+                to_branch[e] = went_on * share[e];
+                to_extend[e] = went_on * (1 - share[e]);
+            }
+        } else {
+            for (int64_t e = 0; e < steps; e++) {
+                to_extend[e] = run[e + m] * each[e];
+                to_close[e] = stop[e] * each[e] + to_extend[e] * share[e];
+            }
+        }
+    }
+    free(scratch);
+    return 0;
+}
+
+/* All rows, shared among threads; 0, or 1 if memory ran out. */
+int NAME(chains)(const NAME(Problem) *problem, int64_t threads) {
+    const int64_t rows = problem->batch * problem->n;
+    int failed = 0;
+#pragma omp parallel for num_threads(threads) reduction(| : failed) if (threads > 1)
+    for (int64_t share = 0; share < threads; share++)
+        failed |= NAME(rows)(problem, rows * share / threads, rows * (share + 1) / threads);
+    return failed;
+}
+
+/* (rows, widths, m) times (rows, m), the factor of each chain, in place; 0, or 1 if memory ran out. */
+FOR_EACH_CPU int NAME(scale)(real *restrict values, const real *restrict factors, int64_t rows, int64_t widths, int64_t m) {
+    const int64_t row = widths * m;
+    real *restrict factor = malloc((size_t)(row + m + 1) * sizeof(real));
+    if (!factor) return 1;
+    for (int64_t at = 0; at < rows; at++) {
+        memcpy(factor, factors + at * m, (size_t)m * sizeof(real));
+        NAME(repeat)(factor, m, row);
+        for (int64_t e = 0; e < row; e++) values[at * row + e] *= factor[e];
+    }
+    free(factor);
+    return 0;
+}
