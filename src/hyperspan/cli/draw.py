@@ -1,0 +1,89 @@
+"""``hyperspan draw``: a sentence's segmental hypergraph and the hyperpath of its mentions, as SVG."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hyperspan.errors import InputError, SpanError
+from hyperspan.files import write_text
+from hyperspan.types import Mention
+
+
+class Show(StrEnum):
+    """What to draw."""
+
+    both = "both"
+    graph = "graph"
+    path = "path"
+
+
+def draw(
+    text: Annotated[
+        str, typer.Argument(help="The sentence, words separated by spaces; - reads it from standard input.")
+    ],
+    mention: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mention",
+            "-m",
+            metavar="START:END:LABEL",
+            help="A mention from word START to before word END, counted from 0; repeat for more.",
+        ),
+    ] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--types", "-t", help="The mention types, repeated or separated by commas. Default: the mentions' labels."
+        ),
+    ] = None,
+    max_width: Annotated[
+        int | None,
+        typer.Option("--max-width", "-c", help="The most words in a mention (the paper's c). Default: no limit."),
+    ] = None,
+    show: Annotated[
+        Show, typer.Option(help="The hypergraph with the hyperpath in it, the hypergraph, or the hyperpath.")
+    ] = Show.both,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The SVG file to write. Default: standard output.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+) -> None:
+    """Draw the segmental hypergraph of a sentence and the hyperpath that encodes its mentions.
+
+    Example: hyperspan draw "Israeli UN Ambassador Danny" -m 0:3:PER -m 0:4:PER -m 1:2:ORG -o path.svg
+    """
+    from hyperspan.render.hypergraph_svg import draw_hypergraph
+
+    words = (sys.stdin.read() if text == "-" else text).split()
+    labels = [label for group in types or [] for label in group.split(",") if label]
+    picture = draw_hypergraph(
+        words, map(parse_mention, mention or []), types=labels or None, max_width=max_width, show=show.value
+    )
+    if output is None:
+        print(picture)
+    else:
+        write_text(output, picture, force=force)
+        print(f"wrote {output}", file=sys.stderr)
+
+
+def parse_mention(written: str) -> Mention:
+    """START:END:LABEL as a mention.
+
+    >>> parse_mention("0:3:PER")
+    Mention(start=0, end=3, label='PER', fragments=(), text='', probability=None)
+    """
+    start, _, rest = written.partition(":")
+    end, _, label = rest.partition(":")
+    if not (start.isdecimal() and end.isdecimal() and label):
+        raise InputError(
+            f"--mention {written!r} is not START:END:LABEL; write for example 0:3:PER for the first three words"
+        )
+    try:
+        return Mention(int(start), int(end), label)
+    except SpanError as error:
+        raise SpanError(f"--mention {written!r}: {error}") from None

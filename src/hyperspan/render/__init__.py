@@ -1,0 +1,1 @@
+"""What hyperspan shows to people."""

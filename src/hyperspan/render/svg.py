@@ -1,0 +1,176 @@
+"""A few shapes as SVG text: labelled dots, arrows with several heads, brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from math import hypot
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A node: a circle with a letter, a superscript and a subscript in it."""
+
+    x: float
+    y: float
+    colour: str
+    label: tuple[str, str, str]
+    radius: float = 19
+
+    def svg(self) -> str:
+        letter, above, below = self.label
+        small = f'<tspan font-size="9.5" dy="-6">{above}</tspan>' if above else ""
+        shift = 10 if above else 4
+        small += f'<tspan font-size="9.5" dy="{shift}">{below}</tspan>' if below else ""
+        circle = f'<circle cx="{self.x:.1f}" cy="{self.y:.1f}" r="{self.radius}" fill="{self.colour}" stroke="#444" stroke-width="1"/>'
+        return f'{circle}<text x="{self.x:.1f}" y="{self.y + 4.5:.1f}" font-size="13" font-weight="bold">{letter}{small}</text>'
+
+
+@dataclass
+class Arrow:
+    """A hyperedge: one stem that leaves the head and ends in an arrowhead at every child."""
+
+    colour: str
+    strong: bool
+    paths: list[str] = field(default_factory=list)
+
+    def straight(self, head: Dot, child: Dot) -> None:
+        self._line((head.x, head.y), (child.x, child.y), head.radius, child.radius + 2)
+
+    def joined(self, head: Dot, joint: Point, children: Sequence[Dot]) -> None:
+        """A stem to the joint, and from there a curve to each child."""
+        if len(children) == 1:
+            self.straight(head, children[0])
+            return
+        out = _towards((head.x, head.y), joint, head.radius)
+        self.paths.append(
+            f'<path d="M{_p(out)} L{_p(joint)}"/><circle cx="{joint[0]:.1f}" cy="{joint[1]:.1f}" r="2.4" class="joint"/>'
+        )
+        for child in children:
+            sideways = abs(child.x - joint[0]) > 50
+            bend = (child.x - 46, joint[1]) if sideways else (joint[0] - 2, child.y)
+            into = _towards((child.x, child.y), bend, child.radius + 2)
+            self.paths.append(f'<path d="M{_p(joint)} Q{_p(bend)} {_p(into)}" class="to"/>')
+
+    def along_bus(self, head: Dot, children: Sequence[Dot], bus: float) -> None:
+        """Down a vertical line beside the head, with a branch to each child."""
+        lowest = max((child.y for child in children), default=head.y)
+        out = (head.x - head.radius, head.y)
+        turn = 12
+        self.paths.append(
+            f'<path d="M{_p(out)} L{bus + turn:.1f},{head.y:.1f} Q{bus:.1f},{head.y:.1f} {bus:.1f},{head.y + turn:.1f} L{bus:.1f},{lowest - turn:.1f}"/>'
+        )
+        for child in children:
+            self.paths.append(
+                f'<path d="M{bus:.1f},{child.y - turn:.1f} Q{bus:.1f},{child.y:.1f} {bus + turn:.1f},{child.y:.1f} '
+                f'L{child.x - child.radius - 2:.1f},{child.y:.1f}" class="to"/>'
+            )
+
+    def _line(self, start: Point, end: Point, leave: float, reach: float) -> None:
+        out, into = _towards(start, end, leave), _towards(end, start, reach)
+        self.paths.append(f'<path d="M{_p(out)} L{_p(into)}" class="to"/>')
+
+    def svg(self) -> str:
+        style = "strong" if self.strong else "faint"
+        body = "".join(self.paths).replace('class="to"', f'marker-end="url(#tip-{self.colour[1:]})"')
+        return f'<g class="edge {style}" stroke="{self.colour}" fill="{self.colour}">{body}</g>'
+
+
+@dataclass
+class Drawing:
+    """Shapes in the order they are painted: faint edges and dots first, strong ones over them, text last."""
+
+    width: float = 0
+    height: float = 0
+    edges: list[Arrow] = field(default_factory=list)
+    dots: dict[tuple[float, float], tuple[Dot, bool]] = field(default_factory=dict)
+    extras: list[str] = field(default_factory=list)
+
+    def add(self, arrow: Arrow, dots: Sequence[Dot], strong: bool) -> None:
+        self.edges.append(arrow)
+        for dot in dots:
+            _, known = self.dots.get((dot.x, dot.y), (dot, False))
+            self.dots[dot.x, dot.y] = (dot, strong or known)
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        size: float,
+        weight: str = "normal",
+        colour: str = "#222",
+        anchor: str = "middle",
+    ) -> None:
+        style = f'font-size="{size}" font-weight="{weight}" fill="{colour}" text-anchor="{anchor}"'
+        self.extras.append(f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text)}</text>')
+
+    def rule(self, left: float, right: float, y: float) -> None:
+        self.extras.append(
+            f'<path d="M{left:.1f},{y:.1f} H{right:.1f}" stroke="#ccc" stroke-dasharray="3 5" fill="none"/>'
+        )
+
+    def bracket(self, left: float, right: float, y: float, label: str) -> None:
+        self.extras.append(
+            f'<path d="M{left:.1f},{y - 6:.1f} v8 H{right:.1f} v-8" stroke="#222" stroke-width="1.8" fill="none"/>'
+        )
+        self.text((left + right) / 2, y + 17, label, size=13, weight="bold")
+
+    def key(self, x: float, y: float, sign: str, meaning: str) -> None:
+        """An entry of the legend: a shape, and to its right what it means."""
+        self.extras.append(sign)
+        self.text(x + 18, y + 4, meaning, size=12, anchor="start", colour="#444")
+
+    def svg(self, title: str) -> str:
+        """The whole picture; `title` is what a screen reader says."""
+        by_strength = [[*(edge.svg() for edge in self.edges if edge.strong is strong)] for strong in (False, True)]
+        dots: list[list[str]] = [[], []]
+        for dot, strong in self.dots.values():
+            dots[strong].append(f'<g class="{"strong" if strong else "faint"}">{dot.svg()}</g>')
+        tips = "".join(
+            f'<marker id="tip-{colour[1:]}" viewBox="0 0 8 8" refX="7" refY="4" markerUnits="userSpaceOnUse" markerWidth="9" '
+            f'markerHeight="9" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="{colour}"/></marker>'
+            for colour in sorted({edge.colour for edge in self.edges})
+        )
+        body = "\n".join([*by_strength[0], *dots[0], *by_strength[1], *dots[1], *self.extras])
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width:.0f}" height="{self.height:.0f}" '
+            f'viewBox="0 0 {self.width:.0f} {self.height:.0f}" role="img" font-family="Helvetica, Arial, sans-serif" text-anchor="middle">\n'
+            f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n"
+            f"<defs>{tips}</defs>\n"
+            f'<rect width="100%" height="100%" fill="white"/>\n{body}\n</svg>'
+        )
+
+
+_STYLE = ".edge path{fill:none;stroke-width:1.3}.strong path{stroke-width:2.2}g.faint{opacity:.32}"
+
+
+def lanes(spans: Sequence[tuple[int, int]]) -> list[int]:
+    """For each half-open span the first lane in which it meets none of the spans before it.
+
+    >>> lanes([(0, 3), (1, 2), (3, 4), (0, 4)])
+    [0, 1, 0, 2]
+    """
+    taken: list[list[tuple[int, int]]] = []
+    chosen: list[int] = []
+    for start, end in spans:
+        free = next(
+            (lane for lane, others in enumerate(taken) if all(end <= s or e <= start for s, e in others)), len(taken)
+        )
+        if free == len(taken):
+            taken.append([])
+        taken[free].append((start, end))
+        chosen.append(free)
+    return chosen
+
+
+def _towards(start: Point, end: Point, distance: float) -> Point:
+    length = hypot(end[0] - start[0], end[1] - start[1]) or 1.0
+    return start[0] + (end[0] - start[0]) / length * distance, start[1] + (end[1] - start[1]) / length * distance
+
+
+def _p(point: Point) -> str:
+    return f"{point[0]:.1f},{point[1]:.1f}"

@@ -1,0 +1,67 @@
+"""`hyperspan draw` as a user drives it, in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+MENTIONS = ["-m", "0:3:PER", "-m", "0:4:PER", "-m", "1:2:ORG"]
+SENTENCE = "Israeli UN Ambassador Danny"
+
+
+def hyperspan(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hyperspan", *arguments], input=stdin, capture_output=True, text=True, check=False
+    )
+
+
+def test_writes_a_file_and_refuses_to_overwrite_it(tmp_path: Path) -> None:
+    target = tmp_path / "out.svg"
+    first = hyperspan("draw", SENTENCE, *MENTIONS, "-o", str(target))
+    assert (first.returncode, first.stdout) == (0, "") and "wrote" in first.stderr
+    drawn = target.read_text(encoding="utf-8")
+    assert ET.fromstring(drawn).tag.endswith("svg")
+    again = hyperspan("draw", "other words", "-t", "X", "-o", str(target))
+    assert again.returncode == 2 and "exists" in again.stderr and "--force" in again.stderr
+    assert target.read_text(encoding="utf-8") == drawn
+    assert hyperspan("draw", "other words", "-t", "X", "-o", str(target), "--force").returncode == 0
+    assert target.read_text(encoding="utf-8") != drawn
+    assert [path.name for path in tmp_path.iterdir()] == ["out.svg"]
+
+
+def test_reads_standard_input_and_writes_standard_output() -> None:
+    result = hyperspan("draw", "-", *MENTIONS, stdin=SENTENCE)
+    assert result.returncode == 0 and result.stderr == ""
+    assert result.stdout == hyperspan("draw", SENTENCE, *MENTIONS).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([SENTENCE, "-m", "0:9:PER"], "mention 0:9:PER ends after the sentence, which has 4 words"),
+        ([SENTENCE, "-m", "0:3:PER", "-t", "ORG,LOC"], "'PER', which is not among the types ORG, LOC"),
+        ([SENTENCE, "-m", "0:PER"], "'0:PER' is not START:END:LABEL"),
+        ([SENTENCE, "-m", "3:1:PER"], "0 <= start < end is needed"),
+        ([SENTENCE, "-m", "0:4:PER", "-c", "3"], "more than the maximal width 3"),
+        ([SENTENCE, "-t", "PER", "-c", "0"], "must be at least 1 word"),
+        ([SENTENCE, "-t", "PER,PER"], "name one twice"),
+        ([SENTENCE], "no mention types are known"),
+        (["", "-t", "PER"], "the sentence is empty"),
+        ([SENTENCE, "-t", "PER", "-o", "nowhere/at/all.svg"], "is not a directory"),
+        ([SENTENCE, "-t", "PER", "-o", "."], "is a directory"),
+    ],
+)
+def test_mistakes_get_one_sentence(arguments: list[str], message: str) -> None:
+    result = hyperspan("draw", *arguments)
+    assert result.returncode == 2 and result.stdout == ""
+    assert message in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+def test_version_and_help() -> None:
+    assert hyperspan("--version").stdout.startswith("hyperspan ")
+    assert "draw" in hyperspan("--help").stdout
+    assert hyperspan().returncode == 2

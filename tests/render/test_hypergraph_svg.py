@@ -1,0 +1,71 @@
+"""The pictures hold what they should; how they look is for eyes."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperspan import Mention, draw_hypergraph
+from hyperspan.render.svg import lanes
+from hyperspan.structures import segmental_hypergraph
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def edges(svg: str, strength: str) -> int:
+    return len(ET.fromstring(svg).findall(f"{SVG}g[@class='edge {strength}']"))
+
+
+def test_the_whole_graph_is_drawn_and_the_hyperpath_stands_out() -> None:
+    words, mentions = (
+        ["Israeli", "UN", "Ambassador", "Danny"],
+        [Mention(0, 3, "PER"), Mention(0, 4, "PER"), Mention(1, 2, "ORG")],
+    )
+    total = len(segmental_hypergraph(4, 2).edges)
+    on_path = 4 + 4 + 8 + 4 + 1  # A, E, T, then I: three of PER and its last, one of ORG
+    both = draw_hypergraph(words, mentions)
+    assert (edges(both, "strong"), edges(both, "faint")) == (on_path, total - on_path)
+    assert edges(draw_hypergraph(words, mentions, show="graph"), "strong") == total
+    path = draw_hypergraph(words, mentions, show="path")
+    assert (edges(path, "strong"), edges(path, "faint")) == (on_path, 0)
+
+
+def test_an_edge_with_two_children_is_one_arrow_with_two_heads() -> None:
+    svg = ET.fromstring(draw_hypergraph(["a", "b"], [Mention(0, 1, "X"), Mention(0, 2, "X")], show="path"))
+    heads = [len(group.findall(f"{SVG}path[@marker-end]")) for group in svg.findall(f"{SVG}g[@class='edge strong']")]
+    assert sorted(heads) == [1, 1, 1, 1, 1, 1, 2, 2]  # A1 and the branch have two
+
+
+def test_text_is_escaped() -> None:
+    svg = draw_hypergraph(["<script>", "&amp;", '"'], [Mention(0, 1, "<&>")])
+    root = ET.fromstring(svg)
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    assert "<script>" in texts and "&amp;" in texts and "<&>" in texts
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data(), show=st.sampled_from(["both", "graph", "path"]))
+def test_anything_that_fits_can_be_drawn(data: st.DataObject, show) -> None:
+    words = data.draw(
+        st.lists(st.text(st.characters(exclude_categories=["Cc", "Cs", "Cn"]), min_size=1), min_size=1, max_size=6)
+    )
+    spans = st.tuples(st.integers(0, len(words) - 1), st.integers(1, len(words))).filter(lambda span: span[0] < span[1])
+    mentions = [Mention(*span, data.draw(st.sampled_from("XYZ"))) for span in data.draw(st.lists(spans, max_size=5))]
+    ET.fromstring(draw_hypergraph(words, mentions, types=["X", "Y", "Z"], show=show))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)), max_size=12))
+def test_lanes_never_overlap(pairs: list[tuple[int, int]]) -> None:
+    spans = [(start, start + width) for start, width in pairs]
+    rows = lanes(spans)
+    for i, (start, end) in enumerate(spans):
+        for j in range(i):
+            assert rows[i] != rows[j] or end <= spans[j][0] or spans[j][1] <= start
+
+
+@pytest.mark.parametrize("show", ["both", "graph", "path"])
+def test_no_mentions_is_a_hyperpath_too(show) -> None:
+    assert edges(draw_hypergraph(["a", "b"], types=["X"], show=show), "strong") > 0
