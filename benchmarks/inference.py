@@ -1,0 +1,187 @@
+"""What exact inference costs, as ratios of times measured in one run: ``python benchmarks/inference.py [--json]``.
+
+1. Growth: the exponents with which the time of log_partition, marginals and argmax grows in n, c and m.
+2. Forward and backward of log_partition, relative to an elementwise exp over the `close` tensor and to a loop in
+   Python over the chains.
+3. argmax with its Python sets, relative to log_partition forward.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import math
+import platform
+import resource
+import time
+from collections.abc import Callable
+
+import torch
+
+from hyperspan.structures import EdgeScores, SegmentalHypergraph, native
+
+BATCH, WORDS, WIDTHS, TYPES = 32, 40, 40, 7
+DENSITY = 6.0
+"""Added to `absent` so that the best sets hold few mentions, as those of a trained model do."""
+
+
+def make_scores(batch: int, n: int, c: int, m: int) -> EdgeScores:
+    generator = torch.Generator().manual_seed(0)
+
+    def draw(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, generator=generator)
+
+    return EdgeScores(
+        draw(batch, n, m) + DENSITY, draw(batch, n, m), draw(batch, n, c - 1, m) - 1, draw(batch, n, c, m)
+    )
+
+
+def seconds(*calls: Callable[[], object], budget: float = 1.0) -> list[float]:
+    """The median time of each call; they take turns, so that a slow spell of the machine hits all of them alike."""
+    times: list[list[float]] = [[] for _ in calls]
+    for call in calls:
+        call()
+    gc.disable()
+    end = time.perf_counter() + budget * len(calls)
+    while time.perf_counter() < end or len(times[0]) < 5:
+        for call, measured in zip(calls, times, strict=True):
+            start = time.perf_counter()
+            call()
+            measured.append(time.perf_counter() - start)
+    gc.enable()
+    return [sorted(measured)[len(measured) // 2] for measured in times]
+
+
+def forward_backward(scores: EdgeScores, lengths: list[int]) -> Callable[[], object]:
+    tensors = [
+        tensor.clone().requires_grad_() for tensor in (scores.absent, scores.present, scores.extend, scores.close)
+    ]
+
+    def call() -> None:
+        log_partition = SegmentalHypergraph(EdgeScores(*tensors), lengths).log_partition
+        torch.autograd.grad(log_partition.sum(), tensors)
+
+    return call
+
+
+def exp_forward_backward(scores: EdgeScores) -> Callable[[], object]:
+    close = scores.close.clone().requires_grad_()
+    return lambda: torch.autograd.grad(close.exp().sum(), close)
+
+
+def python_loop(scores: EdgeScores, lengths: list[int]) -> float:
+    """log_partition as the recurrence of the paper, chain by chain, in plain Python; the reference for the third ratio."""
+
+    def log_add(a: float, b: float) -> float:
+        high, low = max(a, b), min(a, b)
+        return high + math.log1p(math.exp(low - high))
+
+    absent, present, extend, close = (t.tolist() for t in (scores.absent, scores.present, scores.extend, scores.close))
+    total = 0.0
+    for b, length in enumerate(lengths):
+        for i in range(length):
+            for k in range(len(absent[b][i])):
+                last = min(len(close[b][i]), length - i) - 1
+                message = close[b][i][last][k]
+                for w in range(last - 1, -1, -1):
+                    here, on = close[b][i][w][k], extend[b][i][w][k] + message
+                    message = log_add(here, log_add(on, on + here))
+                total += log_add(absent[b][i][k], present[b][i][k] + message)
+    return total
+
+
+def exponent(
+    sizes: list[int], make: Callable[[int], tuple[EdgeScores, list[int]]], run: Callable[[SegmentalHypergraph], object]
+) -> float:
+    """The slope of log time over log size, by least squares."""
+    calls = []
+    for size in sizes:
+        scores, lengths = make(size)
+        calls.append(lambda scores=scores, lengths=lengths: run(SegmentalHypergraph(scores, lengths)))
+    points = [
+        (math.log(size), math.log(second)) for size, second in zip(sizes, seconds(*calls, budget=0.6), strict=True)
+    ]
+    mean_x, mean_y = (sum(values) / len(points) for values in zip(*points, strict=True))
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x, _ in points)
+
+
+def growth() -> dict[str, dict[str, float]]:
+    """Each size over a factor of 8, the others fixed. With c fixed, n is large enough that edges of the sentence do not matter."""
+    makers: dict[str, tuple[list[int], Callable[[int], tuple[EdgeScores, list[int]]]]] = {
+        "n": ([250, 500, 1000, 2000], lambda n: (make_scores(4, n, 10, 7), [n] * 4)),
+        "c": ([8, 16, 32, 64], lambda c: (make_scores(4, 300, c, 7), [300] * 4)),
+        "m": ([4, 8, 16, 32], lambda m: (make_scores(4, 200, 20, m), [200] * 4)),
+    }
+    runs: dict[str, Callable[[SegmentalHypergraph], object]] = {
+        "log_partition": lambda d: d.log_partition,
+        "marginals": lambda d: d.marginals,
+        "argmax": lambda d: d.argmax(),
+    }
+    return {name: {axis: exponent(*makers[axis], run) for axis in makers} for name, run in runs.items()}
+
+
+def measure(engine: str) -> dict:
+    """All figures with one engine: "native" (the C kernels do what they can) or "torch" (PyTorch does everything)."""
+    scores, lengths = make_scores(BATCH, WORDS, WIDTHS, TYPES), [WORDS] * BATCH
+    both, elementwise, forward, decode = seconds(
+        forward_backward(scores, lengths),
+        exp_forward_backward(scores),
+        lambda: SegmentalHypergraph(scores, lengths).log_partition,
+        lambda: SegmentalHypergraph(scores, lengths).argmax(),
+        budget=2.0,
+    )
+    start = time.perf_counter()
+    reference = python_loop(scores, lengths)
+    loop = time.perf_counter() - start
+    assert math.isclose(reference, SegmentalHypergraph(scores, lengths).log_partition.sum().item(), rel_tol=1e-4)
+    return {
+        "engine": engine,
+        "log_partition forward + backward / exp forward + backward": both / elementwise,
+        "Python loop forward / log_partition forward": loop / forward,
+        "argmax with sets / log_partition forward": decode / forward,
+        "milliseconds": {
+            "log_partition forward + backward": both * 1e3,
+            "exp": elementwise * 1e3,
+            "forward": forward * 1e3,
+        },
+        "exponents": growth(),
+    }
+
+
+def report(figures: dict) -> None:
+    print(f"\nengine: {figures['engine']}")
+    for name, axes in figures["exponents"].items():
+        print(f"  {name:<14} grows with " + ", ".join(f"{axis}^{value:.2f}" for axis, value in axes.items()))
+    for name, value in figures.items():
+        if isinstance(value, float):
+            print(f"  {name}: {value:.2f}")
+    print("  " + ", ".join(f"{name} {value:.2f} ms" for name, value in figures["milliseconds"].items()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    arguments = parser.parse_args()
+    torch.set_num_threads(2)
+    library, runs = native.library, []
+    for engine in ["native"] * (library is not None) + ["torch"]:
+        native.library = library if engine == "native" else None
+        runs.append(measure(engine))
+    scores = make_scores(BATCH, WORDS, WIDTHS, TYPES)
+    setting = {
+        "machine": f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}",
+        "shape": {"B": BATCH, "n": WORDS, "c": WIDTHS, "m": TYPES},
+        "mentions in the best sets": sum(map(len, SegmentalHypergraph(scores, [WORDS] * BATCH).argmax())),
+        "peak memory, MB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+    if arguments.json:
+        print(json.dumps({**setting, "engines": runs}, indent=2))
+        return
+    print(", ".join(f"{name}: {value}" for name, value in setting.items()))
+    for figures in runs:
+        report(figures)
+
+
+if __name__ == "__main__":
+    main()
