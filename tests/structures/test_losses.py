@@ -78,3 +78,11 @@ def test_beta_below_one_is_refused() -> None:
     scores = edge_scores(SHAPE, torch.float64, 1, 1.0, 0.0, untied=False)
     with pytest.raises(ValueError, match="beta >= 1"):
         softmax_margin(scores, [set(), set()], LENGTHS, beta=0.5)
+
+
+def test_gold_may_be_anything_that_can_be_gone_through_once() -> None:
+    scores = edge_scores(SHAPE, torch.float64, 1, 1.0, 0.0, untied=False)
+    once = negative_log_likelihood(scores, [iter([(0, 1, 0)]), iter([])], LENGTHS, beta=2.0)
+    torch.testing.assert_close(
+        once.values, negative_log_likelihood(scores, [[(0, 1, 0)], []], LENGTHS, beta=2.0).values
+    )

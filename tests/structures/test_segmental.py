@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -28,11 +30,7 @@ from tests.structures.brute_force import all_mentions, all_sets
 from tests.structures.cases import STRUCTURES, edge_scores, segmental_case
 
 SMALL = [
-    (n, m, c)
-    for n in range(5)
-    for m in range(4)
-    for c in range(1, 6)
-    if c <= max(n, 1) and len(all_mentions(n, m, c)) <= 12
+    (n, m, c) for n in range(13) for m in range(5) for c in range(1, max(n, 1) + 2) if len(all_mentions(n, m, c)) <= 12
 ]
 
 
@@ -277,6 +275,10 @@ def test_degenerate_sizes(n: int, c: int, m: int) -> None:
     assert distribution.sample(2)[1] == [frozenset(), frozenset()]
     assert distribution.max_expected_f1()[1] == (frozenset(), 1.0)
     assert SegmentalHypergraph(random_scores(0, n, c, m), []).argmax() == []
+    close = distribution.scores.close.requires_grad_()
+    for value in (distribution.log_partition, distribution.log_prob([set(), set()]), distribution.entropy):
+        (gradient,) = torch.autograd.grad(value.sum(), close, allow_unused=True)
+        assert gradient is None or gradient.isfinite().all()
 
 
 def test_topk_of_a_thousand_in_a_long_sentence() -> None:
@@ -344,6 +346,8 @@ def test_condition_pins_what_the_paper_could_not() -> None:
         (lambda d: d.condition(require=[{(0, 1, 0)}, set()], forbid=[{(0, 1, 0)}, set()]), "required or forbidden"),
         (lambda d: d.above(0.0), "above 0 and at most 1"),
         (lambda d: d.topk(-1), "k >= 0"),
+        (lambda d: d.sample(-1), "k >= 0"),
+        (lambda d: d.log_prob([(0, 1, 0), (1, 2, 0)]), "a collection of mentions"),
         (lambda d: SegmentalHypergraph(d.scores, [4]), "expected 2 whole numbers as lengths"),
         (lambda d: SegmentalHypergraph(d.scores, [4, 5]), "from 0 to n = 4, got 5 for sentence 1"),
         (lambda d: EdgeScores(d.scores.absent, d.scores.present, d.scores.close, d.scores.close), "extend of shape"),
@@ -389,3 +393,83 @@ def test_scores_need_not_be_contiguous() -> None:
     torch.testing.assert_close(
         SegmentalHypergraph(turned, [4, 3]).log_partition, SegmentalHypergraph(scores, [4, 3]).log_partition
     )
+
+
+def test_every_value_has_a_graph_of_its_own() -> None:
+    """Whatever was asked before, and in whatever mode, a value can be differentiated and sees the scores as they are."""
+    scores = random_scores(2, 4, 3, 2)
+    gold = [{(0, 2, 1)}, {(1, 2, 0)}]
+    close = scores.close.requires_grad_()
+    (expected,) = torch.autograd.grad(SegmentalHypergraph(scores, [4, 3]).log_prob(gold).sum(), close)
+    distribution = SegmentalHypergraph(scores, [4, 3])
+    distribution.argmax()
+    with torch.no_grad():
+        every_value(distribution, gold)
+    distribution.entropy.sum().backward()
+    distribution.marginals.sum().backward()
+    distribution.log_partition.sum().backward()
+    (gradient,) = torch.autograd.grad(distribution.log_prob(gold).sum(), close)
+    torch.testing.assert_close(gradient, expected)
+    before = distribution.log_partition.detach()
+    with torch.no_grad():
+        close += 1
+    assert (distribution.log_partition > before).all()
+
+
+def test_inference_mode_leaves_nothing_behind() -> None:
+    scores = random_scores(2, 5, 3, 2)
+    with torch.inference_mode():
+        every_value(SegmentalHypergraph(scores, [5, 2]), [set(), set()])
+        SegmentalHypergraph(scores, [5, 2]).argmax()
+    close = scores.close.requires_grad_()
+    for value in every_value(SegmentalHypergraph(scores, [5, 2]), [set(), set()]):
+        torch.autograd.grad(value.sum(), close, allow_unused=True, retain_graph=True)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_scores_that_depend_on_each_other(create_graph: bool) -> None:
+    leaf = random_scores(2, 4, 3, 2)
+    tensors = [leaf.absent, leaf.extend, leaf.close]
+    for tensor in tensors:
+        tensor.requires_grad_()
+
+    def value() -> torch.Tensor:
+        scores = EdgeScores(leaf.absent, -leaf.absent, leaf.extend, leaf.close, leaf.extend + leaf.close[:, :, :-1] + 1)
+        return SegmentalHypergraph(scores, [4, 3]).log_partition.sum()
+
+    found = torch.autograd.grad(value(), tensors, create_graph=create_graph)
+    for tensor, gradient in zip(tensors, found, strict=True):
+        place = (0, 1, *[0] * (tensor.dim() - 2))
+        with torch.no_grad():
+            low, step = value(), 1e-6
+            tensor[place] += step
+            high = value()
+            tensor[place] -= step
+        assert math.isclose(gradient[place].item(), (high - low).item() / step, abs_tol=1e-5)
+
+
+def test_the_default_device_does_not_matter() -> None:
+    scores = random_scores(2, 4, 3, 2)
+    expected = SegmentalHypergraph(scores, [4, 1]).log_partition
+    with torch.device("meta"):
+        distribution = SegmentalHypergraph(scores, [4, 1])
+        torch.testing.assert_close(distribution.log_partition, expected)
+        assert len(distribution.argmax()) == 2
+
+
+def test_lengths_may_be_any_whole_numbers() -> None:
+    scores = random_scores(2, 4, 3, 2)
+    expected = SegmentalHypergraph(scores, [4, 3]).log_partition
+    kinds: list[Any] = [torch.tensor([4, 3], dtype=torch.int32), np.array([4, 3]), (4, 3)]
+    for lengths in kinds:
+        torch.testing.assert_close(SegmentalHypergraph(scores, lengths).log_partition, expected)
+    with pytest.raises(ValueError, match="whole numbers"):
+        SegmentalHypergraph(scores, [4.0, 3.0])  # type: ignore[list-item]
+
+
+def test_large_scores_cancel_chain_by_chain() -> None:
+    """A hundred chains of scores around 1e4 in float32: the log-probability of the best set is still right."""
+    scores = edge_scores((1, 50, 4, 2), torch.float32, seed=4, spread=1e4, impossible=0.0, untied=False)
+    exact = SegmentalHypergraph(scores.to(torch.float64), [50])
+    best = exact.argmax()
+    assert abs(SegmentalHypergraph(scores, [50]).log_prob(best).item() - exact.log_prob(best).item()) < 0.05

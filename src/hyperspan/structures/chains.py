@@ -121,8 +121,9 @@ class ChainLayout:
 
 @lru_cache(maxsize=2)
 def chain_layout(lengths: tuple[int, ...], n: int, max_width: int, device: torch.device) -> ChainLayout:
-    """The layout of a batch, made once for all who work on that batch."""
-    return ChainLayout(lengths, n, max_width, device)
+    """The layout of a batch, made once for all who work on that batch, in whatever mode and with whatever default device."""
+    with torch.inference_mode(False), torch.device("cpu"):
+        return ChainLayout(lengths, n, max_width, device)
 
 
 class _Index:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hyperspan.structures.scores import EdgeScores, Mention, check_lengths, hyperpaths_of
+from hyperspan.structures.scores import EdgeScores, Mention, check_lengths, check_mentions, hyperpaths_of
 from hyperspan.structures.segmental import SegmentalHypergraph
 
 
@@ -57,8 +57,9 @@ def negative_log_likelihood(
     """
     batch, n, c, m = scores.close.shape
     known = check_lengths(lengths, batch, n)
-    too_wide = hyperpaths_of(gold, known, c, m).too_wide
-    fitting = [[mention for mention in mentions if mention[1] - mention[0] <= c] for mentions in gold]
+    checked = check_mentions(gold, known, m)
+    fitting = [{mention for mention in mentions if mention[1] - mention[0] <= c} for mentions in checked]
+    too_wide = tuple(len(mentions) - len(kept) for mentions, kept in zip(checked, fitting, strict=True))
     if beta is not None:
         scores = softmax_margin(scores, fitting, known, beta)
     return Loss(-SegmentalHypergraph(scores, known).log_prob(fitting), too_wide)

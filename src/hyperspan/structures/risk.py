@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 
 import torch
@@ -75,17 +76,23 @@ def best_expected_f1(joint: Tensor, empty: float) -> tuple[float, Tensor]:
 
     `joint` is (sizes, mentions), P(mention in the set and the set of this size); `empty` the probability of the empty
     set, against which the empty choice scores 1. For a choice of k mentions each contributes 2 Σ_s joint / (s + k), so
-    the best k are those that contribute most (Dembczynski et al. 2011); sizes k that cannot win are not tried.
+    the best k are those that contribute most (Dembczynski et al. 2011). Contributions fall with k, so what the k mentions
+    that contribute most to a smaller choice contribute there bounds all larger choices up to k: ranges of k whose bound is
+    not above the best value found are never looked into.
     """
     sizes = torch.arange(joint.shape[0], dtype=torch.float64, device=joint.device)
-    size_probability = joint.sum(1) / sizes.clamp(min=1)  # each set of size s is counted once for each of its mentions
     best, chosen = empty, torch.empty(0, dtype=torch.long, device=joint.device)
-    for k in range(1, joint.shape[1] + 1):
-        limit = (size_probability * 2 * sizes.clamp(max=k) / (sizes + k)).sum().item()
-        if k > sizes[-1] and limit < best:  # from here on the limit only falls
-            break
-        gain = 2 * (joint / (sizes + k)[:, None]).sum(0)  # (mentions,)
-        top = gain.topk(k)
-        if top.values.sum().item() > best + 1e-12:
-            best, chosen = top.values.sum().item(), top.indices
+    ranges: list[tuple[float, int, int]] = [(-1.0, 1, joint.shape[1])]  # minus the bound, first k, last k
+    while ranges:
+        bound, first, last = heapq.heappop(ranges)
+        if first > last or -bound <= best + 1e-12:
+            continue
+        gain, order = (2 * (joint / (sizes + first)[:, None]).sum(0)).sort(descending=True)
+        total = gain.cumsum(0)
+        if total[first - 1].item() > best + 1e-12:
+            best, chosen = total[first - 1].item(), order[:first]
+        middle = (first + 1 + last) // 2
+        for low, high in ((first + 1, middle), (middle + 1, last)):
+            if low <= high:
+                heapq.heappush(ranges, (-total[high - 1].item(), low, high))
     return best, chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -94,9 +95,13 @@ class EdgeScores:
 
 def check_lengths(lengths: Tensor | Sequence[int], batch: int, n: int) -> list[int]:
     """The sentences' lengths as a list, or an error that says what is wrong with them."""
-    values = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
-    if not isinstance(values, list) or len(values) != batch or not all(isinstance(value, int) for value in values):
-        raise ValueError(f"expected {batch} whole numbers as lengths, one a sentence, got {values!r}")
+    given = lengths.tolist() if isinstance(lengths, Tensor) else lengths
+    try:
+        values = [operator.index(length) for length in given]  # pyright: ignore[reportGeneralTypeIssues]: checked here
+    except TypeError:
+        values = []
+    if len(values) != batch:
+        raise ValueError(f"expected {batch} whole numbers as lengths, one a sentence, got {given!r}")
     for sentence, length in enumerate(values):
         if not 0 <= length <= n:
             raise ValueError(f"expected lengths from 0 to n = {n}, got {length} for sentence {sentence}")
@@ -159,7 +164,13 @@ def check_mentions(
         raise ValueError(f"expected one mention set a sentence, {len(lengths)} in all, got {len(mention_sets)}")
     checked: list[set[Mention]] = []
     for sentence, (mentions, length) in enumerate(zip(mention_sets, lengths, strict=True)):
-        checked.append({(start, end, kind) for start, end, kind in mentions})
+        try:
+            checked.append({(start, end, kind) for start, end, kind in mentions})
+        except TypeError:
+            raise ValueError(
+                f"expected a collection of mentions (start, end, type) for sentence {sentence}, got {mentions!r}: "
+                "give a list with one such collection a sentence"
+            ) from None
         for start, end, kind in checked[-1]:
             if not 0 <= start < end <= length:
                 raise ValueError(

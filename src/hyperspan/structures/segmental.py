@@ -36,10 +36,10 @@ SAMPLES_AT_ONCE = 256
 class SegmentalHypergraph:
     """A distribution over the mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of its edges' scores).
 
-    Everything is exact, and takes O(c m n) time and memory plus what it returns. Nothing depends on what stands in
-    padding, and the scores are left as they are. A mention is ``(start, end, type)``, `end` exclusive. Properties are
-    differentiable with respect to the scores; where a sentence has no possible set at all (edges of -inf on every way),
-    `log_partition` is -inf and probabilities are 0.
+    Everything is exact, and takes O(c m n) time and memory (`topk`, `sample` and `max_expected_f1` say what they add). Nothing
+    depends on what stands in padding, and the scores are left as they are. A mention is ``(start, end, type)``, `end`
+    exclusive. Properties are differentiable with respect to the scores. Where a sentence has no possible set at all (every way
+    has an edge of -inf), `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
 
     >>> zeros = torch.zeros(1, 2, 1)
     >>> scores = EdgeScores(absent=zeros, present=zeros, extend=torch.zeros(1, 2, 1, 1), close=torch.zeros(1, 2, 2, 1))
@@ -59,36 +59,34 @@ class SegmentalHypergraph:
         self.types = m
 
     # -- probabilities --------------------------------------------------------------------------------------------
+    # Nothing that depends on the scores is kept from one call to the next: each sees the scores as they are then, and has a
+    # graph of its own to differentiate.
 
     @cached_property
     def _layout(self) -> chains.ChainLayout:
         _, n, c, _ = self.scores.close.shape
         return chains.chain_layout(tuple(self.lengths), n, c, self.scores.close.device)
 
-    @cached_property
+    @property
     def _chains(self) -> chains.Chains:
         return chains.pack(self._layout, self.scores)
 
-    @cached_property
+    @property
     def _log_partition(self) -> Tensor:
         """(B, n, m): each chain's own; 0 in padding."""
         if native.usable(self.scores):
             return native.chain_log_partition(self.scores, self.lengths)
         return self._layout.unpack_chains(chains.ChainLogPartition.apply(self._layout, *self._chains))
 
-    @cached_property
+    @property
     def _padding(self) -> Tensor:
         """(B, n, 1): which starts are beyond their sentence."""
         device, n = self.scores.close.device, self.scores.close.shape[1]
         return (torch.arange(n, device=device) >= torch.tensor(self.lengths, device=device)[:, None]).unsqueeze(-1)
 
-    @cached_property
-    def _log_posteriors(self) -> tuple[Tensor, Tensor]:
-        return chains.log_posteriors(self._layout, self._chains)
-
-    @cached_property
+    @property
     def _posteriors(self) -> chains.Posteriors:
-        log_absent, log_stopped = self._log_posteriors
+        log_absent, log_stopped = chains.log_posteriors(self._layout, self._chains)
         return chains.choices_from(self._layout, log_absent.exp(), log_stopped.exp())
 
     @property
@@ -107,19 +105,23 @@ class SegmentalHypergraph:
         paths = hyperpaths_of(mention_sets, self.lengths, self.max_width, self.types, scores.close.device)
         active = torch.zeros_like(scores.absent, dtype=torch.bool)
         active[tuple(paths.present)] = True
-        per_chain = torch.where(active, scores.present, scores.absent) - chains.finite(log_partition)
-        per_chain = per_chain.masked_fill(log_partition == MINUS_INFINITY, MINUS_INFINITY)
-        total = per_chain.masked_fill(self._padding, 0.0).sum((1, 2))
         used = [(scores.extend, paths.extend), (scores.close, paths.close)]
         if scores.branch is None:
             used += [(scores.extend, paths.branch), (scores.close, paths.branch)]
         else:
             used += [(scores.branch, paths.branch)]
+        # Chain by chain, so that large scores cancel before they are added up.
+        per_chain = torch.where(active, scores.present, scores.absent)
         for tensor, edges in used:
-            total = total.index_add(0, edges[0], tensor[tuple(edges)])
-        too_wide = torch.tensor([count > 0 for count in paths.too_wide], dtype=torch.bool, device=total.device)
-        # Rounding may put the log-probability of an almost certain set a hair above 0.
-        return total.masked_fill(too_wide, MINUS_INFINITY).clamp(max=0.0)
+            sentence, start, _, kind = edges
+            per_chain = per_chain.index_put((sentence, start, kind), tensor[tuple(edges)], accumulate=True)
+        per_chain = per_chain - chains.finite(log_partition)
+        per_chain = per_chain.masked_fill(log_partition == MINUS_INFINITY, MINUS_INFINITY).masked_fill(
+            self._padding, 0.0
+        )
+        too_wide = torch.tensor([count > 0 for count in paths.too_wide], dtype=torch.bool, device=per_chain.device)
+        # Rounding may put the log-probability of an almost certain choice a hair above 0.
+        return per_chain.clamp(max=0.0).sum((1, 2)).masked_fill(too_wide, MINUS_INFINITY)
 
     @property
     def marginals(self) -> Tensor:
@@ -152,17 +154,16 @@ class SegmentalHypergraph:
     @property
     def entropy(self) -> Tensor:
         """(B,): the entropy of the distribution over mention sets, in nats."""
-        layout, posteriors = self._layout, self._posteriors
-        log_absent, log_stopped = self._log_posteriors
-        also = self._chains.also(layout)
+        layout, packed = self._layout, self._chains
+        log_absent, log_stopped = chains.log_posteriors(layout, packed)
+        posteriors = chains.choices_from(layout, log_absent.exp(), log_stopped.exp())
+        also = packed.also(layout)
         certain = also.isinf()
-        odds = also.masked_fill(certain, 0.0).abs()
-        coin = (softplus(-odds) + odds * torch.sigmoid(-odds)).masked_fill(
-            certain, 0.0
-        )  # entropy of a toss with these odds
+        odds = also.masked_fill(certain, 0.0)
+        toss = torch.sigmoid(odds) * softplus(-odds) + torch.sigmoid(-odds) * softplus(odds)  # its own entropy
         per_chain = layout.unpack_chains(_surprise(posteriors.absent, log_absent))
         per_row = layout.unpack_widths(_surprise(posteriors.stopped, log_stopped))
-        per_toss = layout.unpack_extensions(posteriors.went_on * coin)
+        per_toss = layout.unpack_extensions(posteriors.went_on * toss.masked_fill(certain, 0.0))
         return per_chain.sum((1, 2)) + per_row.sum((1, 2, 3)) + per_toss.sum((1, 2, 3))
 
     def condition(
@@ -267,16 +268,19 @@ class SegmentalHypergraph:
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
         """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist.
 
+        Alternatives are looked at lazily: O(k log k) beyond the best set, but for the sets themselves.
+
         >>> zeros = torch.zeros(1, 1, 1)
         >>> scores = EdgeScores(zeros, zeros + 1, torch.zeros(1, 1, 0, 1), torch.zeros(1, 1, 1, 1))
         >>> SegmentalHypergraph(scores, [1]).topk(3)
         [[(frozenset({(0, 1, 0)}), -0.3132616875182228), (frozenset(), -1.3132616875182228)]]
         """
-        if k < 0:
-            raise ValueError(f"expected k >= 0, got {k}")
+        _check_count(k)
         exact = self._in_float64()
         place = torch.arange(len(self.lengths) * self.scores.close.shape[1], device=self.scores.close.device)
         total = exact._log_partition
+        if bool(total.isnan().any()):
+            self._check_possible(total)
         result: list[list[tuple[MentionSet, float]]] = []
         for sentence, length in enumerate(self.lengths):
             if bool((total[sentence, :length] == MINUS_INFINITY).any()):
@@ -304,6 +308,7 @@ class SegmentalHypergraph:
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         """k independent, exact samples of each sentence's set. The same generator state gives the same samples."""
+        _check_count(k)
         exact = self._in_float64()
         self._check_possible(exact._log_partition)
         reach = exact.node_marginals.transpose(2, 3)  # (B, n, m, c): P(a mention of this width or more)
@@ -349,7 +354,9 @@ class SegmentalHypergraph:
     def max_expected_f1(self) -> list[tuple[MentionSet, float]]:
         """The set of each sentence whose F1, expected over the distribution, is highest; and that expectation.
 
-        Exact (to about 1e-9): it weighs the joint distribution of each mention and the size of the set, not the marginals alone.
+        Exact (to about 1e-9): it weighs the joint distribution of each mention and the size of the set, not the marginals
+        alone. That takes O(s c m n) for the s sizes that the set may plausibly have: cheap for a trained model, slow for
+        scores that leave thousands of mentions open.
         F1 is 1 when both sets are empty.
         """
         exact = self._in_float64()
@@ -377,6 +384,11 @@ class SegmentalHypergraph:
 
     def _in_float64(self) -> SegmentalHypergraph:
         return SegmentalHypergraph(self.scores.to(torch.float64), self.lengths)
+
+
+def _check_count(k: int) -> None:
+    if k < 0:
+        raise ValueError(f"expected k >= 0, got {k}")
 
 
 def _surprise(probability: Tensor, log_probability: Tensor) -> Tensor:

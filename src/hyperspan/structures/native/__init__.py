@@ -51,17 +51,21 @@ def usable(scores: EdgeScores) -> bool:
 
 def chain_log_partition(scores: EdgeScores, lengths: list[int]) -> Tensor:
     """(B, n, m): the log-partition of each chain, 0 in padding; differentiable, also twice."""
-    return _ChainLogPartition.apply(torch.tensor(lengths, dtype=torch.long), *_tensors(scores))
+    return _ChainLogPartition.apply(_on_cpu(lengths), *_tensors(scores))
 
 
 @torch.no_grad()
 def marginals(scores: EdgeScores, lengths: list[int]) -> Tensor:
     """(B, n, c, m): the probability of each mention, 0 in padding. No gradient."""
-    _, (*_, close, branch) = _run(torch.tensor(lengths, dtype=torch.long), _tensors(scores), with_posteriors=True)
+    _, (*_, close, branch) = _run(_on_cpu(lengths), _tensors(scores), with_posteriors=True)
     assert close is not None
     if branch is not None:
         close[:, :, :-1] += branch
     return close
+
+
+def _on_cpu(lengths: list[int]) -> Tensor:
+    return torch.tensor(lengths, dtype=torch.long, device="cpu")  # wherever tensors are made by default
 
 
 def _tensors(scores: EdgeScores) -> Tensors:
@@ -106,6 +110,8 @@ def _run(lengths: Tensor, tensors: Sequence[Any], *, with_posteriors: bool) -> t
 
 def _scale(posterior: Tensor, gradient: Tensor) -> None:
     """Multiplies the posteriors (B, n, ..., m), in place, with the gradient (B, n, m) of their chain."""
+    if posterior.numel() == 0:
+        return
     if gradient.stride()[1:] == (0, 0):  # one factor a sentence, as the gradient of log_partition is
         posterior.mul_(gradient[:, :1, :1].reshape(-1, *[1] * (posterior.dim() - 1)))
         return
@@ -126,6 +132,8 @@ def _check(status: int) -> None:
 
 
 def _differentiable_backward(lengths: list[int], tensors: Sequence[Any], gradient: Tensor) -> Tensors:
+    # Views, because the caller's tensors may depend on each other, and only the direct way to each counts here.
+    tensors = [None if tensor is None else tensor.view_as(tensor) for tensor in tensors]
     scores = EdgeScores(*tensors)
     _, n, c, _ = scores.close.shape
     layout = chain_layout(tuple(lengths), n, c, scores.close.device)

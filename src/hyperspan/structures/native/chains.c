@@ -17,9 +17,10 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-/* exp(x) for x <= 0 to about one unit in the last place; 0 below the smallest normal number, NaN for NaN. */
+/* exp(x) for x <= 0 (and a little above, as rounding may have it) to about one unit in the last place; 0 below the smallest normal number, NaN for NaN. */
 INLINE float exp_float(float x) {
-    float bounded = x < -87.0f ? -87.0f : x;
+    float bounded = x >= -87.0f ? x : -87.0f; /* NaN too, whose conversion to a whole number is not defined */
+    bounded = bounded <= 88.0f ? bounded : 88.0f;
     float whole = rintf(bounded * 1.44269504f);
     float rest = bounded - whole * 0.693359375f + whole * 2.12194440e-4f; /* |rest| <= ln(2) / 2 */
     float series = 1.9875691500e-4f;
@@ -30,7 +31,7 @@ INLINE float exp_float(float x) {
     series = series * rest + 5.0000001201e-1f;
     series = series * rest * rest + rest + 1.0f;
     union { int32_t bits; float value; } power = {((int32_t)whole + 127) * 8388608};
-    return x < -87.0f ? 0.0f : series * power.value;
+    return x < -87.0f ? 0.0f : x != x ? x : series * power.value;
 }
 
 /* log(1 + y) for 0 <= y <= 1, as 2 atanh(y / (2 + y)). */
