@@ -16,7 +16,7 @@ help:
 	@echo "make clean      remove what the other targets made"
 
 # The plain installation that users get, and the same with the tools that work on it.
-$(VENV)/installed: pyproject.toml constraints.txt
+$(VENV)/installed: pyproject.toml constraints.txt hatch_build.py $(wildcard src/hyperspan/structures/native/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	touch $@

@@ -6,7 +6,9 @@
     ├── InputError              a user's mistake; the command line prints it and exits with 2
     │   ├── SpanError           a span that does not fit its text
     │   ├── LabelError          a label that is not among those allowed
-    │   └── OutputExistsError   a file is there already and may not be overwritten
+    │   ├── OutputExistsError   a file is there already and may not be overwritten
+    │   ├── CorpusError         a corpus holds something that its format does not allow
+    │   └── LossError           a format cannot hold what is to be written
     └── MissingExtraError       an optional dependency is not installed
 
 Wrong tensors and indices passed to :mod:`hyperspan.structures` raise :class:`ValueError`, as in torch.
@@ -31,6 +33,14 @@ class LabelError(InputError):
 
 class OutputExistsError(InputError):
     """An output file exists and was not to be overwritten."""
+
+
+class CorpusError(InputError):
+    """A file does not hold what its format says; the message begins with file and line."""
+
+
+class LossError(InputError):
+    """A format cannot hold some of the mentions that are to be written."""
 
 
 class MissingExtraError(HyperspanError):

@@ -2,30 +2,99 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, cast
 
 from hyperspan.errors import InputError, OutputExistsError
 
 
-def write_text(path: Path, text: str, *, force: bool = False) -> None:
-    """Writes the whole text or nothing; an existing file stays unless `force` is set."""
+@dataclass
+class Target:
+    """A file, a folder, or standard output ("-"). What is opened here appears under its name only when all went well."""
+
+    name: str
+    force: bool = False
+
+    @property
+    def path(self) -> Path:
+        """The file or folder; standard output has none."""
+        if self.name == "-":
+            raise InputError("this format writes several files; name a folder instead of - for standard output")
+        return Path(self.name)
+
+    @contextmanager
+    def open_binary(self) -> Iterator[IO[bytes]]:
+        """A stream of bytes, gzipped if the name ends in .gz."""
+        if self.name == "-":
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+            return
+        path = self.path.resolve() if self.path.is_symlink() else self.path  # a link stays a link
+        _check_free(path, self.force)
+        if path.exists() and not path.is_file():  # a pipe or a device takes what it is given
+            with path.open("wb") as raw:
+                yield raw
+            return
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        beside = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as raw:
+                if path.suffix == ".gz":
+                    with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+                        yield cast(IO[bytes], packed)
+                else:
+                    yield raw
+            mask = os.umask(0)
+            os.umask(mask)
+            beside.chmod(0o666 & ~mask)
+            beside.replace(path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+
+    @contextmanager
+    def open(self) -> Iterator[IO[str]]:
+        """A stream of UTF-8 text; lines end in "\\n"."""
+        with self.open_binary() as raw:
+            text = io.TextIOWrapper(raw, encoding="utf-8", newline="\n", write_through=False)
+            try:
+                yield text
+                text.flush()
+            finally:
+                text.detach()
+
+    @contextmanager
+    def open_folder(self) -> Iterator[Path]:
+        """A folder to write files into; it takes its name when all is done."""
+        path = self.path
+        if path.exists() and not self.force and (not path.is_dir() or any(path.iterdir())):
+            raise OutputExistsError(f"{path} exists and is not empty; choose another name or overwrite with --force")
+        if not path.parent.is_dir():
+            raise InputError(f"{path.parent} is not a directory; create it first to write {path.name} there")
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as beside:
+            folder = Path(beside) / "new"
+            folder.mkdir()
+            yield folder
+            path.mkdir(exist_ok=True)
+            for file in sorted(folder.rglob("*")):
+                if file.is_file():
+                    place = path / file.relative_to(folder)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    file.replace(place)
+
+
+def _check_free(path: Path, force: bool) -> None:
     if path.is_dir():
         raise InputError(f"{path} is a directory; name a file to write")
-    if path.exists() and not force:
+    if path.is_file() and not force:
         raise OutputExistsError(f"{path} exists; choose another name or overwrite it with --force")
     if not path.parent.is_dir():
         raise InputError(f"{path.parent} is not a directory; create it first to write {path.name} there")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    beside = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        beside.chmod(0o666 & ~mask)
-        beside.replace(path)
-    except BaseException:
-        beside.unlink()
-        raise

@@ -7,8 +7,7 @@ inside a :class:`Document`. Mentions may overlap in every way; the same span wit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hyperspan.errors import SpanError
@@ -32,6 +31,10 @@ class Mention:
     text: str = field(default="", compare=False)
     """The characters that a mention of a document covers, from `start` to `end`."""
     probability: float | None = field(default=None, compare=False)
+    head: Span | None = field(default=None, compare=False)
+    """The span of its head, where a corpus marks heads."""
+    id: str = field(default="", compare=False)
+    """What its corpus calls it."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.start < self.end:
@@ -65,6 +68,8 @@ class Sentence:
     """Part-of-speech tags, one a token, or none at all."""
     offsets: tuple[Span, ...] = ()
     """The character span of each token in the document, or none at all."""
+    duplicates: tuple[Mention, ...] = field(default=(), compare=False)
+    """Mentions that a corpus lists more than once, as often as they are too many."""
 
     def __init__(
         self,
@@ -74,7 +79,12 @@ class Sentence:
         offsets: Iterable[Span] = (),
     ) -> None:
         object.__setattr__(self, "tokens", tuple(tokens))
-        object.__setattr__(self, "mentions", frozenset(mentions))
+        distinct: set[Mention] = set()
+        duplicates: list[Mention] = []
+        for mention in mentions:
+            (duplicates.append if mention in distinct else distinct.add)(mention)
+        object.__setattr__(self, "mentions", frozenset(distinct))
+        object.__setattr__(self, "duplicates", tuple(duplicates))
         object.__setattr__(self, "tags", tuple(tags))
         object.__setattr__(self, "offsets", tuple(offsets))
         for name, values in (("tags", self.tags), ("offsets", self.offsets)):
@@ -111,7 +121,7 @@ class Document:
     mentions: frozenset[Mention] = frozenset()
     sentences: tuple[Sentence, ...] = ()
     id: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __init__(
         self,
@@ -125,7 +135,7 @@ class Document:
         object.__setattr__(self, "mentions", frozenset(self._with_text(mention) for mention in mentions))
         object.__setattr__(self, "sentences", tuple(sentences))
         object.__setattr__(self, "id", id)
-        object.__setattr__(self, "metadata", MappingProxyType(dict(metadata or {})))
+        object.__setattr__(self, "metadata", dict(metadata or {}))
         for start, end in (offset for sentence in self.sentences for offset in sentence.offsets):
             if not 0 <= start <= end <= len(text):
                 raise SpanError(f"a token has character span {start}:{end}, but the text has {len(text)} characters")
@@ -142,4 +152,4 @@ class Document:
                 f"mention {mention.label!r} at {mention.start}:{mention.end} is {mention.text!r}, but the text there reads {covered!r}; "
                 "offsets count Unicode code points"
             )
-        return Mention(mention.start, mention.end, mention.label, mention.fragments, covered, mention.probability)
+        return mention if mention.text else replace(mention, text=covered)

@@ -53,6 +53,10 @@ def test_reads_standard_input_and_writes_standard_output() -> None:
         (["", "-t", "PER"], "the sentence is empty"),
         ([SENTENCE, "-t", "PER", "-o", "nowhere/at/all.svg"], "is not a directory"),
         ([SENTENCE, "-t", "PER", "-o", "."], "is a directory"),
+        ([SENTENCE, "-t", "PER", "-o", "x" * 300 + ".svg"], "File name too long"),
+        ([SENTENCE, "-t", "PER", "-c", "many"], "should be a valid integer"),
+        ([SENTENCE, "-m", "0:" + "1" * 5000 + ":PER"], "is not START:END:LABEL"),
+        ([], "Missing argument 'text'"),
     ],
 )
 def test_mistakes_get_one_sentence(arguments: list[str], message: str) -> None:
@@ -64,4 +68,15 @@ def test_mistakes_get_one_sentence(arguments: list[str], message: str) -> None:
 def test_version_and_help() -> None:
     assert hyperspan("--version").stdout.startswith("hyperspan ")
     assert "draw" in hyperspan("--help").stdout
-    assert hyperspan().returncode == 2
+    assert hyperspan().returncode == 2 and "draw" in hyperspan().stdout
+    assert "No such command 'nonsense'" in hyperspan("nonsense").stderr
+
+
+def test_links_stay_links_and_text_may_hold_anything(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.svg", tmp_path / "link.svg"
+    link.symlink_to(real)
+    assert (
+        hyperspan("draw", "a\x01b \N{PILE OF POO} 東京都", "-m", "1:3:X", "-t", "X, Y", "-o", str(link)).returncode == 0
+    )
+    assert link.is_symlink() and ET.parse(real).getroot().tag.endswith("svg")
+    assert hyperspan("draw", "a", "-t", "X", "-o", "/dev/null").returncode == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -39,7 +39,25 @@ def common(
 def main() -> None:
     """Runs the command line; a user's mistake is one sentence on standard error and exit status 2."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except HyperspanError as error:
-        print(f"hyperspan: {error}", file=sys.stderr)
-        sys.exit(2)
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{error.filename or 'standard output'}: {error.strerror or error}; check the name and your rights to it")
+    except UnicodeError:
+        _fail("something given is not UTF-8 text; convert it, or set your terminal to UTF-8")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:
+        # What typer raises when options do not fit comes from the click that it brings along, under a name of its own.
+        explain = getattr(error, "format_message", None)
+        if explain is None:
+            raise
+        if not explain():  # no command was given, and the help is printed already
+            sys.exit(2)
+        _fail(" ".join(explain().split()).removesuffix(".") + "; see hyperspan --help")
+
+
+def _fail(sentence: str) -> NoReturn:
+    print(f"hyperspan: {sentence}", file=sys.stderr)
+    sys.exit(2)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hyperspan.errors import InputError, SpanError
-from hyperspan.files import write_text
+from hyperspan.files import Target
 from hyperspan.types import Mention
 
 
@@ -48,9 +47,7 @@ def draw(
     show: Annotated[
         Show, typer.Option(help="The hypergraph with the hyperpath in it, the hypergraph, or the hyperpath.")
     ] = Show.both,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The SVG file to write. Default: standard output.")
-    ] = None,
+    output: Annotated[str, typer.Option("--output", "-o", help="The SVG file to write; - is standard output.")] = "-",
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Draw the segmental hypergraph of a sentence and the hyperpath that encodes its mentions.
@@ -60,14 +57,13 @@ def draw(
     from hyperspan.render.hypergraph_svg import draw_hypergraph
 
     words = (sys.stdin.read() if text == "-" else text).split()
-    labels = [label for group in types or [] for label in group.split(",") if label]
+    labels = [label.strip() for group in types or [] for label in group.split(",") if label.strip()]
     picture = draw_hypergraph(
         words, map(parse_mention, mention or []), types=labels or None, max_width=max_width, show=show.value
     )
-    if output is None:
-        print(picture)
-    else:
-        write_text(output, picture, force=force)
+    with Target(output, force).open() as file:
+        file.write(picture + "\n")
+    if output != "-":
         print(f"wrote {output}", file=sys.stderr)
 
 
@@ -79,7 +75,7 @@ def parse_mention(written: str) -> Mention:
     """
     start, _, rest = written.partition(":")
     end, _, label = rest.partition(":")
-    if not (start.isdecimal() and end.isdecimal() and label):
+    if not (start.isdecimal() and end.isdecimal() and label and len(start) < 10 and len(end) < 10):
         raise InputError(
             f"--mention {written!r} is not START:END:LABEL; write for example 0:3:PER for the first three words"
         )

@@ -6,8 +6,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from rich.cells import cell_len
+
 from hyperspan.errors import InputError, LabelError, SpanError
-from hyperspan.render.svg import Arrow, Dot, Drawing, lanes
+from hyperspan.render.layout import lanes
+from hyperspan.render.svg import Arrow, Dot, Drawing
 from hyperspan.structures import Hyperedge, Hypergraph, SegmentalNode, hyperpath_of, segmental_hypergraph
 from hyperspan.structures.segmental_graph import END
 from hyperspan.types import Mention
@@ -107,14 +110,13 @@ class _Page:
 
     def draw(self, strong: set[Hyperedge]) -> Drawing:
         """Everything, the `strong` edges and the nodes on them in full colour, the rest faint."""
-        self.column = max(168, 40 + max(int(8.5 * len(word)) for word in self.words))
-        self.left = MARGIN + 24 + max(int(8.5 * len(label)) for label in self.labels) + 56
+        self.column = max(168, 40 + max(int(9.5 * cell_len(word)) for word in self.words))
+        self.left = MARGIN + 24 + max(int(8.5 * cell_len(label)) for label in self.labels) + 56
         bottom = self._place_nodes()
         for edge in self.graph.edges:
             self._draw_edge(edge, edge in strong)
         for i, word in enumerate(self.words):
             self.drawing.text(self._x(i), 36, word, size=17, weight="bold")
-            self.drawing.text(self._x(i), 54, str(i + 1), size=11, colour="#666")
         bottom = self._draw_brackets(bottom)
         self._draw_legend(bottom)
         return self.drawing

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
 from math import hypot
 
 Point = tuple[float, float]
@@ -148,23 +148,9 @@ class Drawing:
 _STYLE = ".edge path{fill:none;stroke-width:1.3}.strong path{stroke-width:2.2}g.faint{opacity:.32}"
 
 
-def lanes(spans: Sequence[tuple[int, int]]) -> list[int]:
-    """For each half-open span the first lane in which it meets none of the spans before it.
-
-    >>> lanes([(0, 3), (1, 2), (3, 4), (0, 4)])
-    [0, 1, 0, 2]
-    """
-    taken: list[list[tuple[int, int]]] = []
-    chosen: list[int] = []
-    for start, end in spans:
-        free = next(
-            (lane for lane, others in enumerate(taken) if all(end <= s or e <= start for s, e in others)), len(taken)
-        )
-        if free == len(taken):
-            taken.append([])
-        taken[free].append((start, end))
-        chosen.append(free)
-    return chosen
+def escape(text: str) -> str:
+    """Text as XML may hold it: escaped, and without control characters, which it may not hold at all."""
+    return html.escape("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text))
 
 
 def _towards(start: Point, end: Point, distance: float) -> Point:
