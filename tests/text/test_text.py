@@ -1,0 +1,114 @@
+"""Offsets are exact, every character that is no white space is in one token, and the same text gives the same tokens."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperspan.errors import InputError
+from hyperspan.text import TOKENIZERS, split_text, tokenize
+
+ODD = st.sampled_from(
+    [
+        "\r\n",
+        "\t",
+        "💩",
+        "é",
+        "\u200b",
+        "\u200d",
+        "שלום",
+        "\u0600 a",
+        "\ufeff",
+        "U.S.",
+        "5.50",
+        "n't",
+        "don't",
+        "\x1c",
+        "\x85",
+        "\u2028",
+        "👩\u200d👩\u200d👧",
+        "🇩🇪",
+        "http://a.b/c.",
+        "a@b.cd",
+        "--",
+        "...",
+        "CD4(+)",
+        "[3H]x",
+        "cannot",
+        "it’s",
+    ]
+)
+TEXTS = st.one_of(st.text(), st.lists(st.one_of(ODD, st.text(max_size=5)), max_size=12).map("".join))
+tokenizers = pytest.mark.parametrize("tokenizer", TOKENIZERS)
+
+
+@tokenizers
+@given(text=TEXTS)
+def test_every_character_is_in_exactly_one_token(tokenizer: str, text: str) -> None:
+    spans = tokenize(text, tokenizer)
+    covered = [position for start, end in spans for position in range(start, end)]
+    assert covered == [position for position, sign in enumerate(text) if not sign.isspace()]
+    assert all(start < end for start, end in spans)
+    assert spans == tokenize(text, tokenizer)
+
+
+@tokenizers
+@given(text=TEXTS)
+def test_sentences_hold_all_tokens_in_order(tokenizer: str, text: str) -> None:
+    pieces = split_text(text, tokenizer)
+    ends = [0, *(place for piece in pieces for place in (piece.start, piece.end)), len(text)]
+    assert ends == sorted(ends)
+    covered = "".join(text[start:end] for piece in pieces for start, end in piece.tokens)
+    assert covered == "".join(sign for sign in text if not sign.isspace())
+
+
+@tokenizers
+@given(tokens=st.lists(st.text(st.characters(categories=["L"]), min_size=1, max_size=8).filter(lambda t: "n" not in t)))
+def test_plain_words_stay_whole(tokenizer: str, tokens: list[str]) -> None:
+    text = " ".join(tokens)
+    assert [text[start:end] for start, end in tokenize(text, tokenizer)] == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The U.S. pays $5.50.", ["The", "U.S.", "pays", "$", "5.50", "."]),
+        ("I don't, you won’t, it's", ["I", "do", "n't", ",", "you", "wo", "n’t", ",", "it", "'s"]),
+        ("well-known 1,000 at 10:30", ["well-known", "1,000", "at", "10:30"]),
+        ("see www.a.org/b, or a.b@c.de!", ["see", "www.a.org/b", ",", "or", "a.b@c.de", "!"]),
+        ("a\r\nb\tc", ["a", "b", "c"]),
+        ("e\u0301te\u0301 👩‍👩‍👧‍👦 ok", ["e\u0301te\u0301", "👩‍👩‍👧‍👦", "ok"]),
+    ],
+)
+def test_words(text: str, words: list[str]) -> None:
+    assert [text[start:end] for start, end in tokenize(text, "words")] == words
+
+
+def test_split() -> None:
+    text = "NF-kappa B/Rel p50, IL-2."
+    expected = ["NF", "-", "kappa", "B", "/", "Rel", "p50", ",", "IL", "-", "2", "."]
+    assert [text[start:end] for start, end in tokenize(text, "split")] == expected
+
+
+def test_sentences() -> None:
+    text = "Dr. Grey paid 5.50 in the U.S. to Lee. Why?\n\nNobody knew 😀. Not J. R. Lee."
+    assert [text[piece.start : piece.end].strip() for piece in split_text(text)] == [
+        "Dr. Grey paid 5.50 in the U.S. to Lee.",
+        "Why?",
+        "Nobody knew 😀.",
+        "Not J. R. Lee.",
+    ]
+
+
+def test_an_unknown_tokenizer_is_named() -> None:
+    with pytest.raises(InputError, match="no tokenizer 'spaces'; choose one of words, split"):
+        tokenize("a", "spaces")
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 50_000, "n't" * 20_000, "a." * 20_000, "-" * 50_000, "(" * 50_000, "x(" * 20_000]
+)
+@tokenizers
+def test_long_runs_take_no_forever(tokenizer: str, text: str) -> None:
+    assert tokenize(text, tokenizer)
