@@ -1,0 +1,129 @@
+"""Between the two ways to say where a mention is: by tokens of a sentence, and by characters of a document."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hyperspan.corpora.source import Problems
+from hyperspan.text.sentences import sentence_spans
+from hyperspan.text.tokenize import tokenize
+from hyperspan.types import Document, Mention, Sentence, Span
+
+
+def document_of(sentences: Iterable[Sentence], id: str = "", metadata: Mapping[str, Any] | None = None) -> Document:  # noqa: A002
+    """A document made of tokenised sentences: a space between tokens, a line for each sentence.
+
+    >>> document_of([Sentence(["the", "Seattle", "zoo"], [Mention(1, 2, "GPE")]), Sentence(["Why", "?"])]).text
+    'the Seattle zoo\\nWhy ?'
+    """
+    placed: list[Sentence] = []
+    mentions: list[Mention] = []
+    position = 0
+    for sentence in sentences:
+        offsets = []
+        for token in sentence.tokens:
+            offsets.append((position, position + len(token)))
+            position += len(token) + 1
+        placed.append(replace_offsets(sentence, offsets))
+        mentions += [by_characters(mention, offsets) for mention in sentence.mentions]
+        position += not offsets  # an empty line
+    text = "\n".join(" ".join(sentence.tokens) for sentence in placed)
+    return Document(text, mentions, placed, id, metadata)
+
+
+def replace_offsets(sentence: Sentence, offsets: Sequence[Span]) -> Sentence:
+    return Sentence(sentence.tokens, (*sentence.mentions, *sentence.duplicates), sentence.tags, offsets)
+
+
+def by_characters(mention: Mention, offsets: Sequence[Span]) -> Mention:
+    """A mention in tokens, in the characters that those tokens cover."""
+
+    def covered(span: Span) -> Span:
+        return offsets[span[0]][0], offsets[span[1] - 1][1]
+
+    start, end = covered(mention.span)
+    fragments = tuple(map(covered, mention.fragments))
+    inside = mention.head and mention.start <= mention.head[0] < mention.head[1] <= mention.end
+    head = covered(mention.head) if mention.head and inside else None
+    return Mention(start, end, mention.label, fragments, "", mention.probability, head, mention.id)
+
+
+def with_sentences(document: Document, problems: Problems, tokenizer: str = "words") -> Document:
+    """The document split into sentences and tokens, unless it is already, with its mentions by tokens too.
+
+    So that no annotated mention is lost, sentences that one crosses are joined, and tokens are cut where one begins or
+    ends inside; both are noted.
+    """
+    if document.sentences:
+        return document
+    ends = sorted(document.mentions, key=lambda mention: (mention.start, mention.end))
+    spans = _joined(list(sentence_spans(document.text)), ends, problems)
+    cuts = sorted({cut for mention in ends for span in (mention.span, *mention.fragments) for cut in span})
+    sentences: list[Sentence] = []
+    waiting = ends[::-1]
+    for start, end in spans:
+        offsets = _cut(
+            [(start + a, start + b) for a, b in tokenize(document.text[start:end], tokenizer)], cuts, problems
+        )
+        here: list[Mention] = []
+        while waiting and waiting[-1].start < end:
+            mention = waiting.pop()
+            if document.text[mention.start : mention.end].isspace():
+                problems.wrong(
+                    document.id or "a document",
+                    f"the mention {mention.label} at {mention.start} covers white space alone",
+                )
+            else:
+                here.append(by_tokens(mention, offsets))
+        sentences.append(Sentence([document.text[a:b] for a, b in offsets], here, offsets=offsets))
+    return Document(document.text, document.mentions, sentences, document.id, document.metadata)
+
+
+def by_tokens(mention: Mention, offsets: Sequence[Span]) -> Mention:
+    """A mention in characters, in the tokens that it touches."""
+    starts, ends = [start for start, _ in offsets], [end for _, end in offsets]
+
+    def touched(span: Span) -> Span:
+        return bisect_right(ends, span[0]), bisect_left(starts, span[1])
+
+    start, end = touched(mention.span)
+    head = touched(mention.head) if mention.head else None
+    head = head if head and start <= head[0] < head[1] <= end else None
+    fragments: list[Span] = []
+    for first, last in map(touched, mention.fragments):
+        if fragments and first <= fragments[-1][1]:  # only white space was between them
+            fragments[-1] = (fragments[-1][0], last)
+        else:
+            fragments.append((first, last))
+    kept = tuple(fragments) if len(fragments) > 1 else ()
+    return replace(mention, start=start, end=end, fragments=kept, head=head, text="")
+
+
+def _joined(spans: list[Span], mentions: Sequence[Mention], problems: Problems) -> list[Span]:
+    """Sentences, joined where a mention (sorted by start) reaches from one into the next."""
+    joined: list[Span] = []
+    reach, upcoming = 0, list(mentions[::-1])
+    for start, end in spans:
+        if joined and reach > start:
+            joined[-1] = (joined[-1][0], end)
+            problems.note("sentences joined because a mention crosses them")
+        else:
+            joined.append((start, end))
+        while upcoming and upcoming[-1].start < end:
+            reach = max(reach, upcoming.pop().end)
+    return joined
+
+
+def _cut(offsets: list[Span], cuts: Sequence[int], problems: Problems) -> list[Span]:
+    """Tokens, cut in two at each of the (sorted) places inside one."""
+    result: list[Span] = []
+    for start, end in offsets:
+        for place in cuts[bisect_right(cuts, start) : bisect_left(cuts, end)]:
+            result.append((start, place))
+            start = place
+            problems.note("tokens cut because a mention begins or ends inside")
+        result.append((start, end))
+    return result

@@ -1,0 +1,148 @@
+"""Where corpora come from: files, gzip and zip archives, folders and standard input, read line by line with their places."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, BinaryIO, Literal
+
+from hyperspan.errors import CorpusError, InputError
+
+OnError = Literal["raise", "skip"]
+UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
+"""What the standard library raises for files that are damaged, encrypted or packed in a way it does not know."""
+HEAD = 65_536
+"""How many bytes of a source are looked at to recognise its format."""
+
+
+@dataclass
+class Problems:
+    """What is wrong with a corpus, and what was done about it.
+
+    With "raise" the first thing wrong ends the reading; with "skip" the record is left out, and counted here.
+    """
+
+    on_error: OnError = "raise"
+    skipped: list[str] = field(default_factory=list)
+    """Every record that was left out: its place and why."""
+    notes: dict[str, int] = field(default_factory=dict)
+    """What readers and writers had to decide, and how often, e.g. "discontinuous mention read as one span"."""
+
+    def wrong(self, place: str, what: str) -> None:
+        """A record cannot be read. Returns only where it is to be skipped."""
+        if self.on_error == "raise":
+            raise CorpusError(f"{place}: {what}")
+        self.skipped.append(f"{place}: {what}")
+
+    def note(self, what: str, times: int = 1) -> None:
+        """Something was decided; nothing is wrong."""
+        self.notes[what] = self.notes.get(what, 0) + times
+
+
+@dataclass
+class Source:
+    """One file, one member of a zip archive, or standard input."""
+
+    name: str
+    """As users know it; stands before every message about its content."""
+    path: Path | None = None
+    """Its file, if it has one."""
+    member: str | None = None
+    """Its name inside a zip archive."""
+    stream: BinaryIO | None = None
+    """An open stream instead of a file: it can be read once, and `head` does not take from it."""
+
+    def head(self) -> bytes:
+        """The first bytes, decompressed, without taking them away."""
+        try:
+            if self.stream is not None:
+                return self.stream.peek(HEAD)[:HEAD] if isinstance(self.stream, io.BufferedReader) else b""
+            with self.open() as stream:
+                return stream.read(HEAD)
+        except UNREADABLE as error:
+            raise CorpusError(
+                f"{self.name}: cannot be read ({error}); check that it is complete and readable"
+            ) from None
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """Its bytes, decompressed if they are gzipped."""
+        if self.stream is not None:
+            yield self.stream
+        elif self.member is not None and self.path is not None:
+            with zipfile.ZipFile(self.path) as archive, archive.open(self.member) as stream:
+                yield stream
+        elif self.path is not None:
+            with self.path.open("rb") as stream:
+                if stream.read(2) == b"\x1f\x8b":
+                    stream.seek(0)
+                    with io.BufferedReader(gzip.open(stream, "rb")) as inner:  # type: ignore[arg-type]
+                        yield inner
+                else:
+                    stream.seek(0)
+                    yield stream
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Line numbers from 1, and lines of UTF-8 text without their ends; "\\r\\n" ends a line too, a byte order mark is dropped.
+
+        Only "\\n" separates lines: other characters that Unicode calls line breaks are text.
+        """
+        number = 0
+        try:
+            with self.open() as stream:
+                for number, raw in enumerate(stream, start=1):
+                    line = raw.removesuffix(b"\n").removesuffix(b"\r")
+                    yield number, (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise CorpusError(
+                f"{self.at(number)}: is not UTF-8 text ({error.reason}); convert the file to UTF-8"
+            ) from None
+        except UNREADABLE as error:
+            raise CorpusError(
+                f"{self.name}: cannot be read ({error}); check that it is complete and readable"
+            ) from None
+
+    def text(self) -> str:
+        """All of it, as UTF-8 text, every character as it stands there."""
+        try:
+            with self.open() as stream:
+                return stream.read().decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise CorpusError(f"{self.name}: is not UTF-8 text ({error.reason}); convert the file to UTF-8") from None
+        except UNREADABLE as error:
+            raise CorpusError(
+                f"{self.name}: cannot be read ({error}); check that it is complete and readable"
+            ) from None
+
+    def at(self, line: int | str) -> str:
+        """The name with a line number, or with what else says where in it."""
+        return f"{self.name}:{line}"
+
+
+def sources_in(given: str | Path, suffixes: tuple[str, ...] = ()) -> list[Source]:
+    """The sources behind a name: "-" is standard input, a folder all its files (with one of the suffixes), in order of their names."""
+    if str(given) == "-":
+        return [Source("standard input", stream=sys.stdin.buffer)]
+    path = Path(given)
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+        kept = [file for file in files if not suffixes or file.name.removesuffix(".gz").endswith(suffixes)]
+        if not kept:
+            wanted = f" that end in {' or '.join(suffixes)}" if suffixes else ""
+            raise InputError(f"{path} holds no files{wanted}; name a folder that does, or the files themselves")
+        return [Source(str(file), path=file) for file in kept]
+    if not path.exists():
+        raise InputError(f"{path} does not exist; check the name, or use - for standard input")
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            names = sorted(name for name in archive.namelist() if not name.endswith("/") and "__MACOSX" not in name)
+        names = [name for name in names if not suffixes or name.removesuffix(".gz").endswith(suffixes)]
+        return [Source(f"{path}/{name}", path=path, member=name) for name in names]
+    return [Source(str(path), path=path)]

@@ -1,0 +1,37 @@
+"""Where corpora go, and what is lost on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hyperspan.errors import LossError
+from hyperspan.files import Target
+
+__all__ = ["Losses", "Lossy", "Target"]
+
+Lossy = Literal["outermost", "innermost"]
+
+
+@dataclass
+class Losses:
+    """The mentions that a format cannot hold. Unless the user chose which to give up, they forbid the writing."""
+
+    lossy: Lossy | None = None
+    written: int = 0
+    lost: dict[str, int] = field(default_factory=dict)
+    """How many mentions were lost, by reason, e.g. "overlap another in flat columns"."""
+
+    def lose(self, reason: str, mentions: int = 1) -> None:
+        if mentions:
+            self.lost[reason] = self.lost.get(reason, 0) + mentions
+
+    def check(self, format_name: str) -> None:
+        """Raises if something was lost that was not to be."""
+        total = sum(self.lost.values())
+        if total and self.lossy is None:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in self.lost.items())
+            raise LossError(
+                f"{format_name} cannot hold {total} of {self.written + total} mentions ({reasons}), so nothing was written; "
+                "choose a format that can (jsonl, brat) or which to keep with --lossy outermost or --lossy innermost"
+            )
