@@ -1,0 +1,362 @@
+"""Four lines a sentence, the layout of GENIA and ACE since Lu & Roth (2015): tokens, tags, mentions, and a blank line.
+
+::
+
+    The FOO gene of red cells .
+    DT NN NN IN JJ NNS .
+    1,2 G#protein|1,3 G#DNA|4,6 G#cell_type
+
+    Nothing was found .
+    NN VBD VBN .
+    (empty: no mentions)
+
+Ends are exclusive. Four numbers, ``start,end,head_start,head_end TYPE``, give the head too. A file in which the first
+sentence has no line of tags has none throughout.
+
+What the document model does not hold is remembered in the metadata, so that a file that was read is written byte for byte:
+``label_prefix`` (``G#``), and where it is not as it would be written, ``token_line`` (tokens more than a space apart),
+``tag_line`` (too many or few tags, or None where there is no such line), ``mention_line`` (mentions in another order),
+``blank_lines`` (more than one after the sentence).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hyperspan.corpora.documents import document_of, with_sentences
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.target import Losses, Target
+from hyperspan.errors import InputError
+from hyperspan.types import Document, Mention, Sentence, Span
+
+_MENTION = re.compile(r"([0-9]{1,9}),([0-9]{1,9})(?:,([0-9]{1,9}),([0-9]{1,9}))? (\S.*)", re.DOTALL)
+_LABEL = re.compile(r"[^\s|][^|\r\n]*")
+_GENIA = "G#"
+_NO_TAG = "_"
+"""Stands for the tag of each token where tags are not known."""
+
+
+def read_four_lines(source: Source, problems: Problems, *, prefix: str = _GENIA) -> Iterator[Document]:
+    """One document a sentence, numbered from 1.
+
+    Args:
+        prefix: is taken off the labels that begin with it.
+
+    >>> import io
+    >>> lines = b"The FOO gene .\\nDT NN NN .\\n1,2 G#protein|1,3 G#DNA\\n\\n"
+    >>> [document] = read_four_lines(Source("sample", stream=io.BytesIO(lines)), Problems())
+    >>> [(mention.text, mention.label) for mention in sorted(document.mentions)]
+    [('FOO', 'protein'), ('FOO gene', 'DNA')]
+    """
+    count = 0
+    for group in _groups(source.lines()):
+        count += 1
+        try:
+            if group.wrong is not None:
+                raise group.wrong
+            document = _document(group, str(count), prefix, problems)
+        except _WrongLine as wrong:
+            problems.wrong(source.at(wrong.line), wrong.what)
+            continue
+        yield document
+
+
+def write_four_lines(
+    documents: Iterable[Document],
+    target: Target,
+    losses: Losses,
+    *,
+    problems: Problems | None = None,
+    prefix: str | None = None,
+) -> None:
+    """Four lines for each sentence; every document that was read from such lines gets the same lines again.
+
+    Discontinuous mentions cannot be held; where they are to be given up, their span from beginning to end is written.
+
+    Args:
+        prefix: stands before every label; if None, the one that the document was read with.
+    """
+    problems = problems or Problems()
+    if prefix and not _LABEL.fullmatch(prefix):
+        raise InputError(
+            f"the prefix is {prefix!r}, but it may not begin with a space nor have | or a line break in it"
+        )
+    with_tags: bool | None = None
+    with target.open() as output:
+        for document in documents:
+            sentences = with_sentences(document, problems).sentences
+            known = document.metadata if len(sentences) == 1 else {}
+            for sentence in sentences:
+                if not sentence.tokens:
+                    problems.note("sentence without tokens left out")
+                    continue
+                if with_tags is None:
+                    with_tags = bool(sentence.tags) or known.get("tag_line", "") is not None
+                output.write(_lines_of(sentence, known, with_tags, prefix, losses, problems))
+        losses.check("the 4-line layout")
+
+
+def looks_like_four_lines(head: str) -> bool:
+    """Whether the beginning of a file is sentences in this layout, with a mention among them.
+
+    >>> looks_like_four_lines("The FOO gene .\\nDT NN NN .\\n1,2 G#protein\\n\\n")
+    True
+    >>> looks_like_four_lines("The FOO gene .\\n\\nThat is all .\\n")
+    False
+    """
+    lines = head.removesuffix("\n").split("\n")
+    if not any(_are_mentions(line) for line in lines[:400]):
+        return False
+    groups = list(_groups((number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1)))
+    whole = groups if len(groups) == 1 else groups[:-1]  # the last may be cut
+    return all(group.wrong is None and (not group.mentions or _are_mentions(group.mentions)) for group in whole)
+
+
+class _WrongLine(Exception):  # noqa: N818
+    def __init__(self, line: int, what: str):
+        super().__init__(line, what)
+        self.line, self.what = line, what
+
+
+@dataclass(slots=True)
+class _Group:
+    """The lines of a sentence."""
+
+    first: int
+    """The number of its first line."""
+    tokens: str
+    tags: str | None = None
+    mentions: str = ""
+    blank_lines: int = 0
+    """How many follow after the one that belongs to it."""
+    wrong: _WrongLine | None = None
+
+
+def _groups(lines: Iterable[tuple[int, str]]) -> Iterator[_Group]:
+    """Lines in groups of four, or of three if the first has no tags.
+
+    Blank lines are no safe marks, because the line of mentions may be blank: so lines are counted. Where a count does
+    not end at a blank line, reading goes on at the next line that can begin a sentence.
+    """
+    size = 0
+    block: list[str] = []
+    first = 0
+    ready: _Group | None = None
+    skipping = False
+    for number, line in lines:
+        if block:
+            block.append(line)
+            if not size and len(block) == 3:
+                size = _size(block)
+            if len(block) < (size or 4) and not (size == 4 and len(block) == 2 and _is_blank(line)):
+                continue
+            ready, block = _group(block, first, size), []
+            if ready.wrong is None or _is_blank(line):
+                continue
+            skipping = not _is_blank(ready.mentions)  # if it is blank, it ended that sentence, and this begins the next
+        if _is_blank(line):
+            skipping = False
+            if ready is not None:
+                ready.blank_lines += 1
+        elif not skipping:
+            if ready is not None:
+                yield ready
+            ready, block, first = None, [line], number
+    if ready is not None:
+        yield ready
+    if block:
+        yield _unfinished(block, first, size or (_size(block) if len(block) > 1 else 4))
+
+
+def _size(block: Sequence[str]) -> int:
+    """How many lines the sentences of a file have that begins so."""
+    second, third = (*block[1:3], "")[:2]
+    return 3 if _is_blank(second) or (_are_mentions(second) and _is_blank(third)) else 4
+
+
+def _group(block: Sequence[str], first: int, size: int) -> _Group:
+    if len(block) < size:
+        what = f"is blank, but the tags of the {len(_words(block[0]))} tokens before it are expected here; add them"
+        return _Group(first, block[0], wrong=_WrongLine(first + 1, what))
+    group = _Group(first, block[0], block[1] if size == 4 else None, block[size - 2])
+    if not _is_blank(block[-1]):
+        parts = "tokens, tags, mentions, a blank line" if size == 4 else "tokens, mentions, a blank line"
+        group.wrong = _WrongLine(
+            first + size - 1,
+            f"is {_short(block[-1])}, but the sentence that begins in line {first} has {size} lines ({parts}), "
+            "so that a blank line is expected here; add what is missing or remove what is too much",
+        )
+    return group
+
+
+def _unfinished(block: Sequence[str], first: int, size: int) -> _Group:
+    """The last sentence; only the blank line after it may be missing."""
+    if len(block) == size - 1:
+        return _group([*block, ""], first, size)
+    what = f"is the last line, but the sentence that begins in line {first} has {size} lines; complete the file"
+    return _Group(first, block[0], wrong=_WrongLine(first + len(block) - 1, what))
+
+
+def _document(group: _Group, id: str, prefix: str, problems: Problems) -> Document:  # noqa: A002
+    known: dict[str, Any] = {}
+    tokens, tags = _words(group.tokens), ()
+    if group.tokens != " ".join(tokens):
+        known["token_line"] = group.tokens
+    line = group.first + 1
+    if group.tags is None:
+        known["tag_line"] = None
+    else:
+        line += 1
+        tags = _words(group.tags)
+        if len(tags) != len(tokens):
+            problems.note("tags left out because there are not as many as tokens")
+            known["tag_line"], tags = group.tags, ()
+        elif group.tags != " ".join(tags):
+            known["tag_line"] = group.tags
+        if all(tag == _NO_TAG for tag in tags):
+            tags = ()
+    mentions, prefixed = _parsed(group.mentions, prefix, len(tokens), line)
+    if prefixed:
+        known["label_prefix"] = prefix
+    if group.mentions != _mention_line(sorted(mentions, key=_place), prefix if prefixed else ""):
+        known["mention_line"] = group.mentions
+    if group.blank_lines:
+        known["blank_lines"] = group.blank_lines
+    return document_of([Sentence(tokens, mentions, tags)], id, known)
+
+
+def _parsed(mention_line: str, prefix: str, length: int, line: int) -> tuple[list[Mention], bool]:
+    """The mentions of a line, in its order, and whether all of their labels have the prefix."""
+    if _is_blank(mention_line):
+        return [], False
+    mentions: list[Mention] = []
+    prefixed = bool(prefix)
+    for item in mention_line.split("|"):
+        match = _MENTION.fullmatch(item)
+        if match is None:
+            raise _WrongLine(
+                line,
+                f"has {_short(item)} for a mention, but start,end TYPE or start,end,head_start,head_end TYPE is expected, "
+                "with | between mentions; correct it",
+            )
+        start, end, label = int(match[1]), int(match[2]), match[5]
+        head = (int(match[3]), int(match[4])) if match[3] else None
+        if not start < end <= length or (head and not head[0] < head[1] <= length):
+            raise _WrongLine(
+                line,
+                f"has the mention {_short(item)}, but its sentence has {length} tokens, and 0 <= start < end <= {length} "
+                "is needed; `end` is exclusive",
+            )
+        if label.startswith(prefix) and label != prefix:
+            label = label[len(prefix) :]
+        else:
+            prefixed = False
+        mentions.append(Mention(start, end, label, head=head))
+    return mentions, prefixed
+
+
+def _lines_of(
+    sentence: Sentence,
+    known: Mapping[str, Any],
+    with_tags: bool,
+    prefix: str | None,
+    losses: Losses,
+    problems: Problems,
+) -> str:
+    """The lines of a sentence, as they were read where what is known of them still agrees with it."""
+    lines = [_token_line(sentence, known, problems)]
+    if with_tags:
+        lines.append(_tag_line(sentence, known, problems))
+    elif sentence.tags:
+        problems.note("tags left out because the first sentence of the file has none")
+    blank_lines = known.get("blank_lines")
+    more = min(blank_lines, 100) if isinstance(blank_lines, int) else 0
+    return "\n".join([*lines, _mentions_of(sentence, known, prefix, losses), "", ""]) + "\n" * more
+
+
+def _token_line(sentence: Sentence, known: Mapping[str, Any], problems: Problems) -> str:
+    line = _known_line(known, "token_line")
+    if line is not None and tuple(_words(line)) == sentence.tokens:
+        return line
+    return " ".join(_without_spaces(sentence.tokens, "tokens", problems))
+
+
+def _tag_line(sentence: Sentence, known: Mapping[str, Any], problems: Problems) -> str:
+    line = _known_line(known, "tag_line")
+    if line is not None and not _is_blank(line):
+        tags = _words(line)
+        misfit = not sentence.tags and (len(tags) != len(sentence) or set(tags) == {_NO_TAG})
+        if misfit or tuple(tags) == sentence.tags:
+            return line
+    return " ".join(_without_spaces(sentence.tags, "tags", problems) or [_NO_TAG] * len(sentence))
+
+
+def _mentions_of(sentence: Sentence, known: Mapping[str, Any], prefix: str | None, losses: Losses) -> str:
+    held: list[Mention] = []
+    for mention in sorted((*sentence.mentions, *sentence.duplicates), key=_place):
+        if not _LABEL.fullmatch(mention.label):
+            losses.lose("have a label that is empty, begins with a space or has | or a line break in it")
+            continue
+        held.append(mention)
+        if mention.fragments:
+            losses.lose("are discontinuous")
+        else:
+            losses.written += 1
+    if prefix is not None:
+        return _mention_line(held, prefix)
+    read_with, line = _known_line(known, "label_prefix") or "", _known_line(known, "mention_line")
+    if line is not None and any(_says(line, held, possible, len(sentence)) for possible in (read_with or _GENIA, "")):
+        return line
+    return _mention_line(held, read_with if _LABEL.fullmatch(read_with) else "")
+
+
+def _says(mention_line: str, mentions: Iterable[Mention], prefix: str, length: int) -> bool:
+    """Whether a line has just these mentions, which are sorted."""
+    try:
+        read, _ = _parsed(mention_line, prefix, length, 0)
+    except _WrongLine:
+        return False
+    return sorted(map(_place, read)) == [_place(mention) for mention in mentions]
+
+
+def _mention_line(mentions: Iterable[Mention], prefix: str) -> str:
+    return "|".join(
+        f"{','.join(map(str, (*mention.span, *(mention.head or ()))))} {prefix}{mention.label}" for mention in mentions
+    )
+
+
+def _place(mention: Mention) -> tuple[int, int, str, Span | tuple[()]]:
+    return mention.start, mention.end, mention.label, mention.head or ()
+
+
+def _words(line: str) -> list[str]:
+    """Words between spaces. Other white space is part of them, so that every token without spaces can be held."""
+    words = line.split(" ")
+    return [word for word in words if word] if "" in words else words
+
+
+def _without_spaces(words: Sequence[str], what: str, problems: Problems) -> list[str]:
+    clean = [re.sub(r"[ \r\n]", "_", word) or "_" for word in words]
+    if clean != list(words):
+        problems.note(f"{what} that are empty or have spaces or line breaks in them written with _ instead")
+    return clean
+
+
+def _known_line(known: Mapping[str, Any], key: str) -> str | None:
+    line = known.get(key)
+    return line if isinstance(line, str) and not re.search(r"[\r\n]", line) else None
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip(" ")
+
+
+def _are_mentions(line: str) -> bool:
+    return all(_MENTION.fullmatch(item) for item in line.split("|"))
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:37]}...")

@@ -1,0 +1,409 @@
+"""GENIA XML, the layout of the GENIA term corpus 3.02: an article at a time, terms as nested ``<cons>`` elements.
+
+::
+
+    <set>
+    <article>
+    <articleinfo><bibliomisc>MEDLINE:00000001</bibliomisc></articleinfo>
+    <title><sentence>The <cons lex="FOO_gene" sem="G#DNA_domain_or_region"><cons lex="FOO"
+    sem="G#protein_molecule">FOO</cons> gene</cons>.</sentence></title>
+    <abstract><sentence>In <cons lex="(AND red_cell blue_cell)" sem="(AND G#cell_type G#cell_type)"><cons
+    lex="red*">red</cons> and <cons lex="blue*">blue</cons> <cons lex="*cell">cells</cons></cons>.</sentence></abstract>
+    </article>
+    </set>
+
+Coordinated terms name their members in an outer element and mark the parts they share: above, "red cell" is a
+discontinuous mention of "red" and "cells", and "blue cells" one in a single piece. There is no writer: the lexical names
+and the marking of shared parts cannot be made up again from mentions.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from xml.parsers import expat
+
+import regex
+
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.errors import CorpusError, InputError
+from hyperspan.text.tokenize import tokenize
+from hyperspan.types import Document, Mention, Sentence, Span
+
+Types = Literal["five", "raw"]
+Coordination = Literal["fragments", "span"]
+
+DEEPEST = 100
+"""How deep terms may be nested. The corpus has four levels; without bounds a file could ask for any amount of memory."""
+LONGEST_COORDINATION = 4_000
+"""How many characters the names and types of a coordinated term may have."""
+MOST_PARTS = 200
+"""How many parts a coordinated term may have for its members to be looked for among them."""
+_CHUNK = 65_536
+
+
+def read_genia_xml(
+    source: Source,
+    problems: Problems,
+    *,
+    types: Types = "five",
+    tokenizer: str = "split",
+    coordination: Coordination = "fragments",
+) -> Iterator[Document]:
+    """One document an article, its identifier that of the article, its sentences those of title and abstract.
+
+    Args:
+        types: "five" keeps DNA, RNA, protein (with all their subtypes), cell_line and cell_type, as Finkel & Manning
+            (2009) and all work on nested mentions in GENIA since; "raw" keeps every type under its own name.
+        tokenizer: one of :data:`hyperspan.text.tokenize.TOKENIZERS`; "split" cuts as the 4-line files do.
+        coordination: "fragments" reads each member of a coordinated term as a mention of its own, discontinuous where
+            its parts are apart; "span" reads the whole as one mention of each of its types, as the 4-line files have it.
+
+    >>> import io
+    >>> xml = b'<set><article><title><sentence>A <cons lex="x" sem="G#RNA_molecule">mRNA</cons>.</sentence></title></article></set>'
+    >>> [document] = read_genia_xml(Source("sample", stream=io.BytesIO(xml)), Problems())
+    >>> document.text, [(mention.text, mention.label) for mention in document.mentions]
+    ('A mRNA.', [('mRNA', 'RNA')])
+    """
+    for name, value, choices in (
+        ("types", types, ("five", "raw")),
+        ("coordination", coordination, ("fragments", "span")),
+    ):
+        if value not in choices:
+            raise InputError(f"{name} is {value!r}, but it must be one of {', '.join(choices)}")
+    tokenize("", tokenizer)  # an unknown name is an error before anything is read
+    for article in _Articles(source, problems).read():
+        yield _document(article, types, tokenizer, coordination, problems)
+
+
+def looks_like_genia_xml(head: str) -> bool:
+    """Whether a file that begins so names the corpus's document type, or has its elements."""
+    start = head.lstrip("\ufeff \t\r\n")
+    return start.startswith("<") and ("gpml.dtd" in head or ("<article" in head and "<cons " in head))
+
+
+@dataclass(slots=True)
+class _Term:
+    """A ``<cons>`` element."""
+
+    start: int
+    names: str
+    """Its lexical names: one, or of a coordination "(AND …)", or of a part of one with "*" where the rest goes."""
+    kinds: str
+    """Its semantic types, in the same way; none for a part."""
+    end: int = 0
+    parts: list[_Term] = field(default_factory=list)
+    """The parts inside a coordination, in order."""
+
+    @property
+    def is_coordination(self) -> bool:
+        return self.kinds.startswith("(")
+
+
+@dataclass(slots=True)
+class _Article:
+    id: list[str] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)
+    length: int = 0
+    sentences: list[tuple[int, int, list[_Term]]] = field(default_factory=list)
+    """Where each begins and ends, and its terms."""
+    in_title: int = 0
+    """How many of the sentences are those of the title."""
+    wrong: tuple[int, str] | None = None
+    """The first line that makes it unreadable, and why."""
+
+
+class _Refused(Exception):  # noqa: N818
+    """Ends the parsing from inside."""
+
+
+class _Articles:
+    """Follows the elements of a file as expat names them, so that a file of any size is never held as a whole."""
+
+    def __init__(self, source: Source, problems: Problems):
+        self.source, self.problems = source, problems
+        self.done: list[_Article] = []
+        self.article: _Article | None = None
+        self.sentence: list[_Term] | None = None
+        self.began = 0
+        self.open: list[_Term] = []
+        self.inside: list[str] = []
+        self.titles = 0  # that are open
+        self.parser = expat.ParserCreate()
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._characters
+        self.parser.EntityDeclHandler = self._entity
+        self.parser.SkippedEntityHandler = self._skipped
+
+    def read(self) -> Iterator[_Article]:
+        try:
+            with self.source.open() as stream:
+                last = False
+                while not last:
+                    chunk = stream.read(_CHUNK)
+                    last = not self._parse(chunk) or not chunk
+                    yield from self.done
+                    self.done.clear()
+        except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+            raise CorpusError(
+                f"{self.source.name}: cannot be read ({error}); check that it is complete and readable"
+            ) from None
+
+    def _parse(self, chunk: bytes) -> bool:
+        """Whether more can be read after this; an empty chunk is the end."""
+        try:
+            self.parser.Parse(chunk, not chunk)
+        except _Refused:
+            return False
+        except (expat.ExpatError, LookupError, ValueError) as error:  # the last two: encodings that expat cannot read
+            reason = expat.ErrorString(error.code) if isinstance(error, expat.ExpatError) else error
+            what = f"is not well-formed XML ({reason}), so the rest cannot be read; check that the file is complete"
+            self.problems.wrong(self.source.at(self.parser.ErrorLineNumber), what)
+            return False
+        return True
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if not self.inside and name not in ("set", "article"):
+            self._refuse(f"begins with <{name}>, but GENIA XML begins with <set>; choose the format with --from")
+        self.inside.append(name)
+        self.titles += name == "title"
+        if name == "article":
+            if self.article is not None:
+                self._wrong("has an <article> inside an <article>, but articles follow each other")
+            else:
+                self.article, self.sentence, self.open = _Article(), None, []
+        elif self.article is not None and name == "sentence":
+            if self.sentence is not None:
+                self._wrong("has a <sentence> inside a <sentence>, but sentences follow each other")
+            if self.article.sentences:
+                self._add("\n")
+            self.sentence, self.began, self.open = [], self.article.length, []
+        elif self.article is not None and name == "cons":
+            self._start_term(self.article.length, attributes.get("lex", ""), attributes.get("sem", ""))
+
+    def _start_term(self, start: int, names: str, kinds: str) -> None:
+        term = _Term(start, names, kinds)
+        if self.sentence is None:
+            self._wrong("has a <cons> outside a <sentence>, but terms are parts of sentences")
+            self.sentence = []
+        self.sentence.append(term)
+        if len(self.open) >= DEEPEST:
+            self._wrong(f"has <cons> nested more than {DEEPEST} deep, but terms are nested a few levels deep")
+        elif term.is_coordination and len(names) + len(kinds) > LONGEST_COORDINATION:
+            self._wrong(
+                f"has a coordination of {len(names) + len(kinds)} characters, but {LONGEST_COORDINATION} are the most"
+            )
+        elif not kinds:
+            whole = next((outer for outer in reversed(self.open) if outer.is_coordination), None)
+            if whole is not None:
+                whole.parts.append(term)
+        self.open.append(term)
+
+    def _end(self, name: str) -> None:
+        self.inside.pop()
+        self.titles -= name == "title"
+        article = self.article
+        if article is None:
+            return
+        if name == "cons" and self.open:
+            self.open.pop().end = article.length
+        elif name == "sentence" and self.sentence is not None:
+            article.sentences.append((self.began, article.length, self.sentence))
+            article.in_title += self.titles > 0
+            self.sentence = None
+        elif name == "article":
+            self.article = None
+            if article.wrong is not None:
+                line, what = article.wrong
+                self.problems.wrong(self.source.at(line), f"{what}; correct or remove this article")
+            else:
+                self.done.append(article)
+
+    def _characters(self, characters: str) -> None:
+        if self.article is None:
+            return
+        if self.sentence is not None:
+            self._add(characters)
+        elif self.inside[-1] == "bibliomisc":
+            self.article.id.append(characters)
+        elif not characters.isspace():
+            self.problems.note("text outside the sentences of an article left out")
+
+    def _add(self, characters: str) -> None:
+        if self.article is not None:
+            self.article.text.append(characters)
+            self.article.length += len(characters)
+
+    def _entity(self, name: str, *_: object) -> None:
+        self._refuse(
+            f"declares the entity {name}, but files with entities of their own are not read; replace them by what they stand for"
+        )
+
+    def _skipped(self, name: str, is_parameter: bool) -> None:
+        if not is_parameter:
+            self._wrong(f"has the entity &{name};, but only those of XML itself are known; replace it by its character")
+
+    def _wrong(self, what: str) -> None:
+        if self.article is not None and self.article.wrong is None:
+            self.article.wrong = (self.parser.CurrentLineNumber, what)
+
+    def _refuse(self, what: str) -> None:
+        """The file is none of ours, or dangerous: nothing more of it is read."""
+        self.problems.wrong(self.source.at(self.parser.CurrentLineNumber), what)
+        raise _Refused
+
+
+def _document(
+    article: _Article, types: Types, tokenizer: str, coordination: Coordination, problems: Problems
+) -> Document:
+    text = "".join(article.text)
+    everywhere: list[Mention] = []
+    sentences: list[Sentence] = []
+    for start, end, terms in article.sentences:
+        mentions = [mention for term in terms for mention in _mentions(term, text, types, coordination, problems)]
+        cuts = {place for mention in mentions for span in (mention.span, *mention.fragments) for place in span}
+        piece = text[start:end]
+        spans = tokenize(piece, tokenizer)
+        offsets = list(_cut([(start + a, start + b) for a, b in spans], cuts, problems))
+        sentences.append(_sentence(text, offsets, mentions))
+        everywhere += mentions
+    return Document(text, everywhere, sentences, "".join(article.id).strip(), {"title_sentences": article.in_title})
+
+
+def _cut(offsets: Sequence[Span], cuts: set[int], problems: Problems) -> Iterator[Span]:
+    """The tokens, cut where a mention begins or ends inside, so that each mention is one of whole tokens."""
+    for start, end in offsets:
+        for place in range(start + 1, end):
+            if place in cuts:
+                yield start, place
+                start = place
+                problems.note("tokens cut because a mention begins or ends inside")
+        yield start, end
+
+
+def _sentence(text: str, offsets: Sequence[Span], mentions: Sequence[Mention]) -> Sentence:
+    first = {start: position for position, (start, _) in enumerate(offsets)}
+    last = {end: position + 1 for position, (_, end) in enumerate(offsets)}
+    by_tokens = (
+        Mention(
+            first[mention.start],
+            last[mention.end],
+            mention.label,
+            tuple((first[start], last[end]) for start, end in mention.fragments),
+        )
+        for mention in mentions
+    )
+    return Sentence([text[start:end] for start, end in offsets], by_tokens, offsets=offsets)
+
+
+def _mentions(
+    term: _Term, text: str, types: Types, coordination: Coordination, problems: Problems
+) -> Iterator[Mention]:
+    """The mentions, by character, that a term stands for: none, one, or those of a coordination."""
+    whole = _without_space((term.start, term.end), text)
+    if whole is None:
+        problems.note("term without text left out")
+    elif not term.is_coordination:
+        label = _label(term.kinds, types)
+        if label is not None:
+            yield Mention(*whole, label)
+        elif term.kinds:
+            problems.note("term of another type than the five left out")
+    elif coordination == "span":
+        problems.note("coordinated term read as one span over all its members")
+        labels = dict.fromkeys(_label(kind, types) for kind in _members(term.kinds))
+        yield from (Mention(*whole, label) for label in labels if label is not None)
+    else:
+        yield from _coordinated(term, whole, text, types, problems)
+
+
+def _coordinated(term: _Term, whole: Span, text: str, types: Types, problems: Problems) -> Iterator[Mention]:
+    """The members of a coordination, each put together from the parts that its name is made of."""
+    names, kinds = _members(term.names), _members(term.kinds)
+    whole_only = len(names) != len(kinds) or len(term.parts) > MOST_PARTS
+    parts = [
+        (_plain(part.names), span) for part in term.parts if (span := _without_space((part.start, part.end), text))
+    ]
+    for position, kind in enumerate(kinds):
+        label = _label(kind, types)
+        if label is None:
+            problems.note("term of another type than the five left out")
+            continue
+        spans = [] if whole_only else _joined(_put_together(_plain(names[position]), parts), text)
+        if not spans:
+            problems.note("member of a coordinated term without parts of its own read as the span of the whole")
+            yield Mention(*whole, label)
+        elif len(spans) == 1:
+            problems.note("member of a coordinated term read as a mention in one piece")
+            yield Mention(*spans[0], label)
+        else:
+            problems.note("member of a coordinated term read as a discontinuous mention")
+            yield Mention(spans[0][0], spans[-1][1], label, tuple(spans))
+
+
+def _put_together(name: str, parts: Sequence[tuple[str, Span]]) -> list[Span]:
+    """The spans of parts, in order and apart, whose names make up a name; empty if there are none such.
+
+    >>> _put_together("bluecell", [("red", (0, 3)), ("blue", (8, 12)), ("cell", (13, 18))])
+    [(8, 12), (13, 18)]
+    """
+    reached: dict[int, Any] = {0: None}  # how much of the name is made up: the last part, and those before it
+    for part, span in parts:
+        for length, before in list(reached.items()):
+            if part and name.startswith(part, length) and (before is None or before[0][1] <= span[0]):
+                reached.setdefault(length + len(part), (span, before))
+    spans: list[Span] = []
+    chain = reached.get(len(name))
+    while chain is not None:
+        spans.append(chain[0])
+        chain = chain[1]
+    return spans[::-1]
+
+
+def _joined(spans: Sequence[Span], text: str) -> list[Span]:
+    """Spans, joined where nothing but white space is between them."""
+    joined: list[Span] = []
+    for start, end in spans:
+        if joined and not text[joined[-1][1] : start].strip():
+            start = joined.pop()[0]
+        joined.append((start, end))
+    return joined
+
+
+def _members(formula: str) -> list[str]:
+    """The members of a coordination of names or types.
+
+    >>> _members("(AND tumor_factor_(TF) (OR red_cell blue_cell))")
+    ['tumor_factor_(TF)', 'red_cell', 'blue_cell']
+    """
+    members = [word for word in formula.split() if not regex.fullmatch(r"\([A-Z_/]+", word)]
+    return [word[: len(word) - max(0, word.count(")") - word.count("("))] for word in members]
+
+
+def _plain(name: str) -> str:
+    """A name without the signs that differ between a member and its parts."""
+    return name.translate(_DIFFERING).lower()
+
+
+_DIFFERING = str.maketrans("", "", "*_ ")
+
+
+def _label(kind: str, types: Types) -> str | None:
+    """The label of a semantic type, or none if it is not to be read."""
+    label = kind.removeprefix("G#")
+    if types == "raw":
+        return label or None
+    coarse = label.split("_")[0]
+    return coarse if coarse in ("DNA", "RNA", "protein") else label if label in ("cell_line", "cell_type") else None
+
+
+def _without_space(span: Span, text: str) -> Span | None:
+    """The span without white space at its ends, or none if nothing else is there."""
+    covered = text[slice(*span)]
+    start = span[0] + len(covered) - len(covered.lstrip())
+    return (start, start + len(covered.strip())) if covered.strip() else None

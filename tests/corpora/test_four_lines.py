@@ -1,0 +1,355 @@
+"""The 4-line layout: byte-for-byte round trips, generated documents, misaligned lines, and damaged files."""
+
+from __future__ import annotations
+
+import io
+import random
+import tempfile
+import time
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.four_lines import looks_like_four_lines, read_four_lines, write_four_lines
+from hyperspan.corpora.source import OnError, Problems, Source
+from hyperspan.corpora.target import Losses, Lossy, Target
+from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError
+from hyperspan.types import Document, Mention, Sentence
+from tests.corpora.data import data_path
+
+SAMPLE = b"""\
+The FOO gene of red cells .
+DT NN NN IN JJ NNS .
+4,6 G#cell_type|1,3 G#DNA|1,2 G#protein|1,2 G#protein
+
+Nothing  was found .
+NN VBD VBN .
+
+
+Red cells grow .
+JJ NNS .
+0,2,1,2 G#cell_type
+
+
+
+"""
+FILES = [f"genia/{part}.data" for part in ("train", "dev", "test")]
+SAMPLES = [f"genia/authors_sample/{part}.data" for part in ("train", "dev", "test")]
+
+
+def read(data: bytes, on_error: OnError = "raise", **options: Any) -> tuple[list[Document], Problems]:
+    problems = Problems(on_error)
+    return list(read_four_lines(Source("lines", stream=io.BytesIO(data)), problems, **options)), problems
+
+
+def written(documents: Iterable[Document], lossy: Lossy | None = None, **options: Any) -> tuple[bytes, Losses]:
+    losses = Losses(lossy)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "new.data"
+        write_four_lines(documents, Target(str(file)), losses, **options)
+        return file.read_bytes(), losses
+
+
+def spans(document: Document) -> list[tuple[int, int, str]]:
+    return sorted((mention.start, mention.end, mention.label) for mention in document.sentences[0].mentions)
+
+
+def test_reads_tokens_tags_mentions_heads_and_duplicates():
+    (first, second, third), problems = read(SAMPLE)
+    assert first.text == "The FOO gene of red cells ." and first.id == "1"
+    assert spans(first) == [(1, 2, "protein"), (1, 3, "DNA"), (4, 6, "cell_type")]
+    assert first.sentences[0].duplicates == (Mention(1, 2, "protein"),)
+    assert first.sentences[0].tags == ("DT", "NN", "NN", "IN", "JJ", "NNS", ".")
+    assert second.sentences[0].tokens == ("Nothing", "was", "found", ".") and not second.mentions
+    (cells,) = third.sentences[0].mentions
+    assert cells.head == (1, 2)
+    assert [mention.head for mention in third.mentions] == [(4, 9)]
+    assert third.sentences[0].tags == () and third.metadata["blank_lines"] == 2
+    assert problems.notes == {"tags left out because there are not as many as tokens": 1}
+
+
+def test_writes_what_was_read_byte_for_byte():
+    documents, _ = read(SAMPLE)
+    data, losses = written(documents)
+    assert data == SAMPLE and losses.written == 5 and not losses.lost
+
+
+def test_writes_what_changed_since_it_was_read():
+    documents, _ = read(SAMPLE)
+    changed = [
+        Document(old.text, (), [Sentence(old.sentences[0].tokens, [Mention(0, 1, "new")])], old.id, old.metadata)
+        for old in documents
+    ]
+    lines = written(changed)[0].decode().split("\n")
+    assert lines[2] == "0,1 G#new" and lines[6] == "0,1 new" and lines[10] == "0,1 G#new"
+
+
+@pytest.mark.parametrize(("prefix", "line"), [("", "0,2,1,2 cell_type"), ("X:", "0,2,1,2 X:cell_type")])
+def test_writes_another_prefix(prefix: str, line: str):
+    documents, _ = read(SAMPLE)
+    assert line in written(documents, prefix=prefix)[0].decode().split("\n")
+
+
+def test_prefix_is_kept_on_request_and_then_written_again():
+    documents, _ = read(SAMPLE, prefix="")
+    assert spans(documents[0]) == [(1, 2, "G#protein"), (1, 3, "G#DNA"), (4, 6, "G#cell_type")]
+    assert written(documents)[0] == SAMPLE
+
+
+@pytest.mark.parametrize("prefix", [" ", "a|b", "a\nb"])
+def test_refuses_a_prefix_that_does_not_fit(prefix: str):
+    with pytest.raises(InputError, match="the prefix is "):
+        written([], prefix=prefix)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"Red cells grow .\n0,2 G#cell_type\n\nNothing .\n\n\nRed .\n\n\n",
+        b"Nothing .\n\n\nRed cells grow .\n0,2 G#cell_type|0,1 colour\n\n",
+    ],
+)
+def test_reads_and_writes_three_lines_without_tags(data: bytes):
+    documents, _ = read(data)
+    assert [document.sentences[0].tags for document in documents] == [()] * len(documents)
+    assert written(documents)[0] == data
+
+
+def test_documents_with_and_without_tag_lines_get_the_same_number_of_lines():
+    with_tags, _ = read(b"a b\nA B\n\n\n")
+    without, _ = read(b"c\n\n\n")
+    problems = Problems()
+    assert written([*without, *with_tags], problems=problems)[0] == b"c\n\n\na b\n\n\n"
+    assert problems.notes == {"tags left out because the first sentence of the file has none": 1}
+    assert written([*with_tags, *without])[0] == b"a b\nA B\n\n\nc\n_\n\n\n"
+
+
+def test_windows_line_ends_and_a_missing_last_line():
+    documents, _ = read(SAMPLE.replace(b"\n", b"\r\n"))
+    assert written(documents)[0] == SAMPLE
+    documents, _ = read(b"a b\nA B\n0,1 X")
+    assert written(documents)[0] == b"a b\nA B\n0,1 X\n\n"
+
+
+def test_writes_plain_text_and_many_sentences():
+    data, losses = written([Document("Red cells grow.\nWhy?", [Mention(0, 9, "cell")], id="text")])
+    assert data == b"Red cells grow .\n_ _ _ _\n0,2 cell\n\nWhy ?\n_ _\n\n\n" and losses.written == 1
+    again, _ = read(data)
+    assert [document.sentences[0].tags for document in again] == [(), ()]
+
+
+def test_tokens_that_do_not_fit_into_a_line_are_noted():
+    problems = Problems()
+    documents = [document_of([Sentence(["New York", ""], tags=["N\nP", "X"])]), document_of([Sentence([])])]
+    assert written(documents, problems=problems)[0] == b"New_York _\nN_P X\n\n\n"
+    assert problems.notes == {
+        "tokens that are empty or have spaces or line breaks in them written with _ instead": 1,
+        "tags that are empty or have spaces or line breaks in them written with _ instead": 1,
+        "sentence without tokens left out": 1,
+    }
+
+
+HARD = document_of(
+    [Sentence(list("abcd"), [Mention(0, 3, "X", ((0, 1), (2, 3))), Mention(1, 2, "a|b"), Mention(0, 4, "Y")])]
+)
+
+
+def test_refuses_to_lose_mentions(tmp_path: Path):
+    target = tmp_path / "new.data"
+    with pytest.raises(LossError) as error:
+        write_four_lines([HARD], Target(str(target)), Losses())
+    assert str(error.value).startswith(
+        "the 4-line layout cannot hold 2 of 3 mentions (1 are discontinuous, 1 have a label"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("lossy", ["outermost", "innermost"])
+def test_writes_the_span_of_discontinuous_mentions_where_losses_are_allowed(lossy: Lossy):
+    data, losses = written([HARD], lossy)
+    assert data == b"a b c d\n_ _ _ _\n0,3 X|0,4 Y\n\n"
+    assert losses.written == 1 and sum(losses.lost.values()) == 2
+
+
+WRONG = {
+    b"a b\nA B\n0,3 X\n\n": (
+        "lines:3: has the mention '0,3 X', but its sentence has 2 tokens, and 0 <= start < end <= 2 is needed; "
+        "`end` is exclusive"
+    ),
+    b"a b\nA B\n1,1 X\n\n": "lines:3: has the mention '1,1 X', but its sentence has 2 tokens",
+    b"a b\nA B\n0,1,1,9 X\n\n": "lines:3: has the mention '0,1,1,9 X', but its sentence has 2 tokens",
+    b"a b\nA B\n0,1 X|0;2 Y\n\n": (
+        "lines:3: has '0;2 Y' for a mention, but start,end TYPE or start,end,head_start,head_end TYPE is expected, "
+        "with | between mentions; correct it"
+    ),
+    b"a b\nA B\n0,1 X|\n\n": "lines:3: has '' for a mention, but",
+    b"a b\nA B\n0,1\n\n": "lines:3: has '0,1' for a mention, but",
+    b"a b\nA B\n-1,1 X\n\n": "lines:3: has '-1,1 X' for a mention, but",
+    b"a b\nA B\n0,99999999999999999999 X\n\n": "lines:3: has '0,99999999999999999999 X' for a mention, but",
+    b"a b\nA B\n0,1,2 X\n\n": "lines:3: has '0,1,2 X' for a mention, but",
+    b"a\nA\n\n\n\nb\nB\n0,1 X\nc\nC\n\n\n": (
+        "lines:9: is 'c', but the sentence that begins in line 6 has 4 lines (tokens, tags, mentions, a blank line), "
+        "so that a blank line is expected here; add what is missing or remove what is too much"
+    ),
+    b"a\nA\n\nb\nB\n\n\n": "lines:4: is 'b', but the sentence that begins in line 1 has 4 lines",
+    b"a\nA\n\n\nb\n\n\n\n": "lines:6: is blank, but the tags of the 1 tokens before it are expected here; add them",
+    b"a\n0,1 X\n\nb\n0,1 X\nc\n": "lines:6: is 'c', but the sentence that begins in line 4 has 3 lines (tokens, mentions,",
+    b"a\nA\n\n\nb\nB\n": "lines:6: is the last line, but the sentence that begins in line 5 has 4 lines; complete the file",
+    b"a": "lines:1: is the last line, but the sentence that begins in line 1 has 4 lines; complete the file",
+    b"a b\nA \xff\n\n\n": "lines:2: is not UTF-8 text",
+}
+
+
+@pytest.mark.parametrize("data", WRONG)
+def test_says_what_is_wrong_and_where(data: bytes):
+    with pytest.raises(CorpusError) as error:
+        read(data)
+    assert str(error.value).startswith(WRONG[data])
+
+
+GOOD = b"x y\nX Y\n0,1 Z\n\n"
+
+
+@pytest.mark.parametrize("bad", [data for data in WRONG if b"\xff" not in data and data.endswith(b"\n\n")])
+def test_skips_what_is_wrong_and_goes_on(bad: bytes):
+    documents, problems = read(GOOD + bad + GOOD, "skip")
+    assert problems.skipped
+    assert [document.text for document in documents].count("x y") == 2
+
+
+def test_a_missing_line_costs_no_sentence_but_its_own():
+    documents, problems = read(GOOD + b"a b\nA B\n\n" + GOOD + b"a b\n0,1 X\n\n" + GOOD + b"a b\n\n\n" + GOOD, "skip")
+    assert [document.text for document in documents] == ["x y"] * 4 and len(problems.skipped) == 3
+
+
+WORD = st.text(st.characters(exclude_categories=["Cs", "Zs", "Cc", "Cf"]), min_size=1, max_size=6)
+LABEL = st.sampled_from(["DNA", "RNA", "protein", "cell line", "Größe", "a,b"])
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> list[Document]:
+    result = []
+    for number in range(draw(st.integers(1, 4))):
+        tokens = draw(st.lists(WORD, min_size=1, max_size=8))
+        tags = draw(
+            st.one_of(
+                st.just(()), st.lists(st.sampled_from(["NN", "DT", "."]), min_size=len(tokens), max_size=len(tokens))
+            )
+        )
+        place = st.tuples(st.integers(0, len(tokens) - 1), st.integers(1, len(tokens))).filter(
+            lambda span: span[0] < span[1]
+        )
+        mention = st.builds(
+            lambda span, label, head: Mention(span[0], span[1], label, head=head), place, LABEL, st.none() | place
+        )
+        mentions = draw(st.lists(mention, max_size=6))
+        result.append(document_of([Sentence(tokens, mentions, tags)], id=str(number + 1)))
+    return result
+
+
+def with_heads(document: Document) -> list[tuple[Any, ...]]:
+    (sentence,) = document.sentences
+    return sorted(
+        (*mention.span, mention.label, mention.head or ()) for mention in (*sentence.mentions, *sentence.duplicates)
+    )
+
+
+@given(documents())
+def test_generated_documents_come_back(given_documents: list[Document]):
+    data, losses = written(given_documents)
+    again, problems = read(data)
+    assert again == given_documents and not problems.notes
+    assert [*map(with_heads, again)] == [*map(with_heads, given_documents)]
+    assert losses.written == sum(len(with_heads(document)) for document in given_documents)
+    assert data.endswith(b"\n\n") and written(again)[0] == data
+
+
+@given(st.binary(max_size=200) | st.text("ab01,| \n\r\tG#", max_size=200).map(str.encode))
+@settings(max_examples=300)
+def test_anything_at_all_is_read_or_refused(data: bytes):
+    for on_error in ("raise", "skip"):
+        try:
+            read(data, on_error)
+        except HyperspanError:
+            continue
+
+
+def test_damaged_files_are_read_or_refused():
+    chance = random.Random(3)
+    whole = SAMPLE * 20
+    messages: set[str] = set()
+    for _ in range(200):
+        damaged = bytearray(whole[: chance.randrange(len(whole))])
+        for _ in range(chance.randrange(8)):
+            damaged[chance.randrange(len(damaged) or 1) : chance.randrange(len(damaged) or 1)] = chance.randbytes(
+                chance.randrange(3)
+            )
+        lines = bytes(damaged).split(b"\n")
+        if chance.random() < 0.5:
+            chance.shuffle(lines)
+        for on_error in ("raise", "skip"):
+            try:
+                read(b"\n".join(lines), on_error)
+            except CorpusError as error:
+                messages.add(str(error).split(":")[0])
+    assert messages == {"lines"}
+
+
+def test_recognises_its_files_and_no_others():
+    text = SAMPLE.decode()
+    assert looks_like_four_lines(text) and looks_like_four_lines(text * 500)
+    assert all(looks_like_four_lines((text * 3)[:length]) for length in range(len(text), 2 * len(text)))
+    assert looks_like_four_lines("a b\nA B\n0,1 X")
+    assert looks_like_four_lines("Nothing .\n\n\nRed cells grow .\n0,2 G#cell_type\n\n")
+    for other in (
+        "",
+        "a",
+        "a\nb\n\n\n",
+        "a\tO\nb\tO\n\n",
+        '{"tokens": ["a"]}\n',
+        "T1\tX 0 1\ta\n",
+        "<set>\n</set>\n",
+        "1,2 X\n" * 9,
+    ):
+        assert not looks_like_four_lines(other)
+
+
+@pytest.mark.parametrize("name", [*FILES, *SAMPLES])
+def test_the_beginning_of_a_real_file_comes_back_byte_for_byte(name: str):
+    lines = data_path(name).read_bytes().splitlines(keepends=True)
+    data = b"".join(lines[: 4 * 300])
+    assert looks_like_four_lines(data[:65_536].decode(errors="ignore"))
+    assert written(read(data)[0])[0] == data
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize(
+    ("name", "sentences", "mentions"), [*zip(FILES, (14_836, 1_855, 1_855), (46_416, 5_014, 5_600), strict=True)]
+)
+def test_real_files_come_back_byte_for_byte(name: str, sentences: int, mentions: int):
+    data = data_path(name).read_bytes()
+    before = time.process_time()
+    documents, problems = read(data)
+    assert time.process_time() - before < 2
+    again, losses = written(documents)
+    assert again == data and len(documents) == sentences and losses.written == mentions
+    assert problems.notes == ({"tags left out because there are not as many as tokens": 1} if "test" in name else {})
+
+
+def test_damaged_real_lines_are_read_or_refused():
+    chance = random.Random(4)
+    with data_path(FILES[1]).open("rb") as stream:
+        lines = list(islice(stream, 400))
+    for _ in range(60):
+        damaged = bytearray(b"".join(chance.sample(lines, len(lines)) if chance.random() < 0.3 else lines))
+        del damaged[chance.randrange(len(damaged)) :]
+        for _ in range(chance.randrange(20)):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(128)
+        documents, problems = read(bytes(damaged), "skip")
+        assert documents or problems.skipped
