@@ -1,0 +1,297 @@
+"""brat stand-off: a text file, and beside it a file with a line for each annotation.
+
+``zoo.txt`` holds the text and nothing else, ``zoo.ann`` what is annotated, by Unicode code points::
+
+    T1	FAC 0 15	the Seattle zoo
+    T2	GPE 4 11	Seattle
+    T3	PER 20 25;34 40	young people
+    R1	Located Arg1:T1 Arg2:T2
+
+`T` lines are mentions: id, label, one or more fragments, and the characters there, with fragments joined by a space and a
+space for each line break. All other lines (relations, events, attributes, notes …) are kept as they are in the document's
+metadata as "brat_other_lines" and written back; "brat_order" lists the ids of the mentions in the order of the file, with
+"" where one of the other lines stood.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.target import Losses, Target
+from hyperspan.errors import CorpusError
+from hyperspan.types import Document, Mention, Span
+
+OTHER_LINES, ORDER = "brat_other_lines", "brat_order"
+
+# More digits than any offset has are no offset; Python refuses to convert very long ones.
+_OFFSETS = r"[0-9]{1,18} [0-9]{1,18}"
+_WORD = r"[^ \t\r\n]+"
+_ENTITY = re.compile(rf"(T{_WORD})\t({_WORD}) ({_OFFSETS}(?:;{_OFFSETS})*)\t(.*)", re.DOTALL)
+_OTHER = re.compile(rf"(?:[REAMN]{_WORD}\t|\*\t|#).*", re.DOTALL)
+_ENTITY_ID = re.compile(rf"T{_WORD}")
+_LABEL = re.compile(_WORD)
+_LINE_BREAKS = str.maketrans("\r\n", "  ")
+
+
+def read_brat(source: Source, problems: Problems) -> Iterator[Document]:
+    """The document of an ``.ann`` file and the text beside it (``.txt`` or ``.txt.gz``).
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     folder = pathlib.Path(name)
+    ...     _ = (folder / "zoo.txt").write_text("the Seattle zoo")
+    ...     _ = (folder / "zoo.ann").write_text("T1\\tGPE 4 11\\tSeattle\\n")
+    ...     [document] = read_brat(Source("zoo.ann", folder / "zoo.ann"), Problems())
+    >>> document.id, [(mention.id, mention.label, mention.text) for mention in document.mentions]
+    ('zoo', [('T1', 'GPE', 'Seattle')])
+    """
+    name = file_name(source).removesuffix(".gz")
+    stem = re.sub(r"\.[^./]*\Z", "", name)
+    if source.path is None:
+        problems.wrong(
+            source.name,
+            "brat keeps text and annotations in two files, and a stream is only one; name the .ann file or its folder",
+        )
+        return
+    annotations, text_file = source, beside(source, stem, (".txt", ".txt.gz"))
+    if name.endswith(".txt"):
+        text_file, found = source, beside(source, stem, (".ann", ".ann.gz"))
+        if found is None:
+            problems.wrong(source.name, f"no {stem}.ann with annotations is beside it; add one, empty if need be")
+            return
+        annotations = found
+    if text_file is None:
+        problems.wrong(source.name, f"no {stem}.txt with the text is beside it; put it into the same folder")
+        return
+    try:
+        document = _document(annotations, text_file.text(), stem.rpartition("/")[2], problems)
+    except CorpusError as error:
+        if problems.on_error == "raise":
+            raise
+        problems.wrong(*str(error).split(": ", maxsplit=1))  # a file that cannot be read is a record to skip
+        return
+    yield document
+
+
+def _document(annotations: Source, text: str, name: str, problems: Problems) -> Document:
+    mentions: dict[Mention, None] = {}
+    others: list[str] = []
+    order: list[str] = []
+    ids: set[str] = set()
+    for number, line in annotations.lines():
+        if not line.strip():
+            continue
+        if _OTHER.fullmatch(line):
+            others.append(line)
+            order.append("")
+            continue
+        mention = _mention(line, text, problems)
+        if isinstance(mention, str):
+            problems.wrong(annotations.at(number), mention)
+        elif mention.id in ids:
+            problems.wrong(annotations.at(number), f"{mention.id} is the id of an earlier line too; give each its own")
+        else:
+            repeated = mention in mentions
+            if repeated:
+                problems.note("mention annotated twice, kept once")
+                others.append(line)  # other lines may refer to its id
+            else:
+                mentions[mention] = None
+            ids.add(mention.id)
+            order.append("" if repeated else mention.id)
+    metadata = {key: value for key, value in ((OTHER_LINES, others), (ORDER, order)) if value}
+    return Document(text, mentions, id=name, metadata=metadata)
+
+
+def _mention(line: str, text: str, problems: Problems) -> Mention | str:
+    """The mention of a `T` line, or what is wrong with the line."""
+    match = _ENTITY.fullmatch(line)
+    if match is None:
+        return f"expected id, tab, label and offsets, tab, text, such as 'T1<tab>PER 0 5<tab>Alice', but found {_short(line)}"
+    identifier, label, offsets, given = match.groups()
+    listed = [(int(start), int(end)) for start, end in (pair.split(" ") for pair in offsets.split(";"))]
+    spans = sorted(listed)
+    if any(start >= end for start, end in spans) or any(right < left for (_, left), (right, _) in pairwise(spans)):
+        return f"{identifier} has the span {_short(offsets)}, but each part must end after it starts, and none overlap another"
+    if spans[-1][1] > len(text):
+        return f"{identifier} ends at {spans[-1][1]}, but the text has {len(text)} characters; offsets count Unicode code points"
+    unlike = _unlike(given, listed, text)
+    if unlike == "space":
+        problems.note("text of a mention differs from the document in white space")
+    elif unlike:
+        return f"{identifier} is {_short(given)}, but the text at {_short(offsets)} reads {unlike}; offsets count Unicode code points"
+    parts = _touching_joined(spans)
+    if parts != listed:
+        problems.note("parts of a mention sorted, and joined where they touch")
+    return Mention(parts[0][0], parts[-1][1], label, tuple(parts) if len(parts) > 1 else (), id=identifier)
+
+
+def _unlike(given: str, spans: list[Span], text: str) -> str:
+    """Nothing if the text is as given, "space" if it is but for white space, and else what the text reads."""
+    length = sum(end - start + 1 for start, end in spans) - 1
+    if length > 4 * len(given) + 1000:  # many short lines about a long text must not take the time to look at all of it
+        return _short(text[spans[0][0] : spans[0][0] + 60] + " …")
+    covered = _covered(text, spans)
+    if covered == given.translate(_LINE_BREAKS):
+        return ""
+    return "space" if covered.split() == given.split() else _short(covered)
+
+
+def _covered(text: str, spans: Iterable[Span]) -> str:
+    return " ".join(text[start:end] for start, end in spans).translate(_LINE_BREAKS)
+
+
+def _touching_joined(spans: list[Span]) -> list[Span]:
+    joined = spans[:1]
+    for start, end in spans[1:]:
+        if start == joined[-1][1]:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:59] + "…")
+
+
+def write_brat(
+    documents: Iterable[Document], target: Target, losses: Losses, *, problems: Problems | None = None
+) -> None:
+    """A folder with an ``.ann`` and a ``.txt`` for each document, named after its id.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_brat([Document("the Seattle zoo", [Mention(4, 11, "GPE")], id="zoo")], Target(folder), Losses())
+    ...     (pathlib.Path(folder) / "zoo.ann").read_text()
+    'T1\\tGPE 4 11\\tSeattle\\n'
+    """
+    problems = problems or Problems()
+    names = _FileNames()
+    with target.open_folder() as folder:
+        for document in documents:
+            kept = [mention for mention in document.mentions if _LABEL.fullmatch(mention.label)]
+            lines = _lines(document, kept, problems)
+            try:
+                text, annotations = document.text.encode(), "".join(f"{line}\n" for line in lines).encode()
+            except UnicodeEncodeError as error:
+                problems.wrong(
+                    f"document {document.id!r}",
+                    f"UTF-8 cannot hold the character {error.object[error.start]!r}; remove lone surrogates",
+                )
+                continue
+            name = names.name_for(document.id)
+            if name != document.id:
+                problems.note("document named anew to be the name of a file")
+            (folder / f"{name}.txt").write_bytes(text)
+            (folder / f"{name}.ann").write_bytes(annotations)
+            losses.written += len(kept)
+            losses.lose("have a label that is empty or holds white space", len(document.mentions) - len(kept))
+            repeated = sum(len(sentence.duplicates) for sentence in document.sentences)
+            if repeated:
+                problems.note("mention annotated twice, written once", repeated)
+        losses.check("brat")
+
+
+def _lines(document: Document, mentions: Iterable[Mention], problems: Problems) -> list[str]:
+    """The lines of the ``.ann`` file: in the order it was read in, and what is new behind."""
+    others = [line for line in _strings(document, OTHER_LINES) if "\n" not in line and not line.endswith("\r")]
+    named = _with_ids(sorted(mentions), {line.partition("\t")[0] for line in others}, problems)
+    distinct = frozenset(named)
+    waiting = {mention.id: _line(mention, document.text) for mention in named}
+    remaining = iter([line for line in others if _still_holds(line, document.text, distinct)])
+    order = _strings(document, ORDER)
+    lines = [waiting.pop(identifier, None) if identifier else next(remaining, None) for identifier in order]
+    return [line for line in (*lines, *waiting.values(), *remaining) if line is not None]
+
+
+def _strings(document: Document, key: str) -> list[str]:
+    """Metadata that should be a list of strings, but may have come from anywhere."""
+    values = document.metadata.get(key)
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list | tuple) else []
+
+
+def _still_holds(line: str, text: str, mentions: frozenset[Mention]) -> bool:
+    """Whether one of the other lines can be written; one that repeats a mention can as long as that is there."""
+    return bool(_OTHER.fullmatch(line)) or _mention(line, text, Problems()) in mentions
+
+
+def _with_ids(mentions: list[Mention], taken: set[str], problems: Problems) -> list[Mention]:
+    """Mentions with an id for each: its own if that can be, and else the next number that is free."""
+    owners: dict[str, Mention] = {}
+    for mention in mentions:
+        if _ENTITY_ID.fullmatch(mention.id) and mention.id not in taken:
+            owners.setdefault(mention.id, mention)
+    named: list[Mention] = []
+    number = 0
+    for mention in mentions:
+        if owners.get(mention.id) is not mention:
+            if mention.id:
+                problems.note("mention named anew because brat's ids are T1, T2 … and each only once")
+            number += 1
+            while f"T{number}" in owners or f"T{number}" in taken:
+                number += 1
+            mention = replace(mention, id=f"T{number}")
+        named.append(mention)
+    return named
+
+
+def _line(mention: Mention, text: str) -> str:
+    spans = mention.fragments or (mention.span,)
+    offsets = ";".join(f"{start} {end}" for start, end in spans)
+    return f"{mention.id}\t{mention.label} {offsets}\t{_covered(text, spans)}"
+
+
+@dataclass
+class _FileNames:
+    """Names for files that no system refuses, each only once even where case makes no difference."""
+
+    taken: set[str] = field(default_factory=set)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def name_for(self, identifier: str) -> str:
+        safe = re.sub(r"[^\w.+-]", "_", identifier).encode()[:200].decode(errors="ignore").strip(".") or "document"
+        name = safe
+        while name.casefold() in self.taken:
+            self.counts[safe] = self.counts.get(safe, 1) + 1
+            name = f"{safe}-{self.counts[safe]}"
+        self.taken.add(name.casefold())
+        return name
+
+
+def looks_like_brat(head: str) -> bool:
+    """Whether this is the beginning of an ``.ann`` file; the text files beside them look like any text.
+
+    >>> looks_like_brat("T1\\tGPE 4 11\\tSeattle\\n"), looks_like_brat("T1 is a cell line.\\n")
+    (True, False)
+    """
+    lines = head.removeprefix("\ufeff").split("\n")
+    complete = [line.removesuffix("\r") for line in (lines[:-1] or lines) if line.strip()]
+    entities = sum(_ENTITY.fullmatch(line) is not None for line in complete)
+    return entities > 0 and all(_ENTITY.fullmatch(line) or _OTHER.fullmatch(line) for line in complete)
+
+
+def file_name(source: Source) -> str:
+    """The name of a source's file, or of its member of an archive with the folders there."""
+    return source.member or (source.path.name if source.path else "")
+
+
+def beside(source: Source, stem: str, endings: Iterable[str]) -> Source | None:
+    """The file or archive member in the same place that has another ending, the first there is."""
+    if source.path is None:
+        return None
+    if source.member is None:
+        found = [source.path.with_name(stem + ending) for ending in endings]
+        return next((Source(str(path), path) for path in found if path.is_file()), None)
+    try:
+        with zipfile.ZipFile(source.path) as archive:
+            members = set(archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return None
+    names = (stem + ending for ending in endings)
+    return next((Source(f"{source.path}/{name}", source.path, name) for name in names if name in members), None)

@@ -1,0 +1,366 @@
+"""brat stand-off: two files a document, every line kept."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import tarfile
+import time
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperspan import Document, Mention, Sentence
+from hyperspan.corpora.brat import looks_like_brat, read_brat, write_brat
+from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.source import Problems, Source, sources_in
+from hyperspan.corpora.target import Losses, Target
+from hyperspan.errors import CorpusError, HyperspanError, LossError, OutputExistsError
+from tests.corpora.data import data_path
+
+TEXT = "Ada saw the\r\nSeattle zoo, young and old people. 🦒"
+ANNOTATIONS = """T7	FAC 8 24	the  Seattle zoo
+R1	Located Arg1:T7 Arg2:T2
+T2	GPE 13 20	Seattle
+T3	PER 26 31;40 46	young people
+*	Equiv T7 T9
+T9	FAC 8 24	the  Seattle zoo
+#1	AnnotatorNotes T2	a	note
+T4	ANIMAL 48 49	🦒
+"""
+
+
+def put(folder: Path, annotations: str | bytes, text: str | bytes = TEXT, name: str = "zoo") -> Source:
+    for ending, content in ((".txt", text), (".ann", annotations)):
+        (folder / f"{name}{ending}").write_bytes(content.encode() if isinstance(content, str) else content)
+    return Source("zoo.ann", folder / f"{name}.ann")
+
+
+def written(folder: Path, documents: Sequence[Document], losses: Losses | None = None) -> list[Source]:
+    write_brat(documents, Target(str(folder / "out")), losses or Losses())
+    return sources_in(folder / "out", (".ann",))
+
+
+def test_every_line_is_read_and_written_back(tmp_path: Path) -> None:
+    problems = Problems()
+    [document] = read_brat(put(tmp_path, ANNOTATIONS), problems)
+    assert document.text == TEXT and document.id == "zoo" and not document.sentences
+    assert document.mentions == {
+        Mention(8, 24, "FAC"),
+        Mention(13, 20, "GPE"),
+        Mention(26, 46, "PER", ((26, 31), (40, 46))),
+        Mention(48, 49, "ANIMAL"),
+    }
+    assert {mention.id for mention in document.mentions} == {"T7", "T2", "T3", "T4"}
+    assert document.metadata["brat_other_lines"] == [ANNOTATIONS.split("\n")[line] for line in (1, 4, 5, 6)]
+    assert document.metadata["brat_order"] == ["T7", "", "T2", "T3", "", "", "", "T4"]
+    assert problems.notes == {"mention annotated twice, kept once": 1}
+    written(tmp_path, [document])
+    assert (tmp_path / "out/zoo.ann").read_bytes() == ANNOTATIONS.encode()
+    assert (tmp_path / "out/zoo.txt").read_bytes() == TEXT.encode()
+
+
+def test_mentions_come_and_go_between_reading_and_writing(tmp_path: Path) -> None:
+    [document] = read_brat(put(tmp_path, ANNOTATIONS), Problems())
+    kept = [mention for mention in document.mentions if mention.label != "FAC"]
+    changed = Document(TEXT, [*kept, Mention(0, 3, "PER"), Mention(26, 31, "PER", id="E1")], (), "", document.metadata)
+    written(tmp_path, [changed])
+    assert (tmp_path / "out/document.ann").read_text().split("\n") == [
+        "R1\tLocated Arg1:T7 Arg2:T2",
+        "T2\tGPE 13 20\tSeattle",
+        "T3\tPER 26 31;40 46\tyoung people",
+        "*\tEquiv T7 T9",
+        "#1\tAnnotatorNotes T2\ta\tnote",
+        "T4\tANIMAL 48 49\t🦒",
+        "T1\tPER 0 3\tAda",
+        "T5\tPER 26 31\tyoung",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    "metadata", [None, 3, "T1", [None, 3, ["T1"], "a\nb", "", "T1\tX 0 1\t", "R1\tfine\r"], {"a": 1}]
+)
+def test_metadata_may_hold_anything(tmp_path: Path, metadata: object) -> None:
+    given_metadata = {"brat_other_lines": metadata, "brat_order": metadata}
+    [source] = written(tmp_path, [Document("ab", [Mention(0, 1, "X")], metadata=given_metadata)])
+    [document] = read_brat(source, Problems())
+    assert document.mentions == {Mention(0, 1, "X")}
+
+
+def test_text_and_annotations_find_each_other(tmp_path: Path) -> None:
+    source = put(tmp_path, ANNOTATIONS)
+    [expected] = read_brat(source, Problems())
+    assert list(read_brat(Source("zoo.txt", tmp_path / "zoo.txt"), Problems())) == [expected]
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for ending in (".txt", ".ann"):
+            archive.write(tmp_path / f"zoo{ending}", f"some/folder/zoo{ending}")
+    for member in sources_in(tmp_path / "all.zip"):
+        assert list(read_brat(member, Problems())) == [expected]
+    for ending in (".txt", ".ann"):
+        (tmp_path / f"zoo{ending}.gz").write_bytes(gzip.compress((tmp_path / f"zoo{ending}").read_bytes()))
+        (tmp_path / f"zoo{ending}").unlink()
+    assert list(read_brat(Source("zoo.ann.gz", tmp_path / "zoo.ann.gz"), Problems())) == [expected]
+    assert list(read_brat(Source("zoo.txt.gz", tmp_path / "zoo.txt.gz"), Problems())) == [expected]
+
+
+def test_missing_halves(tmp_path: Path) -> None:
+    source = put(tmp_path, ANNOTATIONS)
+    (tmp_path / "zoo.txt").unlink()
+    with pytest.raises(CorpusError, match=r"^zoo\.ann: no zoo\.txt with the text is beside it; put it into the same"):
+        list(read_brat(source, Problems()))
+    put(tmp_path, ANNOTATIONS)
+    (tmp_path / "zoo.ann").unlink()
+    with pytest.raises(CorpusError, match=r"^zoo\.txt: no zoo\.ann with annotations is beside it"):
+        list(read_brat(Source("zoo.txt", tmp_path / "zoo.txt"), Problems()))
+    with pytest.raises(
+        CorpusError, match=r"^standard input: brat keeps text and annotations in two files, and a stream"
+    ):
+        list(read_brat(Source("standard input", stream=io.BytesIO(ANNOTATIONS.encode())), Problems()))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("T1\tPER 0 3", "expected id, tab, label and offsets, tab, text, such as 'T1<tab>PER 0 5<tab>Alice', but found 'T1\\tPER 0 3'"),
+        ("T1 PER 0 3 Ada", "expected id, tab, label"),
+        ("T1\tPER -1 3\tAda", "expected id, tab, label"),
+        ("T1\tPER ٠ ٣\tAda", "expected id, tab, label"),
+        (f"T1\tPER 0 {'9' * 5000}\tAda", "expected id, tab, label"),
+        ("no line of brat", "expected id, tab, label"),
+        ("T1\tPER 3 3\t", "T1 has the span '3 3', but each part must end after it starts, and none overlap another"),
+        ("T1\tPER 0 3;2 5\tAda a s", "T1 has the span '0 3;2 5', but each part must end"),
+        ("T1\tPER 0 300\tAda", "T1 ends at 300, but the text has 49 characters; offsets count Unicode code points"),
+        ("T1\tPER 1 4\tAda", "T1 is 'Ada', but the text at '1 4' reads 'da '; offsets count Unicode code points"),
+        ("T2\tPER 0 3\tAda", "T2 is the id of an earlier line too; give each its own"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, line: str, message: str) -> None:
+    source = put(tmp_path, f"T2\tGPE 13 20\tSeattle\n\n{line}\nT3\tPER 40 46\tpeople\n")
+    with pytest.raises(CorpusError) as error:
+        list(read_brat(source, Problems()))
+    assert str(error.value).startswith(f"zoo.ann:3: {message}")
+    problems = Problems("skip")
+    [document] = read_brat(source, problems)
+    assert document.mentions == {Mention(13, 20, "GPE"), Mention(40, 46, "PER")}
+    assert problems.skipped == [str(error.value)]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "text", "place"),
+    [
+        (ANNOTATIONS.encode(), b"Ada\xff", "zoo.txt: is not UTF-8 text"),
+        (b"T1\tPER 0 3\tAda\nT2\tPER 0 3\t\xff\n", TEXT.encode(), "zoo.ann:2: is not UTF-8 text"),
+        (b"\x1f\x8b cut short", TEXT.encode(), "zoo.ann: cannot be read"),
+    ],
+)
+def test_files_that_are_no_text_are_skipped_as_a_whole(
+    tmp_path: Path, annotations: bytes, text: bytes, place: str
+) -> None:
+    source = put(tmp_path, annotations, text)
+    problems = Problems("skip")
+    assert list(read_brat(source, problems)) == []
+    assert place in problems.skipped[0] and len(problems.skipped) == 1
+    with pytest.raises(CorpusError) as error:
+        list(read_brat(source, Problems()))
+    assert str(error.value) == problems.skipped[0]
+
+
+def test_what_brat_leaves_open_is_decided_and_noted(tmp_path: Path) -> None:
+    problems = Problems()
+    lines = "T1\tPER 40 46;26 31\tpeople young\nT2\tX 26 28;28 31\tyo ung\nT3\tFAC 8 24\tthe Seattle zoo\n"
+    [document] = read_brat(put(tmp_path, lines), problems)
+    assert document.mentions == {
+        Mention(26, 46, "PER", ((26, 31), (40, 46))),
+        Mention(26, 31, "X"),
+        Mention(8, 24, "FAC"),
+    }
+    assert problems.notes == {
+        "parts of a mention sorted, and joined where they touch": 2,
+        "text of a mention differs from the document in white space": 1,
+    }
+
+
+def test_file_names_are_safe_and_unique(tmp_path: Path) -> None:
+    ids = ["", "", "a/b", "a_b", "../../up", ".hidden", "A_B", "x" * 500, "é😀:*?", "a_b-2", "\ud800", "document-2"]
+    problems = Problems()
+    documents = [Document(f"text {number}", id=identifier) for number, identifier in enumerate(ids)]
+    write_brat(documents, Target(str(tmp_path / "out")), Losses(), problems=problems)
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert len({name.casefold() for name in names}) == 2 * len(ids) and not any(name.startswith(".") for name in names)
+    assert {"a_b.ann", "A_B-3.ann", "document.ann", "document-2.ann", "_.._up.txt", "hidden.txt"} <= set(names)
+    assert problems.notes["document named anew to be the name of a file"] == len(ids)
+    texts = {
+        document.text for source in sources_in(tmp_path / "out", (".ann",)) for document in read_brat(source, problems)
+    }
+    assert texts == {document.text for document in documents}
+
+
+def test_many_documents_of_one_name_take_no_quadratic_time(tmp_path: Path) -> None:
+    begun = time.perf_counter()
+    assert len(written(tmp_path, [Document("a")] * 2000)) == 2000
+    assert time.perf_counter() - begun < 10
+
+
+def test_long_spans_take_no_quadratic_time(tmp_path: Path) -> None:
+    """Twenty thousand short lines about a text of a megabyte, each wrong about all of it."""
+    source = put(tmp_path, "".join(f"T{number}\tX 0 1000000\tz\n" for number in range(20_000)), "z" * 1_000_000)
+    problems = Problems("skip")
+    begun = time.perf_counter()
+    list(read_brat(source, problems))
+    assert len(problems.skipped) == 20_000 and time.perf_counter() - begun < 10
+
+
+def test_labels_that_brat_cannot_hold_are_refused(tmp_path: Path) -> None:
+    document = Document("ab", [Mention(0, 1, "two words"), Mention(1, 2, ""), Mention(0, 2, "X")], id="ab")
+    with pytest.raises(
+        LossError, match=r"brat cannot hold 2 of 3 mentions \(2 have a label that is empty or holds white"
+    ):
+        written(tmp_path, [document])
+    assert not (tmp_path / "out").exists()
+    losses = Losses("outermost")
+    [source] = written(tmp_path, [document], losses)
+    assert source.path and source.path.read_text() == "T1\tX 0 2\tab\n"
+    assert losses.written == 1 and sum(losses.lost.values()) == 2
+
+
+def test_what_utf8_cannot_hold_is_said(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"^document 'bad': UTF-8 cannot hold the character '\\ud800'; remove lone"):
+        written(tmp_path, [Document("a\ud800", id="bad")])
+    write_brat(
+        [Document("a\ud800"), Document("b", id="b")], Target(str(tmp_path / "o")), Losses(), problems=Problems("skip")
+    )
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == ["b.ann", "b.txt"]
+
+
+def test_documents_of_sentences_are_written_by_characters(tmp_path: Path) -> None:
+    twice = [Mention(1, 2, "GPE"), Mention(1, 2, "GPE")]
+    document = document_of([Sentence(["the", "Seattle", "zoo"], twice)], id="zoo")
+    problems = Problems()
+    write_brat([document], Target(str(tmp_path / "out")), Losses(), problems=problems)
+    assert (tmp_path / "out/zoo.ann").read_text() == "T1\tGPE 4 11\tSeattle\n"
+    assert problems.notes == {"mention annotated twice, written once": 1}
+    with pytest.raises(OutputExistsError):
+        write_brat([document], Target(str(tmp_path / "out")), Losses())
+
+
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)
+
+
+@st.composite
+def documents_with_mentions(draw: st.DrawFn) -> Document:
+    """Nested, crossing, discontinuous, several on one span, with ids or without."""
+    text = draw(TEXTS)
+    mentions = []
+    for _ in range(draw(st.integers(0, 8))):
+        cuts = sorted(draw(st.sets(st.integers(0, len(text)), min_size=2, max_size=6)))
+        fragments = tuple(zip(cuts[::2], cuts[1::2], strict=False))
+        label = draw(st.sampled_from(["PER", "GPE:Nation", "Größe", "1"]))
+        identifier = draw(st.sampled_from(["", "", "T1", "T2", "T9", "Tx", "E1", "T 1", "T"]))
+        start, end = cuts[0], cuts[-1 if len(cuts) % 2 == 0 else -2]
+        mentions.append(Mention(start, end, label, fragments if len(fragments) > 1 else (), id=identifier))
+    return Document(text, mentions, id=draw(TEXTS))
+
+
+@given(documents=st.lists(documents_with_mentions(), max_size=4))
+def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, documents: list[Document]) -> None:
+    folder = tmp_path_factory.mktemp("brat")
+    losses = Losses()
+    write_brat(documents, Target(str(folder / "out")), losses)
+    assert losses.written == sum(len(document.mentions) for document in documents) and not losses.lost
+    sources = sources_in(folder / "out", (".ann",)) if documents else []
+    problems = Problems()
+    again = [document for source in sources for document in read_brat(source, problems)]
+    assert sorted((d.text, sorted(d.mentions)) for d in again) == sorted(
+        (d.text, sorted(d.mentions)) for d in documents
+    )
+    assert not problems.notes
+    if documents:
+        write_brat(again, Target(str(folder / "again")), Losses())
+        for file in (folder / "out").iterdir():
+            assert (folder / "again" / file.name).read_bytes() == file.read_bytes()
+
+
+def test_recognised() -> None:
+    assert looks_like_brat(ANNOTATIONS) and looks_like_brat(ANNOTATIONS[:-9]) and looks_like_brat("\ufeffT1\tX 0 1\ta")
+    assert looks_like_brat(ANNOTATIONS.replace("\n", "\r\n"))
+    for other in (
+        "", "\n", TEXT, "T1\n", "B-PER\tO\nO\tO\n", "R1\tLocated Arg1:T1 Arg2:T2\n", '{"text": "T1"}\n', "<xml/>",
+        "T\tO\ncells\tB-X\n", f"{ANNOTATIONS}Some text.\nMore\n", "Ada saw T1\nNN VB NN\n0,1 PER\n\n",
+    ):  # fmt: skip
+        assert not looks_like_brat(other), other
+
+
+def litbank(folder: Path, only: int | None = None) -> list[Source]:
+    with tarfile.open(data_path("litbank/litbank_entities_brat_tsv.tar.gz")) as archive:
+        names = sorted(name for name in archive.getnames() if name.endswith(".ann"))
+        chosen = names if only is None else random.Random(0).sample(names, only)
+        wanted = {name[:-4] for name in chosen}
+        archive.extractall(folder, [each for each in archive if each.name[:-4] in wanted], filter="data")
+    return sources_in(folder, (".ann",))
+
+
+def check_litbank(folder: Path, only: int | None) -> tuple[int, int]:
+    sources = litbank(folder / "in", only)
+    problems, losses = Problems(), Losses()
+    documents = (document for source in sources for document in read_brat(source, problems))
+    write_brat(documents, Target(str(folder / "out")), losses, problems=problems)
+    assert not problems.notes and not losses.lost
+    for source in sources:
+        assert source.path is not None
+        for file in (source.path, source.path.with_suffix(".txt")):
+            assert (folder / "out" / file.name).read_bytes() == file.read_bytes()
+        assert looks_like_brat(source.head().decode(errors="ignore"))
+        assert not looks_like_brat(source.path.with_suffix(".txt").read_text(encoding="utf-8")[:65_536])
+    return len(sources), losses.written
+
+
+def test_litbank_comes_back_byte_for_byte(tmp_path: Path) -> None:
+    assert check_litbank(tmp_path, 5)[0] == 5
+
+
+@pytest.mark.corpora
+def test_all_of_litbank_comes_back_byte_for_byte(tmp_path: Path) -> None:
+    assert check_litbank(tmp_path, None) == (100, 13_912)
+
+
+def corrupted(data: bytes, chance: random.Random) -> bytes:
+    kind = chance.randrange(6)
+    if kind == 0:
+        return data[: chance.randrange(len(data) + 1)]
+    if kind == 1:
+        lines = data.splitlines(keepends=True)
+        chance.shuffle(lines)
+        return b"".join(lines)
+    if kind == 2:
+        return chance.randbytes(chance.randrange(300))
+    changed = bytearray(data)
+    for _ in range(chance.randrange(1, 12)):
+        changed[chance.randrange(len(changed))] = (
+            chance.randrange(256) if kind == 3 else chance.choice(b"\t\n\r ;T019-\0#*")
+        )
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_whatever_the_files_hold_only_our_errors_come_out(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    annotations = corrupted(ANNOTATIONS.encode(), chance) if seed % 3 else ANNOTATIONS.encode()
+    text = TEXT.encode() if seed % 3 == 1 else corrupted(TEXT.encode(), chance)
+    source = put(tmp_path, annotations, text)
+    problems = Problems("skip")
+    documents = list(read_brat(source, problems))
+    try:
+        assert list(read_brat(source, Problems())) == documents
+    except HyperspanError:
+        assert problems.skipped
+    write_brat(documents, Target(str(tmp_path / "out")), Losses(), problems=problems)
+    for document in documents:
+        [again] = read_brat(Source("again", tmp_path / "out/zoo.ann"), Problems())
+        assert (again.text, again.mentions) == (document.text, document.mentions)
+    looks_like_brat(annotations.decode(errors="replace"))
