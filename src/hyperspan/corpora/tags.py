@@ -1,0 +1,210 @@
+"""Between tag sequences and labelled spans, in the four schemes that corpora use.
+
+::
+
+    token      IOB1     IOB2     BIOES    BILOU
+    Ada        I-PER    B-PER    B-PER    B-PER
+    Lovelace   I-PER    I-PER    E-PER    L-PER
+    Babbage    B-PER    B-PER    S-PER    U-PER
+    met        O        O        O        O
+
+The first "-" separates the kind of a tag from its label: labels may hold more of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple, get_args
+
+from hyperspan.errors import InputError, SpanError
+
+Scheme = Literal["IOB1", "IOB2", "BIOES", "BILOU"]
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
+LabelledSpan = tuple[int, int, str]
+
+_OUTSIDE = "O"
+_KINDS = {"B": "B", "I": "I", "E": "E", "S": "S", "L": "E", "U": "S"}
+"""BILOU says "last" for the end and "unit" for the single tag of BIOES; otherwise they are the same."""
+_LETTERS: dict[Scheme, str] = {"IOB1": "BIIB", "IOB2": "BIIB", "BIOES": "BIES", "BILOU": "BILU"}
+"""What a mention begins, goes on and ends with, and what one of a single token has."""
+
+
+class TagError(NamedTuple):
+    """What is wrong at which position of a tag sequence."""
+
+    position: int
+    what: str
+
+
+def decode(tags: Sequence[str], scheme: Scheme, repair: bool = False) -> tuple[list[LabelledSpan], list[TagError]]:
+    """The spans of a tag sequence, and what is wrong with it; a malformed one has no spans.
+
+    With `repair` it is read as the script conlleval reads it, whatever its scheme: a mention begins with B or S, where the
+    label changes and where none is open. Only tags that are none at all are wrong then.
+
+    >>> decode(["B-PER", "I-PER", "O", "B-LOC"], "IOB2")
+    ([(0, 2, 'PER'), (3, 4, 'LOC')], [])
+    >>> decode(["O", "I-PER"], "IOB2")
+    ([], [TagError(position=1, what='I-PER after O')])
+    >>> decode(["O", "I-PER"], "IOB2", repair=True)
+    ([(1, 2, 'PER')], [])
+    """
+    errors = _mistakes(tags, None if repair else scheme)
+    return ([] if errors else _conlleval_spans(tags)), errors
+
+
+def encode(spans: Iterable[LabelledSpan], length: int, scheme: Scheme) -> list[str]:
+    """The tags of `length` tokens with spans that do not overlap.
+
+    >>> encode([(0, 2, "PER"), (2, 3, "PER")], 4, "IOB1")
+    ['I-PER', 'I-PER', 'B-PER', 'O']
+    """
+    begin, inside, end, single = _LETTERS[check_scheme(scheme)]
+    tags = [_OUTSIDE] * length
+    before: LabelledSpan = (0, 0, "")
+    for span in sorted(spans):
+        start, stop, label = span
+        if not before[1] <= start < stop <= length:
+            raise SpanError(
+                f"span {start}:{stop} cannot be tagged beside span {before[0]}:{before[1]} in {length} tokens; "
+                "give spans inside the sentence that do not overlap"
+            )
+        tags[start:stop] = [f"{inside}-{label}"] * (stop - start)
+        tags[stop - 1] = f"{end}-{label}"
+        if scheme != "IOB1" or before[1:] == (start, label):
+            tags[start] = f"{begin if stop - start > 1 else single}-{label}"
+        before = span
+    return tags
+
+
+def guess_scheme(sequences: Iterable[Sequence[str]]) -> Scheme:
+    """The scheme that explains the tag sequences with the fewest mistakes; IOB2 if there are no mentions to tell by.
+
+    >>> guess_scheme([["O", "S-PER", "O"], ["B-LOC", "E-LOC"]])
+    'BIOES'
+    """
+    mistakes = dict.fromkeys(("IOB2", "IOB1", "BIOES", "BILOU"), 0)
+    for tags in sequences:
+        for scheme in mistakes:
+            mistakes[scheme] += len(_mistakes(tags, scheme))
+    return min(mistakes, key=mistakes.__getitem__)
+
+
+def check_scheme(name: str) -> Scheme:
+    """The scheme of this name."""
+    for scheme in SCHEMES:
+        if scheme == name:
+            return scheme
+    raise InputError(f"{name!r} is no tagging scheme; choose one of {', '.join(SCHEMES)}")
+
+
+def is_tag(text: str) -> bool:
+    """Whether this is a tag in some scheme.
+
+    >>> is_tag("O"), is_tag("B-cell-line"), is_tag("B-"), is_tag("NN")
+    (True, True, False, False)
+    """
+    return text == _OUTSIDE or (text[:1] in _KINDS and text[1:2] == "-" and len(text) > 2)
+
+
+def layers_of(spans: Iterable[LabelledSpan], innermost_first: bool = False) -> list[list[LabelledSpan]]:
+    """Spans laid out in as few layers as can be, so that those of a layer do not overlap; the outer ones come first.
+
+    The inner ones come first if asked to, unless that needs more layers (it may where spans cross).
+
+    >>> layers_of([(1, 2, "GPE"), (0, 3, "FAC"), (4, 5, "PER")])
+    [[(0, 3, 'FAC'), (4, 5, 'PER')], [(1, 2, 'GPE')]]
+    >>> layers_of([(1, 2, "GPE"), (0, 3, "FAC"), (4, 5, "PER")], innermost_first=True)
+    [[(1, 2, 'GPE'), (4, 5, 'PER')], [(0, 3, 'FAC')]]
+    """
+    # From left to right, the first layer that is free makes for the fewest (as when rooms are given to lectures).
+    outermost = _first_fit(sorted(spans, key=lambda span: (span[0], -span[1], span[2])))
+    if not innermost_first or len(outermost) < 2:
+        return outermost
+    every = (span for layer in outermost for span in layer)
+    innermost = _first_fit(sorted(every, key=lambda span: (span[1], -span[0], span[2])))
+    return innermost if len(innermost) == len(outermost) else outermost
+
+
+def fitting(spans: Iterable[LabelledSpan], length: int, layers: int) -> list[LabelledSpan]:
+    """The spans that `layers` layers can hold if those that come first are preferred.
+
+    >>> fitting([(0, 3, "FAC"), (1, 2, "GPE"), (3, 4, "PER")], 4, layers=1)
+    [(0, 3, 'FAC'), (3, 4, 'PER')]
+    """
+    depth = [0] * length
+    kept: list[LabelledSpan] = []
+    for span in spans:
+        covered = depth[span[0] : span[1]]
+        if max(covered) < layers:  # as many layers as the deepest token needs are enough for all (intervals)
+            depth[span[0] : span[1]] = [count + 1 for count in covered]
+            kept.append(span)
+    return kept
+
+
+def _first_fit(spans: Iterable[LabelledSpan]) -> list[list[LabelledSpan]]:
+    """Each span in the first layer where none overlaps it; they come sorted by start or by end."""
+    layers: list[list[LabelledSpan]] = []
+    for span in spans:
+        for layer in layers:
+            if layer[-1][1] <= span[0]:
+                layer.append(span)
+                break
+        else:
+            layers.append([span])
+    return layers
+
+
+def _conlleval_spans(tags: Sequence[str]) -> list[LabelledSpan]:
+    spans: list[LabelledSpan] = []
+    start, label = 0, ""  # of the open mention; none is open if the label is empty
+    for position, tag in enumerate(tags):
+        if tag == _OUTSIDE and not label:
+            continue
+        kind, this = _parts(tag)
+        if label and (kind in ("", "B", "S") or this != label):
+            spans.append((start, position, label))
+            label = ""
+        if kind and not label:
+            start, label = position, this
+        if kind in ("E", "S"):
+            spans.append((start, position + 1, label))
+            label = ""
+    return [*spans, (start, len(tags), label)] if label else spans
+
+
+def _mistakes(tags: Sequence[str], scheme: Scheme | None) -> list[TagError]:
+    """What is wrong in a scheme, or in all of them."""
+    letters = _LETTERS[scheme] if scheme else "".join(_KINDS)
+    errors: list[TagError] = []
+    before = _OUTSIDE
+    for position, tag in enumerate(tags):
+        if tag != _OUTSIDE or before != _OUTSIDE:
+            if not is_tag(tag) or (tag != _OUTSIDE and tag[0] not in letters):
+                errors.append(
+                    TagError(position, f"{tag!r} is no tag" if scheme is None else f"{tag!r} is no {scheme} tag")
+                )
+            elif scheme and not _may_follow(before, tag, scheme):
+                errors.append(TagError(position, f"{tag} after {before}" if position else f"{tag} at the beginning"))
+        before = tag
+    if scheme and tags and not _may_follow(before, _OUTSIDE, scheme):
+        errors.append(TagError(len(tags) - 1, f"{before} at the end"))
+    return errors
+
+
+@lru_cache(maxsize=4_096)
+def _may_follow(before: str, tag: str, scheme: Scheme) -> bool:
+    kind, label = _parts(before)
+    next_kind, next_label = _parts(tag)
+    opened, same = kind in ("B", "I"), label == next_label
+    if scheme == "IOB1":  # B only parts a mention from one of the same label just before it
+        return next_kind != "B" or (opened and same)
+    if scheme == "IOB2":
+        return next_kind != "I" or (opened and same)
+    return opened == (next_kind in ("I", "E")) and (same or not opened)
+
+
+def _parts(tag: str) -> tuple[str, str]:
+    """Kind and label of a tag; both are empty outside of mentions and for what is no tag."""
+    return (_KINDS[tag[0]], tag[2:]) if tag != _OUTSIDE and is_tag(tag) else ("", "")
