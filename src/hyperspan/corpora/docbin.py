@@ -1,0 +1,249 @@
+"""spaCy's DocBin (.spacy files): the span groups of its documents, ``doc.spans``, with their tokens and sentences.
+
+Needs the extra `spacy`, which is imported on use alone. spaCy's tokens cover a text without gaps: a token of blanks stands
+for what is more than one space. Here those are left out, unless a mention begins or ends with one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import isnan
+from typing import Any
+
+from hyperspan.corpora.documents import by_characters, with_sentences
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.target import Losses, Target
+from hyperspan.errors import HyperspanError, InputError, MissingExtraError, SpanError
+from hyperspan.types import Document, Mention, Sentence, Span
+
+OURS = "hyperspan"
+"""The key of a spaCy document's user data under which its id and its metadata stand, as JSON."""
+USUAL_KEY = "sc"
+"""The span group that spaCy's span categorizer reads and writes."""
+
+
+def read_docbin(source: Source, problems: Problems, *, spans_key: str | None = None) -> Iterator[Document]:
+    """The documents of a file, with the mentions of one span group or of all; of `doc.ents` where there is no group."""
+    tokens, vocab = _spacy("reading spaCy's DocBin")
+    try:
+        with source.open() as stream:
+            docs = tokens.DocBin().from_bytes(stream.read()).get_docs(vocab)
+        for number, doc in enumerate(docs, start=1):
+            try:
+                document = _document(doc, spans_key, problems)
+            except SpanError as error:
+                place = source.at(f"document {number}")
+                problems.wrong(place, f"{error}; correct it or leave it out with --on-error skip")
+            else:
+                yield document
+    except HyperspanError:
+        raise
+    except Exception as error:  # spaCy, msgpack and numpy raise whatever they meet in damaged data
+        problems.wrong(source.name, f"is no DocBin that spaCy can read ({_brief(error)}); write it anew with spaCy")
+
+
+def write_docbin(
+    documents: Iterable[Document],
+    target: Target,
+    losses: Losses,
+    *,
+    problems: Problems | None = None,
+    spans_key: str | None = None,
+) -> None:
+    """All mentions in one span group: the one given, or the one they were read from, or else "sc".
+
+    Probabilities become the group's scores, as the span categorizer has them. Discontinuous mentions are lost.
+    """
+    tokens, vocab = _spacy("writing spaCy's DocBin")
+    problems = problems or Problems()
+    docs = tokens.DocBin(attrs=["ORTH", "TAG", "SENT_START"], store_user_data=True)
+    for document in documents:
+        placed = all(sentence.offsets or not sentence.tokens for sentence in document.sentences)
+        whole = document if placed else Document(document.text, document.mentions, (), document.id, document.metadata)
+        whole = with_sentences(whole, problems)
+        try:
+            docs.add(_doc(whole, spans_key, tokens, vocab, losses))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(
+                f"spaCy cannot hold document {document.id!r} ({_brief(error)}); texts must be Unicode, "
+                "metadata what JSON can hold"
+            ) from None
+    with target.open_binary() as stream:
+        losses.check("docbin")
+        stream.write(docs.to_bytes())
+
+
+def looks_like_docbin(head: str) -> bool:
+    """Never: it is binary, and known by the end of its name."""
+    return False
+
+
+def _spacy(purpose: str) -> tuple[Any, Any]:
+    """spaCy's module of documents, and an empty vocabulary."""
+    try:
+        return importlib.import_module("spacy.tokens"), importlib.import_module("spacy.vocab").Vocab()
+    except ImportError:
+        raise MissingExtraError(purpose, "spacy") from None
+
+
+def _brief(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:120]
+
+
+def _document(doc: Any, spans_key: str | None, problems: Problems) -> Document:
+    name, metadata = _kept(doc)
+    groups = {key: group for key, group in doc.spans.items() if spans_key in (None, key)}
+    spans = [(span, score) for group in groups.values() for span, score in zip(group, _scores(group), strict=True)]
+    if not doc.spans and spans_key is None and doc.ents:
+        spans = [(span, None) for span in doc.ents]
+        problems.note("mentions read from doc.ents, as there is no span group")
+    if len(groups) > 1:
+        problems.note(f"span groups {', '.join(sorted(groups))} read together")
+    elif groups and USUAL_KEY not in groups:
+        metadata |= {"spans_key": next(iter(groups))}
+    in_tokens = [
+        Mention(span.start, span.end, span.label_, probability=score, id=span.id_ if span.id else "")
+        for span, score in spans
+    ]
+    in_characters = [
+        replace(mention, start=span.start_char, end=span.end_char)
+        for (span, _), mention in zip(spans, in_tokens, strict=True)
+    ]
+    sentences = _sentences(doc, sorted(in_tokens), problems)
+    return Document(doc.text, in_characters, sentences, name, metadata)
+
+
+def _kept(doc: Any) -> tuple[str, dict[str, Any]]:
+    """Id and metadata, if we wrote the document."""
+    try:
+        match json.loads(doc.user_data.get(OURS, "null")):
+            case [str(name), dict(metadata)]:
+                return name, metadata
+    except (TypeError, ValueError, RecursionError):
+        pass
+    return "", {}
+
+
+def _scores(group: Any) -> list[float | None]:
+    """A score for each span of the group, where spaCy's span categorizer left them."""
+    try:
+        scores = [float(score) for score in group.attrs.get("scores", ())]
+    except (TypeError, ValueError):
+        scores = []
+    return [None if isnan(score) else score for score in scores] if len(scores) == len(group) else [None] * len(group)
+
+
+def _sentences(doc: Any, mentions: Sequence[Mention], problems: Problems) -> list[Sentence]:
+    """The sentences, each with those of the (sorted) mentions that are in it."""
+    sentences: list[Sentence] = []
+    waiting = list(mentions[::-1])
+    for start, end in _sentence_spans(doc, mentions, problems):
+        here: list[Mention] = []
+        while waiting and waiting[-1].start < end:
+            here.append(waiting.pop())
+        sentences.append(_sentence(doc[start:end], here))
+    return sentences
+
+
+def _sentence_spans(doc: Any, mentions: Sequence[Mention], problems: Problems) -> list[Span]:
+    """The sentences in tokens, joined where a mention crosses them."""
+    if not len(doc):
+        return []
+    if not doc.has_annotation("SENT_START"):
+        problems.note("document without sentence boundaries read as one sentence")
+        return [(0, len(doc))]
+    starts = [sentence.start for sentence in doc.sents]
+    crossed = {
+        start
+        for mention in mentions
+        for start in starts[bisect_left(starts, mention.start + 1) : bisect_left(starts, mention.end)]
+    }
+    if crossed:
+        problems.note("sentences joined because a mention crosses them", len(crossed))
+    starts = [start for start in starts if start not in crossed]
+    return list(zip(starts, [*starts[1:], len(doc)], strict=True))
+
+
+def _sentence(part: Any, mentions: Sequence[Mention]) -> Sentence:
+    touched = {place for mention in mentions for place in (mention.start, mention.end - 1)}
+    tokens = [token for token in part if not token.text.isspace() or token.i in touched]
+    position = {token.i: number for number, token in enumerate(tokens)}
+    tags = [token.tag_ for token in tokens]
+    return Sentence(
+        [token.text for token in tokens],
+        [
+            replace(mention, start=position[mention.start], end=position[mention.end - 1] + 1, text="")
+            for mention in mentions
+        ],
+        tags if any(tags) else (),
+        [(token.idx, token.idx + len(token)) for token in tokens],
+    )
+
+
+def _doc(document: Document, spans_key: str | None, tokens: Any, vocab: Any, losses: Losses) -> Any:
+    """The document as one of spaCy's, whose text and character offsets are the same."""
+    mentions = [*document.mentions]
+    for sentence in document.sentences:
+        mentions += [by_characters(mention, sentence.offsets) for mention in sentence.duplicates]
+    listed = sorted(mention for mention in mentions if len(mention.fragments) < 2)
+    losses.lose("discontinuous", len(mentions) - len(listed))
+    losses.written += len(listed)
+    spans, spaces = _tiled(document, listed)
+    doc = tokens.Doc(
+        vocab,
+        words=[document.text[start:end] for start, end in spans],
+        spaces=spaces,
+        **_token_annotation(document, spans),
+    )
+    first = {start: number for number, (start, _) in enumerate(spans)}
+    last = {end: number + 1 for number, (_, end) in enumerate(spans)}
+    key = spans_key or str(document.metadata.get("spans_key", USUAL_KEY))
+    doc.spans[key] = [
+        tokens.Span(doc, first[mention.start], last[mention.end], label=mention.label, span_id=mention.id)
+        for mention in listed
+    ]
+    if any(mention.probability is not None for mention in listed):
+        scores = [float("nan") if mention.probability is None else mention.probability for mention in listed]
+        doc.spans[key].attrs["scores"] = importlib.import_module("numpy").asarray(scores, dtype="float64")
+    metadata = {name: value for name, value in document.metadata.items() if name != "spans_key"}
+    if document.id or metadata:
+        doc.user_data[OURS] = json.dumps([document.id, metadata], ensure_ascii=False)
+    return doc
+
+
+def _token_annotation(document: Document, spans: Sequence[Span]) -> dict[str, Any]:
+    tags: dict[int, str] = {}
+    for sentence in document.sentences:
+        tags |= {start: tag for (start, _), tag in zip(sentence.offsets, sentence.tags, strict=False)}
+    # The first sentence begins with the text, though its first token may not.
+    starts = {sentence.offsets[0][0] for sentence in [s for s in document.sentences if s.offsets][1:]}
+    return {
+        "tags": [tags.get(start, "") for start, _ in spans] if tags else None,
+        "sent_starts": [number == 0 or start in starts for number, (start, _) in enumerate(spans)],
+    }
+
+
+def _tiled(document: Document, mentions: Sequence[Mention]) -> tuple[list[Span], list[bool]]:
+    """Spans that cover the text, cut wherever a token or a mention begins or ends, and whether a space follows each.
+
+    A space after a token belongs to it; what else stands between tokens becomes tokens.
+    """
+    offsets = {offset for sentence in document.sentences for offset in sentence.offsets}
+    starts, ends = {mention.start for mention in mentions}, {mention.end for mention in mentions}
+    cuts = {0, len(document.text), *starts, *ends, *(place for offset in offsets for place in offset)}
+    spans: list[Span] = []
+    spaces: list[bool] = []
+    for start, end in pairwise(sorted(cuts)):
+        is_separate = (start, end) in offsets or start in starts or (end == start + 1 and end in ends)
+        has_space = bool(spans) and not spaces[-1] and document.text[start] == " " and not is_separate
+        if has_space:
+            spaces[-1] = True
+        if start + has_space < end:
+            spans.append((start + has_space, end))
+            spaces.append(False)
+    return spans, spaces

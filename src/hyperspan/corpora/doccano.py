@@ -1,0 +1,162 @@
+"""doccano's JSON Lines, with mentions as triples or, where a project has relations, as objects::
+
+    {"id": 1, "text": "the Seattle zoo", "label": [[0, 15, "FAC"], [4, 11, "GPE"]], "Comments": []}
+    {"id": 2, "text": "the Seattle zoo", "entities": [{"id": 7, "label": "GPE", "start_offset": 4, "end_offset": 11}],
+     "relations": []}
+
+Offsets count Unicode code points. The key of the mentions is "label", "labels" or "entities"; all other keys are metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+from hyperspan.corpora.json_records import (
+    ORDER,
+    Record,
+    WrongValueError,
+    documents_in,
+    in_order,
+    list_of,
+    note_duplicates,
+    number_of,
+    records_in,
+    remembered_order,
+    shown,
+    text_of,
+    write_lines,
+)
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.target import Losses, Target
+from hyperspan.types import Document, Mention
+
+Key = Literal["label", "labels", "entities"]
+KEYS: tuple[Key, ...] = ("label", "labels", "entities")
+
+
+def read_doccano(source: Source, problems: Problems) -> Iterator[Document]:
+    """The documents of an export.
+
+    >>> import io
+    >>> line = b'{"text": "the Seattle zoo", "label": [[4, 11, "GPE"]]}'
+    >>> [document] = read_doccano(Source("made.jsonl", stream=io.BytesIO(line)), Problems())
+    >>> [(mention.text, mention.label) for mention in document.mentions]
+    [('Seattle', 'GPE')]
+    """
+    return documents_in(source, problems, lambda record: [_document(record, problems)])
+
+
+def write_doccano(
+    documents: Iterable[Document],
+    target: Target,
+    losses: Losses,
+    *,
+    problems: Problems | None = None,
+    key: Key | None = None,
+) -> None:
+    """Lines that doccano imports; discontinuous mentions are lost.
+
+    The mentions stand under the key given, or else under "entities" if they have names or relations, or else "label".
+    """
+
+    def records() -> Iterator[Record]:
+        for document in documents:
+            mentions = in_order(document.mentions, document.metadata)
+            kept = [mention for mention in mentions if len(mention.fragments) < 2]
+            losses.lose("discontinuous", len(mentions) - len(kept))
+            losses.written += len(kept)
+            yield _record(document, kept, key)
+
+    with target.open_binary() as stream:
+        write_lines(stream, records())
+        losses.check("doccano")
+
+
+def looks_like_doccano(head: str) -> bool:
+    """Whether the records have a "text" with triples, or with entities that have a "start_offset".
+
+    >>> looks_like_doccano('{"text": "Why?", "label": []}\\n{"text": "the Seattle zoo", "label": [[4, 11, "GPE"]]}\\n{"te')
+    True
+    """
+    found = False
+    for record in records_in(head):
+        key = next((key for key in KEYS if isinstance(record.get(key), list)), None)
+        if key is None or not isinstance(record.get("text"), str):
+            return found
+        if record[key]:
+            return all(_is_triple(item) or (isinstance(item, dict) and "start_offset" in item) for item in record[key])
+        found = found or key != "entities"
+    return found
+
+
+def _is_triple(item: object) -> bool:
+    return isinstance(item, list) and len(item) == 3 and [type(part) for part in item] == [int, int, str]
+
+
+def _document(record: Record, problems: Problems) -> Document:
+    text = text_of(record, "text")
+    key = next((key for key in KEYS if key in record), None)
+    if key is None:
+        problems.note("text without annotation read as one without mentions")
+    mentions = [_mention(item, problems) for item in list_of(record, key)] if key else []
+    note_duplicates(mentions, problems)
+    metadata = {name: value for name, value in record.items() if name not in {"text", key}}
+    distinct = list(dict.fromkeys(mentions))
+    name = record.get("id")
+    return Document(
+        text,
+        distinct,
+        id=str(name) if isinstance(name, str | int) else "",
+        metadata=metadata | remembered_order(distinct),
+    )
+
+
+def _mention(item: Any, problems: Problems) -> Mention:
+    if isinstance(item, dict):
+        for name in item.keys() - {"id", "label", "start_offset", "end_offset"}:
+            problems.note(f"key {shown(name)} of mentions left out")
+        name = item.get("id")
+        start, end = number_of(item, "start_offset"), number_of(item, "end_offset")
+        return Mention(start, end, text_of(item, "label"), id=str(name) if isinstance(name, str | int) else "")
+    if not _is_triple(item):
+        found = f"[{', '.join(map(shown, item[:4]))}]" if isinstance(item, list) else shown(item)
+        raise WrongValueError(f"a mention is {found}, but [start, end, label] is expected")
+    return Mention(*item)
+
+
+def _record(document: Document, mentions: Sequence[Mention], key: Key | None) -> Record:
+    metadata = {name: value for name, value in document.metadata.items() if name not in {"text", ORDER, *KEYS}}
+    if key is None:
+        named = "relations" in metadata or any(mention.id for mention in mentions)
+        key = "entities" if named else "label"
+    if key == "entities":
+        listed: list[Any] = _entities(mentions)
+    else:
+        listed = [[mention.start, mention.end, mention.label] for mention in mentions]
+    record: Record = {}
+    if document.id and str(metadata.get("id")) != document.id:
+        record["id"] = document.id
+    elif "id" in metadata:
+        record["id"] = metadata["id"]
+    return record | {"text": document.text, key: listed} | {k: v for k, v in metadata.items() if k != "id"}
+
+
+def _entities(mentions: Sequence[Mention]) -> list[Record]:
+    """Mentions as objects; their ids are numbers in doccano, and relations rely on them."""
+    taken = {mention.id for mention in mentions}
+    free = (number for number in range(1, 2 + 2 * len(mentions)) if str(number) not in taken)
+    return [
+        {
+            "id": _as_number(mention.id) if mention.id else next(free),
+            "label": mention.label,
+            "start_offset": mention.start,
+            "end_offset": mention.end,
+        }
+        for mention in mentions
+    ]
+
+
+def _as_number(name: str) -> int | str:
+    is_number = name.isascii() and name.isdecimal() and len(name) < 19 and str(int(name)) == name
+    return int(name) if is_number else name

@@ -1,0 +1,201 @@
+"""What the JSON formats share: checking what a record holds, writing records, and recognising their keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import IO, Any
+
+from hyperspan.corpora.json_values import BLANK, json_values
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.errors import InputError, SpanError
+from hyperspan.types import Document, Mention
+
+Record = dict[str, Any]
+ORDER = "mention_order"
+"""The key of the metadata that says in which order a corpus lists its mentions, where that is not their sorted order."""
+
+
+class WrongValueError(Exception):
+    """What a record holds is not what its format says: the beginning of a sentence."""
+
+
+def documents_in(
+    source: Source, problems: Problems, build: Callable[[Record], Iterable[Document]]
+) -> Iterator[Document]:
+    """The documents that are built from each record; a record from which they cannot be built is a problem."""
+    for place, record in records(source, problems):
+        try:
+            documents = list(build(record))
+        except (WrongValueError, SpanError) as error:
+            wrong_record(problems, place, error)
+        else:
+            yield from documents
+
+
+def records(source: Source, problems: Problems) -> Iterator[tuple[str, Record]]:
+    """Place and content of every JSON object of a source; other values are problems."""
+    for place, value in json_values(source, problems):
+        if isinstance(value, dict):
+            yield place, value
+        else:
+            wrong_record(problems, place, WrongValueError(f"a record is {shown(value)}, but a JSON object is expected"))
+
+
+def wrong_record(problems: Problems, place: str, error: WrongValueError | SpanError) -> None:
+    problems.wrong(place, f"{error}; correct the record or leave it out with --on-error skip")
+
+
+def shown(value: object) -> str:
+    """A value in few characters, for messages."""
+    if isinstance(value, dict | list):
+        return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except ValueError:  # an integer of thousands of digits
+        return "a very large number"
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def value_of(record: Mapping[str, Any], key: str, kind: type, name: str) -> Any:
+    """The value of a key, which must be there and of the kind, named for messages."""
+    if key not in record:
+        found = ", ".join(map(shown, list(record)[:8])) or "none"
+        raise WrongValueError(f'the key "{key}" is missing, its keys are {found}')
+    value = record[key]
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise WrongValueError(f'"{key}" is {shown(value)}, but {name} is expected')
+    return value
+
+
+def text_of(record: Mapping[str, Any], key: str) -> str:
+    return value_of(record, key, str, "a string")
+
+
+def number_of(record: Mapping[str, Any], key: str) -> int:
+    return value_of(record, key, int, "an integer")
+
+
+def list_of(record: Mapping[str, Any], key: str) -> list[Any]:
+    return value_of(record, key, list, "a list")
+
+
+def objects_of(record: Mapping[str, Any], key: str) -> list[Record]:
+    """A list of objects."""
+    return [as_object(value, f'of "{key}"') for value in list_of(record, key)]
+
+
+def as_object(value: object, where: str) -> Record:
+    if not isinstance(value, dict):
+        raise WrongValueError(f"an element {where} is {shown(value)}, but a JSON object is expected")
+    return value
+
+
+def strings_of(record: Mapping[str, Any], key: str) -> list[str]:
+    values = list_of(record, key)
+    for value in values:
+        if not isinstance(value, str):
+            raise WrongValueError(f'"{key}" holds {shown(value)}, but strings alone are expected')
+    return values
+
+
+def check_keys(record: Mapping[str, Any], allowed: Collection[str], what: str) -> None:
+    """Keys that are not allowed are wrong, and probably misspelt."""
+    for key in record:
+        if key not in allowed:
+            close = get_close_matches(key, allowed, 1)
+            meant = f'did you mean "{close[0]}"?' if close else f"it knows {', '.join(allowed)}"
+            raise WrongValueError(f"{what} has the unknown key {shown(key)}, {meant}")
+
+
+def note_duplicates(mentions: Sequence[Mention], problems: Problems) -> None:
+    """Documents hold sets: what a corpus says twice is read once."""
+    if times := len(mentions) - len(set(mentions)):
+        problems.note("mention listed twice read as one", times)
+
+
+def remembered_order(mentions: Sequence[Mention]) -> dict[str, list[int]]:
+    """What metadata must hold so that `in_order` finds this order again: nothing, if it is the sorted one.
+
+    >>> remembered_order([Mention(4, 5, "X"), Mention(0, 2, "X"), Mention(1, 2, "X")])
+    {'mention_order': [1, 2, 0]}
+    """
+    places = sorted(range(len(mentions)), key=mentions.__getitem__)
+    return {} if places == list(range(len(mentions))) else {ORDER: places}
+
+
+def in_order(mentions: Iterable[Mention], metadata: Mapping[str, Any]) -> list[Mention]:
+    """The mentions in the order that their corpus had them in, or sorted if that does not fit them.
+
+    >>> mentions = [Mention(0, 2, "X"), Mention(1, 2, "X"), Mention(4, 5, "X")]
+    >>> [mention.start for mention in in_order(mentions, {"mention_order": [1, 2, 0]})]
+    [4, 0, 1]
+    """
+    listed = sorted(mentions)
+    places = metadata.get(ORDER)
+    if not isinstance(places, list | tuple) or set(map(type, places)) - {int}:
+        return listed
+    if sorted(places) != list(range(len(listed))):
+        return listed
+    return [mention for _, mention in sorted(zip(places, listed, strict=True), key=lambda pair: pair[0])]
+
+
+def write_lines(stream: IO[bytes], lines: Iterable[Record]) -> None:
+    for record in lines:
+        stream.write(json_bytes(record) + b"\n")
+
+
+def write_array(stream: IO[bytes], elements: Iterable[Record]) -> None:
+    """An array on one line, laid out as json.dumps does."""
+    before = b"["
+    for record in elements:
+        stream.write(before + json_bytes(record))
+        before = b", "
+    stream.write(b"[]\n" if before == b"[" else b"]\n")
+
+
+def json_bytes(record: Record) -> bytes:
+    try:
+        return json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except (TypeError, ValueError, RecursionError) as error:
+        name = record.get("id") or record.get("doc_id")
+        raise InputError(
+            f"document {shown(name) if isinstance(name, str | int) else 'without id'} holds what JSON cannot ({error}); "
+            "texts must be Unicode, metadata strings, finite numbers, lists and objects"
+        ) from None
+
+
+def records_in(head: str) -> Iterator[Record]:
+    """The records at the beginning of a file; the last may be cut, and then holds its first keys only."""
+    decoder = json.JSONDecoder()
+    position = _after(head, 0, BLANK + "\ufeff")
+    if head.startswith("[", position):
+        position += 1
+    while head.startswith("{", position := _after(head, position, BLANK + ",")):
+        try:
+            record, position = decoder.raw_decode(head, position)
+        except (ValueError, RecursionError):
+            yield _first_keys(decoder, head, position + 1)
+            return
+        yield record
+
+
+def _first_keys(decoder: json.JSONDecoder, head: str, position: int) -> Record:
+    """The keys of an object that is cut, with their values; of the value that is cut itself its kind alone."""
+    record: Record = {}
+    try:
+        while head.startswith('"', position := _after(head, position, BLANK + ",")):
+            key, position = decoder.raw_decode(head, position)
+            position = _after(head, position, BLANK + ":")
+            record[key] = {"[": [], "{": {}, '"': ""}.get(head[position : position + 1])
+            record[key], position = decoder.raw_decode(head, position)
+    except (ValueError, RecursionError):
+        pass
+    return record
+
+
+def _after(text: str, position: int, characters: str) -> int:
+    while position < len(text) and text[position] in characters:
+        position += 1
+    return position

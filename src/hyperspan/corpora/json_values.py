@@ -1,0 +1,240 @@
+"""JSON of any size, value by value: arrays, JSON Lines, and objects that are laid out over several lines."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import IO, Any
+
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.errors import CorpusError
+
+CHUNK = 1 << 18
+"""How many bytes of an array are read at a time; values may be longer."""
+BLANK = " \t\r\n"
+NEARLY_ALL = 16
+"""An error this close to the end of what was read may only mean that the rest is missing."""
+
+
+class _NoJsonError(Exception):
+    """What stands at the position is no JSON."""
+
+    def __init__(self, reason: str, position: int, may_go_on: bool = False):
+        super().__init__(reason)
+        self.position = position
+        self.may_go_on = may_go_on
+        """Whether it could be JSON if more characters followed."""
+
+
+def json_values(source: Source, problems: Problems) -> Iterator[tuple[str, Any]]:
+    """Place and content of the values of an array, or of the objects that follow one another; memory holds one at a time.
+
+    An error in an array ends the reading, one in an object ends with the line before the next object.
+
+    >>> import io
+    >>> source = Source("made.json", stream=io.BytesIO(b'[{"a": 1},\\n {"a": 2}]'))
+    >>> list(json_values(source, Problems()))
+    [('made.json:1 (record 1)', {'a': 1}), ('made.json:2 (record 2)', {'a': 2})]
+    """
+    decoder = json.JSONDecoder(parse_constant=lambda name: problems.note(f"{name} read as null"))
+    try:
+        with source.open() as stream:
+            line, first = 1, stream.readline(CHUNK).removeprefix(codecs.BOM_UTF8)
+            while first and not first.strip():
+                line += first.count(b"\n")
+                first = stream.readline(CHUNK)
+            if first.lstrip().startswith(b"["):
+                yield from _ArrayReader(source, stream, problems, decoder, line).values(first)
+            else:
+                first += b"" if first.endswith(b"\n") else stream.readline()
+                yield from _objects(source, enumerate(chain([first], stream), line), problems, decoder)
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise CorpusError(f"{source.name}: cannot be read ({error}); check that it is complete and readable") from None
+
+
+class _ArrayReader:
+    """A window that slides over the text of an array and grows only while a value does not fit in."""
+
+    def __init__(self, source: Source, stream: IO[bytes], problems: Problems, decoder: json.JSONDecoder, line: int):
+        self.source, self.stream, self.problems, self.decoder = source, stream, problems, decoder
+        self.bytes_decoder = codecs.getincrementaldecoder("utf-8")()
+        self.window, self.position = "", 0
+        self.line, self.counted = line, 0  # the line of the character at `counted`
+        self.number = 0
+        self.complete = False
+        self.undecodable = ""  # why the bytes after the window are no text
+
+    def values(self, first: bytes) -> Iterator[tuple[str, Any]]:
+        self._append(first)
+        try:
+            self._next_character()
+            self.position += 1  # the opening bracket
+            yield from self._elements()
+            if self._next_character():
+                raise _NoJsonError(f"{self._here()!r} follows the end of the array", self.position)
+        except _NoJsonError as error:
+            self.position = error.position
+            remedy = "correct it there, without that the rest of the array cannot be read"
+            if self.undecodable and len(self.window) - self.position <= NEARLY_ALL:
+                remedy = f"the bytes there are not UTF-8 text ({self.undecodable}), so convert the file to UTF-8"
+            self.problems.wrong(self._place(), f"{error}; {remedy}")
+
+    def _elements(self) -> Iterator[tuple[str, Any]]:
+        if self._next_character() == "]":
+            self.position += 1
+            return
+        while True:
+            self.number += 1
+            self._next_character()
+            place = self._place()
+            yield place, self._value()
+            separator = self._next_character()
+            if separator not in {",", "]"}:
+                found = repr(self._here()) if separator else "the end"
+                raise _NoJsonError(
+                    f"{found} follows a record of the array, but a comma or ] is expected", self.position
+                )
+            self.position += 1
+            if separator == "]":
+                return
+
+    def _value(self) -> Any:
+        while True:
+            try:
+                value, end = _decoded(self.decoder, self.window, self.position)
+            except _NoJsonError as error:
+                if not (error.may_go_on and self._grow()):
+                    raise
+            else:
+                # A number that ends where the window ends may have more digits.
+                if end < len(self.window) or not self._grow():
+                    self.position = end
+                    return value
+
+    def _next_character(self) -> str:
+        """The first character that is not blank, which is "" at the end of the file; the position moves there."""
+        while True:
+            while self.position < len(self.window):
+                if self.window[self.position] not in BLANK:
+                    return self.window[self.position]
+                self.position += 1
+            if not self._grow():
+                return ""
+
+    def _grow(self) -> bool:
+        """Drops what was read and reads as much again as is left, so that a long value is decoded few times."""
+        if self.complete:
+            return False
+        self._count()
+        self.window, self.position, self.counted = self.window[self.position :], 0, 0
+        self._append(self.stream.read(max(CHUNK, len(self.window))))
+        return True
+
+    def _append(self, chunk: bytes) -> None:
+        self.complete = not chunk
+        try:
+            self.window += self.bytes_decoder.decode(chunk, final=self.complete)
+        except UnicodeDecodeError as error:
+            self.window += bytes(error.object[: error.start]).decode("utf-8")
+            self.complete, self.undecodable = True, error.reason
+
+    def _count(self) -> None:
+        self.line += self.window.count("\n", self.counted, self.position)
+        self.counted = max(self.counted, self.position)
+
+    def _place(self) -> str:
+        self._count()
+        return self.source.at(f"{self.line} (record {self.number})" if self.number else self.line)
+
+    def _here(self) -> str:
+        return self.window[self.position : self.position + 20]
+
+
+def _objects(
+    source: Source, lines: Iterable[tuple[int, bytes]], problems: Problems, decoder: json.JSONDecoder
+) -> Iterator[tuple[str, Any]]:
+    """Objects on a line each, or over several lines of which the first and the last alone begin with a brace."""
+    start, held = 0, list[str]()
+    complained = False  # of several lines that belong to no object, the first alone is a problem
+    for number, raw in lines:
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            problems.wrong(source.at(number), f"is not UTF-8 text ({error.reason}); convert the file to UTF-8")
+            continue
+        if held and line.startswith("{"):
+            yield from _values_of(source, start, held, problems, decoder)
+            held = []
+        if held:
+            held.append(line)
+            if line.startswith("}"):
+                yield from _values_of(source, start, held, problems, decoder)
+                held = []
+        elif (content := line.strip(BLANK)).startswith("{"):
+            complained = False
+            try:
+                value, end = _decoded(decoder, content, 0)
+            except _NoJsonError as error:
+                if error.may_go_on:
+                    start, held = number, [line]
+                else:
+                    _no_json(problems, source.at(number), error)
+                continue
+            if end == len(content):
+                yield source.at(number), value
+            else:
+                yield from _values_of(source, number, [content], problems, decoder)
+        elif content and not complained:
+            complained = True
+            problems.wrong(
+                source.at(number),
+                f"the line begins with {content[:20]!r}, but a record is a JSON object and begins with a brace; "
+                "check that the format is the right one",
+            )
+    yield from _values_of(source, start, held, problems, decoder)
+
+
+def _values_of(
+    source: Source, line: int, held: list[str], problems: Problems, decoder: json.JSONDecoder
+) -> Iterator[tuple[str, Any]]:
+    """The values, of which there is usually one, in lines that were held back."""
+    text, position, counted = "".join(held).rstrip(BLANK), 0, 0
+    while position < len(text):
+        while text[position] in BLANK:
+            position += 1
+        line, counted = line + text.count("\n", counted, position), position
+        try:
+            value, position = _decoded(decoder, text, position)
+        except _NoJsonError as error:
+            _no_json(problems, source.at(line + text.count("\n", counted, error.position)), error)
+            return
+        yield source.at(line), value
+
+
+def _no_json(problems: Problems, place: str, error: _NoJsonError) -> None:
+    problems.wrong(place, f"{error}; correct the record or leave it out with --on-error skip")
+
+
+def _decoded(decoder: json.JSONDecoder, text: str, position: int) -> tuple[Any, int]:
+    """Value and end of the JSON at the position."""
+    try:
+        value, end = decoder.raw_decode(text, position)
+        if text.find("\\ud", position, end) >= 0 or text.find("\\uD", position, end) >= 0:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except json.JSONDecodeError as error:
+        cut = error.msg.startswith("Unterminated string") or error.pos >= len(text)
+        what = "it is cut off" if cut else f"{error.msg.lower()} at {text[error.pos : error.pos + 20]!r}"
+        raise _NoJsonError(
+            f"a record is no JSON: {what}", error.pos, cut or error.pos + NEARLY_ALL >= len(text)
+        ) from None
+    except RecursionError:
+        raise _NoJsonError("a record is nested too deeply", position) from None
+    except UnicodeEncodeError:
+        raise _NoJsonError("a record holds half of a surrogate pair, which is no character", position) from None
+    except ValueError:  # Python refuses to convert it
+        raise _NoJsonError("a record holds a number of thousands of digits", position) from None
+    return value, end

@@ -1,0 +1,216 @@
+"""hyperspan's own JSON Lines: a document a line, and everything that a document can hold::
+
+    {"format": "hyperspan", "version": 1, "id": "zoo", "text": "the Seattle zoo",
+     "mentions": [{"start": 0, "end": 15, "label": "FAC", "text": "the Seattle zoo", "probability": 0.9}],
+     "sentences": [{"tokens": [[0, 3], [4, 11], [12, 15]], "mentions": [{"start": 0, "end": 3, "label": "FAC"}]}],
+     "metadata": {}}
+
+Mentions of the document count characters, mentions of a sentence count its tokens. Tokens are character spans, followed by
+the token itself where the text there reads otherwise, or strings if a sentence does not say where its tokens are. Mentions
+may have "probability", "fragments", "head" and "id", sentences "tags" and "duplicates" (mentions that are listed too often).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
+from typing import Any
+
+from hyperspan.corpora.json_records import (
+    Record,
+    WrongValueError,
+    check_keys,
+    documents_in,
+    list_of,
+    note_duplicates,
+    number_of,
+    objects_of,
+    records_in,
+    shown,
+    strings_of,
+    text_of,
+    value_of,
+    write_lines,
+)
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.target import Losses, Target
+from hyperspan.types import Document, Mention, Sentence, Span
+
+FORMAT, VERSION = "hyperspan", 1
+DOCUMENT_KEYS = ("format", "version", "id", "text", "mentions", "sentences", "metadata")
+SENTENCE_KEYS = ("tokens", "tags", "mentions", "duplicates")
+MENTION_KEYS = ("start", "end", "label", "text", "probability", "fragments", "head", "id")
+
+
+def read_jsonl(source: Source, problems: Problems) -> Iterator[Document]:
+    """The documents of a file.
+
+    >>> import io
+    >>> line = b'{"text": "the Seattle zoo", "mentions": [{"start": 4, "end": 11, "label": "GPE"}]}'
+    >>> [document] = read_jsonl(Source("made.jsonl", stream=io.BytesIO(line)), Problems())
+    >>> [(mention.text, mention.label) for mention in document.mentions]
+    [('Seattle', 'GPE')]
+    """
+    return documents_in(source, problems, lambda record: [_document(record, problems)])
+
+
+def write_jsonl(
+    documents: Iterable[Document], target: Target, losses: Losses, *, problems: Problems | None = None
+) -> None:
+    """Everything that the documents hold; nothing is ever lost."""
+
+    def records() -> Iterator[Record]:
+        for document in documents:
+            losses.written += len(document.mentions)
+            yield document_record(document)
+
+    with target.open_binary() as stream:
+        write_lines(stream, records())
+        losses.check("jsonl")
+
+
+def looks_like_jsonl(head: str) -> bool:
+    """Whether the first document is one of ours.
+
+    >>> looks_like_jsonl('{"format": "hyperspan", "version": 1, "id": "", "text": "the Sea')
+    True
+    """
+    first = next(records_in(head), {})
+    if "format" in first:
+        return first["format"] == FORMAT
+    return isinstance(first.get("text"), str) and isinstance(first.get("mentions"), list)
+
+
+def document_record(document: Document) -> Record:
+    """The document as the JSON object that `read_jsonl` reads."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "id": document.id,
+        "text": document.text,
+        "mentions": [_mention_record(mention) for mention in sorted(document.mentions)],
+        "sentences": [_sentence_record(sentence, document.text) for sentence in document.sentences],
+        "metadata": dict(document.metadata),
+    }
+
+
+def _sentence_record(sentence: Sentence, text: str) -> Record:
+    tokens: list[Any] = list(sentence.tokens)
+    if sentence.offsets:
+        tokens = [
+            [start, end] if text[start:end] == token else [start, end, token]
+            for token, (start, end) in zip(sentence.tokens, sentence.offsets, strict=True)
+        ]
+    record: Record = {"tokens": tokens}
+    if sentence.tags:
+        record["tags"] = sentence.tags
+    record["mentions"] = [_mention_record(mention) for mention in sorted(sentence.mentions)]
+    if sentence.duplicates:
+        record["duplicates"] = [_mention_record(mention) for mention in sentence.duplicates]
+    return record
+
+
+def _mention_record(mention: Mention) -> Record:
+    record: Record = {"start": mention.start, "end": mention.end, "label": mention.label}
+    if mention.text:
+        record["text"] = mention.text
+    if mention.probability is not None:
+        record["probability"] = float(mention.probability)
+    if mention.fragments:
+        record["fragments"] = mention.fragments
+    if mention.head is not None:
+        record["head"] = mention.head
+    if mention.id:
+        record["id"] = mention.id
+    return record
+
+
+def _document(record: Record, problems: Problems) -> Document:
+    check_keys(record, DOCUMENT_KEYS, "a document")
+    if record.get("format", FORMAT) != FORMAT:
+        raise WrongValueError(f'"format" is {shown(record["format"])}, but "{FORMAT}" is expected')
+    if record.get("version", VERSION) != VERSION:
+        raise WrongValueError(f'"version" is {shown(record["version"])}, but this hyperspan reads version {VERSION}')
+    if "format" not in record and "mentions" not in record:
+        raise WrongValueError('the key "mentions" is missing, and no "format" says that there are none')
+    text = text_of(record, "text")
+    mentions = [_mention(value, len(text), "characters") for value in _objects(record, "mentions")]
+    note_duplicates(mentions, problems)
+    sentences = [_sentence(value, text) for value in _objects(record, "sentences")]
+    metadata = value_of({"metadata": {}, **record}, "metadata", dict, "an object")
+    return Document(text, mentions, sentences, text_of({"id": "", **record}, "id"), metadata)
+
+
+def _sentence(record: Record, text: str) -> Sentence:
+    check_keys(record, SENTENCE_KEYS, "a sentence")
+    given = list_of(record, "tokens")
+    tokens, offsets = given, []
+    if given and isinstance(given[0], list):
+        offsets = [_token_span(value, text) for value in given]
+        tokens = [value[2] if len(value) == 3 else text[value[0] : value[1]] for value in given]
+    elif not set(map(type, given)) <= {str}:
+        raise WrongValueError('"tokens" are neither all strings nor all spans like [0, 4]')
+    mentions = [
+        _mention(value, len(tokens), "tokens")
+        for value in (*_objects(record, "mentions"), *_objects(record, "duplicates"))
+    ]
+    return Sentence(tokens, mentions, strings_of({"tags": [], **record}, "tags"), offsets)
+
+
+def _token_span(value: object, text: str) -> Span:
+    """A token: its span, with its string if that is not what the text says."""
+    match value:
+        case [start, end, *rest] if type(start) is int and type(end) is int and len(rest) <= 1:
+            if 0 <= start <= end <= len(text) and all(isinstance(token, str) for token in rest):
+                return start, end
+    raise WrongValueError(
+        f"a token is {_listed(value)}, but a span within the text's {len(text)} characters is expected, such as [0, 4]"
+    )
+
+
+def _mention(record: Record, length: int, unit: str) -> Mention:
+    check_keys(record, MENTION_KEYS, "a mention")
+    start, end, label = number_of(record, "start"), number_of(record, "end"), text_of(record, "label")
+    if len(record) == 3:
+        return Mention(start, end, label)
+    fragments = tuple(
+        _span(value, "a fragment", length, unit) for value in list_of({"fragments": [], **record}, "fragments")
+    )
+    head = record.get("head")
+    return Mention(
+        start,
+        end,
+        label,
+        fragments,
+        text=text_of({"text": "", **record}, "text"),
+        probability=_probability(record),
+        head=None if head is None else _span(head, "a head", length, unit),
+        id=text_of({"id": "", **record}, "id"),
+    )
+
+
+def _probability(record: Mapping[str, Any]) -> float | None:
+    value = record.get("probability")
+    if value is None:
+        return None
+    try:
+        if type(value) in {int, float} and isfinite(value):
+            return float(value)
+    except OverflowError:
+        pass
+    raise WrongValueError(f'"probability" is {shown(value)}, but a number from 0 to 1 is expected')
+
+
+def _span(value: object, what: str, length: int, unit: str) -> Span:
+    match value:
+        case [start, end] if type(start) is int and type(end) is int and 0 <= start < end <= length:
+            return start, end
+    raise WrongValueError(f"{what} is {_listed(value)}, but a span within the {length} {unit} is expected")
+
+
+def _listed(value: object) -> str:
+    return f"[{', '.join(map(shown, value[:4]))}]" if isinstance(value, list) else shown(value)
+
+
+def _objects(record: Record, key: str) -> list[Record]:
+    return objects_of(record, key) if key in record else []

@@ -1,0 +1,321 @@
+"""Label Studio's tasks: its full JSON, and the short JSON-MIN::
+
+    [{"id": 1, "data": {"text": "the Seattle zoo"}, "annotations": [{"result": [{"id": "a1", "from_name": "label",
+      "to_name": "text", "type": "labels", "value": {"start": 4, "end": 11, "text": "Seattle", "labels": ["GPE"]}}]}]}]
+    [{"id": 1, "text": "the Seattle zoo", "label": [{"start": 4, "end": 11, "text": "Seattle", "labels": ["GPE"]}]}]
+
+Offsets count Unicode code points; before its pull request #1559 they counted UTF-16 code units, where an emoji is two.
+Regions usually quote their text, which tells the two apart.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
+from typing import Literal
+
+from hyperspan.corpora.json_records import (
+    ORDER,
+    Record,
+    WrongValueError,
+    documents_in,
+    in_order,
+    note_duplicates,
+    number_of,
+    objects_of,
+    records_in,
+    remembered_order,
+    shown,
+    strings_of,
+    text_of,
+    value_of,
+    write_array,
+)
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.target import Losses, Target
+from hyperspan.types import Document, Mention
+
+OffsetUnit = Literal["auto", "codepoint", "utf16"]
+Results = Literal["annotations", "predictions"]
+OTHER_RESULTS = "other_results"
+"""The key of the metadata under which results stand that are no mentions, such as relations and choices."""
+OWN_KEYS = {
+    "data",
+    "annotations",
+    "completions",
+    "predictions",
+    "from_name",
+    "to_name",
+    "text_key",
+    OTHER_RESULTS,
+    ORDER,
+}
+NO_WORDS = re.compile(r"\\n|\s+")
+"""What the quoted text of a region may differ in: Label Studio writes line breaks as \\n and trims blanks."""
+
+
+def read_label_studio(
+    source: Source,
+    problems: Problems,
+    *,
+    results: Results = "annotations",
+    annotation: Literal["first", "all"] = "first",
+    offset_unit: OffsetUnit = "auto",
+    text_key: str | None = None,
+) -> Iterator[Document]:
+    """The documents of an export: a task with its first annotation, or as many times as it has annotations.
+
+    `results` chooses between what people and what models found; scores become probabilities. `text_key` names the text
+    among the data of a task: by default "text", or the only string there.
+
+    >>> import io
+    >>> task = b'[{"text": "the Seattle zoo", "label": [{"start": 4, "end": 11, "labels": ["GPE", "LOC"]}]}]'
+    >>> [document] = read_label_studio(Source("made.json", stream=io.BytesIO(task)), Problems())
+    >>> [(mention.text, mention.label) for mention in sorted(document.mentions)]
+    [('Seattle', 'GPE'), ('Seattle', 'LOC')]
+    """
+
+    def build(task: Record) -> Iterator[Document]:
+        full = isinstance(task.get("data"), dict)
+        data = task["data"] if full else task
+        key = text_key or (_only_text(data) if full else "text")
+        text = text_of(data, key)
+        lists = _result_lists(task, results, problems) if full else [_short_results(task)]
+        metadata = _rest_of(task, key, full)
+        name = data.get("document_id", task.get("id"))
+        for regions in lists[:1] if annotation == "first" else lists:
+            mentions, more = _mentions(regions, text, offset_unit, problems)
+            note_duplicates(mentions, problems)
+            distinct = list(dict.fromkeys(mentions))
+            yield Document(
+                text,
+                distinct,
+                id=str(name) if isinstance(name, str | int) else "",
+                metadata=metadata | more | remembered_order(distinct),
+            )
+
+    return documents_in(source, problems, build)
+
+
+def write_label_studio(
+    documents: Iterable[Document],
+    target: Target,
+    losses: Losses,
+    *,
+    problems: Problems | None = None,
+    results: Results = "annotations",
+    from_name: str = "label",
+    to_name: str = "text",
+) -> None:
+    """Tasks to import, as annotations or as predictions; discontinuous mentions are lost.
+
+    The names are those of the tags <Labels> and <Text> in the project's configuration; what a document read from Label
+    Studio remembers of them comes first.
+    """
+
+    def tasks() -> Iterator[Record]:
+        for document in documents:
+            mentions = in_order(document.mentions, document.metadata)
+            kept = [mention for mention in mentions if len(mention.fragments) < 2]
+            losses.lose("discontinuous", len(mentions) - len(kept))
+            losses.written += len(kept)
+            names = {name: document.metadata.get(name, default) for name, default in defaults.items()}
+            found = [*_regions(kept, names), *_other_results(document)]
+            yield _task(document) | {results: [{"result": found}]}
+
+    defaults = {"from_name": from_name, "to_name": to_name}
+    with target.open_binary() as stream:
+        write_array(stream, tasks())
+        losses.check("label-studio")
+
+
+def looks_like_label_studio(head: str) -> bool:
+    """Whether there are tasks with data and results, or a text with regions.
+
+    >>> looks_like_label_studio('[{"id": 1, "annotations": [{"id": 5, "result": []}], "data": {"text": "Why?"}}]')
+    True
+    """
+    first = next(records_in(head), {})
+    if {"annotations", "completions", "predictions"} & first.keys():
+        return isinstance(first.get("data"), dict) or ('"result"' in head and '"from_name"' in head)
+    has_regions = any(_is_region_list(value) for value in first.values())
+    return has_regions and any(isinstance(value, str) for value in first.values())
+
+
+def _only_text(data: Record) -> str:
+    strings = [key for key, value in data.items() if isinstance(value, str)]
+    return "text" if "text" in data or len(strings) != 1 else strings[0]
+
+
+def _rest_of(task: Record, text_key: str, full: bool) -> Record:
+    """The metadata: whatever is neither text nor results."""
+    if full:
+        rest = {key: value for key, value in task.items() if key not in OWN_KEYS}
+        if data := {key: value for key, value in task["data"].items() if key not in {text_key, "document_id"}}:
+            rest["data"] = data
+    else:
+        own = {*OWN_KEYS, text_key}
+        rest = {key: value for key, value in task.items() if key not in own and not _is_region_list(value)}
+    return rest if text_key == "text" else rest | {"text_key": text_key}
+
+
+def _result_lists(task: Record, results: Results, problems: Problems) -> list[list[Record]]:
+    """The results of each annotation, or prediction, that counts."""
+    key = "completions" if results == "annotations" and "annotations" not in task else results
+    lists: list[list[Record]] = []
+    for found in objects_of(task, key) if task.get(key) is not None else []:
+        if found.get("was_cancelled"):
+            problems.note("cancelled annotation left out")
+            continue
+        inherited = {"score": found["score"]} if results == "predictions" and "score" in found else {}
+        lists.append([inherited | result for result in objects_of(found, "result")])
+    if not lists:
+        problems.note(f"task without {results} read as a text without mentions")
+    return lists or [[]]
+
+
+def _short_results(task: Record) -> list[Record]:
+    """The regions of JSON-MIN, as full results; their key is the name of the <Labels> tag."""
+    return [
+        {"type": "labels", "from_name": key, "value": region}
+        for key, value in task.items()
+        if _is_region_list(value)
+        for region in value
+    ]
+
+
+def _is_region_list(value: object) -> bool:
+    """Whether these are regions of JSON-MIN; an empty list says nothing."""
+    return (
+        isinstance(value, list)
+        and value != []
+        and all(isinstance(item, dict) and {"start", "end", "labels"} <= item.keys() for item in value)
+    )
+
+
+def _mentions(
+    results: Sequence[Record], text: str, unit: OffsetUnit, problems: Problems
+) -> tuple[list[Mention], Record]:
+    """The mentions that the results hold, and the metadata that the rest is."""
+    regions = [result for result in results if result.get("type") == "labels"]
+    others = [result for result in results if result.get("type") != "labels"]
+    for other in others:
+        if str(other.get("type")).endswith("labels"):
+            raise WrongValueError(f"a result has type {shown(other['type'])}, but regions of plain text are expected")
+    if len(texts := {str(region.get("to_name")) for region in regions}) > 1:
+        raise WrongValueError(f"its regions are in {len(texts)} texts, {', '.join(sorted(texts))}, but one is expected")
+    mentions = [mention for region in regions for mention in _region_mentions(region, problems)]
+    more: Record = {OTHER_RESULTS: others} if others else {}
+    for key, usual in (("from_name", "label"), ("to_name", "text")):
+        if regions and isinstance(name := regions[0].get(key), str) and name != usual:
+            more[key] = name
+    return _in_code_points(mentions, text, unit, problems), more
+
+
+def _region_mentions(region: Record, problems: Problems) -> list[Mention]:
+    """A mention for every label of the region, with its offsets and its quoted text as they stand there."""
+    value = value_of(region, "value", dict, "an object")
+    start, end, labels = number_of(value, "start"), number_of(value, "end"), strings_of(value, "labels")
+    if not labels:
+        problems.note("region without labels left out")
+    quoted = text_of(value, "text") if value.get("text") is not None else ""
+    name = region.get("id")
+    return [
+        Mention(start, end, label, text=quoted, probability=_score(region), id=name if isinstance(name, str) else "")
+        for label in labels
+    ]
+
+
+def _score(region: Record) -> float | None:
+    score = region.get("score")
+    if score is None:
+        return None
+    try:
+        if type(score) in {int, float} and isfinite(score):
+            return float(score)
+    except OverflowError:
+        pass
+    raise WrongValueError(f'"score" is {shown(score)}, but a number is expected')
+
+
+def _in_code_points(mentions: list[Mention], text: str, unit: OffsetUnit, problems: Problems) -> list[Mention]:
+    """The mentions where their texts are, after a check of what they quote."""
+    if max(text, default="") <= "\uffff":
+        unit = "codepoint"  # there is no difference
+    if unit == "auto":
+        unit = "codepoint"
+        if mentions and not all(_quotes(mention, text) for mention in mentions):
+            unit = "utf16"
+            problems.note("offsets read as UTF-16 code units, as the quoted texts show")
+        elif mentions and not any(mention.text for mention in mentions):
+            problems.note("offsets read as code points, though no text is quoted that shows it")
+    if unit == "utf16":
+        places = [place + before for before, place in enumerate(i for i, c in enumerate(text) if c > "\uffff")]
+        mentions = [
+            replace(mention, start=_code_point(mention.start, places), end=_code_point(mention.end, places))
+            for mention in mentions
+        ]
+    for mention in mentions:
+        if not _quotes(mention, text):
+            raise WrongValueError(
+                f"a region at {mention.start}:{mention.end} quotes {shown(mention.text)}, but the text there reads "
+                f"{shown(text[mention.start : mention.end])}"
+            )
+    return [replace(mention, text="") for mention in mentions]
+
+
+def _quotes(mention: Mention, text: str) -> bool:
+    """Whether the text that the mention quotes, if it does, is where it says."""
+    covered = text[mention.start : mention.end]
+    return mention.text in ("", covered) or NO_WORDS.sub("", mention.text) == NO_WORDS.sub("", covered)
+
+
+def _code_point(offset: int, places: Sequence[int]) -> int:
+    """An offset in UTF-16 code units as one in code points; `places` are those of the characters that take two units."""
+    before = bisect_left(places, offset)
+    if before and places[before - 1] == offset - 1:
+        raise WrongValueError(f"the offset {offset} in UTF-16 code units is in the middle of a character")
+    return offset - before
+
+
+def _task(document: Document) -> Record:
+    """What a task has besides results. Its id is a number; other ids of documents stand among its data."""
+    metadata = document.metadata
+    rest = metadata.get("data")
+    data: Record = {str(metadata.get("text_key", "text")): document.text}
+    if isinstance(rest, Mapping):
+        data = {**rest, **data}
+    task: Record = {key: value for key, value in metadata.items() if key not in OWN_KEYS and key != "text"}
+    if document.id and str(task.get("id")) != document.id:
+        task.pop("id", None)
+        data["document_id"] = document.id
+    return task | {"data": data}
+
+
+def _regions(mentions: Sequence[Mention], names: Record) -> list[Record]:
+    """A region each, but one for all mentions with the same id, span and probability: these are its labels."""
+    regions: dict[str, Record] = {}
+    for number, mention in enumerate(mentions, start=1):
+        value = {"start": mention.start, "end": mention.end, "text": mention.text, "labels": [mention.label]}
+        score = {} if mention.probability is None else {"score": float(mention.probability)}
+        known = regions.get(mention.id)
+        if known and _place(known) == (mention.start, mention.end, mention.probability):
+            known["value"]["labels"].append(mention.label)
+            continue
+        region: Record = {"id": mention.id, **names, "type": "labels", "value": value, **score}
+        while not region["id"] or region["id"] in regions:
+            region["id"] = f"{region['id'] or 'mention'}-{number}"
+        regions[region["id"]] = region
+    return list(regions.values())
+
+
+def _place(region: Record) -> tuple[int, int, float | None]:
+    return region["value"]["start"], region["value"]["end"], region.get("score")
+
+
+def _other_results(document: Document) -> list[Record]:
+    others = document.metadata.get(OTHER_RESULTS)
+    return [other for other in others if isinstance(other, dict)] if isinstance(others, list | tuple) else []

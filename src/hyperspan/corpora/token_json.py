@@ -1,0 +1,282 @@
+"""Tokens and mentions by token in JSON: the layouts of W2NER, of CNN-NER and SpERT, and of GLiNER.
+
+W2NER lists every token of a mention, so that it may be discontinuous; in GLiNER's the last token belongs to it::
+
+    [{"sentence": ["the", "Seattle", "zoo"], "ner": [{"index": [1], "type": "GPE"}]}]
+    {"tokens": ["the", "Seattle", "zoo"], "entity_mentions": [{"start": 1, "end": 2, "entity_type": "GPE", "text": "Seattle"}]}
+    [{"tokens": ["the", "Seattle", "zoo"], "entities": [{"type": "GPE", "start": 1, "end": 2}]}]
+    [{"tokenized_text": ["the", "Seattle", "zoo"], "ner": [[1, 1, "GPE"]]}]
+
+All of them are read as an array and as JSON Lines. Records that follow one another with the same "doc_id" are the sentences
+of one document; every other key is kept: in the metadata of a document of one sentence, else, a sentence each, in "records".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Any, Literal
+
+from hyperspan.corpora.documents import document_of, with_sentences
+from hyperspan.corpora.json_records import (
+    ORDER,
+    Record,
+    WrongValueError,
+    as_object,
+    in_order,
+    list_of,
+    number_of,
+    records,
+    records_in,
+    remembered_order,
+    shown,
+    strings_of,
+    text_of,
+    write_array,
+    write_lines,
+    wrong_record,
+)
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.target import Losses, Target
+from hyperspan.errors import SpanError
+from hyperspan.types import Document, Mention, Sentence, Span
+
+
+@dataclass(frozen=True)
+class _Layout:
+    tokens: str
+    mentions: str
+    read: Callable[[Any, Problems], Mention]
+    write: Callable[[Mention, Sentence], Any]
+    discontinuous: bool = False
+
+
+def read_w2ner(source: Source, problems: Problems) -> Iterator[Document]:
+    """The documents of a file in W2NER's layout.
+
+    >>> import io
+    >>> lines = b'{"sentence": ["sore", "arms", "and", "legs"], "ner": [{"index": [0, 3], "type": "SYMPTOM"}]}'
+    >>> [document] = read_w2ner(Source("made.json", stream=io.BytesIO(lines)), Problems())
+    >>> [mention] = document.sentences[0].mentions
+    >>> mention.fragments
+    ((0, 1), (3, 4))
+    """
+    return _read(source, problems, W2NER)
+
+
+def read_cnn_ner(source: Source, problems: Problems) -> Iterator[Document]:
+    """The documents of a file in the layout of CNN-NER ("entity_mentions") or of SpERT ("entities")."""
+    return _read(source, problems, CNN_NER, SPERT)
+
+
+def read_gliner(source: Source, problems: Problems) -> Iterator[Document]:
+    """The documents of a file in GLiNER's layout."""
+    return _read(source, problems, GLINER)
+
+
+def write_w2ner(
+    documents: Iterable[Document],
+    target: Target,
+    losses: Losses,
+    *,
+    problems: Problems | None = None,
+    lines: bool = False,
+) -> None:
+    """An array, or a sentence a line."""
+    _write(documents, target, losses, problems, W2NER, "w2ner", lines)
+
+
+def write_cnn_ner(
+    documents: Iterable[Document],
+    target: Target,
+    losses: Losses,
+    *,
+    problems: Problems | None = None,
+    style: Literal["cnn_ner", "spert"] = "cnn_ner",
+) -> None:
+    """JSON Lines with "entity_mentions", or an array with SpERT's "entities"; discontinuous mentions are lost."""
+    _write(documents, target, losses, problems, SPERT if style == "spert" else CNN_NER, style, style == "cnn_ner")
+
+
+def write_gliner(
+    documents: Iterable[Document],
+    target: Target,
+    losses: Losses,
+    *,
+    problems: Problems | None = None,
+    lines: bool = False,
+) -> None:
+    """An array, or a sentence a line; discontinuous mentions are lost."""
+    _write(documents, target, losses, problems, GLINER, "gliner", lines)
+
+
+def looks_like_w2ner(head: str) -> bool:
+    """Whether there are a "sentence" and "ner" with "index".
+
+    >>> looks_like_w2ner('[{"sentence": ["Why", "?"], "ner": []}, {"sente')
+    True
+    """
+    first = next(records_in(head), {})
+    return _has_lists(first, W2NER) and all(isinstance(item, dict) and "index" in item for item in first["ner"])
+
+
+def looks_like_cnn_ner(head: str) -> bool:
+    """Whether there are "tokens" with "entity_mentions" or "entities"."""
+    first = next(records_in(head), {})
+    if not any(_has_lists(first, layout) for layout in (CNN_NER, SPERT)):
+        return False
+    mentions = first.get(CNN_NER.mentions, first.get(SPERT.mentions))
+    return all(isinstance(item, dict) and {"start", "end"} <= item.keys() for item in mentions or ())
+
+
+def looks_like_gliner(head: str) -> bool:
+    """Whether there is a "tokenized_text" with "ner"."""
+    return _has_lists(next(records_in(head), {}), GLINER)
+
+
+def _has_lists(record: Record, layout: _Layout) -> bool:
+    return isinstance(record.get(layout.tokens), list) and isinstance(record.get(layout.mentions), list)
+
+
+def _read(source: Source, problems: Problems, *layouts: _Layout) -> Iterator[Document]:
+    for (name, _), group in groupby(_sentences(source, problems, layouts), key=lambda item: item[0]):
+        pairs = [(sentence, rest) for _, sentence, rest in group]
+        rests = [rest for _, rest in pairs]
+        metadata = rests[0] if len(rests) == 1 else {"records": rests} if any(rests) else {}
+        yield document_of([sentence for sentence, _ in pairs], name, metadata)
+
+
+def _sentences(
+    source: Source, problems: Problems, layouts: tuple[_Layout, ...]
+) -> Iterator[tuple[tuple[str, int], Sentence, Record]]:
+    """Sentences with what else their records say. Those of one document have the same key, which holds its id."""
+    for number, (place, record) in enumerate(records(source, problems), start=1):
+        layout = next((layout for layout in layouts if layout.mentions in record), layouts[0])
+        try:
+            tokens = strings_of(record, layout.tokens)
+            mentions = [layout.read(item, problems) for item in list_of(record, layout.mentions)]
+            sentence = Sentence(tokens, mentions)
+            if "" in tokens:
+                document_of([sentence])  # mentions of nothing but empty tokens have no characters
+        except (WrongValueError, SpanError) as error:
+            wrong_record(problems, place, error)
+            continue
+        rest = {key: value for key, value in record.items() if key not in {layout.tokens, layout.mentions}}
+        rest |= remembered_order(mentions)
+        name = rest.pop("doc_id") if _is_name(rest.get("doc_id")) else ""
+        yield (name, 0 if name else number), sentence, rest
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _write(
+    documents: Iterable[Document],
+    target: Target,
+    losses: Losses,
+    problems: Problems | None,
+    layout: _Layout,
+    name: str,
+    lines: bool,
+) -> None:
+    problems = problems or Problems()
+
+    def sentence_records() -> Iterator[Record]:
+        for document in documents:
+            document = with_sentences(document, problems)
+            within = sum(len(sentence.mentions) for sentence in document.sentences)
+            losses.lose("outside every sentence", max(0, len(document.mentions) - within))
+            for sentence, rest in zip(document.sentences, _rests(document, problems), strict=True):
+                yield _record(sentence, rest, document.id, layout, losses)
+
+    with target.open_binary() as stream:
+        (write_lines if lines else write_array)(stream, sentence_records())
+        losses.check(name)
+
+
+def _rests(document: Document, problems: Problems) -> list[Mapping[str, Any]]:
+    """For every sentence what else its record says."""
+    rests = document.metadata.get("records")
+    if isinstance(rests, list | tuple) and len(rests) == len(document.sentences):
+        return [rest if isinstance(rest, Mapping) else {} for rest in rests]
+    if len(document.sentences) == 1:
+        return [document.metadata]
+    if document.metadata:
+        problems.note("metadata of a document of several sentences left out")
+    return [{} for _ in document.sentences]
+
+
+def _record(sentence: Sentence, rest: Mapping[str, Any], name: str, layout: _Layout, losses: Losses) -> Record:
+    mentions = in_order((*sentence.mentions, *sentence.duplicates), rest)
+    kept = [mention for mention in mentions if layout.discontinuous or len(mention.fragments) < 2]
+    losses.lose("discontinuous", len(mentions) - len(kept))
+    losses.written += len(kept)
+    record: Record = {layout.tokens: list(sentence.tokens)}
+    if name:
+        record["doc_id"] = name
+    record |= {key: value for key, value in rest.items() if key not in {*record, layout.mentions, ORDER}}
+    record[layout.mentions] = [layout.write(mention, sentence) for mention in kept]
+    return record
+
+
+def _from_index(item: Any, problems: Problems) -> Mention:
+    item = as_object(item, 'of "ner"')
+    index = list_of(item, "index")
+    if not index or set(map(type, index)) != {int} or any(a >= b for a, b in pairwise(index)):
+        raise WrongValueError(f'"index" is [{", ".join(map(shown, index[:8]))}], but ascending integers are expected')
+    fragments: list[Span] = []
+    for position in index:
+        if fragments and fragments[-1][1] == position:
+            fragments[-1] = (fragments[-1][0], position + 1)
+        else:
+            fragments.append((position, position + 1))
+    _note_other_keys(item, ("index", "type"), problems)
+    return Mention(index[0], index[-1] + 1, text_of(item, "type"), tuple(fragments) if len(fragments) > 1 else ())
+
+
+def _to_index(mention: Mention, _: Sentence) -> Any:
+    spans = mention.fragments or (mention.span,)
+    return {"index": [position for span in spans for position in range(*span)], "type": mention.label}
+
+
+def _from_object(item: Any, problems: Problems) -> Mention:
+    item = as_object(item, "of the mentions")
+    label = text_of(item, "entity_type" if "entity_type" in item else "type")
+    name = item.get("id")
+    _note_other_keys(item, ("start", "end", "type", "entity_type", "text", "id"), problems)
+    return Mention(number_of(item, "start"), number_of(item, "end"), label, id=name if isinstance(name, str) else "")
+
+
+def _to_entity_mention(mention: Mention, sentence: Sentence) -> Any:
+    record: Record = {"id": mention.id} if mention.id else {}
+    record |= {"start": mention.start, "end": mention.end, "entity_type": mention.label}
+    return record | {"text": sentence.text_of(mention)}
+
+
+def _to_entity(mention: Mention, _: Sentence) -> Any:
+    return {"type": mention.label, "start": mention.start, "end": mention.end}
+
+
+def _from_triple(item: Any, _: Problems) -> Mention:
+    match item:
+        case [first, last, str(label)] if type(first) is int and type(last) is int:
+            return Mention(first, last + 1, label)
+    found = f"[{', '.join(map(shown, item[:4]))}]" if isinstance(item, list) else shown(item)
+    raise WrongValueError(f'an element of "ner" is {found}, but [first token, last token, label] is expected')
+
+
+def _to_triple(mention: Mention, _: Sentence) -> Any:
+    return [mention.start, mention.end - 1, mention.label]
+
+
+def _note_other_keys(item: Record, known: tuple[str, ...], problems: Problems) -> None:
+    for key in item.keys() - set(known):
+        problems.note(f"key {shown(key)} of mentions left out")
+
+
+W2NER = _Layout("sentence", "ner", _from_index, _to_index, discontinuous=True)
+CNN_NER = _Layout("tokens", "entity_mentions", _from_object, _to_entity_mention)
+SPERT = _Layout("tokens", "entities", _from_object, _to_entity)
+GLINER = _Layout("tokenized_text", "ner", _from_triple, _to_triple)

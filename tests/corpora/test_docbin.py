@@ -1,0 +1,229 @@
+"""spaCy's DocBin; all but the first test need spaCy."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperspan import Document, Mention, Sentence
+from hyperspan.corpora import docbin, token_json
+from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.source import OnError, Problems, Source
+from hyperspan.corpora.target import Losses, Target
+from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError, MissingExtraError
+from tests.corpora.data import data_path
+
+
+def read(data: bytes, on_error: OnError = "raise", problems: Problems | None = None, **options: Any) -> list[Document]:
+    source = Source("made.spacy", stream=io.BytesIO(data))
+    return list(docbin.read_docbin(source, problems or Problems(on_error), **options))
+
+
+def written(documents: list[Document], losses: Losses | None = None, **options: Any) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "out.spacy"
+        docbin.write_docbin(documents, Target(str(path)), losses or Losses(), **options)
+        return path.read_bytes()
+
+
+def docs_in(data: bytes) -> list[Any]:
+    vocab = importlib.import_module("spacy.vocab").Vocab()
+    return list(importlib.import_module("spacy.tokens").DocBin().from_bytes(data).get_docs(vocab))
+
+
+def bytes_of(*docs: Any) -> bytes:
+    return importlib.import_module("spacy.tokens").DocBin(docs=docs).to_bytes()
+
+
+def made_doc(words: list[str], spaces: list[bool], **options: Any) -> Any:
+    vocab = importlib.import_module("spacy.vocab").Vocab()
+    return importlib.import_module("spacy.tokens").Doc(vocab, words=words, spaces=spaces, **options)
+
+
+@pytest.fixture(scope="module")
+def spacy() -> Any:
+    return pytest.importorskip("spacy")
+
+
+def test_without_spacy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(importlib.import_module("sys").modules, "spacy.tokens", None)
+    with pytest.raises(MissingExtraError, match=r"reading spaCy's DocBin needs the extra `spacy`"):
+        read(b"")
+    with pytest.raises(MissingExtraError, match=r"writing spaCy's DocBin needs the extra `spacy`"):
+        written([])
+    assert not docbin.looks_like_docbin("x")
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> Document:
+    """Documents of sentences of words, with mentions that nest, cross and repeat."""
+    sentences = []
+    for _ in range(draw(st.integers(1, 3))):
+        tokens = draw(st.lists(st.sampled_from(["zoo", "🦁", "e\u0301", "…", "שלום", "a b"]), min_size=1, max_size=5))
+        found = []
+        for _ in range(draw(st.integers(0, 4))):
+            start = draw(st.integers(0, len(tokens) - 1))
+            probability = draw(st.none() | st.floats(0, 1))
+            label = draw(st.sampled_from(["PER", "Ä 🦁"]))
+            found.append(
+                Mention(start, draw(st.integers(start + 1, len(tokens))), label, probability=probability, id="m")
+            )
+        tags = draw(st.sampled_from([(), tuple("N" for _ in tokens)]))
+        sentences.append(Sentence(tokens, [*found, *found[:1]], tags))
+    return document_of(sentences, draw(st.sampled_from(["", "d/1"])), draw(st.sampled_from([{}, {"a": [1, None]}])))
+
+
+def everything(document: Document) -> Any:
+    return (
+        document,
+        [(m.text, m.probability, m.id) for m in sorted(document.mentions)],
+        [sorted(sentence.duplicates) for sentence in document.sentences],
+    )
+
+
+@given(made=st.lists(documents(), max_size=3))
+@settings(max_examples=60)
+def test_round_trip(spacy: Any, made: list[Document]) -> None:
+    all_tagged = [d for d in made if len({bool(sentence.tags) for sentence in d.sentences}) == 1]
+    data = written(all_tagged)
+    assert list(map(everything, read(data))) == list(map(everything, all_tagged))
+
+
+@given(text=st.text(st.sampled_from("ab.🦁 \n\t\u00a0\u3000"), max_size=12), data=st.data())
+@settings(max_examples=100)
+def test_text_and_offsets_are_exact(spacy: Any, text: str, data: st.DataObject) -> None:
+    """Whatever blanks there are, and though mentions begin and end in the middle of words or of blanks."""
+    places = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=6)))
+    tokens = list(zip(places[::2], places[1::2], strict=False))
+    found = []
+    for _ in range(data.draw(st.integers(0, 3)) if text else 0):
+        start = data.draw(st.integers(0, len(text) - 1))
+        found.append(Mention(start, data.draw(st.integers(start + 1, len(text))), "X"))
+    sentence = Sentence([text[start:end] for start, end in tokens], offsets=tokens)
+    document = Document(text, found, [sentence])
+    bytes_written = written([document])
+    [doc] = docs_in(bytes_written)
+    assert doc.text == text
+    assert {(span.start_char, span.end_char) for span in doc.spans["sc"]} == {mention.span for mention in found}
+    [again] = read(bytes_written)
+    assert (again.text, again.mentions) == (document.text, document.mentions)
+    assert all(text[a:b] == token for s in again.sentences for token, (a, b) in zip(s.tokens, s.offsets, strict=True))
+
+
+def test_plain_text_is_split(spacy: Any) -> None:
+    document = Document("Dr. Grey met Lee.  Why?\n", [Mention(4, 8, "PER")], id="x")
+    [again] = read(written([document]))
+    assert (again.text, again.mentions, again.id) == (document.text, document.mentions, "x")
+    assert [sentence.tokens[:2] for sentence in again.sentences] == [("Dr.", "Grey"), ("Why", "?")]
+    unplaced = Document("the zoo", [Mention(4, 7, "FAC")], [Sentence(["the", "zoo"])])
+    assert read(written([unplaced]))[0].mentions == unplaced.mentions
+
+
+def test_spacys_tokens_come_back(spacy: Any) -> None:
+    pipeline = spacy.blank("en")
+    docs = [pipeline(text) for text in ["Dr. Grey  met\n\nLee.  \tDon't! \n 🦁 ", " leading", "a\u00a0b\u3000c  ", ""]]
+    for doc in docs:
+        doc.spans["sc"] = [doc[:2], doc[1:]] if len(doc) > 2 else []
+    again = docs_in(written(read(bytes_of(*docs))))
+    for before, after in zip(docs, again, strict=True):
+        assert [token.text_with_ws for token in before] == [token.text_with_ws for token in after]
+        assert {(s.start, s.end) for s in before.spans["sc"]} == {(s.start, s.end) for s in after.spans["sc"]}
+        assert len(list(after.sents)) == bool(len(after))
+
+
+def test_groups_are_read_together_or_one_by_one(spacy: Any) -> None:
+    doc = made_doc(["the", "Seattle", "zoo"], [True, True, False])
+    doc.spans["a"] = [doc.char_span(0, 15, "FAC")]
+    doc.spans["b"] = [doc.char_span(4, 11, "GPE")]
+    problems = Problems()
+    [both] = read(bytes_of(doc), problems=problems)
+    assert {(m.text, m.label) for m in both.mentions} == {("the Seattle zoo", "FAC"), ("Seattle", "GPE")}
+    assert problems.notes == {
+        "span groups a, b read together": 1,
+        "document without sentence boundaries read as one sentence": 1,
+    }
+    [one] = read(bytes_of(doc), spans_key="b")
+    assert [m.label for m in one.mentions] == ["GPE"] and one.metadata == {"spans_key": "b"}
+    assert list(docs_in(written([one]))[0].spans) == ["b"]
+    assert list(docs_in(written([one], spans_key="c"))[0].spans) == ["c"]
+    assert read(bytes_of(doc), spans_key="none")[0].mentions == frozenset()
+
+
+def test_entities_are_read_where_there_is_no_group(spacy: Any) -> None:
+    doc = made_doc(["the", "zoo"], [True, False], ents=["O", "B-FAC"], sent_starts=[True, False])
+    problems = Problems()
+    [document] = read(bytes_of(doc), problems=problems)
+    assert {(m.text, m.label) for m in document.mentions} == {("zoo", "FAC")}
+    assert problems.notes == {"mentions read from doc.ents, as there is no span group": 1}
+
+
+def test_sentences_are_joined_where_a_span_crosses_them(spacy: Any) -> None:
+    doc = made_doc(["a", "b", "\n", "c"], [True, False, False, False], sent_starts=[True, False, False, True])
+    doc.spans["sc"] = [doc[1:4]]
+    problems = Problems()
+    [document] = read(bytes_of(doc), problems=problems)
+    [sentence] = document.sentences
+    assert sentence.tokens == ("a", "b", "c") and sentence.mentions == {Mention(1, 3, "")}
+    assert problems.notes == {"sentences joined because a mention crosses them": 1}
+
+
+def test_empty_spans_are_wrong(spacy: Any) -> None:
+    doc = made_doc(["a", "b"], [True, False])
+    doc.spans["sc"] = [doc[1:1]]
+    with pytest.raises(CorpusError, match=r"made.spacy:document 1: mention '' has span 1:1, but"):
+        read(bytes_of(doc))
+    problems = Problems("skip")
+    assert read(bytes_of(doc), problems=problems) == [] and len(problems.skipped) == 1
+
+
+def test_losses_are_refused(spacy: Any) -> None:
+    document = Document("a b c", [Mention(0, 5, "X", ((0, 1), (4, 5))), Mention(0, 1, "X")])
+    with pytest.raises(LossError, match=r"docbin cannot hold 1 of 2 mentions \(1 discontinuous\)"):
+        written([document])
+    [again] = read(written([document], Losses("outermost")))
+    assert again.mentions == {Mention(0, 1, "X")}
+    with pytest.raises(InputError, match="spaCy cannot hold document 'x'"):
+        written([document_of([Sentence(["a"])], "x", {"a": {1}})])
+    with pytest.raises(InputError, match="spaCy cannot hold document ''"):
+        written([document_of([Sentence(["\ud800"])])])
+
+
+def test_real_sentences(spacy: Any) -> None:
+    source = Source("real", path=data_path("genia/other_formats/yhcc.genia.dev.jsonlines.gz"))
+    documents = [document for document, _ in zip(token_json.read_cnn_ner(source, Problems()), range(20), strict=False)]
+    assert read(written(documents)) == documents
+
+
+@pytest.mark.corpora
+def test_whole_real_file(spacy: Any) -> None:
+    source = Source("real", path=data_path("genia/other_formats/yhcc.genia.dev.jsonlines.gz"))
+    documents = list(token_json.read_cnn_ner(source, Problems()))
+    assert read(written(documents)) == documents
+
+
+def test_damaged_files_raise_our_errors_only(spacy: Any) -> None:
+    zlib = importlib.import_module("zlib")
+    data = written([document_of([Sentence(["the", "zoo"], [Mention(0, 2, "FAC", probability=0.5)])], "d", {"a": 1})])
+    generator = random.Random(5)
+    for number in range(200):
+        damaged = bytearray(data if number % 2 else zlib.decompress(data))
+        if generator.random() < 0.5:
+            del damaged[generator.randrange(len(damaged)) :]
+        else:
+            damaged[generator.randrange(len(damaged))] = generator.randrange(32, 127)
+        whole = bytes(damaged) if number % 2 else zlib.compress(bytes(damaged))
+        for on_error in ("raise", "skip"):
+            try:
+                read(whole, on_error)
+            except HyperspanError as error:
+                assert str(error).startswith("made.spacy")  # noqa: PT017
+    with pytest.raises(CorpusError, match=r"made.spacy: is no DocBin that spaCy can read \(ValueError"):
+        read(b"noise")

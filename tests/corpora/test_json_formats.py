@@ -1,0 +1,841 @@
+"""The formats that are JSON: hyperspan's own, W2NER, CNN-NER and SpERT, GLiNER, doccano, Label Studio."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import io
+import json
+import random
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperspan import Document, Mention, Sentence
+from hyperspan.corpora import doccano, json_values, jsonl, label_studio, token_json
+from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.source import OnError, Problems, Source
+from hyperspan.corpora.target import Losses, Target
+from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError
+from tests.corpora.data import data_path
+
+Read = Callable[..., Iterator[Document]]
+Write = Callable[..., None]
+FORMATS: dict[str, tuple[Read, Write, Callable[[str], bool]]] = {
+    "jsonl": (jsonl.read_jsonl, jsonl.write_jsonl, jsonl.looks_like_jsonl),
+    "w2ner": (token_json.read_w2ner, token_json.write_w2ner, token_json.looks_like_w2ner),
+    "cnn-ner": (token_json.read_cnn_ner, token_json.write_cnn_ner, token_json.looks_like_cnn_ner),
+    "gliner": (token_json.read_gliner, token_json.write_gliner, token_json.looks_like_gliner),
+    "doccano": (doccano.read_doccano, doccano.write_doccano, doccano.looks_like_doccano),
+    "label-studio": (
+        label_studio.read_label_studio,
+        label_studio.write_label_studio,
+        label_studio.looks_like_label_studio,
+    ),
+}
+TOKEN_FORMATS: list[tuple[str, dict[str, Any]]] = [
+    ("w2ner", {}),
+    ("w2ner", {"lines": True}),
+    ("cnn-ner", {}),
+    ("cnn-ner", {"style": "spert"}),
+    ("gliner", {}),
+    ("gliner", {"lines": True}),
+]
+SAMPLES = {
+    "jsonl": '{"format": "hyperspan", "version": 1, "id": "zoo", "text": "the 🦁 zoo", "mentions": [{"start": 0, "end": 9, '
+    '"label": "FAC", "text": "the 🦁 zoo", "probability": 0.5, "fragments": [[0, 3], [6, 9]], "head": [6, 9], "id": "m"}], '
+    '"sentences": [{"tokens": [[0, 3], [4, 5, "lion"], [6, 9]], "tags": ["DT", "X", "NN"], "mentions": [{"start": 0, '
+    '"end": 3, "label": "FAC"}], "duplicates": [{"start": 0, "end": 3, "label": "FAC"}]}], "metadata": {"a": [1, null]}}\n',
+    "w2ner": '[{"sentence": ["sore", "arms", "and", "legs"], "word": [[0, 1]], "ner": [{"index": [0, 3], "type": "S"}, '
+    '{"index": [0, 1], "type": "S"}]}, {"sentence": [], "ner": []}]\n',
+    "cnn-ner": '{"tokens": ["the", "zoo"], "doc_id": "d", "sent_id": "d-0", "entity_mentions": [{"start": 0, "end": 2, '
+    '"entity_type": "FAC", "text": "the zoo"}]}\n{"tokens": ["Why", "?"], "doc_id": "d", "sent_id": "d-1", '
+    '"entity_mentions": []}\n',
+    "gliner": '[{"tokenized_text": ["the", "Seattle", "zoo"], "ner": [[1, 1, "place"], [0, 2, "facility"]]}]\n',
+    "doccano": '{"id": 1, "text": "the 🦁 zoo", "label": [[4, 5, "ANIMAL"], [0, 9, "FAC"]], "Comments": ["why?"]}\n',
+    "label-studio": '[{"id": 3, "data": {"title": "zoo", "text": "the 🦁 zoo"}, "annotations": [{"result": [{"id": "r1", '
+    '"from_name": "label", "to_name": "text", "type": "labels", "value": {"start": 6, "end": 9, "text": "zoo", "labels": '
+    '["FAC", "ORG"]}}, {"from_id": "r1", "to_id": "r1", "type": "relation", "direction": "right"}]}]}]\n',
+}
+
+characters = st.characters(exclude_categories=["Cs"])
+labels = st.sampled_from(["PER", "ORG", "G#protein", "label with spaces", "Ä\n🦁\u2028"])
+json_scalars = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(characters)
+)
+json_any = st.recursive(
+    json_scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(characters), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@st.composite
+def spans(draw: st.DrawFn, length: int) -> tuple[int, int]:
+    start = draw(st.integers(0, length - 1))
+    return start, draw(st.integers(start + 1, length))
+
+
+@st.composite
+def fragments(draw: st.DrawFn, start: int, end: int) -> tuple[tuple[int, int], ...]:
+    """Of a discontinuous mention from start to end; empty for one in one piece."""
+    inner = sorted(draw(st.sets(st.integers(start + 1, end - 1), max_size=4))) if end - start > 2 else []
+    ends = [start, *inner[: len(inner) // 2 * 2], end]
+    return tuple(zip(ends[::2], ends[1::2], strict=True)) if len(ends) > 2 else ()
+
+
+@st.composite
+def mentions(draw: st.DrawFn, length: int, discontinuous: bool = True, rich: bool = False) -> Mention:
+    start, end = draw(spans(length))
+    more: dict[str, Any] = {}
+    if rich:
+        more["probability"] = draw(st.none() | st.floats(0, 1))
+        more["head"] = draw(st.none() | spans(length))
+        more["id"] = draw(st.sampled_from(["", "T1"]) | st.text(characters))
+    return Mention(start, end, draw(labels), draw(fragments(start, end)) if discontinuous else (), **more)
+
+
+@st.composite
+def tokenised(draw: st.DrawFn, discontinuous: bool) -> list[Document]:
+    """Documents of sentences, with nested, crossing and repeated mentions."""
+    documents = []
+    for number in range(draw(st.integers(0, 3))):
+        sentences = []
+        for _ in range(draw(st.integers(1, 3))):
+            tokens = draw(st.lists(st.text(characters, min_size=1, max_size=3), max_size=6))
+            found = draw(st.lists(mentions(len(tokens), discontinuous), max_size=5)) if tokens else []
+            again = draw(st.lists(st.sampled_from(found), max_size=2)) if found else []
+            sentences.append(Sentence(tokens, [*found, *again]))
+        documents.append(document_of(sentences, f"document {number}"))
+    return documents
+
+
+@st.composite
+def free(draw: st.DrawFn) -> Document:
+    """Documents with anything that a document can hold, tokens beside their texts included."""
+    text = draw(st.text(characters, max_size=20))
+    found = draw(st.lists(mentions(len(text), rich=True), max_size=4)) if text else []
+    sentences = []
+    for _ in range(draw(st.integers(0, 2))):
+        offsets = draw(st.lists(spans(len(text)), max_size=4)) if text else []
+        tokens = [text[start:end] if draw(st.booleans()) else draw(st.text(characters)) for start, end in offsets]
+        inside = draw(st.lists(mentions(len(tokens), rich=True), max_size=3)) if tokens else []
+        tags = draw(st.sampled_from([(), tuple("N" for _ in tokens)]))
+        sentences.append(Sentence(tokens, [*inside, *inside[:1]], tags, offsets if draw(st.booleans()) else ()))
+    metadata = draw(st.dictionaries(st.text(characters), json_any, max_size=3))
+    return Document(text, found, sentences, draw(st.text(characters)), metadata)
+
+
+@st.composite
+def plain(draw: st.DrawFn, alphabet: Any = characters, discontinuous: bool = False) -> Document:
+    text = draw(st.text(alphabet, max_size=20))
+    found = draw(st.lists(mentions(len(text), discontinuous), max_size=4)) if text else []
+    return Document(text, found, id=draw(st.sampled_from(["", "7", "a/b"])))
+
+
+def everything(document: Document) -> Any:
+    """All of a document, with what comparisons leave out."""
+
+    def every(mention: Mention) -> Any:
+        return (
+            mention.span,
+            mention.label,
+            mention.fragments,
+            mention.text,
+            mention.probability,
+            mention.head,
+            mention.id,
+        )
+
+    return (
+        document.id,
+        document.text,
+        [every(mention) for mention in sorted(document.mentions)],
+        [
+            (s.tokens, s.tags, s.offsets, [every(m) for m in sorted(s.mentions)], [every(m) for m in s.duplicates])
+            for s in document.sentences
+        ],
+        dict(document.metadata),
+    )
+
+
+def counted(document: Document) -> Any:
+    return document.id, document.text, document.sentences, [sorted(s.duplicates) for s in document.sentences]
+
+
+def read(
+    read_format: Read, data: bytes | str, on_error: OnError = "raise", problems: Problems | None = None, **options: Any
+) -> list[Document]:
+    raw = data.encode() if isinstance(data, str) else data
+    source = Source("made", stream=io.BytesIO(raw))
+    return list(read_format(source, problems or Problems(on_error), **options))
+
+
+def written(write_format: Write, documents: list[Document], losses: Losses | None = None, **options: Any) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "out"
+        write_format(documents, Target(str(path)), losses or Losses(), **options)
+        return path.read_bytes()
+
+
+@given(documents=st.lists(free(), max_size=3))
+def test_jsonl_keeps_everything(documents: list[Document]) -> None:
+    data = written(jsonl.write_jsonl, documents)
+    again = read(jsonl.read_jsonl, data)
+    assert list(map(everything, again)) == list(map(everything, documents))
+    assert data.count(b"\n") == len(documents) and data.endswith(b"\n" * bool(documents))
+    assert written(jsonl.write_jsonl, again) == data
+
+
+def test_jsonl_is_laid_out_as_documented() -> None:
+    document = document_of([Sentence(["the", "zoo"], [Mention(0, 2, "FAC", probability=0.5)])], "z", {"a": 1})
+    assert written(jsonl.write_jsonl, [document]).decode() == (
+        '{"format": "hyperspan", "version": 1, "id": "z", "text": "the zoo", "mentions": [{"start": 0, "end": 7, '
+        '"label": "FAC", "text": "the zoo", "probability": 0.5}], "sentences": [{"tokens": [[0, 3], [4, 7]], '
+        '"mentions": [{"start": 0, "end": 2, "label": "FAC", "probability": 0.5}]}], "metadata": {"a": 1}}\n'
+    )
+
+
+@pytest.mark.parametrize(("name", "options"), TOKEN_FORMATS)
+@given(data=st.data())
+def test_token_formats_round_trip(name: str, options: dict[str, Any], data: st.DataObject) -> None:
+    read_format, write_format, _ = FORMATS[name]
+    documents = data.draw(tokenised(discontinuous=name == "w2ner"))
+    losses = Losses()
+    text = written(write_format, documents, losses, **options)
+    again = read(read_format, text)
+    assert again == documents and list(map(counted, again)) == list(map(counted, documents))
+    assert losses.written == sum(len(s.mentions) + len(s.duplicates) for d in documents for s in d.sentences)
+    assert written(write_format, again, **options) == text
+
+
+@pytest.mark.parametrize("name", ["doccano", "label-studio"])
+@given(documents=st.lists(plain(), max_size=3))
+def test_text_formats_round_trip(name: str, documents: list[Document]) -> None:
+    read_format, write_format, _ = FORMATS[name]
+    text = written(write_format, documents)
+    again = read(read_format, text)
+    assert [(d.id, d.text, d.mentions) for d in again] == [(d.id, d.text, d.mentions) for d in documents]
+    assert written(write_format, again) == text
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(document=plain("ab.é🦁", discontinuous=True))
+def test_plain_text_can_be_written_everywhere(name: str, document: Document) -> None:
+    """Or is refused with the number of mentions that the format cannot hold."""
+    read_format, write_format, _ = FORMATS[name]
+    broken = sum(len(mention.fragments) > 1 for mention in document.mentions)
+    losses = Losses("outermost")
+    again = read(read_format, written(write_format, [document], losses))
+    if name not in {"jsonl", "w2ner"} and broken:
+        assert losses.lost["discontinuous"] == broken
+        with pytest.raises(LossError, match=f"cannot hold {broken} of {len(document.mentions)} mentions"):
+            written(write_format, [document])
+    assert sum(len(d.mentions) for d in again) == losses.written == len(document.mentions) - sum(losses.lost.values())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_samples_come_back_as_they_were(name: str) -> None:
+    read_format, write_format, _ = FORMATS[name]
+    assert written(write_format, read(read_format, SAMPLES[name])).decode() == SAMPLES[name]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_formats_are_recognised_and_no_others(name: str) -> None:
+    for other, (_, write_format, _) in FORMATS.items():
+        documents = [document_of([Sentence(["the", "zoo"], [Mention(0, 2, "FAC")])], str(n)) for n in range(900)]
+        for text in (SAMPLES[other], written(write_format, documents)[:65_536].decode(errors="replace")):
+            assert FORMATS[name][2](text) == (name == other), other
+    for text in (
+        "",
+        "{",
+        "[",
+        "[[",
+        "{}",
+        '{"text": "a"}',
+        "the zoo\tO\n",
+        '{"a": ' * 20_000,
+        "[1, 2]",
+        '{"annotations": 1}',
+    ):
+        assert not FORMATS[name][2](text)
+
+
+def test_recognition_of_records_longer_than_the_head() -> None:
+    task = json.dumps([{"id": 1, "annotations": [{"result": [{"from_name": "label", "value": "x" * 70_000}]}]}])[
+        :65_536
+    ]
+    assert label_studio.looks_like_label_studio(task)
+    assert token_json.looks_like_w2ner('[{"sentence": ["a"], "ner": [{"index": [0], "ty')
+    assert doccano.looks_like_doccano('{"text": "Why?", "labels": []}\n{"text": "a", "labels": [[0, 1, "X"]]}\n')
+    assert not doccano.looks_like_doccano('{"text": "Why?", "entities": []}')
+    assert label_studio.looks_like_label_studio('[{"text": "a", "ner": [{"start": 0, "end": 1, "labels": ["X"]}]}]')
+
+
+# ---------------------------------------------------------------------------------------------------- real files
+
+
+REAL = {
+    "w2ner": ("genia/other_formats/w2ner.genia.dev.json.gz", token_json.read_w2ner, token_json.write_w2ner),
+    "cnn-ner": ("genia/other_formats/yhcc.genia.dev.jsonlines.gz", token_json.read_cnn_ner, token_json.write_cnn_ner),
+}
+
+
+def real_sample(name: str, sentences: int) -> bytes:
+    data = gzip.decompress(data_path(REAL[name][0]).read_bytes())
+    if name == "w2ner":
+        return json.dumps(json.loads(data)[:sentences]).encode() + b"\n"
+    return b"".join(data.splitlines(keepends=True)[:sentences])
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_files_come_back_byte_for_byte(name: str) -> None:
+    _, read_format, write_format = REAL[name]
+    data = real_sample(name, 300)
+    assert written(write_format, read(read_format, data)) == data
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize("name", REAL)
+def test_whole_real_files_come_back_byte_for_byte(name: str) -> None:
+    """But for the newline at the end that W2NER's file has not."""
+    path, read_format, write_format = REAL[name]
+    data = gzip.decompress(data_path(path).read_bytes())
+    documents = list(read_format(Source("real", path=data_path(path)), Problems()))
+    assert written(write_format, documents) == data.removesuffix(b"\n") + b"\n"
+    for other, (read_other, write_other, looks_like) in FORMATS.items():
+        text = written(write_other, documents)
+        assert looks_like(text[:65_536].decode())
+        again = read(read_other, text)
+        # Other sentences, where the text is split anew, but the same mentions.
+        assert sum(len(d.mentions) for d in again) == sum(len(d.mentions) for d in documents), other
+
+
+def test_sentences_with_the_same_document_are_one_document() -> None:
+    documents = read(token_json.read_cnn_ner, real_sample("cnn-ner", 100))
+    assert 1 < len(documents) < 30 and sum(len(document.sentences) for document in documents) == 100
+    assert len({document.id for document in documents}) == len(documents)
+
+
+# ------------------------------------------------------------------------------------------------ single formats
+
+
+def test_w2ner_reads_fragments_and_remembers_order() -> None:
+    first, second = read(token_json.read_w2ner, SAMPLES["w2ner"])
+    assert first.sentences[0].mentions == {Mention(0, 4, "S", ((0, 1), (3, 4))), Mention(0, 2, "S")}
+    assert first.metadata == {"word": [[0, 1]], "mention_order": [1, 0]} and second.text == ""
+    assert {m.text for m in first.mentions} == {"sore arms and legs", "sore arms"}
+
+
+def test_spert_is_read_as_cnn_ner() -> None:
+    text = '[{"tokens": ["the", "zoo"], "entities": [{"type": "FAC", "start": 0, "end": 2}], "relations": [], "orig_id": 5}]'
+    [document] = read(token_json.read_cnn_ner, text)
+    assert document.sentences[0].mentions == {Mention(0, 2, "FAC")}
+    assert document.metadata == {"relations": [], "orig_id": 5}
+    again = json.loads(written(token_json.write_cnn_ner, [document], style="spert"))
+    assert again == json.loads(text)
+
+
+def test_keys_of_mentions_that_cannot_be_kept_are_noted() -> None:
+    problems = Problems()
+    text = '{"tokens": ["a"], "entity_mentions": [{"id": "e", "start": 0, "end": 1, "entity_type": "X", "mention_type": "NAM"}]}'
+    [document] = read(token_json.read_cnn_ner, text, problems=problems)
+    assert problems.notes == {'key "mention_type" of mentions left out': 1}
+    assert b'{"id": "e", "start": 0, "end": 1, "entity_type": "X", "text": "a"}' in written(
+        token_json.write_cnn_ner, [document]
+    )
+
+
+def test_metadata_of_several_sentences_is_left_out_and_noted() -> None:
+    problems = Problems()
+    document = document_of([Sentence(["a"]), Sentence(["b"])], metadata={"source": "made"})
+    assert written(token_json.write_gliner, [document], problems=problems, lines=True).count(b"\n") == 2
+    assert problems.notes == {"metadata of a document of several sentences left out": 1}
+
+
+def test_mentions_outside_every_sentence_are_losses() -> None:
+    document = Document("the zoo", [Mention(0, 7, "FAC")], [Sentence(["the", "zoo"], offsets=[(0, 3), (4, 7)])])
+    with pytest.raises(LossError, match=r"w2ner cannot hold 1 of 1 mentions \(1 outside every sentence\)"):
+        written(token_json.write_w2ner, [document])
+
+
+def test_doccano_entities_and_relations() -> None:
+    record = {
+        "id": 1,
+        "text": "the 🦁 zoo",
+        "entities": [
+            {"id": 12, "label": "FAC", "start_offset": 0, "end_offset": 9},
+            {"id": 7, "label": "ANIMAL", "start_offset": 4, "end_offset": 5},
+        ],
+        "relations": [{"id": 1, "from_id": 7, "to_id": 12, "type": "lives in"}],
+        "Comments": [],
+    }
+    [document] = read(doccano.read_doccano, json.dumps(record))
+    assert {(m.text, m.label, m.id) for m in document.mentions} == {("the 🦁 zoo", "FAC", "12"), ("🦁", "ANIMAL", "7")}
+    assert document.id == "1" and document.metadata["relations"] == record["relations"]
+    assert json.loads(written(doccano.write_doccano, [document])) == record
+    triples = json.loads(written(doccano.write_doccano, [document], key="labels"))
+    assert triples["labels"] == [[0, 9, "FAC"], [4, 5, "ANIMAL"]]
+
+
+def test_doccano_notes_what_it_decides() -> None:
+    problems = Problems()
+    text = '{"text": "ab", "label": [[0, 1, "X"], [0, 1, "X"]]}\n{"text": "ab", "meta": {"a": 1}}'
+    first, second = read(doccano.read_doccano, text, problems=problems)
+    assert len(first.mentions) == 1 and second.metadata == {"meta": {"a": 1}}
+    assert problems.notes == {
+        "mention listed twice read as one": 1,
+        "text without annotation read as one without mentions": 1,
+    }
+
+
+def task(text: str, *regions: dict[str, Any], **more: Any) -> dict[str, Any]:
+    results = [
+        {"id": f"r{n}", "from_name": "label", "to_name": "text", "type": "labels", "value": value}
+        for n, value in enumerate(regions)
+    ]
+    return {"id": 1, "data": {"text": text}, "annotations": [{"result": results, **more}]}
+
+
+def test_label_studio_labels_of_one_region_are_several_mentions() -> None:
+    [document] = read(label_studio.read_label_studio, SAMPLES["label-studio"])
+    assert {(m.text, m.label, m.id) for m in document.mentions} == {("zoo", "FAC", "r1"), ("zoo", "ORG", "r1")}
+    assert document.id == "3" and document.metadata["data"] == {"title": "zoo"}
+
+
+@pytest.mark.parametrize("start", [5, 6])
+def test_label_studio_offsets_are_code_points_or_utf_16(start: int) -> None:
+    """Its versions differ; the quoted text tells."""
+    problems = Problems()
+    made = task("🦁 in the zoo", {"start": start, "end": start + 7, "text": "the zoo", "labels": ["X"]})
+    [document] = read(label_studio.read_label_studio, json.dumps([made]), problems=problems)
+    assert {(m.text, m.span) for m in document.mentions} == {("the zoo", (5, 12))}
+    assert bool(problems.notes) == (start == 6)
+
+
+def test_label_studio_offset_unit_can_be_forced() -> None:
+    made = json.dumps([task("🦁 in the zoo", {"start": 3, "end": 5, "labels": ["X"]})])
+    problems = Problems()
+    for unit, text in (("auto", "n "), ("codepoint", "n "), ("utf16", "in")):
+        [document] = read(label_studio.read_label_studio, made, offset_unit=unit, problems=problems)
+        assert [m.text for m in document.mentions] == [text]
+    assert problems.notes == {"offsets read as code points, though no text is quoted that shows it": 1}
+    with pytest.raises(CorpusError, match="offset 1 in UTF-16 code units is in the middle of a character"):
+        read(
+            label_studio.read_label_studio,
+            json.dumps([task("🦁a", {"start": 1, "end": 2, "labels": ["X"]})]),
+            offset_unit="utf16",
+        )
+
+
+def test_label_studio_quotes_may_differ_in_blanks() -> None:
+    made = task("the\r\nzoo ", {"start": 0, "end": 9, "text": "the\\n\\nzoo", "labels": ["X"]})
+    [document] = read(label_studio.read_label_studio, json.dumps([made]))
+    assert [m.text for m in document.mentions] == ["the\r\nzoo "]
+
+
+def test_label_studio_takes_the_first_annotation_that_counts() -> None:
+    one, two, three = ({"start": 0, "end": 1, "labels": [label]} for label in "ABC")
+    made = task("abc", one, was_cancelled=True)
+    made["annotations"] += task("abc", two)["annotations"] + task("abc", three)["annotations"]
+    problems = Problems()
+    [first] = read(label_studio.read_label_studio, json.dumps([made]), problems=problems)
+    assert [m.label for m in first.mentions] == ["B"] and problems.notes == {"cancelled annotation left out": 1}
+    every = read(label_studio.read_label_studio, json.dumps([made]), annotation="all")
+    assert [[m.label for m in document.mentions] for document in every] == [["B"], ["C"]]
+
+
+def test_label_studio_predictions_have_probabilities() -> None:
+    made = task("abc")
+    made["predictions"] = [
+        {
+            "score": 0.25,
+            "result": task("abc", *({"start": n, "end": n + 1, "labels": ["X"]} for n in (0, 1)))["annotations"][0][
+                "result"
+            ],
+        }
+    ]
+    made["predictions"][0]["result"][1]["score"] = 0.75
+    [document] = read(label_studio.read_label_studio, json.dumps([made]), results="predictions")
+    assert [m.probability for m in sorted(document.mentions)] == [0.25, 0.75]
+    again = written(label_studio.write_label_studio, [document], results="predictions")
+    [document] = read(label_studio.read_label_studio, again, results="predictions")
+    assert [m.probability for m in sorted(document.mentions)] == [0.25, 0.75]
+    assert "annotations" not in json.loads(again)[0]
+
+
+def test_label_studio_json_min_and_its_names() -> None:
+    made = [
+        {
+            "id": 9,
+            "review": "the zoo",
+            "ner": [{"start": 4, "end": 7, "text": "zoo", "labels": ["FAC"]}],
+            "annotator": 1,
+            "tags": [],
+        }
+    ]
+    with pytest.raises(CorpusError, match='the key "text" is missing, its keys are "id", "review", "ner"'):
+        read(label_studio.read_label_studio, json.dumps(made))
+    [document] = read(label_studio.read_label_studio, json.dumps(made), text_key="review")
+    assert document.metadata == {"id": 9, "annotator": 1, "tags": [], "text_key": "review", "from_name": "ner"}
+    [again] = json.loads(written(label_studio.write_label_studio, [document]))
+    assert again == {
+        "id": 9,
+        "annotator": 1,
+        "tags": [],
+        "data": {"review": "the zoo"},
+        "annotations": [
+            {
+                "result": [
+                    {
+                        "id": "mention-1",
+                        "from_name": "ner",
+                        "to_name": "text",
+                        "type": "labels",
+                        "value": made[0]["ner"][0],
+                    }
+                ]
+            }
+        ],
+    }
+    assert read(label_studio.read_label_studio, json.dumps([again]))[0].mentions == document.mentions
+
+
+def test_label_studio_writes_no_id_twice() -> None:
+    found = [
+        Mention(0, 1, "A", id="x"),
+        Mention(0, 1, "B", id="x"),
+        Mention(1, 2, "A", id="x"),
+        Mention(0, 2, "A"),
+        Mention(0, 2, "B", probability=0.5),
+    ]
+    [made] = json.loads(written(label_studio.write_label_studio, [Document("ab", found)]))
+    regions = made["annotations"][0]["result"]
+    assert [(r["id"], r["value"]["labels"]) for r in regions] == [
+        ("x", ["A", "B"]),
+        ("mention-3", ["A"]),
+        ("mention-4", ["B"]),
+        ("x-5", ["A"]),
+    ]
+
+
+# ------------------------------------------------------------------------------------------------ what is wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "jsonl",
+            '{"text": "a", "mentions": []}\n\n{"text": 5, "mentions": []}',
+            'made:3: "text" is 5, but a string is expected; correct the record or leave it out with --on-error skip',
+        ),
+        (
+            "jsonl",
+            '{"text": "a", "mentoins": []}',
+            'made:1: a document has the unknown key "mentoins", did you mean "mentions"?; ',
+        ),
+        ("jsonl", '{"text": "a"}', 'made:1: the key "mentions" is missing, and no "format" says'),
+        ("jsonl", '{"format": "other", "text": "a"}', 'made:1: "format" is "other", but "hyperspan" is expected'),
+        (
+            "jsonl",
+            '{"format": "hyperspan", "version": 2, "text": "a"}',
+            'made:1: "version" is 2, but this hyperspan reads version 1',
+        ),
+        (
+            "jsonl",
+            '{"text": "a", "mentions": [{"start": 0, "end": true, "label": "X"}]}',
+            'made:1: "end" is true, but an integer is expected',
+        ),
+        (
+            "jsonl",
+            '{"text": "a", "mentions": [{"start": 0, "end": 2, "label": "X"}]}',
+            "made:1: mention 'X' at 0:2 reaches beyond the text of 1 characters",
+        ),
+        (
+            "jsonl",
+            '{"text": "a", "mentions": [{"start": 0, "end": 1, "label": "X", "text": "b"}]}',
+            "made:1: mention 'X' at 0:1 is 'b', but the text there reads 'a'",
+        ),
+        (
+            "jsonl",
+            '{"text": "abc", "mentions": [{"start": 0, "end": 3, "label": "X", "fragments": [[0, 2]]}]}',
+            "made:1: mention 'X' at 0:3 has fragments ((0, 2),), but",
+        ),
+        (
+            "jsonl",
+            '{"text": "abc", "mentions": [{"start": 0, "end": 3, "label": "X", "head": [0, 4]}]}',
+            "made:1: a head is [0, 4], but a span within the 3 characters is expected",
+        ),
+        (
+            "jsonl",
+            '{"text": "a", "mentions": [], "sentences": [{"tokens": [[0, 2]]}]}',
+            "made:1: a token is [0, 2], but a span within the text's 1 characters",
+        ),
+        (
+            "jsonl",
+            '{"text": "a", "mentions": [], "sentences": [{"tokens": ["a"], "tags": ["N", "N"]}]}',
+            "made:1: a sentence of 1 tokens has 2 tags",
+        ),
+        (
+            "jsonl",
+            '{"text": "\\ud800", "mentions": []}',
+            "made:1: a record holds half of a surrogate pair, which is no character",
+        ),
+        ("jsonl", '{"text": "a",\n "mentions": []\n', "made:2: a record is no JSON: it is cut off; correct the record"),
+        ("jsonl", '{"text": "a", "mentions": [}', "made:1: a record is no JSON: expecting value at '}'; "),
+        ("jsonl", "the zoo\n", "made:1: the line begins with 'the zoo', but a record is a JSON object"),
+        ("jsonl", '{"text": "a", "mentions": []}\n5', "made:2: the line begins with '5', but"),
+        ("w2ner", "[1]", "made:1 (record 1): a record is 1, but a JSON object is expected"),
+        (
+            "w2ner",
+            '[{"sentence": ["a"], "ner": []},\n{"sentence": ["a"], "ner": [{"index": [1, 0], "type": "X"}]}]',
+            'made:2 (record 2): "index" is [1, 0], but ascending integers are expected',
+        ),
+        (
+            "w2ner",
+            '[{"sentence": ["a"], "ner": [{"index": [0, 1], "type": "X"}]}]',
+            "made:1 (record 1): mention 'X' at 0:2 reaches beyond its sentence of 1 tokens",
+        ),
+        (
+            "w2ner",
+            '[{"sentence": ["a", 1], "ner": []}]',
+            'made:1 (record 1): "sentence" holds 1, but strings alone are expected',
+        ),
+        (
+            "w2ner",
+            '[{"sentence": [""], "ner": [{"index": [0], "type": "X"}]}]',
+            "made:1 (record 1): mention 'X' has span 0:0",
+        ),
+        (
+            "w2ner",
+            '[{"sentence": [], "ner": []}\n{',
+            "made:2 (record 1): '{' follows a record of the array, but a comma or ] is expected; correct it there",
+        ),
+        ("w2ner", '[{"sentence": [], "ner": []}] x', "made:1 (record 1): 'x' follows the end of the array; "),
+        (
+            "w2ner",
+            '[{"sentence": [], "ner": []},\n\n{"sente',
+            "made:3 (record 2): a record is no JSON: it is cut off; correct it there",
+        ),
+        (
+            "w2ner",
+            '[{"sentence": [], "ner": []}, {"sentence" []}]',
+            "made:1 (record 2): a record is no JSON: expecting ':' delimiter at '[]}]'",
+        ),
+        ("w2ner", "[" + "[" * 100_000, "made:1 (record 1): a record is nested too deeply"),
+        ("w2ner", "[" + "1" * 5_000 + "]", "made:1 (record 1): a record holds a number of thousands of digits"),
+        (
+            "cnn-ner",
+            '{"tokens": ["a"], "entity_mentions": [{"start": 0, "end": 1}]}',
+            'made:1: the key "type" is missing, its keys are "start", "end"',
+        ),
+        ("cnn-ner", '{"tokens": ["a"]}', 'made:1: the key "entity_mentions" is missing, its keys are "tokens"'),
+        (
+            "gliner",
+            '{"tokenized_text": ["a"], "ner": [[0, 0.0, "X"]]}',
+            'made:1: an element of "ner" is [0, 0.0, "X"], but [first token, last token, label] is expected',
+        ),
+        ("gliner", '{"tokenized_text": ["a"], "ner": [[0, -1, "X"]]}', "made:1: mention 'X' has span 0:0"),
+        (
+            "doccano",
+            '{"text": "a", "label": [[0, 1]]}',
+            "made:1: a mention is [0, 1], but [start, end, label] is expected",
+        ),
+        (
+            "doccano",
+            '{"text": "a", "label": [[0, 2, "X"]]}',
+            "made:1: mention 'X' at 0:2 reaches beyond the text of 1 characters; offsets count Unicode code points",
+        ),
+        ("doccano", '{"text": "a", "label": null}', 'made:1: "label" is null, but a list is expected'),
+        (
+            "label-studio",
+            json.dumps([task("abc", {"start": 0, "end": 2, "text": "bc", "labels": ["X"]})]),
+            'made:1 (record 1): a region at 0:2 quotes "bc", but the text there reads "ab"',
+        ),
+        (
+            "label-studio",
+            json.dumps([task("abc", {"start": "/p[1]", "end": 2, "labels": ["X"]})]),
+            'made:1 (record 1): "start" is "/p[1]", but an integer is expected',
+        ),
+        (
+            "label-studio",
+            json.dumps([task("abc")]).replace('"result": []', '"result": [{"type": "paragraphlabels"}]'),
+            'made:1 (record 1): a result has type "paragraphlabels", but regions of plain text',
+        ),
+        (
+            "label-studio",
+            json.dumps([{"data": {"text": "a"}, "annotations": [7]}]),
+            'made:1 (record 1): an element of "annotations" is 7, but a JSON object is expected',
+        ),
+    ],
+)
+def test_what_is_wrong_is_explained(name: str, text: str, message: str) -> None:
+    with pytest.raises(CorpusError) as caught:
+        read(FORMATS[name][0], text)
+    assert str(caught.value).startswith(message)
+
+
+def test_wrong_records_are_skipped_and_counted() -> None:
+    good = '{"text": "a", "mentions": []}'
+    text = f'{good}\n{{"text": "b", "mentions": [\n{good}\n{{"text": 1, "mentions": []}}\nnoise\nmore noise\n{good}\n{{"text": "a",\n'
+    problems = Problems("skip")
+    assert len(read(jsonl.read_jsonl, text, problems=problems)) == 3
+    assert [skipped.split(": ")[0] for skipped in problems.skipped] == ["made:2", "made:4", "made:5", "made:8"]
+    problems = Problems("skip")
+    array = '[{"sentence": [], "ner": []}, {"sentence": 1}, {"sentence": [], "ner": []}, {"sen'
+    assert len(read(token_json.read_w2ner, array, problems=problems)) == 2
+    assert [skipped.split(": ")[0] for skipped in problems.skipped] == ["made:1 (record 2)", "made:1 (record 4)"]
+
+
+def test_bytes_that_are_no_text_are_explained() -> None:
+    for text, place in (
+        (b'{"text": "a", "mentions": []}\n{"text": "\xff"}', "made:2: is not UTF-8"),
+        (b'[{}, {},\n {"text": "\xff"}]', "made:2 (record 3): "),
+    ):
+        with pytest.raises(CorpusError, match="not UTF-8 text") as caught:
+            list(json_values.json_values(Source("made", stream=io.BytesIO(text)), Problems()))
+        assert str(caught.value).startswith(place)
+    source = Source("made", stream=io.BytesIO(b'[{}, {},\n {"text": "\xff"}]'))
+    assert len(list(json_values.json_values(source, Problems("skip")))) == 2
+
+
+@pytest.mark.parametrize("chunk", [4, 5, 7, 64])
+@given(
+    values=st.lists(st.dictionaries(st.text(characters, max_size=3), json_any, max_size=3), max_size=5), data=st.data()
+)
+@settings(max_examples=40)
+def test_any_layout_gives_the_same_values(chunk: int, values: list[Any], data: st.DataObject) -> None:
+    """Arrays and objects, compact and indented, whatever is read at a time."""
+    indent, ascii_only = data.draw(st.sampled_from([None, 1, 4])), data.draw(st.booleans())
+    dump = lambda value: json.dumps(value, indent=indent, ensure_ascii=ascii_only)  # noqa: E731
+    between = data.draw(st.sampled_from(["\n", "\r\n", "\n\n"]))
+    texts = [
+        dump(values),
+        f" \n{dump(values)}\n ",
+        between.join(map(dump, values)),
+        "\ufeff" + between.join(map(dump, values)) + "\n",
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_values, "CHUNK", chunk)
+        for text in texts:
+            found = json_values.json_values(Source("made", stream=io.BytesIO(text.encode())), Problems())
+            assert [value for _, value in found] == values
+
+
+def test_values_are_read_as_they_are_needed() -> None:
+    """An array of any length needs the memory of a window."""
+    stream = io.BytesIO(json.dumps([{"text": "x" * 1000}] * 5000).encode())
+    found = json_values.json_values(Source("made", stream=stream), Problems())
+    next(found)
+    assert stream.tell() <= 2 * json_values.CHUNK
+    assert sum(1 for _ in found) == 4999
+
+
+def test_what_json_cannot_hold_is_refused() -> None:
+    for document in (
+        document_of([Sentence(["\ud800"])]),
+        Document("a", metadata={"a": {1}}),
+        Document("a", metadata={"a": float("nan")}),
+    ):
+        for _, write_format, _ in FORMATS.values():
+            with pytest.raises(InputError, match="holds what JSON cannot"):
+                written(write_format, [document])
+
+
+def test_nan_is_read_as_null() -> None:
+    problems = Problems()
+    [document] = read(doccano.read_doccano, '{"text": "a", "label": [], "meta": NaN}', problems=problems)
+    assert document.metadata == {"meta": None} and problems.notes == {"NaN read as null": 1}
+
+
+# -------------------------------------------------------------------------------------------------------- fuzz
+
+
+ODD: list[Any] = [
+    None,
+    True,
+    1.5,
+    -1,
+    10**30,
+    "",
+    "x",
+    "\U0001f981",
+    [],
+    {},
+    [[1]],
+    {"start": 0},
+    [0, 1, "X"],
+    float("inf"),
+]
+
+
+def places_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield (*path, key)
+        yield from places_in(value[key], (*path, key))
+
+
+def read_carelessly(read_format: Read, data: bytes) -> None:
+    for on_error in ("raise", "skip"):
+        try:
+            for document in read(read_format, data, on_error):
+                json.dumps(jsonl.document_record(document))
+        except HyperspanError as error:
+            assert str(error).startswith("made")  # noqa: PT017
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_value_may_be_of_a_wrong_kind(name: str) -> None:
+    text = SAMPLES[name]
+    values = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
+    for path in list(places_in(values)):
+        for odd in ODD:
+            made = copy.deepcopy(values)
+            inner = made
+            for key in path[:-1]:
+                inner = inner[key]
+            inner[path[-1]] = odd
+            read_carelessly(FORMATS[name][0], json.dumps(made).encode())
+            if not isinstance(path[-1], int):
+                del inner[path[-1]]
+                read_carelessly(FORMATS[name][0], "\n".join(map(json.dumps, made)).encode())
+
+
+@pytest.mark.parametrize("name", [*FORMATS, "real w2ner", "real cnn-ner"])
+def test_damaged_files_raise_our_errors_only(name: str) -> None:
+    data = real_sample(name[5:], 4) if name.startswith("real") else (SAMPLES[name] * 3).encode()
+    generator = random.Random(name)
+    for _ in range(300):
+        damaged = bytearray(data)
+        for _ in range(generator.randrange(1, 4)):
+            here, there = sorted(generator.randrange(len(damaged) + 1) for _ in range(2))
+            match generator.randrange(5):
+                case 0:
+                    del damaged[here:]
+                case 1:
+                    del damaged[here : here + 5]
+                case 2:
+                    damaged[here:here] = generator.choice(
+                        [b"\xff", b"\x00", b'"', b"{", b"]", b",", b"\\ud800", b"9" * 5000, b"\n", b"NaN"]
+                    )
+                case 3:
+                    damaged[here:there] = damaged[here:there][::-1]
+                case _:
+                    lines = bytes(damaged).replace(b", ", b",\n").split(b"\n")
+                    generator.shuffle(lines)
+                    damaged = bytearray(b"\n".join(lines))
+            damaged = damaged or bytearray(b"\n")
+        read_carelessly(FORMATS[name.removeprefix("real ")][0], bytes(damaged))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(data=st.binary(max_size=60) | st.text('[]{}",:\\0e1-+.ntu \n', max_size=40).map(str.encode))
+def test_noise_raises_our_errors_only(name: str, data: bytes) -> None:
+    read_carelessly(FORMATS[name][0], data)
+    FORMATS[name][2](data.decode(errors="replace"))
