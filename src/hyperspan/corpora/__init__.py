@@ -1,0 +1,29 @@
+"""Corpora: every format that people have overlapping mentions in.
+
+One file a format, and an entry in FORMATS (:mod:`hyperspan.corpora.registry`). A reader takes a :class:`Source` and
+:class:`Problems` and yields documents one by one; a writer takes documents, a :class:`Target` and :class:`Losses`. Whatever
+else they understand are keyword arguments with defaults.
+"""
+
+from hyperspan.corpora.documents import document_of, with_sentences
+from hyperspan.corpora.registry import FORMATS, READERS, WRITERS, detect, read_corpus, write_corpus
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.statistics import Statistics, statistics
+from hyperspan.corpora.target import Losses, Target
+
+__all__ = [
+    "FORMATS",
+    "READERS",
+    "WRITERS",
+    "Losses",
+    "Problems",
+    "Source",
+    "Statistics",
+    "Target",
+    "detect",
+    "document_of",
+    "read_corpus",
+    "statistics",
+    "with_sentences",
+    "write_corpus",
+]

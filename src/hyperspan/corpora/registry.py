@@ -1,0 +1,210 @@
+"""Every format by name, and how to tell them apart."""
+
+from __future__ import annotations
+
+import inspect
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hyperspan.corpora import (
+    ace,
+    brat,
+    columns,
+    docbin,
+    doccano,
+    four_lines,
+    genia_xml,
+    jsonl,
+    label_studio,
+    token_json,
+)
+from hyperspan.corpora.source import OnError, Problems, Source, sources_in
+from hyperspan.corpora.target import Losses, Lossy, Target
+from hyperspan.errors import InputError
+from hyperspan.types import Document
+
+Reader = Callable[..., Iterator[Document]]
+Writer = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Format:
+    """How to read, write and recognise a format."""
+
+    read: Reader
+    write: Writer | None
+    looks_like: Callable[[str], bool]
+    suffixes: tuple[str, ...]
+    """How its files' names end: which files of a folder are read, and what a name to write to means."""
+    what: str
+
+
+FORMATS: dict[str, Format] = {
+    "jsonl": Format(
+        jsonl.read_jsonl, jsonl.write_jsonl, jsonl.looks_like_jsonl, (".jsonl",), "hyperspan's own, lossless"
+    ),
+    "brat": Format(
+        brat.read_brat, brat.write_brat, brat.looks_like_brat, (".ann",), "stand-off, a folder of .txt and .ann"
+    ),
+    "four-lines": Format(
+        four_lines.read_four_lines,
+        four_lines.write_four_lines,
+        four_lines.looks_like_four_lines,
+        (".data",),
+        "tokens / tags / mentions / blank, as GENIA and ACE in this line of work",
+    ),
+    "genia-xml": Format(genia_xml.read_genia_xml, None, genia_xml.looks_like_genia_xml, (".xml",), "GENIA corpus 3.02"),
+    "ace": Format(ace.read_ace, None, ace.looks_like_ace, (".apf.xml",), "ACE 2004 and 2005, .sgm and .apf.xml"),
+    "conll2003": Format(
+        columns.read_conll2003,
+        columns.write_conll2003,
+        columns.looks_like_conll2003,
+        (".conll",),
+        "word, tag, chunk, flat mention",
+    ),
+    "columns": Format(
+        columns.read_columns,
+        columns.write_columns,
+        columns.looks_like_columns,
+        (".tsv", ".iob2", ".bio", ".iob", ".conll", ".data", ".txt"),
+        "a word a line, any number of IOB1, IOB2, BIOES or BILOU columns",
+    ),
+    "w2ner": Format(token_json.read_w2ner, token_json.write_w2ner, token_json.looks_like_w2ner, (".json",), "W2NER"),
+    "cnn-ner": Format(
+        token_json.read_cnn_ner,
+        token_json.write_cnn_ner,
+        token_json.looks_like_cnn_ner,
+        (".jsonlines",),
+        "CNN-NER and SpERT",
+    ),
+    "gliner": Format(
+        token_json.read_gliner, token_json.write_gliner, token_json.looks_like_gliner, (".json",), "GLiNER"
+    ),
+    "doccano": Format(doccano.read_doccano, doccano.write_doccano, doccano.looks_like_doccano, (".jsonl",), "doccano"),
+    "label-studio": Format(
+        label_studio.read_label_studio,
+        label_studio.write_label_studio,
+        label_studio.looks_like_label_studio,
+        (".json",),
+        "Label Studio",
+    ),
+    "docbin": Format(
+        docbin.read_docbin, docbin.write_docbin, docbin.looks_like_docbin, (".spacy",), "spaCy, extra `spacy`"
+    ),
+}
+"""By name. To add a format, add an entry; the first that recognises a file gets it."""
+
+READERS: dict[str, Reader] = {name: entry.read for name, entry in FORMATS.items()}
+WRITERS: dict[str, Writer] = {name: entry.write for name, entry in FORMATS.items() if entry.write is not None}
+
+
+def detect(source: Source) -> str:
+    """The name of the format that a source is in, by its content; by its name where that says it all."""
+    for suffix, name in ((".ann", "brat"), (".apf.xml", "ace"), (".spacy", "docbin")):
+        if source.name.endswith(suffix):
+            return name
+    head = source.head().removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace").replace("\r\n", "\n")
+    found = next((name for name, entry in FORMATS.items() if head.strip() and entry.looks_like(head)), None)
+    if found is None:
+        raise InputError(
+            f"{source.name} is in no format that is known here; name it with --from, one of {', '.join(READERS)}"
+        )
+    return found
+
+
+def read_corpus(
+    given: str | Path,
+    format_name: str | None = None,
+    problems: Problems | None = None,
+    **options: Any,
+) -> Iterator[Document]:
+    """The documents of a file, a folder or standard input ("-"), one by one; the format is recognised unless named.
+
+    What each reader understands besides are `options`, e.g. ``repair=True`` for columns.
+    """
+    problems = problems if problems is not None else Problems()
+    if format_name is not None:
+        _known(format_name, READERS, "read")
+    sources = sources_in(given, FORMATS[format_name].suffixes if format_name and _holds_several(given) else ())
+    if format_name is None and len(sources) > 1:
+        sources, format_name = _of_one_format(sources)
+    for source in sources:
+        name = format_name or detect(source)
+        yield from READERS[name](source, problems, **_understood(READERS[name], name, options))
+
+
+def _holds_several(given: str | Path) -> bool:
+    return str(given) != "-" and (Path(given).is_dir() or zipfile.is_zipfile(given))
+
+
+def _of_one_format(sources: list[Source]) -> tuple[list[Source], str]:
+    """The files of a folder that are in the format of the first one that is in any."""
+    for source in sources:
+        try:
+            name = detect(source)
+        except InputError:
+            continue
+        suffixes = FORMATS[name].suffixes
+        ending = next((suffix for suffix in suffixes if source.name.removesuffix(".gz").endswith(suffix)), "")
+        return [other for other in sources if other.name.removesuffix(".gz").endswith(ending)], name
+    raise InputError(
+        f"none of the {len(sources)} files is in a known format; name it with --from, one of {', '.join(READERS)}"
+    )
+
+
+def write_corpus(
+    documents: Iterable[Document],
+    target: str | Path,
+    format_name: str,
+    *,
+    lossy: Lossy | None = None,
+    force: bool = False,
+    problems: Problems | None = None,
+    **options: Any,
+) -> Losses:
+    """Writes documents to a file, a folder or standard output ("-"): all of them, or nothing and an error.
+
+    Mentions that the format cannot hold forbid the writing unless `lossy` says which to keep; what was lost is returned.
+    """
+    _known(format_name, WRITERS, "written")
+    losses = Losses(lossy)
+    writer = WRITERS[format_name]
+    writer(
+        documents, Target(str(target), force), losses, problems=problems, **_understood(writer, format_name, options)
+    )
+    return losses
+
+
+def format_for(target: str) -> str:
+    """The format that the name of a file to write means."""
+    name = target.removesuffix(".gz")
+    for format_name in WRITERS:
+        if name.endswith(FORMATS[format_name].suffixes):
+            return format_name
+    raise InputError(f"the name {target} does not say its format; name it with --to, one of {', '.join(WRITERS)}")
+
+
+def _known(name: str, table: dict[str, Any], done: str) -> None:
+    if name not in table:
+        raise InputError(f"the format {name!r} cannot be {done}; choose one of {', '.join(table)}")
+
+
+def _understood(function: Callable[..., Any], name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options given, all of which the function must know."""
+    parameters = inspect.signature(function).parameters.values()
+    known = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "problems"
+    ]
+    for option in options:
+        if option not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise InputError(f"the format {name} has no option {option!r}; {has}")
+    return options
+
+
+__all__ = ["FORMATS", "READERS", "WRITERS", "Format", "OnError", "detect", "format_for", "read_corpus", "write_corpus"]

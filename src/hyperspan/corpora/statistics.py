@@ -1,0 +1,120 @@
+"""What is in a corpus: the counts of the paper's Table 1, and what else decides which models can handle it.
+
+Counted as the paper counts: a mention that is listed twice is two mentions, which overlap each other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.source import Problems
+from hyperspan.types import Document, Mention, Sentence
+
+LONG = 6
+"""The paper's c: mentions of more words than this are counted as long."""
+
+
+@dataclass
+class Statistics:
+    """Counts over sentences and mentions; `o.l.` in the paper is `overlapping` here."""
+
+    documents: int = 0
+    sentences: int = 0
+    sentences_with_overlap: int = 0
+    tokens: int = 0
+    mentions: int = 0
+    overlapping: int = 0
+    """Mentions that share a word with another mention."""
+    same_type: int = 0
+    """… with another mention of the same type."""
+    same_type_and_start: int = 0
+    """… with another of the same type that also begins at the same word."""
+    longer_than_6: int = 0
+    longest: int = 0
+    crossing_pairs: int = 0
+    """Pairs that overlap without one containing the other."""
+    same_span_pairs: int = 0
+    """Pairs of different types on the same span."""
+    duplicates: int = 0
+    """Mentions that are listed again: same span, same type."""
+    discontinuous: int = 0
+    depth: int = 0
+    """The most mentions (duplicates apart) that contain each other in a row."""
+    types: Counter[str] = field(default_factory=Counter)
+
+    def add(self, document: Document, problems: Problems | None = None) -> None:
+        """Counts a document; one without sentences is split into them first."""
+        self.documents += 1
+        for sentence in with_sentences(document, problems or Problems()).sentences:
+            self._add_sentence(sentence)
+
+    def _add_sentence(self, sentence: Sentence) -> None:
+        mentions = [*sentence.mentions, *sentence.duplicates]
+        self.sentences += 1
+        self.tokens += len(sentence)
+        self.mentions += len(mentions)
+        self.duplicates += len(sentence.duplicates)
+        self.types.update(mention.label for mention in mentions)
+        self.discontinuous += sum(bool(mention.fragments) for mention in mentions)
+        widths = [mention.end - mention.start for mention in mentions]
+        self.longer_than_6 += sum(width > LONG for width in widths)
+        self.longest = max([self.longest, *widths])
+        self._add_overlaps(mentions)
+        self.depth = max(self.depth, nesting_depth(sentence.mentions))
+
+    def _add_overlaps(self, mentions: list[Mention]) -> None:
+        overlapping, same_type, same_start = set(), set(), set()
+        for i, one in enumerate(mentions):
+            for j in range(i):
+                other = mentions[j]
+                if one.end <= other.start or other.end <= one.start:
+                    continue
+                overlapping |= {i, j}
+                if one.label == other.label:
+                    same_type |= {i, j}
+                    if one.start == other.start:
+                        same_start |= {i, j}
+                elif one.span == other.span:
+                    self.same_span_pairs += 1
+                self.crossing_pairs += crosses(one, other)
+        self.overlapping += len(overlapping)
+        self.same_type += len(same_type)
+        self.same_type_and_start += len(same_start)
+        self.sentences_with_overlap += bool(overlapping)
+
+
+def crosses(one: Mention, other: Mention) -> bool:
+    """Whether two mentions overlap without one containing the other.
+
+    >>> crosses(Mention(0, 3, "A"), Mention(2, 5, "A")), crosses(Mention(0, 3, "A"), Mention(0, 5, "A"))
+    (True, False)
+    """
+    first, second = sorted((one.span, other.span))
+    return first[0] < second[0] < first[1] < second[1]
+
+
+def nesting_depth(mentions: Iterable[Mention]) -> int:
+    """How many mentions, at the most, contain each other in a row; the same span counts once for each label.
+
+    >>> nesting_depth([Mention(0, 5, "A"), Mention(1, 3, "A"), Mention(1, 3, "B"), Mention(4, 6, "A")])
+    3
+    """
+    deepest = 0
+    around: list[tuple[int, int]] = []  # depth and end of mentions that may contain the next one
+    for mention in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
+        around = [(depth, end) for depth, end in around if end > mention.start]
+        depth = 1 + max((depth for depth, end in around if end >= mention.end), default=0)
+        around.append((depth, mention.end))
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def statistics(documents: Iterable[Document]) -> Statistics:
+    """The counts over all documents."""
+    counts = Statistics()
+    for document in documents:
+        counts.add(document)
+    return counts

@@ -1,0 +1,180 @@
+"""Every format against every other, recognition of real files, and the counts of Table 1."""
+
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hyperspan.corpora import (
+    FORMATS,
+    WRITERS,
+    Problems,
+    Source,
+    detect,
+    document_of,
+    read_corpus,
+    statistics,
+    write_corpus,
+)
+from hyperspan.corpora.documents import with_sentences
+from hyperspan.errors import HyperspanError, InputError, LossError
+from hyperspan.types import Document, Mention, Sentence
+from tests.corpora.data import data_path
+
+WORD = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=6)
+FLAT = ("conll2003",)
+NEEDS_SPACY = ("docbin",)
+
+
+@st.composite
+def sentences(draw: st.DrawFn) -> Sentence:
+    words = draw(st.lists(WORD, min_size=1, max_size=8))
+    spans = st.tuples(st.integers(0, len(words) - 1), st.integers(1, len(words)), st.sampled_from(["PER", "cell_type"]))
+    found = draw(st.lists(spans.filter(lambda span: span[0] < span[1]), max_size=6, unique=True))
+    return Sentence(words, [Mention(*span) for span in found])
+
+
+def content(documents: list[Document]) -> list[tuple]:
+    """What every format must keep: tokens and mentions, sentence by sentence."""
+    return [
+        (sentence.tokens, sentence.mentions)
+        for document in documents
+        for sentence in with_sentences(document, Problems()).sentences
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name not in (*FLAT, *NEEDS_SPACY)])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(drawn=st.lists(sentences(), min_size=1, max_size=3))
+def test_nested_crossing_and_same_span_mentions_survive(name: str, drawn: list[Sentence], tmp_path: Path) -> None:
+    """Written in any format and read again, recognised by content, a corpus holds the same mentions by character."""
+    documents = [document_of([sentence], id=f"d{index}") for index, sentence in enumerate(drawn)]
+    target = tmp_path / f"corpus{FORMATS[name].suffixes[0] if name != 'brat' else ''}"
+    losses = write_corpus(documents, target, name, force=True)
+    assert not losses.lost
+    again = list(read_corpus(target, name))
+    for before, after in zip(documents, again, strict=True):
+        assert before.text == after.text and before.mentions == after.mentions
+    if name != "brat" and all(document.mentions for document in documents):
+        for before, after in zip(documents, read_corpus(target, detect(Source(str(target), path=target))), strict=True):
+            assert before.mentions == after.mentions
+    for file in tmp_path.rglob("*"):
+        if file.is_file():
+            file.unlink()
+
+
+def test_a_flat_format_refuses_nesting_and_says_how_much(tmp_path: Path) -> None:
+    nested = document_of(
+        [Sentence(["a", "b", "c"], [Mention(0, 3, "X"), Mention(1, 2, "Y")]), Sentence(["d"], [Mention(0, 1, "X")])]
+    )
+    with pytest.raises(LossError, match="conll2003 cannot hold 1 of 3 mentions"):
+        write_corpus([nested], tmp_path / "flat.conll", "conll2003")
+    assert list(tmp_path.iterdir()) == []
+    for lossy, kept in (("outermost", Mention(0, 3, "X")), ("innermost", Mention(1, 2, "Y"))):
+        losses = write_corpus([nested], tmp_path / "flat.conll", "conll2003", lossy=lossy, force=True)  # type: ignore[arg-type]
+        (document,) = read_corpus(tmp_path / "flat.conll", "conll2003")
+        assert document.sentences[0].mentions == {kept} and losses.lost == {"overlap another in flat columns": 1}
+
+
+REAL = {
+    "genia/dev.data": "four-lines",
+    "genia/authors_sample/test.data": "four-lines",
+    "genia/xml/GENIAcorpus3.02.first126articles.xml.gz": "genia-xml",
+    "genia/other_formats/thecharm.genia.dev.iob2.gz": "columns",
+    "genia/other_formats/w2ner.genia.dev.json.gz": "w2ner",
+    "genia/other_formats/yhcc.genia.dev.jsonlines.gz": "cnn-ner",
+    "litbank/dev.data.gz": "columns",
+    "germeval2014/NER-de-dev.tsv.gz": "columns",
+    "jnlpba/test.tsv.gz": "columns",
+    "ace_format/man-with-telescope.apf.xml": "ace",
+}
+
+
+@pytest.mark.parametrize(("file", "name"), REAL.items())
+def test_real_files_are_recognised(file: str, name: str) -> None:
+    path = data_path(file)
+    assert detect(Source(str(path), path=path)) == name
+
+
+TABLE_1 = {  # sentences, with overlap, mentions, overlapping, same type, and start, longer than 6, longest, crossing
+    "genia/dev.data": (1855, 366, 5014, 915, 479, 202, 302, 28, 0),
+    "genia/test.data": (1855, 448, 5600, 1217, 634, 287, 301, 19, 0),
+    "litbank/dev.data.gz": (852, 135, 1422, 367, 224, 92, 113, 129, 0),
+    "litbank/test.data.gz": (818, 110, 1326, 303, 234, 163, 73, 108, 0),
+    "litbank/train.data.gz": (6892, 1169, 11164, 3211, 2161, 1287, 859, 78, 0),
+    "germeval2014/NER-de-test.tsv.gz": (5100, 405, 6693, 990, 93, 38, 38, 20, 2),
+}
+
+
+@pytest.mark.parametrize(("file", "expected"), TABLE_1.items())
+def test_statistics_to_the_last_digit(file: str, expected: tuple[int, ...]) -> None:
+    found = statistics(read_corpus(data_path(file)))
+    row = (found.sentences, found.sentences_with_overlap, found.mentions, found.overlapping, found.same_type)
+    row += (found.same_type_and_start, found.longer_than_6, found.longest, found.crossing_pairs)
+    assert row == expected
+
+
+@pytest.mark.parametrize("file", REAL)
+def test_damaged_real_files_end_in_our_errors(file: str, tmp_path: Path) -> None:
+    """Cut, shuffled and overwritten in the compressed or the plain bytes: an error of ours, or documents; never anything else."""
+    path = data_path(file)
+    raw = path.read_bytes()[:60_000]
+    for seed in range(12):
+        generator = random.Random(seed)
+        broken = bytearray(raw[: generator.randrange(1, len(raw))])
+        for _ in range(generator.randrange(8)):
+            broken[generator.randrange(len(broken))] = generator.randrange(256)
+        (tmp_path / path.name).write_bytes(broken)
+        for name in (None, REAL[file]):
+            try:
+                for _ in read_corpus(tmp_path / path.name, name, Problems("skip")):
+                    pass
+            except HyperspanError as error:
+                message = str(error)
+                assert message and "\n" not in message
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in NEEDS_SPACY])
+@settings(max_examples=40, deadline=None)
+@given(noise=st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
+def test_noise_in_any_format(name: str, noise: bytes) -> None:
+    for on_error in ("raise", "skip"):
+        try:
+            for _ in FORMATS[name].read(Source("noise", stream=io.BytesIO(noise)), Problems(on_error)):
+                pass
+        except HyperspanError:
+            pass
+
+
+def test_unknown_names_and_options_are_explained(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("nothing that any format looks like\n", encoding="utf-8")
+    with pytest.raises(InputError, match="in no format that is known here; name it with --from"):
+        list(read_corpus(tmp_path / "a.txt"))
+    with pytest.raises(InputError, match="'xls' cannot be read; choose one of jsonl"):
+        list(read_corpus(tmp_path / "a.txt", "xls"))
+    with pytest.raises(InputError, match="'ace' cannot be written"):
+        write_corpus([], tmp_path / "b", "ace")
+    with pytest.raises(InputError, match="no option 'colour'; it has"):
+        list(read_corpus(tmp_path / "a.txt", "columns", colour="red"))
+    with pytest.raises(InputError, match="does not exist"):
+        list(read_corpus(tmp_path / "missing"))
+
+
+def test_sentences_and_tokens_follow_the_mentions() -> None:
+    """Character annotation is never lost: sentences are joined and tokens cut where a mention needs it, and both are noted."""
+    problems = Problems()
+    text = "He met J. Smith. Then Anti-Nuclear groups left."
+    mentions = [Mention(7, 21, "ODD"), Mention(27, 34, "TOPIC"), Mention(0, 2, "PER", fragments=())]
+    document = with_sentences(Document(text, mentions), problems)
+    assert len(document.sentences) == 1
+    (sentence,) = document.sentences
+    assert {sentence.text_of(mention) for mention in sentence.mentions} == {"J . Smith . Then", "Nuclear", "He"}
+    assert problems.notes
+    for mention in sentence.mentions:
+        start, end = sentence.offsets[mention.start][0], sentence.offsets[mention.end - 1][1]
+        assert Mention(start, end, mention.label) in document.mentions
