@@ -8,7 +8,10 @@ from typing import Annotated, NoReturn
 import typer
 
 from hyperspan import __version__
+from hyperspan.cli.convert import convert
 from hyperspan.cli.draw import draw
+from hyperspan.cli.stats import stats
+from hyperspan.cli.view import view
 from hyperspan.errors import HyperspanError
 
 app = typer.Typer(
@@ -18,7 +21,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(draw)
+for command in (convert, stats, view, draw):
+    app.command()(command)
 
 
 def _print_version(wanted: bool) -> None:

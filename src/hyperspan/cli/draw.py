@@ -71,7 +71,7 @@ def parse_mention(written: str) -> Mention:
     """START:END:LABEL as a mention.
 
     >>> parse_mention("0:3:PER")
-    Mention(start=0, end=3, label='PER', fragments=(), text='', probability=None)
+    Mention(start=0, end=3, label='PER', fragments=(), text='', probability=None, head=None, id='')
     """
     start, _, rest = written.partition(":")
     end, _, label = rest.partition(":")

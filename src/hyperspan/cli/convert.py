@@ -1,0 +1,56 @@
+"""``hyperspan convert``: a corpus from one format into another, without loss or with a loss that is said."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Literal
+
+import typer
+
+from hyperspan.cli.corpora import From, OnError, Options, parse_options, report, with_progress
+from hyperspan.corpora.registry import WRITERS, format_for, read_corpus, write_corpus
+from hyperspan.corpora.source import Problems
+
+
+def convert(
+    source: Annotated[
+        str, typer.Argument(help="A file, a folder, or - for standard input; gzip and zip are unpacked.")
+    ],
+    target: Annotated[
+        str, typer.Argument(help="The file or folder to write, or - for standard output; .gz is packed.")
+    ],
+    from_: From = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to", help=f"The format to write. Default: what TARGET's name says. One of {', '.join(WRITERS)}."
+        ),
+    ] = None,
+    lossy: Annotated[
+        Literal["outermost", "innermost"] | None,
+        typer.Option(
+            help="Where the format cannot hold all mentions: which to keep. Default: write nothing and say how many."
+        ),
+    ] = None,
+    on_error: OnError = "raise",
+    option: Options = None,
+    write_option: Annotated[
+        list[str] | None,
+        typer.Option("--write-option", metavar="NAME=VALUE", help="The same for the format that is written."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what exists.")] = False,
+) -> None:
+    """Convert a corpus from one format into another.
+
+    Example: hyperspan convert dev.data dev.jsonl
+    """
+    problems = Problems(on_error)
+    documents = with_progress(read_corpus(source, from_, problems, **parse_options(option)), "converting")
+    wanted = to or format_for(target)
+    losses = write_corpus(
+        documents, target, wanted, lossy=lossy, force=force, problems=problems, **parse_options(write_option)
+    )
+    report(problems)
+    for reason, count in losses.lost.items():
+        print(f"hyperspan: lost {count:,} mentions that {reason}", file=sys.stderr)
+    print(f"hyperspan: wrote {losses.written:,} mentions as {wanted} to {target}", file=sys.stderr)

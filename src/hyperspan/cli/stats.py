@@ -1,0 +1,78 @@
+"""``hyperspan stats``: the paper's Table 1 for any corpus."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from hyperspan.cli.corpora import From, OnError, Options, parse_options, report, with_progress
+from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.source import Problems
+from hyperspan.corpora.statistics import Statistics
+
+ROWS = {
+    "sentences": "sentences",
+    "sentences_with_overlap": "  with overlapping mentions",
+    "tokens": "tokens",
+    "mentions": "mentions",
+    "overlapping": "  overlapping",
+    "same_type": "  … another of the same type",
+    "same_type_and_start": "  … and the same left boundary",
+    "longer_than_6": "  longer than 6 words",
+    "longest": "  longest, words",
+    "crossing_pairs": "crossing pairs",
+    "same_span_pairs": "pairs of types on one span",
+    "duplicates": "listed twice",
+    "discontinuous": "discontinuous",
+    "depth": "depth of nesting",
+}
+
+
+def stats(
+    files: Annotated[list[str], typer.Argument(help="Corpora: files, folders, or - for standard input.")],
+    from_: From = None,
+    format_: Annotated[
+        Literal["table", "json", "markdown"], typer.Option("--format", help="How to print the counts.")
+    ] = "table",
+    on_error: OnError = "raise",
+    option: Options = None,
+) -> None:
+    """Count what the paper's Table 1 counts: sentences, mentions, how they overlap, how long they are.
+
+    Mentions listed twice are counted twice, as the paper does, and reported.
+    """
+    problems = Problems(on_error)
+    counts: dict[str, Statistics] = {}
+    for file in files:
+        counts[file] = Statistics()
+        for document in with_progress(read_corpus(file, from_, problems, **parse_options(option)), file):
+            counts[file].add(document, problems)
+    if format_ == "json":
+        print(json.dumps({file: vars(found) for file, found in counts.items()}, indent=2, ensure_ascii=False))
+    else:
+        _print_table(counts, markdown=format_ == "markdown")
+    report(problems)
+
+
+def _print_table(counts: dict[str, Statistics], *, markdown: bool) -> None:
+    labels = sorted({label for found in counts.values() for label in found.types})
+    rows = [[title, *(f"{getattr(found, name):,}" for found in counts.values())] for name, title in ROWS.items()]
+    rows += [[f"type {label}", *(f"{found.types[label]:,}" for found in counts.values())] for label in labels]
+    header = ["", *(Path(file).name for file in counts)]
+    if markdown:
+        lines = [header, ["---", *("---:" for _ in counts)], *([row[0].strip(), *row[1:]] for row in rows)]
+        print("\n".join("| " + " | ".join(line) + " |" for line in lines))
+        return
+    table = Table(box=None, pad_edge=False)
+    for index, title in enumerate(header):
+        table.add_column(title, justify="right" if index else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console = Console()
+    console = console if console.is_terminal else Console(width=max(80, 34 + 24 * len(counts)))
+    console.print(table)

@@ -1,0 +1,87 @@
+"""`convert`, `stats` and `view` as a user drives them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_draw import hyperspan
+
+SAMPLE = """\
+The head of the Oz bank left .
+DT NN IN DT NNP NN VBD .
+0,6 PER|3,6 ORG|4,5 GPE
+
+Nobody knew .
+NN VBD .
+
+
+"""
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    path = tmp_path / "sample.data"
+    path.write_text(SAMPLE, encoding="utf-8")
+    return path
+
+
+def test_convert_there_and_back(sample: Path, tmp_path: Path) -> None:
+    steps = [sample, tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz", tmp_path / "c", tmp_path / "d.data"]
+    options = [[], [], ["--to", "brat"], ["--to", "four-lines"]]
+    for before, after, extra in zip(steps, steps[1:], options, strict=False):
+        result = hyperspan("convert", str(before), str(after), *extra)
+        assert result.returncode == 0 and result.stdout == "" and "wrote 3 mentions" in result.stderr, result.stderr
+    assert gzip.decompress(steps[2].read_bytes()) == steps[1].read_bytes()
+    assert "0,6 PER|3,6 ORG|4,5 GPE" in steps[-1].read_text(encoding="utf-8")
+    again = hyperspan("convert", str(sample), str(steps[1]))
+    assert again.returncode == 2 and "--force" in again.stderr
+
+
+def test_streams(sample: Path) -> None:
+    first = hyperspan("convert", "-", "-", "--to", "jsonl", stdin=SAMPLE)
+    assert first.returncode == 0 and len(first.stdout.splitlines()) == 2
+    assert json.loads(first.stdout.splitlines()[0])["text"] == "The head of the Oz bank left ."
+    second = hyperspan("convert", "-", "-", "--to", "columns", stdin=first.stdout)
+    assert second.stdout.splitlines()[0].split("\t")[:2] == ["The", "B-PER"]
+
+
+def test_losses_and_errors(sample: Path, tmp_path: Path) -> None:
+    flat = hyperspan("convert", str(sample), str(tmp_path / "flat.conll"))
+    assert flat.returncode == 2 and "cannot hold 2 of 3 mentions" in flat.stderr and len(flat.stderr.splitlines()) == 1
+    kept = hyperspan("convert", str(sample), str(tmp_path / "flat.conll"), "--lossy", "innermost")
+    assert kept.returncode == 0 and "lost 2 mentions" in kept.stderr
+    sample.write_text(SAMPLE.replace("0,6 PER", "0,60 PER"), encoding="utf-8")
+    wrong = hyperspan("convert", str(sample), str(tmp_path / "x.jsonl"))
+    assert wrong.returncode == 2 and f"{sample}:3" in wrong.stderr
+    skipped = hyperspan("convert", str(sample), str(tmp_path / "x.jsonl"), "--on-error", "skip")
+    assert skipped.returncode == 0 and "left out 1 records" in skipped.stderr
+    assert hyperspan("convert", str(sample), "x.unknown").stderr.startswith(
+        "hyperspan: the name x.unknown does not say"
+    )
+    assert "not NAME=VALUE" in hyperspan("convert", str(sample), "-", "--to", "jsonl", "--option", "repair").stderr
+
+
+def test_stats(sample: Path) -> None:
+    table = hyperspan("stats", str(sample))
+    assert table.returncode == 0 and "with overlapping mentions" in table.stdout
+    found = json.loads(hyperspan("stats", str(sample), "--format", "json").stdout)[str(sample)]
+    assert (found["mentions"], found["overlapping"], found["depth"], found["types"]["ORG"]) == (3, 3, 3, 1)
+    markdown = hyperspan("stats", str(sample), str(sample), "--format", "markdown").stdout
+    assert markdown.splitlines()[1].startswith("| ---")
+
+
+def test_view(sample: Path) -> None:
+    shown = hyperspan("view", str(sample), "--width", "60")
+    assert shown.stdout.splitlines()[:4] == [
+        "The head of the Oz bank left .",
+        "                ╰╯GPE",
+        "            ╰───ORG───╯",
+        "╰─────────PER─────────╯",
+    ]
+    assert "\x1b" not in shown.stdout
+    assert "Nobody" not in hyperspan("view", str(sample), "--overlapping").stdout
+    assert hyperspan("view", str(sample), "--first", "2", "-n", "1").stdout.startswith("Nobody knew")
