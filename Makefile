@@ -5,15 +5,16 @@ BIN := $(VENV)/bin
 export HF_HUB_OFFLINE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint types benchmark clean
+.PHONY: help demo test test-corpora lint types benchmark clean
 
 help:
-	@echo "make demo       draw the paper's example into demo/"
-	@echo "make test       run linter, type checker and the whole test suite"
-	@echo "make lint       check style"
-	@echo "make types      check types"
-	@echo "make benchmark  measure the cost of inference, as ratios"
-	@echo "make clean      remove what the other targets made"
+	@echo "make demo          draw the paper's example into demo/"
+	@echo "make test          run linter, type checker and the whole test suite"
+	@echo "make test-corpora  read, write and compare whole corpora, where they are at hand"
+	@echo "make lint          check style"
+	@echo "make types         check types"
+	@echo "make benchmark     measure costs, as ratios"
+	@echo "make clean         remove what the other targets made"
 
 # The plain installation that users get, and the same with the tools that work on it.
 $(VENV)/installed: pyproject.toml constraints.txt hatch_build.py $(wildcard src/hyperspan/structures/native/*.[ch])
@@ -34,6 +35,10 @@ demo: $(VENV)/installed
 test: lint types
 	$(BIN)/pytest
 
+# Whole corpora, from ../shared/data or $$HYPERSPAN_DATA; minutes rather than seconds.
+test-corpora: $(VENV)/installed-dev
+	$(BIN)/pytest -m corpora
+
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -43,6 +48,7 @@ types: $(VENV)/installed-dev
 
 benchmark: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/inference.py
+	$(BIN)/python benchmarks/corpora.py
 
 clean:
 	rm -rf $(VENV) demo .pytest_cache .ruff_cache .hypothesis
