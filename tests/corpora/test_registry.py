@@ -178,3 +178,32 @@ def test_sentences_and_tokens_follow_the_mentions() -> None:
     for mention in sentence.mentions:
         start, end = sentence.offsets[mention.start][0], sentence.offsets[mention.end - 1][1]
         assert Mention(start, end, mention.label) in document.mentions
+
+
+def test_only_the_text_of_an_ace_document_is_split_into_sentences(tmp_path: Path) -> None:
+    folder = tmp_path / "nw" / "adj"
+    folder.mkdir(parents=True)
+    for suffix in (".sgm", ".apf.xml"):
+        (folder / f"made{suffix}").write_bytes(data_path(f"ace_format/man-with-telescope{suffix}").read_bytes())
+    (tmp_path / "made.txt").write_text("nw/adj/made\n", encoding="utf-8")
+    (document,) = read_corpus(tmp_path, "ace", split=tmp_path / "made.txt")
+    assert [" ".join(s.tokens) for s in with_sentences(document, Problems()).sentences] == [
+        "Man seen with telescope !",
+        "I saw a man on the hill with a telescope .",
+    ]
+    (tmp_path / "made.txt").write_text("nw/adj/other\n", encoding="utf-8")
+    with pytest.raises(InputError):
+        list(read_corpus(tmp_path, "ace", split=tmp_path / "made.txt"))
+
+
+def test_mentions_that_cover_no_words_are_reported() -> None:
+    for mention in (Mention(1, 3, "X"), Mention(1, 2, "X")):
+        with pytest.raises(InputError, match="covers no words of the text"):
+            with_sentences(Document("a   b", [mention]), Problems())
+    outside = Document(
+        "header. The text.", [Mention(0, 6, "X"), Mention(12, 16, "Y")], metadata={"text_spans": [[8, 17]]}
+    )
+    problems = Problems("skip")
+    (sentence,) = with_sentences(outside, problems).sentences
+    assert {sentence.text_of(mention) for mention in sentence.mentions} == {"text"} and len(problems.skipped) == 1
+    assert len(with_sentences(Document("a b", metadata={"text_spans": "nonsense"}), Problems()).sentences) == 1

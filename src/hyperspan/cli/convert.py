@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from hyperspan.cli.corpora import From, OnError, Options, parse_options, report, with_progress
+from hyperspan.cli.corpora import From, OnError, Options, Split, parse_options, report, with_progress
 from hyperspan.corpora.registry import WRITERS, format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 
@@ -32,6 +32,7 @@ def convert(
             help="Where the format cannot hold all mentions: which to keep. Default: write nothing and say how many."
         ),
     ] = None,
+    split: Split = None,
     on_error: OnError = "raise",
     option: Options = None,
     write_option: Annotated[
@@ -45,7 +46,7 @@ def convert(
     Example: hyperspan convert dev.data dev.jsonl
     """
     problems = Problems(on_error)
-    documents = with_progress(read_corpus(source, from_, problems, **parse_options(option)), "converting")
+    documents = with_progress(read_corpus(source, from_, problems, split=split, **parse_options(option)), "converting")
     wanted = to or format_for(target)
     losses = write_corpus(
         documents, target, wanted, lossy=lossy, force=force, problems=problems, **parse_options(write_option)

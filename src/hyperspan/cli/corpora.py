@@ -29,6 +29,9 @@ Options = Annotated[
         "--option", metavar="NAME=VALUE", help="What a format understands besides, e.g. repair=true; repeat for more."
     ),
 ]
+Split = Annotated[
+    str | None, typer.Option("--split", metavar="FILE", help="Of a folder of ACE, the documents that this file lists.")
+]
 SHOWN = 5
 """So many skipped records are named; the rest is counted."""
 

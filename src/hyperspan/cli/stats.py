@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from hyperspan.cli.corpora import From, OnError, Options, parse_options, report, with_progress
+from hyperspan.cli.corpora import From, OnError, Options, Split, parse_options, report, with_progress
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.statistics import Statistics
@@ -39,6 +39,7 @@ def stats(
     format_: Annotated[
         Literal["table", "json", "markdown"], typer.Option("--format", help="How to print the counts.")
     ] = "table",
+    split: Split = None,
     on_error: OnError = "raise",
     option: Options = None,
 ) -> None:
@@ -50,7 +51,7 @@ def stats(
     counts: dict[str, Statistics] = {}
     for file in files:
         counts[file] = Statistics()
-        for document in with_progress(read_corpus(file, from_, problems, **parse_options(option)), file):
+        for document in with_progress(read_corpus(file, from_, problems, split=split, **parse_options(option)), file):
             counts[file].add(document, problems)
     if format_ == "json":
         print(json.dumps({file: vars(found) for file, found in counts.items()}, indent=2, ensure_ascii=False))

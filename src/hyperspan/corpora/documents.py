@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -60,7 +60,7 @@ def with_sentences(document: Document, problems: Problems, tokenizer: str = "wor
     if document.sentences:
         return document
     ends = sorted(document.mentions, key=lambda mention: (mention.start, mention.end))
-    spans = _joined(list(sentence_spans(document.text)), ends, problems)
+    spans = _joined(list(_sentences(document)), ends, problems)
     cuts = sorted({cut for mention in ends for span in (mention.span, *mention.fragments) for cut in span})
     sentences: list[Sentence] = []
     waiting = ends[::-1]
@@ -71,15 +71,36 @@ def with_sentences(document: Document, problems: Problems, tokenizer: str = "wor
         here: list[Mention] = []
         while waiting and waiting[-1].start < end:
             mention = waiting.pop()
-            if document.text[mention.start : mention.end].isspace():
-                problems.wrong(
-                    document.id or "a document",
-                    f"the mention {mention.label} at {mention.start} covers white space alone",
-                )
-            else:
+            covered = document.text[mention.start : mention.end]
+            last = mention.start + len(covered.rstrip())
+            if not covered.isspace() and start <= mention.end - len(covered.lstrip()) and last <= end and offsets:
                 here.append(by_tokens(mention, offsets))
+            else:
+                _outside(mention, document, problems)
         sentences.append(Sentence([document.text[a:b] for a, b in offsets], here, offsets=offsets))
+    for mention in waiting:
+        _outside(mention, document, problems)
     return Document(document.text, document.mentions, sentences, document.id, document.metadata)
+
+
+def _outside(mention: Mention, document: Document, problems: Problems) -> None:
+    where = f"the mention {mention.label} at characters {mention.start} to {mention.end}"
+    problems.wrong(document.id or "a document", f"{where} covers no words of the text; correct or remove it")
+
+
+def _sentences(document: Document) -> Iterator[Span]:
+    """The sentences of a document; where its metadata say which parts are text (ACE), only of those."""
+    spans: Any = document.metadata.get("text_spans")
+    for first, last in spans if _are_spans(spans, len(document.text)) else [(0, len(document.text))]:
+        yield from ((first + start, first + end) for start, end in sentence_spans(document.text[first:last]))
+
+
+def _are_spans(value: Any, length: int) -> bool:
+    """Whether metadata, which may hold anything, hold spans of a text that follow one another."""
+    if not isinstance(value, list) or not all(isinstance(span, (list, tuple)) and len(span) == 2 for span in value):
+        return False
+    ends = [end for span in value for end in span]
+    return bool(ends) and all(type(end) is int and 0 <= end <= length for end in ends) and ends == sorted(ends)
 
 
 def by_tokens(mention: Mention, offsets: Sequence[Span]) -> Mention:

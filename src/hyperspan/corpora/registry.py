@@ -119,11 +119,14 @@ def read_corpus(
     given: str | Path,
     format_name: str | None = None,
     problems: Problems | None = None,
+    *,
+    split: str | Path | None = None,
     **options: Any,
 ) -> Iterator[Document]:
     """The documents of a file, a folder or standard input ("-"), one by one; the format is recognised unless named.
 
-    What each reader understands besides are `options`, e.g. ``repair=True`` for columns.
+    What each reader understands besides are `options`, e.g. ``repair=True`` for columns. Of a folder of ACE, `split` names a
+    file that lists the documents to read, as those of Lu & Roth do.
     """
     problems = problems if problems is not None else Problems()
     if format_name is not None:
@@ -131,6 +134,8 @@ def read_corpus(
     sources = sources_in(given, FORMATS[format_name].suffixes if format_name and _holds_several(given) else ())
     if format_name is None and len(sources) > 1:
         sources, format_name = _of_one_format(sources)
+    if split is not None:
+        sources = ace.select(sources, ace.ace_split(split), problems)
     for source in sources:
         name = format_name or detect(source)
         yield from READERS[name](source, problems, **_understood(READERS[name], name, options))
