@@ -83,6 +83,13 @@ class Target:
             folder = Path(beside) / "new"
             folder.mkdir()
             yield folder
+            new = {file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
+            endings = {file.suffix for file in new}
+            old = [file for file in path.rglob("*") if file.suffix in endings and file.relative_to(path) not in new]
+            if old:  # they would be taken for part of what is written now
+                raise OutputExistsError(
+                    f"{path} holds {len(old)} other files such as {old[0].name}; empty it or choose another name"
+                )
             path.mkdir(exist_ok=True)
             for file in sorted(folder.rglob("*")):
                 if file.is_file():

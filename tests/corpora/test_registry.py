@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -207,3 +209,52 @@ def test_mentions_that_cover_no_words_are_reported() -> None:
     (sentence,) = with_sentences(outside, problems).sentences
     assert {sentence.text_of(mention) for mention in sentence.mentions} == {"text"} and len(problems.skipped) == 1
     assert len(with_sentences(Document("a b", metadata={"text_spans": "nonsense"}), Problems()).sentences) == 1
+
+
+def test_mentions_by_character_reach_the_sentences_that_hold_them() -> None:
+    sentence = Sentence(["Bob", "saw", "it"], offsets=[(0, 3), (4, 7), (8, 10)])
+    (found,) = with_sentences(Document("Bob saw it", [Mention(0, 7, "P")], [sentence]), Problems()).sentences
+    assert found.mentions == {Mention(0, 2, "P")}
+    problems = Problems()
+    with_sentences(Document("Bob saw it twice", [Mention(11, 16, "P")], [sentence]), problems)
+    assert problems.notes == {"mention that is in no sentence kept by its characters alone": 1}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_streams_are_recognised_and_unpacked(packed: bool) -> None:
+    """However slowly they come: what was looked at to recognise the format is read again."""
+    data = b"the Seattle zoo\nDT NNP NN\n0,3 FAC|1,2 GPE\n\n" * 5000
+
+    class Slow(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            return super().read(min(size or 7, 7) if size and size > 0 else 7)
+
+    source = Source("stream", stream=Slow(gzip.compress(data) if packed else data))
+    assert detect(source) == "four-lines"
+    assert sum(len(document.mentions) for document in FORMATS["four-lines"].read(source, Problems())) == 10_000
+
+
+def test_folders_are_not_read_in_part_in_silence_nor_mixed(tmp_path: Path) -> None:
+    (tmp_path / "a.data").write_text("a b\nX Y\n0,1 P\n\n", encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text('{"text": "a", "label": []}\n', encoding="utf-8")
+    problems = Problems()
+    assert len(list(read_corpus(tmp_path, None, problems))) == 1
+    assert list(problems.notes.values()) == [1]
+    write_corpus([Document("a", id="one")], tmp_path / "brat", "brat")
+    with pytest.raises(InputError, match="holds 2 other files"):
+        write_corpus([Document("b", id="two")], tmp_path / "brat", "brat", force=True)
+    assert (tmp_path / "brat" / "one.txt").read_text(encoding="utf-8") == "a"
+
+
+def test_option_values_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("w\tX\tB-P\n", encoding="utf-8")
+    assert len(list(read_corpus(tmp_path / "a.tsv", "columns", tag_columns="2", token_column=0))) == 1
+    wrongs: tuple[dict[str, Any], ...] = (
+        {"repair": "maybe"},
+        {"token_column": "x"},
+        {"tag_columns": "a,b"},
+        {"scheme": True},
+    )
+    for wrong in wrongs:
+        with pytest.raises(InputError, match="but must be"):
+            list(read_corpus(tmp_path / "a.tsv", "columns", **wrong))

@@ -53,5 +53,5 @@ def convert(
     )
     report(problems)
     for reason, count in losses.lost.items():
-        print(f"hyperspan: lost {count:,} mentions that {reason}", file=sys.stderr)
+        print(f"hyperspan: not kept as they are: {count:,} mentions ({reason})", file=sys.stderr)
     print(f"hyperspan: wrote {losses.written:,} mentions as {wanted} to {target}", file=sys.stderr)

@@ -64,7 +64,8 @@ def _print_table(counts: dict[str, Statistics], *, markdown: bool) -> None:
     labels = sorted({label for found in counts.values() for label in found.types})
     rows = [[title, *(f"{getattr(found, name):,}" for found in counts.values())] for name, title in ROWS.items()]
     rows += [[f"type {label}", *(f"{found.types[label]:,}" for found in counts.values())] for label in labels]
-    header = ["", *(Path(file).name for file in counts)]
+    names = [Path(file).name for file in counts]
+    header = ["", *(names if len(set(names)) == len(names) else counts)]
     if markdown:
         lines = [header, ["---", *("---:" for _ in counts)], *([row[0].strip(), *row[1:]] for row in rows)]
         print("\n".join("| " + " | ".join(line) + " |" for line in lines))

@@ -240,7 +240,7 @@ def _blocks(lines: Iterable[tuple[int, str]]) -> Iterator[_Block]:
 
 
 def _begins_document(line: str) -> str | None:
-    if line.startswith(DOCUMENT) and line[len(DOCUMENT) : len(DOCUMENT) + 1] in ("", "\t", " "):
+    if line.startswith(DOCUMENT) and set(line[len(DOCUMENT) :].split()) <= {"O", "-X-", "-Y-", "-Z-", "_"}:
         return ""
     return line.removeprefix(MEDLINE).strip() if line.startswith(MEDLINE) and "\t" not in line else None
 

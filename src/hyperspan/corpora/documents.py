@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from hyperspan.corpora.source import Problems
@@ -58,7 +59,7 @@ def with_sentences(document: Document, problems: Problems, tokenizer: str = "wor
     ends inside; both are noted.
     """
     if document.sentences:
-        return document
+        return _projected(document, problems)
     ends = sorted(document.mentions, key=lambda mention: (mention.start, mention.end))
     spans = _joined(list(_sentences(document)), ends, problems)
     cuts = sorted({cut for mention in ends for span in (mention.span, *mention.fragments) for cut in span})
@@ -83,6 +84,34 @@ def with_sentences(document: Document, problems: Problems, tokenizer: str = "wor
     return Document(document.text, document.mentions, sentences, document.id, document.metadata)
 
 
+def _projected(document: Document, problems: Problems) -> Document:
+    """A document with sentences, whose mentions by character are all among those of its sentences, too."""
+    if sum(len(sentence.mentions) for sentence in document.sentences) == len(document.mentions):
+        return document
+    known = {by_characters(m, s.offsets) for s in document.sentences if s.offsets for m in s.mentions}
+    sentences = list(document.sentences)
+    for mention in sorted(document.mentions - known):
+        index = next((i for i, sentence in enumerate(sentences) if _fits(mention, sentence)), None)
+        if index is None:
+            problems.note("mention that is in no sentence kept by its characters alone")
+            continue
+        held = sentences[index]
+        found = (*held.mentions, *held.duplicates, by_tokens(mention, held.offsets))
+        sentences[index] = Sentence(held.tokens, found, held.tags, held.offsets)
+    return Document(document.text, document.mentions, sentences, document.id, document.metadata)
+
+
+def _fits(mention: Mention, sentence: Sentence) -> bool:
+    """Whether a mention begins and ends where tokens of the sentence do."""
+    first = bisect_left(sentence.offsets, mention.start, key=itemgetter(0))
+    last = bisect_left(sentence.offsets, mention.end, key=itemgetter(1))
+    return (
+        first <= last < len(sentence.offsets)
+        and sentence.offsets[first][0] == mention.start
+        and sentence.offsets[last][1] == mention.end
+    )
+
+
 def _outside(mention: Mention, document: Document, problems: Problems) -> None:
     where = f"the mention {mention.label} at characters {mention.start} to {mention.end}"
     problems.wrong(document.id or "a document", f"{where} covers no words of the text; correct or remove it")
@@ -105,16 +134,17 @@ def _are_spans(value: Any, length: int) -> bool:
 
 def by_tokens(mention: Mention, offsets: Sequence[Span]) -> Mention:
     """A mention in characters, in the tokens that it touches."""
-    starts, ends = [start for start, _ in offsets], [end for _, end in offsets]
 
     def touched(span: Span) -> Span:
-        return bisect_right(ends, span[0]), bisect_left(starts, span[1])
+        return bisect_right(offsets, span[0], key=itemgetter(1)), bisect_left(offsets, span[1], key=itemgetter(0))
 
     start, end = touched(mention.span)
     head = touched(mention.head) if mention.head else None
     head = head if head and start <= head[0] < head[1] <= end else None
     fragments: list[Span] = []
     for first, last in map(touched, mention.fragments):
+        if first >= last:  # white space alone
+            continue
         if fragments and first <= fragments[-1][1]:  # only white space was between them
             fragments[-1] = (fragments[-1][0], last)
         else:

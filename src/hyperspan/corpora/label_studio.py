@@ -86,6 +86,8 @@ def read_label_studio(
         lists = _result_lists(task, results, problems) if full else [_short_results(task)]
         metadata = _rest_of(task, key, full)
         name = data.get("document_id", task.get("id"))
+        if annotation == "first" and len(lists) > 1:
+            problems.note("annotation left out because only the first of a task is read", len(lists) - 1)
         for regions in lists[:1] if annotation == "first" else lists:
             mentions, more = _mentions(regions, text, offset_unit, problems)
             note_duplicates(mentions, problems)

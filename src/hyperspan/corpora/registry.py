@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hyperspan.corpora import (
     ace,
@@ -104,7 +106,7 @@ WRITERS: dict[str, Writer] = {name: entry.write for name, entry in FORMATS.items
 def detect(source: Source) -> str:
     """The name of the format that a source is in, by its content; by its name where that says it all."""
     for suffix, name in ((".ann", "brat"), (".apf.xml", "ace"), (".spacy", "docbin")):
-        if source.name.endswith(suffix):
+        if source.name.removesuffix(".gz").endswith(suffix):
             return name
     head = source.head().removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace").replace("\r\n", "\n")
     found = next((name for name, entry in FORMATS.items() if head.strip() and entry.looks_like(head)), None)
@@ -133,7 +135,12 @@ def read_corpus(
         _known(format_name, READERS, "read")
     sources = sources_in(given, FORMATS[format_name].suffixes if format_name and _holds_several(given) else ())
     if format_name is None and len(sources) > 1:
+        every = len(sources)
         sources, format_name = _of_one_format(sources)
+        if len(sources) < every:
+            problems.note(
+                f"file left out, because the first that is known is in the format {format_name}", every - len(sources)
+            )
     if split is not None:
         sources = ace.select(sources, ace.ace_split(split), problems)
     for source in sources:
@@ -198,18 +205,42 @@ def _known(name: str, table: dict[str, Any], done: str) -> None:
 
 
 def _understood(function: Callable[..., Any], name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options given, all of which the function must know."""
+    """The options given, all of which the function must know, as values that it can use."""
     parameters = inspect.signature(function).parameters.values()
-    known = [
-        parameter.name
-        for parameter in parameters
-        if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "problems"
-    ]
-    for option in options:
+    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "problems"]
+    hints = get_type_hints(function)
+    for option, value in options.items():
         if option not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
             raise InputError(f"the format {name} has no option {option!r}; {has}")
+        try:
+            options = {**options, option: _as(hints[option], value)}
+        except ValueError:
+            wanted = str(hints[option]).replace("typing.", "").replace("collections.abc.", "").removeprefix("<class '")
+            raise InputError(
+                f"the option {option} is {value!r}, but must be {wanted.removesuffix(chr(39) + '>')}"
+            ) from None
     return options
+
+
+def _as(hint: Any, value: Any) -> Any:
+    """The value as one of this type: "1,2" may be whole numbers, 3 may be a text. ValueError if it cannot be."""
+    kind, arguments = get_origin(hint), get_args(hint)
+    if kind is Literal:
+        if value in arguments:
+            return value
+    elif kind in (Union, UnionType):
+        for member in sorted(arguments, key=lambda member: member is str):  # as a text only if as nothing else
+            with suppress(ValueError):
+                return _as(member, value)
+    elif kind in (tuple, list, Sequence):
+        parts = value.split(",") if isinstance(value, str) else value if isinstance(value, (list, tuple)) else [value]
+        return tuple(_as(arguments[0], int(part) if arguments[0] is int else part) for part in parts)
+    elif hint is str and not isinstance(value, (bool, type(None))):
+        return str(value)
+    elif isinstance(hint, type) and isinstance(value, hint) and not (hint is int and isinstance(value, bool)):
+        return value
+    raise ValueError
 
 
 __all__ = ["FORMATS", "READERS", "WRITERS", "Format", "OnError", "detect", "format_for", "read_corpus", "write_corpus"]

@@ -8,10 +8,10 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, BinaryIO, Literal
+from typing import IO, Any, BinaryIO, Literal
 
 from hyperspan.errors import CorpusError, InputError
 
@@ -62,32 +62,33 @@ class Source:
     def head(self) -> bytes:
         """The first bytes, decompressed, without taking them away."""
         try:
-            if self.stream is not None:
-                return self.stream.peek(HEAD)[:HEAD] if isinstance(self.stream, io.BufferedReader) else b""
+            if self.stream is not None and not isinstance(self.stream, _Reread):
+                self.stream = _Reread(self.stream)
             with self.open() as stream:
                 return stream.read(HEAD)
         except UNREADABLE as error:
             raise CorpusError(
                 f"{self.name}: cannot be read ({error}); check that it is complete and readable"
             ) from None
+        finally:
+            if isinstance(self.stream, _Reread):
+                self.stream.rewind()
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """Its bytes, decompressed if they are gzipped."""
-        if self.stream is not None:
-            yield self.stream
-        elif self.member is not None and self.path is not None:
-            with zipfile.ZipFile(self.path) as archive, archive.open(self.member) as stream:
-                yield stream
-        elif self.path is not None:
-            with self.path.open("rb") as stream:
-                if stream.read(2) == b"\x1f\x8b":
-                    stream.seek(0)
-                    with io.BufferedReader(gzip.open(stream, "rb")) as inner:  # type: ignore[arg-type]
-                        yield inner
-                else:
-                    stream.seek(0)
-                    yield stream
+        with ExitStack() as opened:
+            if self.stream is not None:
+                raw: Any = self.stream
+            elif self.member is not None and self.path is not None:
+                raw = opened.enter_context(opened.enter_context(zipfile.ZipFile(self.path)).open(self.member))
+            else:
+                raw = opened.enter_context((self.path or Path(self.name)).open("rb"))
+            buffered = raw if hasattr(raw, "peek") else io.BufferedReader(raw)
+            if buffered.peek(2)[:2] == b"\x1f\x8b":
+                yield io.BufferedReader(opened.enter_context(gzip.GzipFile(fileobj=buffered)))  # type: ignore[arg-type]
+            else:
+                yield buffered
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Line numbers from 1, and lines of UTF-8 text without their ends; "\\r\\n" ends a line too, a byte order mark is dropped.
@@ -126,6 +127,45 @@ class Source:
         return f"{self.name}:{line}"
 
 
+class _Reread(io.BufferedReader):
+    """A stream whose beginning can be read twice."""
+
+    def __init__(self, stream: BinaryIO):
+        self._inner = _Remembering(stream)
+        super().__init__(self._inner, HEAD)
+
+    def rewind(self) -> None:
+        """Starts again, once, from the beginning."""
+        super().__init__(self._inner.again(), HEAD)
+
+    def close(self) -> None:
+        """Standard input is not ours to close."""
+
+
+class _Remembering(io.RawIOBase):
+    """Keeps what is read, to give it out again."""
+
+    def __init__(self, stream: BinaryIO, first: bytes = b"", keep: bool = True):
+        super().__init__()
+        self.stream, self.first, self.kept = stream, first, bytearray() if keep else None
+
+    def again(self) -> _Remembering:
+        return _Remembering(self.stream, bytes(self.kept or b"") + self.first, keep=False)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self.first:
+            piece, self.first = self.first[: len(buffer)], self.first[len(buffer) :]
+        else:
+            piece = self.stream.read(len(buffer)) or b""
+            if self.kept is not None:
+                self.kept += piece
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
 def sources_in(given: str | Path, suffixes: tuple[str, ...] = ()) -> list[Source]:
     """The sources behind a name: "-" is standard input, a folder all its files (with one of the suffixes), in order of their names."""
     if str(given) == "-":
@@ -144,5 +184,7 @@ def sources_in(given: str | Path, suffixes: tuple[str, ...] = ()) -> list[Source
         with zipfile.ZipFile(path) as archive:
             names = sorted(name for name in archive.namelist() if not name.endswith("/") and "__MACOSX" not in name)
         names = [name for name in names if not suffixes or name.removesuffix(".gz").endswith(suffixes)]
+        if not names:
+            raise InputError(f"{path} holds no files to read; name an archive that does")
         return [Source(f"{path}/{name}", path=path, member=name) for name in names]
     return [Source(str(path), path=path)]

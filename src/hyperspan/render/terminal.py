@@ -82,7 +82,7 @@ def _bars(
 
 def _bar(mention: Mention, first: int, last: int, size: int) -> str:
     """A bar of this many columns with the label in it, or behind it where it does not fit; open where the line breaks it."""
-    label = mention.label + (f" {mention.probability:.2f}" if mention.probability is not None else "")
+    label = _printable(mention.label) + (f" {mention.probability:.2f}" if mention.probability is not None else "")
     left, right = "╰" if mention.start >= first else "─", "╯" if mention.end <= last else "─"
     spare = size - 2 - cell_len(label)
     if spare >= 0:
