@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import typer
@@ -10,6 +11,9 @@ import typer
 from hyperspan.cli.corpora import From, OnError, Options, Split, parse_options, report, with_progress
 from hyperspan.corpora.registry import WRITERS, format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
+from hyperspan.corpora.splits import in_order
+from hyperspan.errors import InputError
+from hyperspan.types import Document
 
 
 def convert(
@@ -33,6 +37,10 @@ def convert(
         ),
     ] = None,
     split: Split = None,
+    part: Annotated[
+        Literal["train", "dev", "test"] | None,
+        typer.Option(help="Only the first 80, next 10 or last 10 percent of the sentences, as GENIA is split."),
+    ] = None,
     on_error: OnError = "raise",
     option: Options = None,
     write_option: Annotated[
@@ -46,7 +54,14 @@ def convert(
     Example: hyperspan convert dev.data dev.jsonl
     """
     problems = Problems(on_error)
-    documents = with_progress(read_corpus(source, from_, problems, split=split, **parse_options(option)), "converting")
+    options = parse_options(option)
+
+    def read(noted: Problems) -> Iterator[Document]:
+        return read_corpus(source, from_, noted, split=split, **options)
+
+    if part is not None and source == "-":
+        raise InputError("--part reads its input twice, which standard input cannot be; name a file")
+    documents = with_progress(read(problems) if part is None else in_order(read, part, problems), "converting")
     wanted = to or format_for(target)
     losses = write_corpus(
         documents, target, wanted, lossy=lossy, force=force, problems=problems, **parse_options(write_option)
