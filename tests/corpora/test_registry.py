@@ -258,3 +258,12 @@ def test_option_values_are_checked(tmp_path: Path) -> None:
     for wrong in wrongs:
         with pytest.raises(InputError, match="but must be"):
             list(read_corpus(tmp_path / "a.tsv", "columns", **wrong))
+
+
+def test_one_bad_byte_does_not_end_the_reading_where_errors_are_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes(b"Bob\tB-P\n\nZo\xff\tB-P\n\nAnn\tB-P\n")
+    with pytest.raises(HyperspanError, match=r"a\.tsv:3: is not UTF-8 text"):
+        list(read_corpus(tmp_path / "a.tsv", "columns"))
+    problems = Problems("skip")
+    assert len(list(read_corpus(tmp_path / "a.tsv", "columns", problems))) == 3
+    assert list(problems.notes.values()) == [1]

@@ -145,6 +145,7 @@ def read_corpus(
         sources = ace.select(sources, ace.ace_split(split), problems)
     for source in sources:
         name = format_name or detect(source)
+        source.lenient = problems
         yield from READERS[name](source, problems, **_understood(READERS[name], name, options))
 
 

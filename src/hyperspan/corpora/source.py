@@ -58,6 +58,8 @@ class Source:
     """Its name inside a zip archive."""
     stream: BinaryIO | None = None
     """An open stream instead of a file: it can be read once, and `head` does not take from it."""
+    lenient: Problems | None = None
+    """Where given and set to skip, a line that is not UTF-8 does not end the reading, and is noted there."""
 
     def head(self) -> bytes:
         """The first bytes, decompressed, without taking them away."""
@@ -95,20 +97,25 @@ class Source:
 
         Only "\\n" separates lines: other characters that Unicode calls line breaks are text.
         """
-        number = 0
         try:
             with self.open() as stream:
                 for number, raw in enumerate(stream, start=1):
                     line = raw.removesuffix(b"\n").removesuffix(b"\r")
-                    yield number, (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise CorpusError(
-                f"{self.at(number)}: is not UTF-8 text ({error.reason}); convert the file to UTF-8"
-            ) from None
+                    yield number, self._decoded(number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
         except UNREADABLE as error:
             raise CorpusError(
                 f"{self.name}: cannot be read ({error}); check that it is complete and readable"
             ) from None
+
+    def _decoded(self, number: int, line: bytes) -> str:
+        try:
+            return line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            if self.lenient is None or self.lenient.on_error == "raise":
+                message = f"is not UTF-8 text ({error.reason}); convert the file to UTF-8"
+                raise CorpusError(f"{self.at(number)}: {message}") from None
+            self.lenient.note("line that is not UTF-8 text read with replacement characters")
+            return line.decode("utf-8", errors="replace")
 
     def text(self) -> str:
         """All of it, as UTF-8 text, every character as it stands there."""
