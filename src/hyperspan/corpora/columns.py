@@ -21,74 +21,33 @@ CoNLL-2003 has four columns, of which only the last holds mentions, and lines th
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from tempfile import SpooledTemporaryFile
-from typing import IO, Any
+from typing import Any
 
-from hyperspan.corpora.documents import document_of, with_sentences
+from hyperspan.corpora.column_layout import (
+    LOOK_AHEAD,
+    NOTHING,
+    Block,
+    Layout,
+    blocks_in,
+    guess_layout,
+    is_conll2003,
+    layout_of_text,
+)
+from hyperspan.corpora.column_writer import ColumnWriter, chunks_of, source_of
+from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.tags import (
-    LabelledSpan,
     Scheme,
     check_scheme,
     decode,
-    encode,
-    fitting,
     guess_scheme,
-    is_tag,
-    layers_of,
 )
 from hyperspan.corpora.target import Losses, Lossy, Target
 from hyperspan.errors import InputError
 from hyperspan.types import Document, Mention, Sentence
-
-LOOK_AHEAD = 10_000
-"""How many lines are read to guess the scheme and what the columns hold."""
-MOST = 0.9
-"""The share of lines that must agree with a guess: a few wrong ones are to be reported, not to mislead it."""
-NOTHING = "-X-"
-"""Stands in columns for what is not known, as in CoNLL-2003."""
-DOCUMENT = "-DOCSTART-"
-MEDLINE = "###MEDLINE:"
-"""Begins a document in the original files of JNLPBA."""
-
-
-@dataclass(slots=True)
-class _Block:
-    """Lines without a blank one between them: a sentence, or the mark that a document begins."""
-
-    first_line: int
-    lines: list[str] = field(default_factory=list)
-    source: str | None = None
-    comments: int = 0
-    begins_document: str | None = None
-    """The id of the document that begins here, which may be empty."""
-
-    def rows(self) -> list[list[str]]:
-        return [_cells(line) for line in self.lines]
-
-
-def _cells(line: str) -> list[str]:
-    if "\t" in line:
-        return line.rstrip("\t").split("\t")
-    return [cell for cell in line.split(" ") if cell]
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    width: int
-    token: int
-    tags: tuple[int, ...]
-    pos: int | None = None
-    chunk: int | None = None
-    numbered: bool = False
-    unread: int = 0
-    """How many columns are left out."""
-    certain: bool = True
-    """Whether most lines agree with it."""
 
 
 def read_columns(
@@ -112,8 +71,8 @@ def read_columns(
     ['Seattle', 'the Seattle zoo']
     """
 
-    def layout_of(head: list[_Block]) -> _Layout:
-        return _chosen(source, _guess_layout(head)[0], token_column, pos_column, None, tag_columns)
+    def layout_of(head: list[Block]) -> Layout:
+        return _chosen(source, guess_layout(head)[0], token_column, pos_column, None, tag_columns)
 
     return _read(source, problems, scheme, repair, layout_of)
 
@@ -134,8 +93,8 @@ def read_conll2003(
     The German files have a lemma before the part of speech: read them with ``pos_column=2, chunk_column=3``.
     """
 
-    def layout_of(head: list[_Block]) -> _Layout:
-        guess = _Layout(_guess_layout(head)[0].width, 0, ())
+    def layout_of(head: list[Block]) -> Layout:
+        guess = Layout(guess_layout(head)[0].width, 0, ())
         return _chosen(source, guess, token_column, pos_column, chunk_column, tag_columns)
 
     return _read(source, problems, scheme, repair, layout_of)
@@ -143,8 +102,8 @@ def read_conll2003(
 
 def looks_like_columns(head: str) -> bool:
     """Whether this is the beginning of layered or flat columns, but not of CoNLL-2003."""
-    layout, rows = _layout_of_text(head)
-    if layout is None or _is_conll2003(layout, rows):
+    layout, rows = layout_of_text(head)
+    if layout is None or is_conll2003(layout, rows):
         return False
     # Two words to a line, the second "B-12", are likelier to be text.
     return "\t" in head or any(row[-1] == "O" for row in rows)
@@ -152,8 +111,8 @@ def looks_like_columns(head: str) -> bool:
 
 def looks_like_conll2003(head: str) -> bool:
     """Whether this is the beginning of a file with the columns word, part of speech, chunk tag, mention tag."""
-    layout, rows = _layout_of_text(head)
-    return layout is not None and _is_conll2003(layout, rows)
+    layout, rows = layout_of_text(head)
+    return layout is not None and is_conll2003(layout, rows)
 
 
 def write_columns(
@@ -178,14 +137,14 @@ def write_columns(
         raise InputError(f"{layers} layers cannot hold a mention; give 1 or more, or none for as many as are needed")
     coming = iter(documents)
     first = list(islice(coming, 1))
-    number = bool(first) and _source_of(first[0]) is not None if numbered is None else numbered
+    number = bool(first) and source_of(first[0]) is not None if numbered is None else numbered
 
     def leading(document: Document, index: int) -> list[Sequence[str]]:
         sentence = document.sentences[index]
         numbers = [[str(position) for position in range(1, len(sentence) + 1)]] if number else []
         return [*numbers, sentence.tokens, *([sentence.tags or [NOTHING] * len(sentence)] if pos else [])]
 
-    writer = _Writer("columns", losses, problems or Problems(), check_scheme(scheme), layers, leading)
+    writer = ColumnWriter("columns", losses, problems or Problems(), check_scheme(scheme), layers, leading)
     writer.innermost_first = first_layer == "innermost"
     writer.sources = number
     writer.write(chain(first, coming), target)
@@ -204,94 +163,21 @@ def write_conll2003(
     def leading(document: Document, index: int) -> list[Sequence[str]]:
         sentence = document.sentences[index]
         nothing = [NOTHING] * len(sentence)
-        return [sentence.tokens, sentence.tags or nothing, _chunks_of(document, index) or nothing]
+        return [sentence.tokens, sentence.tags or nothing, chunks_of(document, index) or nothing]
 
-    writer = _Writer("conll2003", losses, problems or Problems(), check_scheme(scheme), 1, leading)
+    writer = ColumnWriter("conll2003", losses, problems or Problems(), check_scheme(scheme), 1, leading)
     writer.separator = " "
     writer.write(documents, target)
 
 
-def _blocks(lines: Iterable[tuple[int, str]]) -> Iterator[_Block]:
-    block = _Block(0)
-    for number, line in lines:
-        if not line or line.isspace():
-            if block.lines:
-                yield block
-                block = _Block(0)
-            continue
-        if line[0] in "-#":
-            if (begins := _begins_document(line)) is not None:
-                if block.lines:
-                    yield block
-                yield _Block(number, begins_document=begins)
-                block = _Block(0)
-                continue
-            if not block.lines and line[0] == "#" and not is_tag(_cells(line)[-1]):
-                if line[:2] == "#\t" and block.source is None:
-                    block.source = line[2:].rstrip("\t")
-                else:
-                    block.comments += 1
-                continue
-        if not block.lines:
-            block.first_line = number
-        block.lines.append(line)
-    if block.lines:
-        yield block
-
-
-def _begins_document(line: str) -> str | None:
-    if line.startswith(DOCUMENT) and set(line[len(DOCUMENT) :].split()) <= {"O", "-X-", "-Y-", "-Z-", "_"}:
-        return ""
-    return line.removeprefix(MEDLINE).strip() if line.startswith(MEDLINE) and "\t" not in line else None
-
-
-def _guess_layout(blocks: Iterable[_Block]) -> tuple[_Layout, list[list[str]]]:
-    """What the columns of most lines hold, and those lines."""
-    sentences = [block for block in blocks if block.lines]
-    counted = [(str(count), row) for block in sentences for count, row in enumerate(block.rows(), start=1)]
-    width = max(2, *Counter(len(row) for _, row in counted).most_common(1)[0][:1]) if counted else 2
-    usual = [(count, row) for count, row in counted if len(row) == width]
-    rows = [row for _, row in usual]
-    first_tag = width
-    while first_tag > 1 and _mostly(is_tag(row[first_tag - 1]) for row in rows):
-        first_tag -= 1
-    named = any(block.source is not None for block in sentences)
-    numbered = width > 2 and (named or first_tag > 1) and _mostly(row[0] == count for count, row in usual)
-    token = int(numbered)
-    certain = first_tag < width and len(rows) >= MOST * len(counted)
-    first_tag = min(max(first_tag, token + 1), width - 1)
-    pos = token + 1 if first_tag > token + 1 else None
-    layout = _Layout(width, token, tuple(range(first_tag, width)), pos, None, numbered, 0, certain)
-    return layout, rows
-
-
-def _mostly(claims: Iterable[bool]) -> bool:
-    counts = Counter(claims)
-    return counts[True] > 0 and counts[True] >= MOST * counts.total()
-
-
-def _layout_of_text(head: str) -> tuple[_Layout | None, list[list[str]]]:
-    lines = head.removeprefix("\ufeff").split("\n")
-    whole = lines[:-1] if len(lines) > 1 else lines
-    layout, rows = _guess_layout(_blocks((number, line.removesuffix("\r")) for number, line in enumerate(whole)))
-    return (layout if layout.certain else None), rows
-
-
-def _is_conll2003(layout: _Layout, rows: list[list[str]]) -> bool:
-    if layout.width != 4 or layout.numbered or layout.pos != 1:
-        return False
-    # Without phrases, the third column may well be a layer of mentions.
-    return all(row[2] == NOTHING for row in rows) or any(row[2][2:] in ("NP", "VP", "PP") for row in rows)
-
-
 def _chosen(
     source: Source,
-    guess: _Layout,
+    guess: Layout,
     token: int | None,
     pos: int | None,
     chunk: int | None,
     tags: Sequence[int] | None,
-) -> _Layout:
+) -> Layout:
     """The guess, but for what was given."""
     for column in (given for given in (token, pos, chunk, *(tags or ())) if given is not None):
         if not -guess.width <= column < guess.width:
@@ -311,7 +197,7 @@ def _chosen(
             "name those of tokens and tags, each once, counting from 0"
         )
     unread = max(0, guess.width - len(named) - guess.numbered)
-    return _Layout(guess.width, at_token, at_tags, at_pos, at_chunk, guess.numbered, unread)
+    return Layout(guess.width, at_token, at_tags, at_pos, at_chunk, guess.numbered, unread)
 
 
 def _read(
@@ -319,24 +205,24 @@ def _read(
     problems: Problems,
     scheme: Scheme | None,
     repair: bool,
-    layout_of: Callable[[list[_Block]], _Layout],
+    layout_of: Callable[[list[Block]], Layout],
 ) -> Iterator[Document]:
-    blocks = _blocks(source.lines())
-    head: list[_Block] = []
+    blocks = blocks_in(source.lines())
+    head: list[Block] = []
     seen = 0
     for block in blocks:
         head.append(block)
         seen += 1 + len(block.lines)
         if seen >= LOOK_AHEAD:
             break
-    layout = layout_of(head) if any(block.lines for block in head) else _Layout(2, 0, (1,))
+    layout = layout_of(head) if any(block.lines for block in head) else Layout(2, 0, (1,))
     if layout.unread:
         problems.note(f"{layout.unread} columns left out that hold neither tokens nor tags")
     known = check_scheme(scheme) if scheme else guess_scheme(_tag_sequences(head, layout))
     yield from _Reader(source, problems, known, repair, layout).documents(chain(head, blocks))
 
 
-def _tag_sequences(blocks: Iterable[_Block], layout: _Layout) -> Iterator[list[str]]:
+def _tag_sequences(blocks: Iterable[Block], layout: Layout) -> Iterator[list[str]]:
     for block in blocks:
         rows = [row for row in block.rows() if len(row) == layout.width] if block.lines else []
         yield from ([row[column] for row in rows] for column in layout.tags)
@@ -362,9 +248,9 @@ class _Reader:
     problems: Problems
     scheme: Scheme
     repair: bool
-    layout: _Layout
+    layout: Layout
 
-    def documents(self, blocks: Iterable[_Block]) -> Iterator[Document]:
+    def documents(self, blocks: Iterable[Block]) -> Iterator[Document]:
         number = 0
         draft: _Draft | None = None
         for block in blocks:
@@ -383,7 +269,7 @@ class _Reader:
         if draft is not None:
             yield draft.document()
 
-    def read(self, block: _Block, draft: _Draft) -> bool:
+    def read(self, block: Block, draft: _Draft) -> bool:
         """Puts a sentence into the draft, or says what is wrong with it."""
         layout = self.layout
         rows = block.rows()
@@ -407,7 +293,7 @@ class _Reader:
             draft.chunks.append(list(columns[layout.chunk]))
         return True
 
-    def mentions(self, block: _Block, columns: Sequence[tuple[str, ...]]) -> list[Mention] | None:
+    def mentions(self, block: Block, columns: Sequence[tuple[str, ...]]) -> list[Mention] | None:
         mentions: list[Mention] = []
         for index in self.layout.tags:
             tags = columns[index]
@@ -425,117 +311,3 @@ class _Reader:
                 return None
             mentions += [Mention(start, end, label) for start, end, label in spans]
         return mentions
-
-
-@dataclass
-class _Writer:
-    """Spools columns of each sentence, until it is known how many layers and which separators all of them need."""
-
-    name: str
-    losses: Losses
-    problems: Problems
-    scheme: Scheme
-    layers: int | None
-    leading: Callable[[Document, int], list[Sequence[str]]]
-    """The columns before the tags, of a sentence by its index."""
-    innermost_first: bool = False
-    sources: bool = False
-    separator: str = "\t"
-    leading_width: int = 1
-    widest: int = 1
-    several_sentences: bool = False
-
-    def write(self, documents: Iterable[Document], target: Target) -> None:
-        self.widest = self.layers or 1
-        with (
-            target.open() as out,
-            SpooledTemporaryFile(max_size=1 << 24, mode="w+", encoding="utf-8", newline="\n") as spool,
-        ):
-            for document in documents:
-                self.spool(with_sentences(document, self.problems), spool)
-            self.losses.check(self.name)
-            spool.seek(0)
-            self.copy(spool, out)
-
-    def spool(self, document: Document, spool: IO[str]) -> None:
-        spool.write(f"\n{DOCUMENT}\n")
-        filled = [index for index, sentence in enumerate(document.sentences) if sentence.tokens]
-        if len(filled) < len(document.sentences):
-            self.problems.note("empty sentences left out", len(document.sentences) - len(filled))
-        self.several_sentences |= len(filled) != 1
-        source = _source_of(document) if self.sources else None
-        for index in filled:
-            leading = self.leading(document, index)
-            self.leading_width = len(leading)
-            cells = [[self.cell(text) for text in column] for column in leading]
-            rows = zip(*cells, *self.tags(document.sentences[index]), strict=True)
-            text = "".join(["\t".join(row) + "\n" for row in rows])
-            if " " in text:
-                self.separator = "\t"
-            spool.write(f"\n#\t{source}\t\n{text}" if source is not None and index == filled[0] else f"\n{text}")
-
-    def copy(self, spool: Iterable[str], out: IO[str]) -> None:
-        """What was spooled, with all layers, and with lines that part documents only where sentences alone do not."""
-        width = self.leading_width + self.widest
-        begins = "\t".join([DOCUMENT, *[NOTHING] * (self.leading_width - 1)]) + "\n"
-        separate = anything = False
-        for line in spool:
-            if line == "\n":
-                separate = anything
-            elif line != f"{DOCUMENT}\n" or self.several_sentences:
-                if line == f"{DOCUMENT}\n":
-                    line = begins
-                if not (self.sources and line[0] == "#"):  # where sources are named, tokens have a number before them
-                    line = line[:-1] + "\tO" * (width - 1 - line.count("\t")) + "\n"
-                out.write(("\n" if separate else "") + line.replace("\t", self.separator))
-                separate, anything = False, True
-
-    def tags(self, sentence: Sentence) -> list[list[str]]:
-        """The tags of a sentence in as many layers as it needs; what they cannot hold is lost."""
-        spans: set[LabelledSpan] = set()
-        for mention in sentence.mentions:
-            if len(mention.fragments) > 1:
-                self.losses.lose("discontinuous")
-            elif not mention.label or not {"\t", "\n", "\r"}.isdisjoint(mention.label):
-                self.losses.lose("with a label that is empty or holds a tab or newline")
-            else:
-                spans.add((mention.start, mention.end, mention.label))
-        again = [span for mention in sentence.duplicates if (span := (*mention.span, mention.label)) in spans]
-        kept = [*spans, *again] if self.layers is None else self.fitting(spans, again, len(sentence))
-        distinct = len(set(kept))
-        self.losses.written += distinct
-        self.losses.lose(
-            "overlap another in flat columns" if self.layers == 1 else f"need more than {self.layers} layers",
-            len(spans) - distinct,
-        )
-        if duplicates_lost := len(again) - (len(kept) - distinct):
-            self.problems.note("mentions listed twice written once", duplicates_lost)
-        layers = layers_of(kept, self.innermost_first)
-        self.widest = max(self.widest, len(layers))
-        return [encode(layer, len(sentence), self.scheme) for layer in layers] or [["O"] * len(sentence)]
-
-    def fitting(self, spans: set[LabelledSpan], again: list[LabelledSpan], length: int) -> list[LabelledSpan]:
-        sign = 1 if self.losses.lossy == "innermost" else -1
-        preferred = sorted(spans, key=lambda span: (sign * (span[1] - span[0]), span))
-        return fitting([*preferred, *again], length, self.layers or 1)
-
-    def cell(self, text: str) -> str:
-        if text and "\t" not in text and "\n" not in text:
-            return text
-        self.problems.note("tokens or tags that are empty or hold a tab or newline written with _ in its place")
-        return text.replace("\t", "_").replace("\n", "_") or "_"
-
-
-def _source_of(document: Document) -> str | None:
-    source = document.metadata.get("source")
-    return source if isinstance(source, str) and "\n" not in source else None
-
-
-def _chunks_of(document: Document, index: int) -> Sequence[str]:
-    """The chunk tags of a sentence, if the document has them and they fit its sentences."""
-    chunks = document.metadata.get("chunks")
-    if not isinstance(chunks, list | tuple) or len(chunks) != len(document.sentences):
-        return ()
-    tags = chunks[index]
-    fits = isinstance(tags, list | tuple) and len(tags) == len(document.sentences[index])
-    return tags if fits and all(isinstance(tag, str) for tag in tags) else ()
