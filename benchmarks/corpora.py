@@ -9,13 +9,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from hyperspan.corpora import FORMATS, Problems, Source, detect, read_corpus, write_corpus
+from hyperspan.corpora import FORMATS, Problems, Source, detect, document_of, read_corpus, write_corpus
 from hyperspan.errors import HyperspanError
+from hyperspan.types import Mention, Sentence
 
 BESIDE = Path(__file__).parents[1].parent / "shared" / "data"
 REAL = (
@@ -66,12 +70,62 @@ def measure(path: Path, name: str) -> None:
     )
 
 
+def stream(megabytes: int) -> None:
+    """Converts a made corpus of this size in a process of its own, and says what memory that took at the peak."""
+    words = [
+        "the",
+        "former",
+        "head",
+        "of",
+        "the",
+        "central",
+        "bank",
+        "of",
+        "Oz",
+        "met",
+        "nobody",
+        "at",
+        "the",
+        "old",
+        "zoo",
+        "of",
+        "Seattle",
+        "today",
+        ".",
+    ]
+    found = [
+        Mention(0, 9, "PER"),
+        Mention(4, 9, "ORG"),
+        Mention(8, 9, "GPE"),
+        Mention(12, 17, "FAC"),
+        Mention(16, 17, "GPE"),
+    ]
+    documents = megabytes * 1_000_000 // 2_000  # about the size of one in jsonl
+    with tempfile.TemporaryDirectory() as folder:
+        made, target = Path(folder) / "made.jsonl", Path(folder) / "made.tsv"
+        write_corpus((document_of([Sentence(words, found)] * 2, id=str(n)) for n in range(documents)), made, "jsonl")
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "hyperspan", "convert", str(made), str(target), "--to", "columns"]
+        subprocess.run(command, check=True, capture_output=True)
+        seconds, peak = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        print(
+            f"jsonl to columns: {made.stat().st_size / 1e6:.0f} MB in {seconds:.0f} s, {peak:.0f} MB of memory at the peak"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--data", type=Path, default=Path(os.environ.get("HYPERSPAN_DATA", BESIDE)), help="where the corpora are"
     )
-    data = parser.parse_args().data
+    parser.add_argument(
+        "--stream", type=int, metavar="MB", help="only convert a made corpus of about this size, for its memory"
+    )
+    arguments = parser.parse_args()
+    data = arguments.data
+    if arguments.stream:
+        stream(arguments.stream)
+        return
     if not (data / REAL[0]).exists():
         print(f"no corpora in {data}: name their folder with --data")
         return

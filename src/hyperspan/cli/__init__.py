@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -47,9 +46,6 @@ def main() -> None:
         sys.exit(app(standalone_mode=False))
     except HyperspanError as error:
         _fail(str(error))
-    except BrokenPipeError:  # whoever read our output, `head` say, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
     except OSError as error:
         _fail(f"{error.filename or 'standard output'}: {error.strerror or error}; check the name and your rights to it")
     except UnicodeError:

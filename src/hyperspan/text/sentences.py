@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hyperspan.text.tokenize import tokenize
-from hyperspan.types import Sentence, Span
+from hyperspan.types import Span
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -48,8 +48,3 @@ def split_text(text: str, tokenizer: str = "words", language: str = "en") -> lis
         Piece(start, end, tuple((start + a, start + b) for a, b in tokenize(text[start:end], tokenizer)))
         for start, end in sentence_spans(text, language)
     ]
-
-
-def sentence_of(text: str, piece: Piece) -> Sentence:
-    """The piece as a sentence without mentions."""
-    return Sentence([text[start:end] for start, end in piece.tokens], offsets=piece.tokens)
