@@ -1,0 +1,53 @@
+"""``hyperspan compare``: whether one system is better than another, and what each finds that the other misses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hyperspan.cli.corpora import From, OnError, Options, Split, parse_options, report, with_progress
+from hyperspan.cli.evaluate import Format, PredictionsFrom, PredictionsOptions, Seed
+from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.source import Problems
+from hyperspan.errors import InputError
+
+
+def compare(
+    a: Annotated[str, typer.Argument(help="What system A predicts: a file, a folder, or - for standard input.")],
+    b: Annotated[str, typer.Argument(help="What system B predicts for the same text.")],
+    gold: Annotated[str, typer.Option("--gold", "-g", metavar="FILE", help="The right mentions.")],
+    format_: Format = "table",
+    rounds: Annotated[int, typer.Option(min=1, help="Of each test.")] = 10_000,
+    seed: Seed = 0,
+    from_: From = None,
+    predictions_from: PredictionsFrom = None,
+    split: Split = None,
+    on_error: OnError = "raise",
+    option: Options = None,
+    predictions_option: PredictionsOptions = None,
+) -> None:
+    """Compare two systems' predictions: paired tests on micro precision, recall and F1.
+
+    Example: hyperspan compare baseline.jsonl better.jsonl --gold test.data
+    """
+    from hyperspan.evaluation import align
+    from hyperspan.evaluation import compare as test
+    from hyperspan.evaluation.tables import comparison_sections, print_sections
+
+    if (a, b, gold).count("-") > 1:
+        raise InputError("standard input is given more than once; name a file for all but one of A, B and --gold")
+    problems = Problems(on_error)
+    truth = with_progress(read_corpus(gold, from_, problems, split=split, **parse_options(option)), gold)
+    options = parse_options(predictions_option)
+    systems = [with_progress(read_corpus(name, predictions_from, problems, **options), name) for name in (a, b)]
+    aligned = align(truth, *systems, problems=problems)
+    found = test(aligned.gold, *aligned.systems, rounds=rounds, seed=seed)
+    if format_ == "json":
+        print(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        names = (Path(a).name, Path(b).name) if Path(a).name != Path(b).name else (a, b)
+        print_sections(comparison_sections(found, *names), markdown=format_ == "markdown")
+    report(problems)

@@ -1,0 +1,29 @@
+"""How good predicted mentions are, how sure that is, and whether their probabilities can be believed."""
+
+from hyperspan.evaluation.alignment import Aligned, align
+from hyperspan.evaluation.calibration import Calibration, calibrate, calibration_of, draw_calibration
+from hyperspan.evaluation.comparison import Comparison, compare
+from hyperspan.evaluation.models import Evaluated, evaluate_model
+from hyperspan.evaluation.scores import Report, Score, Slice, evaluate
+from hyperspan.evaluation.significance import Confidence, Difference, confidence, differences
+
+__all__ = [
+    "Aligned",
+    "Calibration",
+    "Comparison",
+    "Confidence",
+    "Difference",
+    "Evaluated",
+    "Report",
+    "Score",
+    "Slice",
+    "align",
+    "calibrate",
+    "calibration_of",
+    "compare",
+    "confidence",
+    "differences",
+    "draw_calibration",
+    "evaluate",
+    "evaluate_model",
+]

@@ -1,0 +1,162 @@
+"""Gold and predictions side by side: sentence by sentence where the words agree, otherwise by characters of the same text."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from hyperspan.corpora.documents import by_characters, by_tokens, with_sentences
+from hyperspan.corpora.source import Problems
+from hyperspan.errors import InputError
+from hyperspan.types import Document, Mention, Sentence, Span
+
+SHOWN = 20
+"""So many characters are quoted from where texts begin to differ."""
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """The same sentences with the mentions of gold and of each system."""
+
+    gold: list[Sentence]
+    systems: tuple[list[Sentence], ...] = field(default=())
+
+
+def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Problems | None = None) -> Aligned:
+    """The sentences of gold documents and of one or more systems' documents, in the same order and with the same words.
+
+    Documents belong together by id where all ids are unique and the same on both sides, otherwise by order. Where sentences and
+    words agree, they are taken as they are. Otherwise the texts must agree, and mentions are compared by characters:
+    sentences are gold's if all mentions fit its words, or made anew, with words cut where a mention begins or ends inside.
+
+    >>> text = "the Seattle zoo"
+    >>> found = align([Document(text, [Mention(4, 11, "GPE")])], [Document(text, [Mention(4, 7, "GPE")])])
+    >>> found.gold[0].tokens, found.systems[0][0].mentions == {Mention(1, 2, "GPE")}
+    (('the', 'Sea', 'ttle', 'zoo'), True)
+    """
+    problems = problems if problems is not None else Problems()
+    truth = list(gold)
+    others = [_in_order_of(truth, list(documents)) for documents in systems]
+    by_sentence = [_sentences(documents, problems) for documents in (truth, *others)]
+    words = [None if sentences is None else [s.tokens for s in sentences] for sentences in by_sentence]
+    if words[0] is not None and all(other == words[0] for other in words[1:]):
+        first, *rest = (sentences or [] for sentences in by_sentence)
+        return Aligned(first, tuple(rest))
+    for documents in others:
+        _check_same_texts(truth, documents)
+    aligned = Aligned([], tuple([] for _ in others))
+    for versions in zip(truth, *others, strict=True):
+        for side, sentences in zip((aligned.gold, *aligned.systems), _by_words(versions, problems), strict=True):
+            side.extend(sentences)
+    return aligned
+
+
+def check_same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> None:
+    """Raises, with the first place where they differ, unless both are the same sentences apart from mentions."""
+    for number, (truth, found) in enumerate(zip(gold, predicted, strict=False), start=1):
+        if truth.tokens != found.tokens:
+            pairs = zip((*truth.tokens, None), (*found.tokens, None), strict=False)
+            place, (ours, theirs) = next((i, pair) for i, pair in enumerate(pairs, start=1) if pair[0] != pair[1])
+            raise InputError(
+                f"word {place} of sentence {number} is {_quoted(ours)} in gold but {_quoted(theirs)} in the predictions; "
+                "score predictions that were made for the same words"
+            )
+    if len(gold) != len(predicted):
+        raise InputError(
+            f"gold has {len(gold):,} sentences, but the predictions have {len(predicted):,}; "
+            "score predictions that were made for the same sentences"
+        )
+
+
+def _quoted(word: str | None) -> str:
+    return "missing" if word is None else repr(word)
+
+
+def _in_order_of(gold: list[Document], documents: list[Document]) -> list[Document]:
+    """The documents in gold's order, if ids tell."""
+    by_id = {document.id: document for document in documents}
+    wanted = [document.id for document in gold]
+    if "" in by_id or len(by_id) != len(documents) or sorted(by_id) != sorted(wanted):
+        return documents
+    return [by_id[name] for name in wanted]
+
+
+def _sentences(documents: Iterable[Document], problems: Problems) -> list[Sentence] | None:
+    """The sentences of all documents; None if a document has none, or mentions that are in none of them."""
+    found: list[Sentence] = []
+    for document in documents:
+        if document.text and not document.sentences:
+            return None
+        # What stays outside of all sentences is compared by characters, so there is nothing to report about it.
+        sentences = with_sentences(document, Problems(problems.on_error)).sentences if document.sentences else ()
+        if sum(len(sentence.mentions) for sentence in sentences) < len(document.mentions):
+            return None
+        found.extend(sentences)
+    return found
+
+
+def _check_same_texts(gold: list[Document], documents: list[Document]) -> None:
+    for number, (truth, found) in enumerate(zip(gold, documents, strict=False), start=1):
+        if truth.text == found.text:
+            continue
+        ends = zip(truth.text, found.text, strict=False)
+        shorter = min(len(truth.text), len(found.text))
+        place = next((i for i, (ours, theirs) in enumerate(ends) if ours != theirs), shorter)
+        ours, theirs = (text[place : place + SHOWN] for text in (truth.text, found.text))
+        name = f"document {number}" + (f" ({truth.id})" if truth.id not in ("", str(number)) else "")
+        raise InputError(
+            f"gold and predictions differ at character {place} of {name}: {ours!r} in gold, {theirs!r} in the predictions; "
+            "score predictions that were made for the same text"
+        )
+    if len(gold) != len(documents):
+        raise InputError(
+            f"gold has {len(gold):,} documents, but the predictions have {len(documents):,}, and their sentences differ; "
+            "score predictions that were made for the same documents"
+        )
+
+
+def _by_words(versions: Sequence[Document], problems: Problems) -> list[list[Sentence]]:
+    """The sentences of a document, once with the mentions of each version of it."""
+    mentions = [_by_characters(version) for version in versions]
+    every = set().union(*mentions)
+    layout = versions[0].sentences
+    if not _fit(every, layout):
+        whole = Document(versions[0].text, every, (), versions[0].id, versions[0].metadata)
+        layout = with_sentences(whole, problems).sentences
+    layout = [sentence for sentence in layout if sentence.offsets]
+    sides: list[list[Sentence]] = []
+    for chosen in mentions:
+        held: list[list[Mention]] = [[] for _ in layout]
+        for mention in chosen:
+            home = _home(mention, versions[0].text, layout)
+            if home is not None:
+                held[home].append(by_tokens(mention, layout[home].offsets))
+        sides.append([Sentence(s.tokens, here, s.tags, s.offsets) for s, here in zip(layout, held, strict=True)])
+    return sides
+
+
+def _home(mention: Mention, text: str, sentences: Sequence[Sentence]) -> int | None:
+    """Which sentence a mention is in; None for one outside of the text proper, where reading was told to leave it out."""
+    covered = text[mention.start : mention.end]
+    first, last = mention.end - len(covered.lstrip()), mention.start + len(covered.rstrip())
+    home = bisect_right(sentences, first, key=lambda sentence: sentence.offsets[0][0]) - 1
+    return home if home >= 0 and first < last <= sentences[home].offsets[-1][1] else None
+
+
+def _by_characters(document: Document) -> frozenset[Mention]:
+    placed = (sentence for sentence in document.sentences if sentence.offsets)
+    return document.mentions | {by_characters(m, sentence.offsets) for sentence in placed for m in sentence.mentions}
+
+
+def _fit(mentions: Iterable[Mention], sentences: Sequence[Sentence]) -> bool:
+    """Whether every mention, and every part of one, begins and ends where words of one sentence do."""
+    if not sentences or not all(sentence.offsets or not sentence.tokens for sentence in sentences):
+        return False
+    starts = {offset[0]: number for number, sentence in enumerate(sentences) for offset in sentence.offsets}
+    ends = {offset[1]: number for number, sentence in enumerate(sentences) for offset in sentence.offsets}
+
+    def fits(span: Span, home: int | None) -> bool:
+        return home is not None and starts.get(span[0]) == ends.get(span[1]) == home
+
+    return all(fits(span, starts.get(m.start)) for m in mentions for span in (m.span, *m.fragments))

@@ -1,0 +1,139 @@
+"""Whether probabilities mean what they say: of the mentions given 0.8, are eight in ten right?"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from hyperspan.errors import InputError, MissingExtraError
+from hyperspan.files import Target
+from hyperspan.types import Sentence
+
+BINS = 10
+BEYOND = 1e-6
+"""How far rounding may carry a probability outside of 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Mentions with probabilities in [low, high), in the last bin [low, high]."""
+
+    low: float
+    high: float
+    count: int
+    probability: float
+    """The mean of their probabilities; 0 in an empty bin."""
+    correct: float
+    """The share of them that is right; 0 in an empty bin."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How far stated probabilities are from how often they come true."""
+
+    bins: tuple[Bin, ...]
+    ece: float
+    """Expected calibration error: the distance between stated and observed in a bin, averaged over mentions."""
+    brier: float
+    """The mean squared distance between a probability and what came true, 1 or 0."""
+    count: int
+    """Mentions with a probability."""
+    correct: int
+    """Those that are gold."""
+    missed: int = 0
+    """Gold mentions that are not among them."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def calibrate(probabilities: Sequence[float], correct: Sequence[bool], *, bins: int = BINS) -> Calibration:
+    """The calibration of probabilities, given which came true; bins are of equal width.
+
+    >>> found = calibrate([0.9, 0.9, 0.9, 0.3], [True, True, False, False])
+    >>> round(found.ece, 4), round(found.brier, 4)
+    (0.25, 0.23)
+    """
+    stated, true = np.asarray(probabilities, dtype=float), np.asarray(correct, dtype=bool)
+    wrong = stated[(stated < -BEYOND) | (stated > 1 + BEYOND) | np.isnan(stated)]
+    if wrong.size:
+        raise InputError(
+            f"a mention has probability {wrong[0]}, but a number from 0 to 1 is expected; rescale or drop it"
+        )
+    stated = stated.clip(0, 1)
+    edges = np.arange(bins + 1) / bins
+    held = np.clip(np.searchsorted(edges, stated, side="right") - 1, 0, bins - 1)  # (mentions,): the bin of each
+    counts = np.bincount(held, minlength=bins)
+    sums, rights = np.bincount(held, stated, minlength=bins), np.bincount(held, true, minlength=bins)
+    per_mention = np.maximum(counts, 1)
+    total = max(1, len(stated))
+    return Calibration(
+        tuple(
+            Bin(float(edges[i]), float(edges[i + 1]), int(counts[i]), float(mean), float(share))
+            for i, (mean, share) in enumerate(zip(sums / per_mention, rights / per_mention, strict=True))
+        ),
+        ece=float(np.abs(sums - rights).sum() / total),
+        brier=float(((stated - true) ** 2).sum() / total),
+        count=len(stated),
+        correct=int(true.sum()),
+    )
+
+
+def calibration_of(gold: Iterable[Sentence], candidates: Iterable[Sentence], *, bins: int = BINS) -> Calibration | None:
+    """The calibration of mentions that carry probabilities; None where none does. Sentences are given in the same order.
+
+    >>> from hyperspan.types import Mention
+    >>> gold, found = [Sentence("ab", [Mention(0, 1, "X")])], [Sentence("ab", [Mention(0, 1, "X", probability=0.8)])]
+    >>> round(calibration_of(gold, found).brier, 2)
+    0.04
+    """
+    probabilities: list[float] = []
+    correct: list[bool] = []
+    mentions = 0
+    for truth, found in zip(gold, candidates, strict=True):
+        mentions += len(truth.mentions)
+        for mention in sorted(found.mentions):  # in this order, so that sums round the same way each time
+            if mention.probability is not None:
+                probabilities.append(mention.probability)
+                correct.append(mention in truth.mentions)
+    if not probabilities:
+        return None
+    known = calibrate(probabilities, correct, bins=bins)
+    return Calibration(known.bins, known.ece, known.brier, known.count, known.correct, mentions - known.correct)
+
+
+def require_plots() -> None:
+    """Raises unless `draw_calibration` can draw."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("drawing calibration", "plots") from None
+
+
+def draw_calibration(calibrations: Mapping[str, Calibration], target: Target) -> None:
+    """Reliability diagrams as PNG: stated against observed, and below how many mentions lie where."""
+    require_plots()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 6), dpi=150, layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    above.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1, label="perfect")
+    for shift, (name, found) in enumerate(calibrations.items()):
+        filled = [part for part in found.bins if part.count]
+        line = [part.probability for part in filled], [part.correct for part in filled]
+        above.plot(*line, marker="o", label=f"{name}: ECE {found.ece:.3f}, Brier {found.brier:.3f}")
+        width = (found.bins[0].high - found.bins[0].low) / (len(calibrations) + 0.5)
+        lefts = [part.low + (shift + 0.25) * width for part in found.bins]
+        below.bar(lefts, [max(part.count, 0.5) for part in found.bins], width, align="edge")
+    above.set(xlim=(0, 1), ylim=(0, 1), ylabel="share that is right")
+    above.legend(loc="upper left", frameon=False)
+    below.set(xlabel="probability of a mention", ylabel="mentions", yscale="log")
+    below.set_ylim(bottom=0.5)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png")
+    with target.open_binary() as file:
+        file.write(drawn.getvalue())

@@ -1,0 +1,100 @@
+"""A model scored on annotated documents: what it predicts without seeing their mentions, how fast, how sure."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from hyperspan.corpora.documents import by_characters, with_sentences
+from hyperspan.corpora.source import Problems
+from hyperspan.evaluation.alignment import align
+from hyperspan.evaluation.calibration import calibration_of
+from hyperspan.evaluation.scores import Report, evaluate
+from hyperspan.types import Document, Mention, Sentence
+
+CANDIDATES = 0.01
+"""The least probability of the mentions whose calibration is measured."""
+
+
+class Recognizes(Protocol):
+    """What is scored: :class:`hyperspan.annotate.Annotator`, or whatever else recognises mentions in sentences."""
+
+    def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
+        """The sentences with the mentions found: the most probable set, or all at least as probable as the threshold."""
+        ...
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The scores of a model, and the documents as it annotated them."""
+
+    report: Report
+    documents: list[Document]
+
+
+def evaluate_model(
+    model: Recognizes,
+    gold: Iterable[Document],
+    *,
+    threshold: float | None = None,
+    samples: int = 1000,
+    seed: int = 0,
+    tokenizer: str = "words",
+    problems: Problems | None = None,
+) -> Evaluated:
+    """Recognises mentions in the gold documents' texts and scores them.
+
+    The model sees words and tags only. Documents without sentences are split before, by `tokenizer`, not knowing gold
+    mentions, which `align` then compares by characters.
+
+    >>> from hyperspan.types import Document, Mention
+    >>> class Capitals:
+    ...     def recognize(self, sentences, *, threshold=None):
+    ...         for sentence in sentences:
+    ...             found = [i for i, word in enumerate(sentence.tokens) if word.istitle()]
+    ...             yield Sentence(sentence.tokens, [Mention(i, i + 1, "GPE", probability=0.7) for i in found])
+    >>> gold = [Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE")])]
+    >>> evaluate_model(Capitals(), gold).report.micro
+    Score(correct=1, predicted=1, gold=2)
+    """
+    problems = problems if problems is not None else Problems()
+    annotated = list(gold)
+    blank = [_without_mentions(document, tokenizer, problems) for document in annotated]
+    words = sum(len(sentence) for document in blank for sentence in document.sentences)
+    begun = time.perf_counter()
+    predicted = _recognized(model, blank, threshold)
+    seconds = time.perf_counter() - begun
+    candidates = _recognized(model, blank, CANDIDATES)
+    aligned = align(annotated, predicted, candidates, problems=problems)
+    report = evaluate(aligned.gold, aligned.systems[0], samples=samples, seed=seed)
+    calibrated = calibration_of(aligned.gold, aligned.systems[1])
+    report = replace(
+        report,
+        calibration=report.calibration | ({"candidates": calibrated} if calibrated else {}),
+        words_per_second=words / seconds if seconds else None,
+    )
+    return Evaluated(report, predicted)
+
+
+def _without_mentions(document: Document, tokenizer: str, problems: Problems) -> Document:
+    sentences = [Sentence(s.tokens, (), s.tags, s.offsets) for s in document.sentences]
+    return with_sentences(Document(document.text, (), sentences, document.id, document.metadata), problems, tokenizer)
+
+
+def _recognized(model: Recognizes, documents: Sequence[Document], threshold: float | None) -> list[Document]:
+    """The documents with what the model finds in them."""
+    found = model.recognize((s for document in documents for s in document.sentences), threshold=threshold)
+    return [_with_mentions(document, itertools.islice(found, len(document.sentences))) for document in documents]
+
+
+def _with_mentions(document: Document, found: Iterable[Sentence]) -> Document:
+    sentences: list[Sentence] = []
+    mentions: list[Mention] = []
+    for given, annotated in zip(document.sentences, found, strict=True):
+        sentences.append(Sentence(given.tokens, annotated.mentions, given.tags, given.offsets))
+        if given.offsets:
+            mentions += [by_characters(mention, given.offsets) for mention in annotated.mentions]
+    return Document(document.text, mentions, sentences, document.id, document.metadata)

@@ -1,0 +1,197 @@
+"""Reports as tables that people read: in the terminal, and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hyperspan.evaluation.calibration import Calibration
+from hyperspan.evaluation.comparison import Comparison
+from hyperspan.evaluation.scores import Report, Score, Slice
+
+NOTHING = "–"
+"""What stands where there is nothing to divide by."""
+CONFUSIONS = 10
+"""So many of the most frequent confusions are shown."""
+SCORE_HEADER = ("P", "R", "F1", "right", "predicted", "gold")
+SLICE_HEADER = ("P", "right", "predicted", "R", "found", "gold")
+KIND_NAMES = {
+    "none": "no overlap",
+    "any": "overlapping",
+    "inside": "… inside another",
+    "contains": "… contains another",
+    "crossing": "… crosses another",
+    "same_span": "… same span, other type",
+    "same_type": "… another of the same type",
+    "same_type_and_start": "… and the same first word",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table with its title and what else is to be said about it."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+def report_sections(report: Report) -> Iterator[Section]:
+    """The tables of an evaluation."""
+    yield _overview(report)
+    yield _scores("By type", "type", report.per_type.items())
+    yield _scores("By width", "words", report.by_width.items())
+    yield _slices("By depth", "depth", report.by_depth.items())
+    yield _slices("By overlap", "kind", ((KIND_NAMES[kind], part) for kind, part in report.by_overlap.items()))
+    if report.confusions:
+        rows = [(gold, wrong, f"{times:,}") for (gold, wrong), times in report.confusions.items()]
+        left = f"and {len(rows) - CONFUSIONS} more pairs" if len(rows) > CONFUSIONS else ""
+        yield Section("Right span, wrong type", ("gold", "predicted", "times"), rows[:CONFUSIONS], left)
+    for name, calibration in report.calibration.items():
+        yield _calibration(
+            f"Calibration of {name} mentions" if name == "predicted" else f"Calibration of {name}", calibration
+        )
+
+
+def comparison_sections(comparison: Comparison, name_a: str, name_b: str) -> Iterator[Section]:
+    """The tables of a comparison."""
+    measured = (("P", comparison.precision), ("R", comparison.recall), ("F1", comparison.f1))
+    yield Section(
+        "B − A",
+        ("", "A", "B", "B − A", f"{comparison.level:.0%} interval", "p (randomisation)", "p (bootstrap)"),
+        [
+            (
+                name,
+                _percent(found.a),
+                _percent(found.b),
+                f"{100 * found.difference:+.2f}",
+                f"{100 * found.interval[0]:+.2f} to {100 * found.interval[1]:+.2f}",
+                f"{found.p_randomization:.4f}",
+                f"{found.p_bootstrap:.4f}",
+            )
+            for name, found in measured
+        ],
+        f"A: {name_a}, B: {name_b}; {comparison.sentences:,} sentences, {comparison.rounds:,} rounds, seed {comparison.seed}",
+    )
+    found, spurious = comparison.found, comparison.spurious
+    yield Section(
+        "Who finds what",
+        ("mentions", "both", "only A", "only B", "neither"),
+        [
+            ("gold, found", *_numbers(found.both, found.only_a, found.only_b, found.neither)),
+            ("wrong, predicted", *_numbers(spurious.both, spurious.only_a, spurious.only_b), NOTHING),
+        ],
+    )
+
+
+def print_sections(sections: Iterable[Section], *, markdown: bool) -> None:
+    """All tables to standard output."""
+    if markdown:
+        print("\n\n".join(map(as_markdown, sections)))
+        return
+    console = Console(highlight=False)
+    console = console if console.is_terminal else Console(width=120, highlight=False)
+    for number, section in enumerate(sections):
+        table = Table(box=None, pad_edge=False, title=Text(section.title, style="bold"), title_justify="left")
+        for index, title in enumerate(section.header):
+            table.add_column(Text(title), justify="right" if index else "left", no_wrap=True)
+        for row in section.rows:
+            table.add_row(*map(Text, row))  # a label is no markup
+        if number:
+            console.print()
+        console.print(table)
+        if section.note:
+            console.print(Text(section.note, style="dim"))
+
+
+def as_markdown(section: Section) -> str:
+    """A section as a heading, a table and a line.
+
+    >>> print(as_markdown(Section("By type", ("type", "F1"), [("PER", "71.20")])))
+    ### By type
+    <BLANKLINE>
+    | type | F1 |
+    | --- | ---: |
+    | PER | 71.20 |
+    """
+    lines = [section.header, ["---", *("---:" for _ in section.header[1:])], *section.rows]
+    table = "\n".join("| " + " | ".join(cell.strip().replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return "\n\n".join(part for part in (f"### {section.title}", table, section.note) if part)
+
+
+def _overview(report: Report) -> Section:
+    counts = report.counts
+    rows = [("micro", *_score(report.micro))]
+    sure = report.confidence
+    if sure:
+        ends = [f"{100 * low:.2f}–{100 * high:.2f}" for low, high in (sure.precision, sure.recall, sure.f1)]
+        rows.append((f"  {sure.level:.0%} interval", *ends, "", "", ""))
+    macro = report.macro
+    rows += [
+        (f"macro, {len(report.per_type)} types", *map(_percent, (macro.precision, macro.recall, macro.f1)), "", "", ""),
+        ("boundaries only", *_score(report.boundaries)),
+        (f"{counts['sentences_with_overlap']:,} sentences with overlap", *_score(report.overlapping)),
+        (f"{counts['sentences_without_overlap']:,} without", *_score(report.non_overlapping)),
+    ]
+    notes = [f"{counts['sentences']:,} sentences", f"{counts['words']:,} words"]
+    removed = {side: counts[f"{side}_duplicates_removed"] for side in ("gold", "predicted")}
+    notes += [f"{times:,} duplicates removed from {side}" for side, times in removed.items() if times]
+    if sure:
+        notes.append(f"intervals from {sure.samples:,} bootstrap samples, seed {sure.seed}")
+    if report.words_per_second is not None:
+        notes.append(f"{report.words_per_second:,.0f} words a second")
+    return Section("Scores", ("", *SCORE_HEADER), rows, "; ".join(notes))
+
+
+def _scores(title: str, what: str, scores: Iterable[tuple[str, Score]]) -> Section:
+    return Section(title, (what, *SCORE_HEADER), [(name, *_score(score)) for name, score in scores])
+
+
+def _slices(title: str, what: str, slices: Iterable[tuple[str, Slice]]) -> Section:
+    rows = [
+        (
+            name,
+            _percent(part.precision) if part.predicted else NOTHING,
+            *_numbers(part.correct, part.predicted),
+            _percent(part.recall) if part.gold else NOTHING,
+            *_numbers(part.found, part.gold),
+        )
+        for name, part in slices
+    ]
+    return Section(title, (what, *SLICE_HEADER), rows)
+
+
+def _calibration(title: str, found: Calibration) -> Section:
+    rows = [
+        (
+            f"{part.low:.1f}–{part.high:.1f}",
+            f"{part.count:,}",
+            _percent(part.probability) if part.count else NOTHING,
+            _percent(part.correct) if part.count else NOTHING,
+        )
+        for part in found.bins
+    ]
+    note = f"ECE {found.ece:.4f}, Brier {found.brier:.4f}; {found.missed:,} gold mentions are not among these"
+    return Section(title, ("probability", "mentions", "mean probability", "right"), rows, note)
+
+
+def _score(score: Score) -> tuple[str, ...]:
+    return (
+        _percent(score.precision) if score.predicted else NOTHING,
+        _percent(score.recall) if score.gold else NOTHING,
+        _percent(score.f1) if score.predicted + score.gold else NOTHING,
+        *_numbers(score.correct, score.predicted, score.gold),
+    )
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.2f}"
+
+
+def _numbers(*counts: int) -> tuple[str, ...]:
+    return tuple(f"{count:,}" for count in counts)

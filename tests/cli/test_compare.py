@@ -1,0 +1,49 @@
+"""`hyperspan compare` as a user drives it, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_draw import hyperspan
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """Gold, a system that finds half of it, and one that finds all."""
+    names = {}
+    for name, every in (("gold", 1), ("half", 2), ("all", 1)):
+        found = ["0,3 PER" if i % every == 0 else "" for i in range(40)]
+        path = tmp_path / f"{name}.data"
+        path.write_text("".join(f"w{i} in Oz\nX Y Z\n{line}\n\n" for i, line in enumerate(found)), encoding="utf-8")
+        names[name] = str(path)
+    return names
+
+
+def test_a_better_system(files: dict[str, str]) -> None:
+    arguments = ["compare", files["half"], files["all"], "--gold", files["gold"]]
+    result = hyperspan(*arguments, "--format", "json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["recall"]["difference"] == 0.5 and found["precision"]["difference"] == 0
+    assert found["f1"]["p_randomization"] < 0.001 and found["f1"]["interval"][0] > 0.1
+    assert found["precision"]["p_randomization"] == found["precision"]["p_bootstrap"] == 1
+    assert found["found"] == {"both": 20, "only_a": 0, "only_b": 20, "neither": 0}
+    assert (found["rounds"], found["seed"], found["sentences"]) == (10_000, 0, 40)
+    assert hyperspan(*arguments, "--format", "json").stdout == result.stdout
+    assert "+33.33" in hyperspan(*arguments, "--rounds", "50", "--seed", "3").stdout
+    markdown = hyperspan(*arguments, "--format", "markdown").stdout
+    assert "| gold, found | 20 | 0 | 20 | 0 |" in markdown.splitlines()
+
+
+def test_mistakes_get_one_sentence(files: dict[str, str]) -> None:
+    for arguments, message in (
+        ((files["half"], files["all"]), "Missing option '--gold'"),
+        (("-", "-", "--gold", files["gold"]), "standard input is given more than once"),
+        ((files["half"], "nowhere.data", "--gold", files["gold"]), "nowhere.data does not exist"),
+    ):
+        result = hyperspan("compare", *arguments)
+        assert result.returncode == 2 and result.stdout == ""
+        assert message in result.stderr and len(result.stderr.splitlines()) == 1

@@ -1,0 +1,160 @@
+"""`hyperspan evaluate` as a user drives it, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hyperspan.config import Config
+from hyperspan.corpora.registry import read_corpus, write_corpus
+from hyperspan.types import Document, Mention
+from tests.cli.test_draw import hyperspan
+
+GOLD = """\
+The head of the Oz bank left .
+DT NN IN DT NNP NN VBD .
+0,6 PER|3,6 ORG|4,5 GPE
+
+Nobody knew Mary .
+NN VBD NNP .
+2,3 PER|2,3 PER
+
+"""
+PREDICTED = GOLD.replace("4,5 GPE", "4,5 PER").replace("2,3 PER|2,3 PER", "")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    """Predictions and gold."""
+    names = tmp_path / "predicted.data", tmp_path / "gold.data"
+    for path, text in zip(names, (PREDICTED, GOLD), strict=True):
+        path.write_text(text, encoding="utf-8")
+    return str(names[0]), str(names[1])
+
+
+def test_predictions_as_json(files: tuple[str, str]) -> None:
+    result = hyperspan("evaluate", "--predictions", files[0], "--gold", files[1], "--format", "json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["micro"] == {
+        "precision": 2 / 3,
+        "recall": 0.5,
+        "f1": pytest.approx(4 / 7),
+        "correct": 2,
+        "predicted": 3,
+        "gold": 4,
+    }
+    assert found["overlapping"]["sentences"] == found["non_overlapping"]["sentences"] == 1
+    assert found["overlapping"]["recall"] == 2 / 3 and found["non_overlapping"]["recall"] == 0
+    assert found["per_type"]["ORG"]["f1"] == 1 and found["boundaries"]["precision"] == 1
+    assert found["confusions"] == [{"gold": "GPE", "predicted": "PER", "count": 1}]
+    assert found["by_depth"]["3"]["recall"] == 0 and found["by_width"]["1"]["gold"] == 2
+    assert found["by_overlap"]["contains"]["recall"] == 1
+    assert found["counts"]["gold_duplicates_removed"] == 1 and found["counts"]["words"] == 12
+    assert found["confidence"]["samples"] == 1000 and len(found["confidence"]["f1"]) == 2
+    assert found["calibration"] == {} and found["words_per_second"] is None
+
+
+def test_tables(files: tuple[str, str]) -> None:
+    table = hyperspan("evaluate", "-p", files[0], "-g", files[1])
+    assert table.returncode == 0 and "57.14" in table.stdout and "1 sentences with overlap" in table.stdout
+    assert "\x1b" not in table.stdout and "Right span, wrong type" in table.stdout
+    markdown = hyperspan("evaluate", "-p", files[0], "-g", files[1], "--format", "markdown").stdout
+    assert "| micro | 66.67 | 50.00 | 57.14 | 2 | 3 | 4 |" in markdown.splitlines()
+    again = hyperspan("evaluate", "-p", files[0], "-g", "-", "--seed", "7", stdin=GOLD)
+    assert again.returncode == 0 and "seed 7" in again.stdout
+    assert "interval" not in hyperspan("evaluate", "-p", files[0], "-g", files[1], "--samples", "0").stdout
+
+
+def test_other_formats_and_probabilities(files: tuple[str, str], tmp_path: Path) -> None:
+    """Predictions by characters, of a format without sentences, with probabilities."""
+    sure = {"PER": 0.9, "ORG": 0.6}
+    predicted = [
+        Document(d.text, [Mention(m.start, m.end, m.label, probability=sure[m.label]) for m in d.mentions])
+        for d in read_corpus(files[0])
+    ]
+    path, plot = tmp_path / "predicted.jsonl", tmp_path / "plot.png"
+    write_corpus(predicted, path, "jsonl")
+    arguments = ["evaluate", "-p", str(path), "-g", files[1], "--format", "json", "--plot", str(plot)]
+    result = hyperspan(*arguments)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["micro"]["precision"] == 2 / 3
+    assert found["calibration"]["predicted"]["brier"] == pytest.approx((0.1**2 + 0.9**2 + 0.4**2) / 3)
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert "--force" in hyperspan(*arguments).stderr and hyperspan(*arguments, "--force").returncode == 0
+    without = hyperspan("evaluate", "-p", files[0], "-g", files[1], "--plot", str(tmp_path / "none.png"))
+    assert without.returncode == 2 and "carry no probabilities" in without.stderr
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One that has learnt nothing."""
+    from hyperspan.models import new_model, save_model
+
+    folder = tmp_path_factory.mktemp("models") / "untrained"
+    gold = folder.with_suffix(".data")
+    gold.write_text(GOLD, encoding="utf-8")
+    sizes = {"words": {"dimension": 4, "tags": 2}, "encoder": {"hidden": 4, "span_hidden": 4}}
+    config = Config.from_mapping({**sizes, "model": {"max_width": 4}})
+    save_model(new_model(config, [s for document in read_corpus(gold) for s in document.sentences]), folder)
+    return folder
+
+
+def test_a_model(model: Path, files: tuple[str, str], tmp_path: Path) -> None:
+    output = tmp_path / "out.jsonl"
+    result = hyperspan("evaluate", str(model), files[1], "--format", "json")
+    assert result.returncode == 0, result.stderr
+    best = json.loads(result.stdout)
+    assert best["micro"]["gold"] == 4 and best["words_per_second"] > 0
+    arguments = ["evaluate", str(model), files[1], "--format", "json", "--threshold", "0.01", "--output", str(output)]
+    result = hyperspan(*arguments)
+    assert result.returncode == 0 and "wrote predictions to" in result.stderr
+    every = json.loads(result.stdout)
+    assert every["calibration"]["predicted"] == every["calibration"]["candidates"] == best["calibration"]["candidates"]
+    assert every["micro"]["predicted"] == every["calibration"]["predicted"]["count"] > 0
+    saved = json.loads(hyperspan("evaluate", "-p", str(output), "-g", files[1], "--format", "json").stdout)
+    assert saved["micro"] == every["micro"] and saved["calibration"]["predicted"] == every["calibration"]["predicted"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "it is not clear what to score"),
+        (["model"], "it is not clear what to score"),
+        (["-p", "{predicted}"], "it is not clear what to score"),
+        (["model", "{gold}", "-g", "{gold}"], "it is not clear what to score"),
+        (["-p", "-", "-g", "-"], "both standard input"),
+        (["-p", "{predicted}", "-g", "{gold}", "--threshold", "0.5"], "--threshold is for a model"),
+        (["-p", "{predicted}", "-g", "{gold}", "-o", "x.jsonl"], "--output is for a model"),
+        (["-p", "nowhere.data", "-g", "{gold}"], "nowhere.data does not exist"),
+        (["no-such-model", "{gold}"], "there is no model 'no-such-model'"),
+        (["no-such-model", "{gold}", "-o", "x.unknown"], "x.unknown does not say its format"),
+        (["no-such-model", "{gold}", "-o", "{predicted}"], "predicted.data exists"),
+        (["-p", "{predicted}", "-g", "{gold}", "--samples", "many"], "should be a valid integer"),
+    ],
+)
+def test_mistakes_get_one_sentence(arguments: list[str], message: str, files: tuple[str, str]) -> None:
+    result = hyperspan("evaluate", *(given.format(predicted=files[0], gold=files[1]) for given in arguments))
+    assert result.returncode == 2 and result.stdout == ""
+    assert message in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+def test_other_texts_are_named(files: tuple[str, str]) -> None:
+    Path(files[0]).write_text(PREDICTED.replace("knew", "met"), encoding="utf-8")
+    result = hyperspan("evaluate", "-p", files[0], "-g", files[1])
+    assert result.returncode == 2 and "differ at character 7 of document 2: 'knew Mary .' in gold" in result.stderr
+
+
+def test_scoring_predictions_loads_no_torch(files: tuple[str, str]) -> None:
+    code = f"""
+import sys
+from hyperspan.cli.evaluate import evaluate
+evaluate(predictions={files[0]!r}, gold={files[1]!r})
+sys.exit('torch' in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0

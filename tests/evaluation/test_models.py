@@ -1,0 +1,69 @@
+"""What a model predicts, scored: it sees no gold, and everything it says is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hyperspan.corpora.documents import document_of
+from hyperspan.evaluation import Score, evaluate, evaluate_model
+from hyperspan.evaluation.models import CANDIDATES
+from hyperspan.types import Document, Mention, Sentence
+
+TEXT = "The Seattle zoo opened. Nobody from Seattle came."
+
+
+class Capitals:
+    """Finds words with capitals, more of them when asked for less probable ones."""
+
+    def __init__(self) -> None:
+        self.seen: list[Sentence] = []
+        self.thresholds: list[float | None] = []
+
+    def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
+        self.thresholds.append(threshold)
+        for given in sentences:
+            self.seen.append(given)
+            chances = [0.9 if word == "Seattle" else 0.2 if word.istitle() else 0.0 for word in given.tokens]
+            least = 0.5 if threshold is None else threshold
+            found = [Mention(i, i + 1, "GPE", probability=p) for i, p in enumerate(chances) if p >= least]
+            yield Sentence(given.tokens, found)
+
+
+def test_raw_text_is_split_without_gold() -> None:
+    model = Capitals()
+    gold = Document(TEXT, [Mention(0, 15, "FAC"), Mention(4, 7, "GPE"), Mention(36, 43, "GPE")], id="news")
+    found = evaluate_model(model, [gold])
+    assert all("Seattle" in given.tokens and not given.mentions for given in model.seen)
+    score = found.report.micro
+    assert (score.correct, score.predicted, score.gold) == (1, 2, 3)
+    assert model.thresholds == [None, CANDIDATES]
+    assert found.report.words_per_second is not None and found.report.words_per_second > 0
+    (document,) = found.documents
+    assert (document.text, document.id) == (TEXT, "news")
+    assert sorted((m.start, m.end, m.text, m.probability) for m in document.mentions) == [
+        (4, 11, "Seattle", 0.9),
+        (36, 43, "Seattle", 0.9),
+    ]
+
+
+def test_calibration_of_candidates_and_of_the_best_set() -> None:
+    gold = [document_of([Sentence(["The", "Seattle", "zoo"], [Mention(1, 2, "GPE")], ["DT", "NNP", "NN"])])]
+    model = Capitals()
+    report = evaluate_model(model, gold).report
+    assert {name: found.count for name, found in report.calibration.items()} == {"predicted": 1, "candidates": 2}
+    assert model.seen[0].tags == ("DT", "NNP", "NN")
+    lower = evaluate_model(Capitals(), gold, threshold=0.1).report
+    assert (lower.micro.correct, lower.micro.predicted) == (1, 2)
+
+
+def test_tokenised_sentences_score_as_they_are() -> None:
+    """Also where nothing says where in a text their words are."""
+    words = ["Nobody", "in", "Seattle"]
+    placed = document_of(
+        [Sentence(words, [Mention(2, 3, "GPE")]), Sentence(()), Sentence(words, [Mention(0, 1, "PER")])]
+    )
+    unplaced = Document("elsewhere", (), [Sentence(s.tokens, s.mentions) for s in placed.sentences])
+    for gold in (placed, unplaced):
+        found = evaluate_model(Capitals(), [gold], samples=0)
+        assert found.report.micro == Score(correct=1, predicted=2, gold=2) and found.report.counts["sentences"] == 3
+        assert found.report.micro == evaluate(gold.sentences, found.documents[0].sentences).micro
