@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from hyperspan.render.layout import colours, lanes
+from hyperspan.render.layout import colours, lanes, shortest_first
 from hyperspan.types import Mention, Sentence
 
 
 def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, str] | None = None) -> Text:
     """The sentence in lines of at most `width` columns (a longer word has a line of its own), short mentions on top.
+
+    Tokens are set apart where their offsets say that something stands between them, and all where they have none.
 
     >>> print(render_sentence(Sentence("the Seattle zoo".split(), [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])).plain)
     the Seattle zoo
@@ -20,11 +23,16 @@ def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, st
     ╰─────FAC─────╯
     """
     styles = styles if styles is not None else colours(mention.label for mention in sentence.mentions)
+    tokens = [_printable(token) for token in sentence.tokens]
+    sizes = [cell_len(token) for token in tokens]
+    apart = [before[1] < after[0] for before, after in pairwise(sentence.offsets)]
+    gaps = [0, *map(int, apart or [True] * (len(tokens) - 1))][: len(tokens)]  # columns before each token
     rendered = Text()
-    for first, last in _lines(sentence.tokens, width):
-        columns = _columns(sentence.tokens[first:last])
-        rendered.append(" ".join(map(_printable, sentence.tokens[first:last])) + "\n")
+    for first, last in _lines(sizes, gaps, width):
+        line = "".join(" " * gap + token for gap, token in zip(gaps[first:last], tokens[first:last], strict=True))
+        rendered.append(line[gaps[first] if first < last else 0 :] + "\n")
         here = [mention for mention in sentence.mentions if mention.start < last and mention.end > first]
+        columns = _columns(sizes[first:last], gaps[first:last])
         for row in _bars(here, first, last, columns, styles):
             rendered.append_text(row).append("\n")
     rendered.rstrip()
@@ -36,27 +44,30 @@ def _printable(token: str) -> str:
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in token)
 
 
-def _lines(tokens: Sequence[str], width: int) -> Iterable[tuple[int, int]]:
-    """The tokens that go on each line."""
-    first, used = 0, 0
-    for position, token in enumerate(tokens):
-        needed = cell_len(_printable(token))
-        if position > first and used + 1 + needed > width:
-            yield first, position
-            first, used = position, needed
+def _lines(sizes: Sequence[int], gaps: Sequence[int], width: int) -> Iterable[tuple[int, int]]:
+    """The tokens that go on each line; tokens without a gap between them are kept together if a line can hold them."""
+    first, used, together = 0, 0, 0
+    for position, size in enumerate(sizes):
+        if gaps[position]:
+            together = position
+        needed = size + (gaps[position] if position > first else 0)
+        if position > first and used + needed > width:
+            cut = together if together > first else position
+            yield first, cut
+            first, used = cut, sum(sizes[cut:position]) + size
         else:
-            used += needed + (position > first)
-    yield first, len(tokens)
+            used += needed
+    yield first, len(sizes)
 
 
-def _columns(tokens: Sequence[str]) -> list[tuple[int, int]]:
+def _columns(sizes: Sequence[int], gaps: Sequence[int]) -> list[tuple[int, int]]:
     """The columns that each token of a line takes up."""
     columns: list[tuple[int, int]] = []
     position = 0
-    for token in tokens:
-        size = cell_len(_printable(token))
+    for size, gap in zip(sizes, gaps, strict=True):
+        position += gap if columns else 0
         columns.append((position, position + size))
-        position += size + 1
+        position += size
     return columns
 
 
@@ -64,9 +75,8 @@ def _bars(
     mentions: Sequence[Mention], first: int, last: int, columns: Sequence[tuple[int, int]], styles: Mapping[str, str]
 ) -> list[Text]:
     """One row of bars for each lane of a line that shows the tokens from `first` to before `last`."""
-    order = sorted(mentions, key=lambda mention: (mention.end - mention.start, mention.start, mention.label))
     bars: list[tuple[int, str, str]] = []  # column, what is drawn there, style
-    for mention in order:
+    for mention in shortest_first(mentions):
         left, right = columns[max(mention.start, first) - first][0], columns[min(mention.end, last) - first - 1][1]
         bars.append((left, _bar(mention, first, last, max(right - left, 1)), styles.get(mention.label, "")))
     rows = lanes([(left, left + cell_len(drawn) + 1) for left, drawn, _ in bars])

@@ -1,0 +1,278 @@
+"""The whole flow on raw text: sentences, tokens, a model's distribution, and mentions with their exact probabilities.
+
+Every front end wraps :class:`Annotator`. Nothing is cut off quietly: a text of any length is split into sentences, a sentence
+keeps all its words, and one that no memory could hold is an error that says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from hyperspan.corpora.brat import ORDER, OTHER_LINES
+from hyperspan.corpora.documents import by_characters
+from hyperspan.errors import InputError, LabelError
+from hyperspan.text.sentences import Piece, split_text
+from hyperspan.types import Document, Mention, Sentence
+
+if TYPE_CHECKING:
+    from hyperspan.decoding import Found, Wanted
+    from hyperspan.structures import SegmentalHypergraph
+
+PRETRAINED = Path(__file__).parent / "pretrained"
+ALTERNATIVES = "alternatives"
+"""Under this name the metadata of a document hold the k best sets of each of its sentences."""
+_ABOUT_MENTIONS = (ALTERNATIVES, OTHER_LINES, ORDER)
+"""Metadata that speak of the mentions a document came with, and mean nothing once others are found."""
+
+WINDOW = 20_000
+"""So many words are read ahead, to put sentences of similar length together."""
+BATCH = 40_000
+"""Sentences × words × widths that are computed at once; a longer sentence goes alone."""
+LONGEST = 1_000 * 1_000
+"""Words × widths of the longest sentence that is tried."""
+LONG = 300
+"""A sentence of more words than this that goes over several lines is a list or a table: its lines are taken one by one."""
+
+Threshold = float | Mapping[str | None, float] | Mapping[str, float] | None
+"""None for the most probable set; or the least probability, for all labels or by label (None or "*": the others)."""
+_Item = TypeVar("_Item")
+
+
+class Model(Protocol):
+    """What an annotator needs of a model, as :func:`hyperspan.models.load_model` returns it."""
+
+    labels: tuple[str, ...]
+    tokenizer: str
+    max_width: int | None
+    """The most words in a mention; None for no limit."""
+
+    def distribution(self, sentences: Sequence[Sentence]) -> SegmentalHypergraph:
+        """The distribution over mention sets of each sentence; types are indices into `labels`."""
+        ...
+
+
+def load(name_or_path: str | Path = "genia", device: str = "cpu") -> Annotator:
+    """An annotator with a bundled model, by its name, or with the model in a folder."""
+    folder, bundled = Path(name_or_path), bundled_models()
+    if str(name_or_path) in bundled:
+        folder = PRETRAINED / str(name_or_path)
+    elif not folder.is_dir():
+        known = f"the bundled models are {', '.join(bundled)}" if bundled else "no models are bundled"
+        raise InputError(
+            f"there is no model {str(name_or_path)!r}: {known}, and no such folder is there; name one of them or a model's folder"
+        )
+    from hyperspan.models import load_model
+
+    _check_device(device)
+    return Annotator(load_model(folder, device))
+
+
+def _check_device(device: str) -> None:
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # what torch raises differs by how it was built
+        reason = str(error).partition("\n")[0].removesuffix(".")
+        raise InputError(
+            f"the device {device!r} cannot be used ({reason}); choose cpu, or cuda where there is a GPU"
+        ) from None
+
+
+def bundled_models() -> list[str]:
+    """The names of the models that come with hyperspan."""
+    return sorted(file.parent.name for file in PRETRAINED.glob("*/config.toml"))
+
+
+class Annotator:
+    """Finds mentions in texts with a model.
+
+    All methods take `threshold`: None for the most probable set of mentions of each sentence, or a number above 0 and up to 1
+    for every mention at least that probable; at 0.5 the fewest errors are expected. It may differ by label,
+    ``{"protein": 0.3, "*": 0.5}``; labels that are not named take what stands under "*" or None, and 0.5 where there is
+    neither. `types` are the only labels to look for. Each mention carries its exact marginal probability.
+    """
+
+    def __init__(self, model: Model):
+        self.model = model
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.model.labels
+
+    def __call__(
+        self, text: str | Document, *, threshold: Threshold = None, types: Iterable[str] | None = None, top_k: int = 0
+    ) -> Document:
+        """The text with its mentions; see `pipe`."""
+        return next(self.pipe([text], threshold=threshold, types=types, top_k=top_k))
+
+    def pipe(
+        self,
+        texts: Iterable[str | Document],
+        *,
+        threshold: Threshold = None,
+        types: Iterable[str] | None = None,
+        top_k: int = 0,
+    ) -> Iterator[Document]:
+        """The texts with their mentions, in order; they are taken as needed, some thousand words ahead.
+
+        A document keeps its id, metadata, sentences, tokens and tags; its mentions are replaced. With `top_k`, its metadata
+        hold under "alternatives" for each sentence the k most probable sets, best first, in characters of the text::
+
+            {"start": 0, "end": 42, "sets": [{"probability": 0.81, "mentions": [{"start": 4, "end": 8, "label": "DNA"}]}]}
+        """
+        return self._pipe(texts, self._wanted(threshold, types, top_k))
+
+    def recognize(
+        self, sentences: Iterable[Sentence], *, threshold: Threshold = None, types: Iterable[str] | None = None
+    ) -> Iterator[Sentence]:
+        """The same for sentences that are tokenised already: tokens, tags and offsets as given, mentions as found."""
+        wanted = self._wanted(threshold, types, 0)
+        return (
+            Sentence(sentence.tokens, found.mentions, sentence.tags, sentence.offsets)
+            for window in _windows(map(self._check_length, sentences), len)
+            for sentence, found in zip(window, self._find(window, wanted), strict=True)
+        )
+
+    def _wanted(self, threshold: Threshold, types: Iterable[str] | None, top_k: int) -> Wanted:
+        """What is asked for, or an error that says what cannot be."""
+        from hyperspan.decoding import Wanted
+
+        asked = [types] if isinstance(types, str) else list(types) if types is not None else list(self.labels)
+        thresholds = {label or "*": value for label, value in _by_label(threshold).items()}
+        for label in (*asked, *(label for label in thresholds if label != "*")):
+            if label not in self.labels:
+                raise LabelError(
+                    f"the label {label!r} is not among those of the model; it knows {', '.join(self.labels)}"
+                )
+        for value in thresholds.values():
+            if not 0.0 < value <= 1.0:
+                raise InputError(f"the threshold is {value}; it must be a probability above 0 and at most 1")
+        if top_k < 0:
+            raise InputError(f"the number of alternatives is {top_k}; it must be 0 or more")
+        chosen = [index for index, label in enumerate(self.labels) if label in asked]
+        if threshold is None:
+            return Wanted(chosen, None, top_k)
+        others = thresholds.get("*", 0.5)
+        return Wanted(chosen, [thresholds.get(self.labels[index], others) for index in chosen], top_k)
+
+    def _pipe(self, texts: Iterable[str | Document], wanted: Wanted) -> Iterator[Document]:
+        documents = (self._with_sentences(text) for text in texts)
+        for window in _windows(documents, lambda document: sum(map(len, document.sentences))):
+            found = iter(self._find([sentence for document in window for sentence in document.sentences], wanted))
+            for document in window:
+                yield _annotated(document, [next(found) for _ in document.sentences], wanted.top_k)
+
+    def _with_sentences(self, given: str | Document) -> Document:
+        document = Document(given) if isinstance(given, str) else given
+        if not document.sentences:
+            pieces = split_text(document.text, self.model.tokenizer)
+            sentences = [sentence for piece in pieces for sentence in _in_lines(piece, document.text)]
+            document = Document(document.text, document.mentions, sentences, document.id, document.metadata)
+        if any(sentence.tokens and not sentence.offsets for sentence in document.sentences):
+            raise InputError(
+                f"document {document.id!r} has sentences that do not say where in the text their tokens are; "
+                "give their offsets, or leave the sentences out"
+            )
+        for sentence in document.sentences:
+            self._check_length(sentence, f" of document {document.id!r}" if document.id else "")
+        return document
+
+    def _find(self, sentences: Sequence[Sentence], wanted: Wanted) -> list[Found]:
+        """What is found in each sentence, in their order, whatever the batches in which it was computed."""
+        import torch
+
+        from hyperspan.decoding import Found, decode
+
+        found = [Found() for _ in sentences]
+        for batch in batches([len(sentence) for sentence in sentences], self.model.max_width):
+            with torch.inference_mode():
+                distribution = self.model.distribution([sentences[index] for index in batch])
+                for index, result in zip(batch, decode(distribution, self.labels, wanted), strict=True):
+                    found[index] = result
+        return found
+
+    def _check_length(self, sentence: Sentence, where: str = "") -> Sentence:
+        width = min(self.model.max_width or len(sentence), len(sentence))
+        if len(sentence) * width > LONGEST:
+            most = max(math.isqrt(LONGEST), LONGEST // (self.model.max_width or LONGEST))
+            raise InputError(
+                f"the sentence{where} that begins {' '.join(sentence.tokens[:6])[:60]!r} has {len(sentence):,} words, more than the "
+                f"{most:,} that this model takes at once; break it up, or use a model with a maximal width of mentions"
+            )
+        return sentence
+
+
+def _by_label(threshold: Threshold) -> Mapping[str | None, float]:
+    if threshold is None:
+        return {}
+    return dict(threshold.items()) if isinstance(threshold, Mapping) else {None: threshold}
+
+
+def batches(lengths: Sequence[int], max_width: int | None = None, limit: int = BATCH) -> Iterator[list[int]]:
+    """The indices of sentences of similar length, longest first; padded to the longest, a batch has at most `limit` entries.
+
+    Sentences without words are in none.
+
+    >>> list(batches([2, 9, 0, 3, 8], limit=100))
+    [[1], [4], [3, 0]]
+    """
+    order = sorted((index for index, length in enumerate(lengths) if length), key=lambda index: -lengths[index])
+    first = 0
+    while first < len(order):
+        length = lengths[order[first]]
+        size = max(limit // (length * min(max_width or length, length)), 1)
+        yield order[first : first + size]
+        first += size
+
+
+def _windows(items: Iterable[_Item], words_in: Callable[[_Item], int]) -> Iterator[list[_Item]]:
+    """The items in groups of about WINDOW words."""
+    window: list[_Item] = []
+    words = 0
+    for item in items:
+        window.append(item)
+        words += words_in(item) + 1  # so that items without words fill a window, too
+        if words >= WINDOW:
+            yield window
+            window, words = [], 0
+    if window:
+        yield window
+
+
+def _in_lines(piece: Piece, text: str) -> Iterator[Sentence]:
+    """The sentence of a piece of text, or its lines where it is too long to be one."""
+    group: list[tuple[int, int]] = []
+    for start, end in piece.tokens:
+        if group and len(piece.tokens) > LONG and "\n" in text[group[-1][1] : start]:
+            yield Sentence([text[a:b] for a, b in group], offsets=group)
+            group = []
+        group.append((start, end))
+    if group:
+        yield Sentence([text[a:b] for a, b in group], offsets=group)
+
+
+def _annotated(document: Document, found: Sequence[Found], top_k: int) -> Document:
+    sentences: list[Sentence] = []
+    mentions: list[Mention] = []
+    alternatives: list[dict[str, Any]] = []
+    for sentence, here in zip(document.sentences, found, strict=True):
+        sentences.append(Sentence(sentence.tokens, here.mentions, sentence.tags, sentence.offsets))
+        mentions += [by_characters(mention, sentence.offsets) for mention in here.mentions]
+        if top_k and sentence.tokens:
+            sets = [
+                {"probability": probability, "mentions": [_place(by_characters(m, sentence.offsets)) for m in ranked]}
+                for probability, ranked in here.sets
+            ]
+            alternatives.append({"start": sentence.offsets[0][0], "end": sentence.offsets[-1][1], "sets": sets})
+    metadata = {key: value for key, value in document.metadata.items() if key not in _ABOUT_MENTIONS}
+    if top_k:
+        metadata[ALTERNATIVES] = alternatives
+    return Document(document.text, mentions, sentences, document.id, metadata)
+
+
+def _place(mention: Mention) -> dict[str, Any]:
+    return {"start": mention.start, "end": mention.end, "label": mention.label}

@@ -1,0 +1,217 @@
+"""``hyperspan annotate``: the mentions of raw text, of files, or of a corpus."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from hyperspan.cli.corpora import From, OnError, Options, parse_options, report, with_progress
+from hyperspan.corpora.jsonl import looks_like_jsonl, read_jsonl
+from hyperspan.corpora.registry import FORMATS, WRITERS, format_for, read_corpus, write_corpus
+from hyperspan.corpora.source import Problems, Source, sources_in
+from hyperspan.errors import InputError
+from hyperspan.files import Target
+from hyperspan.types import Document
+
+TEXTS = (".txt", ".text", ".md")
+CORPORA = tuple(dict.fromkeys(suffix for entry in FORMATS.values() for suffix in entry.suffixes if suffix not in TEXTS))
+_FORMATS = ("terminal", "html", *WRITERS)
+
+
+def annotate(
+    given: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TEXT|FILE|-]",
+            help="A text; or a file, a folder of .txt files, or - for standard input, which is read if nothing is given.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[str, typer.Option("--model", "-m", help="A bundled model, or the folder of one.")] = "genia",
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help=f"One of {', '.join(_FORMATS)}. Default: what the name of --output says, or terminal.",
+        ),
+    ] = None,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="P|LABEL=P",
+            help="All mentions at least this probable, for one label or for the others. Default: the most probable set.",
+        ),
+    ] = None,
+    top_k: Annotated[
+        int, typer.Option("--top-k", "-k", min=0, help="Also the K most probable sets of each sentence.")
+    ] = 0,
+    type_: Annotated[
+        list[str] | None, typer.Option("--type", "-t", help="Only mentions with this label; repeat for more.")
+    ] = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The file or folder to write; - is standard output.")
+    ] = "-",
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what exists.")] = False,
+    device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, cuda:1 …")] = "cpu",
+    from_: From = None,
+    on_error: OnError = "raise",
+    option: Options = None,
+) -> None:
+    """Find the mentions in a text, in files, or in a corpus, whose sentences and words are then kept.
+
+    Example: hyperspan annotate abstracts.txt --threshold 0.3 --output abstracts.html
+    """
+    format_name = _format(format_, output)
+    problems = Problems(on_error)
+    inputs = _documents(given, from_, problems, parse_options(option))
+    thresholds = _thresholds(threshold)
+    from hyperspan.annotate import load
+
+    annotator = load(model, device)
+    found = annotator.pipe(inputs, threshold=thresholds, types=type_, top_k=top_k)
+    documents = _Counted(found if output == "-" and sys.stdout.isatty() else with_progress(found, "annotating"))
+    if format_name == "terminal":
+        with Target(output, force).open() as file:
+            _print(documents, file if output != "-" else None, annotator.labels)
+    elif format_name == "html":
+        from hyperspan.render.html import html_pieces
+
+        with Target(output, force).open() as file:
+            for piece in html_pieces(documents, _title(given), annotator.labels):
+                file.write(piece)
+    else:
+        write_corpus(documents, output, format_name, force=force, problems=problems)
+    report(problems)
+    if output != "-":
+        print(f"hyperspan: wrote {documents.mentions:,} mentions as {format_name} to {output}", file=sys.stderr)
+
+
+class _Counted:
+    """Documents that pass, and how many mentions they had."""
+
+    def __init__(self, documents: Iterable[Document]):
+        self.documents, self.mentions = documents, 0
+
+    def __iter__(self) -> Iterator[Document]:
+        for document in self.documents:
+            self.mentions += len(document.mentions)
+            yield document
+
+
+# -- what to read ------------------------------------------------------------------------------------------------------
+
+
+def _documents(
+    given: str | None, from_: str | None, problems: Problems, options: dict[str, Any]
+) -> Iterator[str | Document]:
+    """What is given, as a text or as documents; what cannot be is said before a model is loaded."""
+    if given is None and sys.stdin.isatty():
+        raise InputError("there is nothing to annotate; give a text or a file, or pipe text into standard input")
+    name = given if given is not None else "-"
+    if name != "-" and not _exists(name):
+        known = (*TEXTS, *CORPORA, ".gz", ".zip")
+        if from_ is not None or (name.endswith(known) and not any(sign.isspace() for sign in name)):
+            raise InputError(f"{name} does not exist; check the name, or add a space to annotate it as a text")
+        return iter([name])
+    if from_ is not None or (name != "-" and not Path(name).is_dir() and name.removesuffix(".gz").endswith(CORPORA)):
+        return read_corpus(name, from_, problems, **options)
+    sources = sources_in(name, TEXTS if name != "-" and Path(name).is_dir() else ())
+    head = sources[0].head().decode("utf-8", errors="replace") if len(sources) == 1 else ""
+    if looks_like_jsonl(head):
+        sources[0].lenient = problems
+        return read_jsonl(sources[0], problems)
+    return (_text_of(source) for source in sources)
+
+
+def _exists(name: str) -> bool:
+    with suppress(OSError, ValueError):  # too long for a name, or not one at all
+        return name != "" and Path(name).exists()
+    return False
+
+
+def _text_of(source: Source) -> Document:
+    """One document with the characters of a file, as they stand there but for a byte order mark."""
+    name = source.member or (source.path.name if source.path else "")
+    stem = name.removesuffix(".gz").rpartition(".")[0] or name
+    return Document(source.text().removeprefix("\ufeff"), id=stem)
+
+
+def _thresholds(given: list[str] | None) -> dict[str, float] | None:
+    """P and LABEL=P as thresholds by label.
+
+    >>> _thresholds(["0.5", "protein=0.3"])
+    {'*': 0.5, 'protein': 0.3}
+    """
+    thresholds: dict[str, float] = {}
+    for written in given or []:
+        label, _, number = written.rpartition("=")
+        try:
+            thresholds[label or "*"] = float(number)
+        except ValueError:
+            raise InputError(
+                f"--threshold {written!r} is no probability; write for example 0.5, or protein=0.3 for one label"
+            ) from None
+    return thresholds or None
+
+
+# -- what to write -----------------------------------------------------------------------------------------------------
+
+
+def _format(format_name: str | None, output: str) -> str:
+    if format_name is None and output != "-":
+        plain = output.removesuffix(".gz")
+        if plain.endswith((".html", ".htm", *TEXTS)):
+            return "terminal" if plain.endswith(TEXTS) else "html"
+        try:
+            return format_for(output)
+        except InputError:
+            raise InputError(
+                f"the name {output} does not say its format; name it with --format, one of {', '.join(_FORMATS)}"
+            ) from None
+    if format_name not in (None, *_FORMATS):
+        raise InputError(f"there is no format {format_name!r} to write; choose one of {', '.join(_FORMATS)}")
+    if format_name == "brat" and output == "-":
+        raise InputError("brat is a folder of files, which standard output cannot be; name one with --output")
+    return format_name or "terminal"
+
+
+def _title(given: str | None) -> str:
+    return Path(given).name if given not in (None, "-") and _exists(given) else "hyperspan"
+
+
+def _print(documents: Iterable[Document], file: IO[str] | None, labels: Iterable[str]) -> None:
+    """Sentences with their bars, and below each its alternatives where there are any."""
+    from hyperspan.annotate import ALTERNATIVES
+    from hyperspan.render.layout import colours
+    from hyperspan.render.terminal import render_sentence
+
+    console = Console(file=file, highlight=False)
+    styles = colours(labels)
+    for document in documents:
+        if document.id:
+            console.print(Text(document.id, style="bold"), end="\n\n", soft_wrap=True)
+        alternatives = iter(document.metadata.get(ALTERNATIVES, []))
+        for sentence in document.sentences:
+            console.print(render_sentence(sentence, console.width, styles), soft_wrap=True)
+            for ranked in next(alternatives, {"sets": []})["sets"] if sentence.tokens else []:
+                console.print(_alternative(ranked, document.text, styles), soft_wrap=True)
+            console.print()
+
+
+def _alternative(ranked: dict[str, Any], text: str, styles: dict[str, str]) -> Text:
+    """One of the best sets on a line: its probability, and its mentions."""
+    line = Text(f"  {ranked['probability']:.3f}  ")
+    if not ranked["mentions"]:
+        line.append("no mentions", style="italic")
+    for index, mention in enumerate(ranked["mentions"]):
+        words = " ".join(text[mention["start"] : mention["end"]].split())
+        line.append(" | " if index else "").append(f"{words} ").append(mention["label"], style=styles[mention["label"]])
+    return line

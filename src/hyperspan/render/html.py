@@ -1,0 +1,284 @@
+"""Documents as a web page: running text that wraps at any width, and under it an unbroken bar for each mention.
+
+The text is cut wherever a mention begins or ends. Each piece is an inline element whose background shows the bars of the
+mentions that cover it, each in the lane that its mention has from beginning to end, so that bars run on from piece to piece,
+over spaces, and on the next line after a break. A piece also asks for the height that its lanes need, so a line is as high as
+what is on it. There is no script and nothing is loaded; a table lists the same mentions for those who do not see bars.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from html import escape
+from itertools import pairwise
+from typing import Any
+
+import regex
+from rich.cells import cell_len
+
+from hyperspan.render.layout import PALETTE, lanes, shortest_first
+from hyperspan.render.page_style import BAR, LABEL_SIZE, LANE, TICK, style_sheet
+from hyperspan.types import Document, Mention
+
+REPEAT = 35
+"""A label is written again after so many characters: by then a new line has probably begun, on a wide page after twice as many."""
+SHOWN = 90
+"""So many characters of a mention are shown where it is listed; long mentions of long texts add up."""
+
+_ANCHOR = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]\p{M}*|[\p{L}\p{M}\p{N}_]+|.", regex.DOTALL)
+_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def render_html(documents: Document | Iterable[Document], title: str = "hyperspan", labels: Iterable[str] = ()) -> str:
+    """A page that shows the documents. Colours go to the `labels` given, in this order, and then to others as they come.
+
+    >>> page = render_html(Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE", probability=0.9)]))
+    >>> page.startswith("<!doctype html>") and "GPE 0.90: Seattle" in page
+    True
+    """
+    return "".join(html_pieces(documents, title, labels))
+
+
+def html_pieces(
+    documents: Document | Iterable[Document], title: str = "hyperspan", labels: Iterable[str] = ()
+) -> Iterator[str]:
+    """The same page piece by piece, so that any number of documents can be written without holding them all."""
+    shown = escape(_clean(title))
+    yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="color-scheme" content="light dark">\n'
+    yield f'<title>{shown}</title>\n<style>\n{style_sheet()}</style>\n</head>\n<body class="hyperspan-page">\n<h1>{shown}</h1>\n'
+    colouring = _Colouring(labels)
+    for document in [documents] if isinstance(documents, Document) else documents:
+        yield from _article(document, colouring)
+    yield "</body>\n</html>\n"
+
+
+def html_fragment(document: Document, labels: Iterable[str] = ()) -> str:
+    """What shows one document inside another page, such as a notebook: its own style and no more.
+
+    >>> html_fragment(Document("2 < 3")).endswith('<div class="text" lang="">2 &lt; 3</div></article>\\n')
+    True
+    """
+    return f"<style>\n{style_sheet()}</style>\n{''.join(_article(document, _Colouring(labels)))}"
+
+
+@dataclass
+class _Colouring:
+    """A number for each label: which colour of the palette it has, and with what pattern once they are used up."""
+
+    labels: Iterable[str] = ()
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.meet(self.labels)
+
+    def meet(self, labels: Iterable[str]) -> None:
+        for label in labels:
+            self.numbers.setdefault(label, len(self.numbers))
+
+    def name(self, label: str) -> str:
+        """The variable of the style sheet that holds the colour."""
+        return f"--c{self.numbers[label] % len(PALETTE)}"
+
+    def image(self, label: str, probability: float | None) -> str:
+        """What a bar is filled with: the less probable, the paler."""
+        colour = f"var({self.name(label)})"
+        if probability is not None and probability < 0.995:
+            colour = f"color-mix(in srgb,{colour} {25 + 75 * max(probability, 0.0):.0f}%,transparent)"
+        dash = self.numbers[label] // len(PALETTE)
+        if not dash:
+            return f"linear-gradient({colour} 0 0)"
+        return f"repeating-linear-gradient(90deg,{colour} 0 {8 // dash}px,transparent {8 // dash}px {8 // dash + 3}px)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """A mention, the lane it has, and the places where its label is written."""
+
+    mention: Mention
+    lane: int
+    label: str
+    written_at: dict[int, bool]
+    """Whether only on narrow pages, by place."""
+
+
+def _article(document: Document, colouring: _Colouring) -> Iterator[str]:
+    text = _clean(document.text)
+    counts = Counter(mention.label for mention in document.mentions)
+    colouring.meet(sorted(counts))
+    name = f' aria-label="{escape(_clean(document.id))}"' if document.id else ""
+    yield f'<article class="hyperspan"{name}>'
+    if document.id:
+        yield f"<h2>{escape(_clean(document.id))}</h2>"
+    if counts:
+        yield '<ul class="legend" aria-label="Labels">'
+        for label in sorted(counts, key=colouring.numbers.__getitem__):
+            sample = f'<i style="background-image:{colouring.image(label, None)}"></i>'
+            yield f"<li>{sample}{escape(_clean(label))} <small>{counts[label]:,}</small></li>"
+        yield "</ul>"
+    bars = _bars(text, document.mentions)
+    yield f'<div class="text" lang=""{_margins(text, bars)}>'
+    yield from _running_text(text, bars, colouring)
+    yield "</div>"
+    yield from _table(text, bars)
+    yield from _alternatives(text, document.metadata.get("alternatives"))
+    yield "</article>\n"
+
+
+def _clean(text: str) -> str:
+    """The text in characters that a page may hold, as many as before; a line break of two characters breaks once."""
+    return _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text).replace("\r\n", " \n").replace("\r", "\n")
+
+
+# -- where bars and labels stand ---------------------------------------------------------------------------------------
+
+
+def _bars(text: str, mentions: Iterable[Mention]) -> list[_Bar]:
+    order = shortest_first(mentions)
+    labels = [_clean(mention.label) for mention in order]
+    # A label that is longer than its mention needs room behind it; a small letter is never wider than a usual one.
+    room = [(m.start, max(m.end, m.start + cell_len(label) + 1)) for m, label in zip(order, labels, strict=True)]
+    return [
+        _Bar(mention, lane, label, dict(_label_places(text, mention, cell_len(label) + 1)))
+        for mention, lane, label in zip(order, lanes(room), labels, strict=True)
+    ]
+
+
+def _label_places(text: str, mention: Mention, room: int) -> Iterator[tuple[int, bool]]:
+    """Where a label is written (at the beginning, on a new line, at a word every now and then), and if only on narrow pages."""
+    place, narrow = mention.start, False
+    while True:
+        yield place, narrow
+        found = text.find("\n", place, min(place + REPEAT, mention.end))
+        narrow = found < 0 and not narrow
+        if found < 0:
+            found = text.find(" ", place + REPEAT, mention.end)
+        place = found + 1
+        if found < 0 or place + room > mention.end:
+            return
+
+
+def _margins(text: str, bars: Sequence[_Bar]) -> str:
+    """Room beside the text for labels of short mentions at the ends of lines."""
+    beyond = {"left": 0, "right": 0}
+    for bar in bars:
+        side = "left" if _right_to_left(text, bar.mention.start) else "right"
+        beyond[side] = max(beyond[side], cell_len(bar.label) - (bar.mention.end - bar.mention.start))
+    wanted = [f"padding-{side}:{min(0.4 * cells, 6):.2g}em" for side, cells in beyond.items() if cells > 0]
+    return f' style="{";".join(wanted)}"' if wanted else ""
+
+
+def _right_to_left(text: str, place: int) -> bool:
+    """Whether the first letter from here on that has a direction is written from right to left."""
+    for sign in text[place : place + 50]:
+        direction = unicodedata.bidirectional(sign)
+        if direction in ("L", "R", "AL"):
+            return direction != "L"
+    return False
+
+
+# -- text and bars as HTML ---------------------------------------------------------------------------------------------
+
+
+def _running_text(text: str, bars: Sequence[_Bar], colouring: _Colouring) -> Iterator[str]:
+    """The text, cut where anything changes; each piece with the bars of all mentions that cover it."""
+    starting: dict[int, list[_Bar]] = {}
+    labelled: dict[int, list[_Bar]] = {}
+    cuts = {0, len(text)}
+    for bar in bars:
+        starting.setdefault(bar.mention.start, []).append(bar)
+        cuts.update(bar.mention.span, *bar.mention.fragments)
+        for place in bar.written_at:
+            labelled.setdefault(place, []).append(bar)
+            anchor = _ANCHOR.match(text, place)
+            cuts.update((place, anchor.end() if anchor else place))  # no line break comes between a label and its bar
+    open_bars: list[_Bar] = []
+    for start, end in pairwise(sorted(cuts)):
+        open_bars = [bar for bar in open_bars if bar.mention.end > start] + starting.get(start, [])
+        if open_bars:
+            open_bars.sort(key=lambda bar: bar.lane)
+            yield _piece(text, start, end, open_bars, labelled.get(start, []), colouring)
+        else:
+            yield escape(text[start:end])
+
+
+def _piece(
+    text: str, start: int, end: int, bars: Sequence[_Bar], labelled: Sequence[_Bar], colouring: _Colouring
+) -> str:
+    height = bars[-1].lane + 1
+    near, far = ("right", "left") if _right_to_left(text, start) else ("left", "right")
+    layers: list[tuple[str, str, str]] = []  # image, position, size
+    for bar in bars:
+        mention, image = bar.mention, colouring.image(bar.mention.label, bar.mention.probability)
+        above = (height - bar.lane) * LANE
+        here = not mention.fragments or any(first <= start < last for first, last in mention.fragments)
+        tall = BAR if here else BAR / 3  # a thread between the parts of a discontinuous mention
+        layers.append((image, f"left bottom {above - tall:.2f}em", f"100% {tall:.2f}em"))
+        ends = [(near, start == mention.start), (far, end == mention.end)]
+        layers += [(image, f"{side} bottom {above - 0.02:.2f}em", f".13em {TICK}em") for side, is_end in ends if is_end]
+    images, positions, sizes = (",".join(column) for column in zip(*layers, strict=True))
+    style = f"background-image:{images};background-position:{positions};background-size:{sizes}"
+    names = "".join(_label(bar, start, height, near, colouring) for bar in labelled)
+    title = escape("\n".join(_said(bar, text) for bar in bars))
+    inner = f'<span class="bars" style="{style}" title="{title}">{names}{escape(text[start:end])}</span>'
+    return f'<span class="room" style="--n:{height}">{inner}</span>'
+
+
+def _label(bar: _Bar, start: int, height: int, side: str, colouring: _Colouring) -> str:
+    narrow = ' class="narrow"' if bar.written_at[start] else ""
+    below = (height - bar.lane - 1) * LANE / LABEL_SIZE
+    place = f"{side}:.25em;bottom:{below:.2f}em;color:var({colouring.name(bar.mention.label)})"
+    return f'<b aria-hidden="true"{narrow} style="{place}">{escape(bar.label)}</b>'
+
+
+def _said(bar: _Bar, text: str) -> str:
+    return f"{bar.label}{_number(bar.mention, ' ')}: {_excerpt(bar.mention, text)}"
+
+
+def _number(mention: Mention, before: str = "") -> str:
+    return "" if mention.probability is None else f"{before}{mention.probability:.2f}"
+
+
+def _excerpt(mention: Mention, text: str) -> str:
+    spans = mention.fragments or (mention.span,)
+    shown = " … ".join(text[start : min(end, start + SHOWN + 1)] for start, end in spans[:5])
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + "…"
+
+
+def _table(text: str, bars: Sequence[_Bar]) -> Iterator[str]:
+    """The mentions as a list to read: for screen readers, the keyboard, and whoever wants numbers."""
+    if not bars:
+        return
+    count = f"{len(bars):,} mention{'s' if len(bars) > 1 else ''}"
+    yield f"<details><summary>{count}</summary><table><thead><tr>"
+    yield '<th scope="col">Mention<th scope="col">Label<th scope="col">Probability<th scope="col">Characters</thead><tbody>'
+    for bar in sorted(bars, key=lambda bar: (bar.mention.start, -bar.mention.end, bar.label)):
+        yield f"<tr><td><bdi>{escape(_excerpt(bar.mention, text))}</bdi><td>{escape(bar.label)}"
+        yield f"<td>{_number(bar.mention) or '–'}<td>{bar.mention.start}–{bar.mention.end}"
+    yield "</tbody></table></details>"
+
+
+def _alternatives(text: str, sentences: Any) -> Iterator[str]:
+    """The best sets of each sentence, where an annotator left them in the metadata."""
+    with suppress(KeyError, TypeError, ValueError):  # metadata of others may hold anything under that name
+        shown = "".join(_sets(text, sentence) for sentence in sentences or [])
+        if shown:
+            yield f"<details><summary>Alternatives</summary>{shown}</details>"
+
+
+def _sets(text: str, sentence: dict[str, Any]) -> str:
+    rows: list[str] = []
+    for ranked in sentence["sets"]:
+        named = [
+            f"<bdi>{escape(text[mention['start'] : mention['end']])}</bdi> <i>{escape(_clean(mention['label']))}</i>"
+            for mention in ranked["mentions"]
+        ]
+        rows.append(f"<tr><td>{ranked['probability']:.3f}<td>{' · '.join(named) or 'no mentions'}")
+    words = escape(text[sentence["start"] : sentence["end"]])
+    return f"<p><bdi>{words}</bdi></p><table><tbody>{''.join(rows)}</tbody></table>"

@@ -1,0 +1,222 @@
+"""Pages hold the text as it is, and every mention has one unbroken bar in one lane."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperspan.render.html import html_fragment, html_pieces, render_html
+from hyperspan.render.layout import lanes
+from hyperspan.types import Document, Mention
+
+
+class Page(HTMLParser):
+    """What a page shows: the running text, and of each piece of it the bars, what hovering says, and the labels."""
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.text, self.tags = "", []
+        self.pieces: list[tuple[str, list[int], list[str]]] = []  # text, lanes, what hovering says
+        self.labels: list[tuple[int, str, str]] = []  # place in the text, style, label
+        self._open: list[str] = []
+        self._height = 0
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        given = {name: value or "" for name, value in attrs}
+        kind = given.get("class", "")
+        style = given.get("style", "")
+        if tag == "div" or self._open:
+            self._open.append(kind if tag != "b" else "label")
+        if kind == "room":
+            self._height = int(style.removeprefix("--n:"))
+        if kind == "bars":
+            positions = re.search("background-position:([^;]*)", style)
+            assert positions is not None
+            sizes = style.rpartition("background-size:")[2].split(",")
+            bars = [
+                place for place, size in zip(positions[1].split(","), sizes, strict=True) if size.startswith("100%")
+            ]
+            # The bottom of a bar is less than a lane below where its lane begins.
+            found = [self._height - 1 - int(float(bar.split()[2].removesuffix("em"))) for bar in bars]
+            self.pieces.append(("", found, given["title"].split("\n")))
+        if tag == "b":
+            self.labels.append((len(self.text), style, ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._open:
+            self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if not self._open:
+            return
+        if self._open[-1] == "label":
+            place, style, label = self.labels[-1]
+            self.labels[-1] = (place, style, label + data)
+            return
+        self.text += data
+        if self._open[-1] == "bars":
+            text, found, said = self.pieces[-1]
+            self.pieces[-1] = (text + data, found, said)
+
+
+NESTED = Document(
+    "the former head of the bank of Oz",
+    [Mention(0, 33, "PER", probability=0.25), Mention(19, 33, "ORG"), Mention(31, 33, "GPE"), Mention(11, 27, "X")],
+    id="bank",
+)
+
+
+def test_nested_and_crossing_mentions_have_lanes_of_their_own() -> None:
+    page = Page(render_html(NESTED))
+    assert page.text == NESTED.text
+    assert [(text, lanes_) for text, lanes_, _ in page.pieces] == [
+        ("the", [2]),
+        (" former ", [2]),
+        ("head", [0, 2]),
+        (" of ", [0, 2]),
+        ("the", [0, 1, 2]),
+        (" bank", [0, 1, 2]),
+        (" of ", [1, 2]),
+        ("Oz", [0, 1, 2]),
+    ]
+    assert [(place, label) for place, _, label in page.labels] == [(0, "PER"), (11, "X"), (19, "ORG"), (31, "GPE")]
+    assert page.pieces[-1][2] == ["GPE: Oz", "ORG: the bank of Oz", "PER 0.25: the former head of the bank of Oz"]
+
+
+def test_the_less_probable_the_paler_and_numbers_are_written_down() -> None:
+    page = render_html(NESTED)
+    assert "color-mix(in srgb,var(--c2) 44%,transparent)" in page
+    assert "<td>0.25<td>0–33" in page and "<td>–<td>19–33" in page
+
+
+def test_pages_stand_alone_and_show_nothing_that_is_not_escaped() -> None:
+    nasty = "<script>alert('1')</script> & \"quotes\" \x00\x1b\ud800 \r\n]]>"
+    document = Document(nasty, [Mention(0, 8, nasty), Mention(30, 31, "</style>")], id=nasty)
+    page = render_html(document, title=nasty)
+    page.encode("utf-8")
+    assert not re.search(r"https?:|url\(|\ssrc=|@import|javascript:", page)
+    tags = set(Page(page).tags)
+    assert "script" not in tags and "link" not in tags and "img" not in tags
+    assert Page(page).text == "<script>alert('1')</script> & \"quotes\" \ufffd\ufffd\ufffd  \n]]>"
+
+
+def test_labels_stand_on_the_side_where_reading_begins() -> None:
+    arabic = "ذهب أحمد"
+    page = Page(render_html(Document(f"{arabic} and Ann", [Mention(4, 8, "PER"), Mention(13, 16, "PER")])))
+    assert [style.partition(":")[0] for _, style, _ in page.labels] == ["right", "left"]
+
+
+def test_labels_come_again_on_a_new_line_and_in_long_mentions() -> None:
+    text = "one\ntwo " + "word " * 30
+    page = render_html(Document(text, [Mention(0, len(text), "X")]))
+    again = [(place, "narrow" in mark) for place, mark in zip(_places(page), _marks(page), strict=True)]
+    assert again[:4] == [(0, False), (4, False), (43, True), (83, False)]
+
+
+def _places(page: str) -> list[int]:
+    return [place for place, _, _ in Page(page).labels]
+
+
+def _marks(page: str) -> list[str]:
+    return re.findall(r"<b aria-hidden=\"true\"([^>]*?) style", page)
+
+
+def test_parts_of_a_discontinuous_mention_are_joined_by_a_thread() -> None:
+    page = render_html(Document("left and right lung", [Mention(0, 19, "ORGAN", ((0, 4), (15, 19)))]))
+    heights = re.findall(r"100% ([\d.]+)em", page)
+    assert heights == ["0.17", "0.06", "0.17"]
+
+
+def test_more_labels_than_colours_differ_in_pattern() -> None:
+    page = render_html(Document("word", [Mention(0, 4, f"L{number:02}") for number in range(25)]))
+    samples = re.findall(r'<li><i style="background-image:(.*?)">', page)
+    assert len(samples) == 25 and len(set(samples)) == 25
+
+
+def test_documents_are_taken_one_by_one_and_colours_stay() -> None:
+    taken: list[int] = []
+
+    def documents():
+        for number in range(3):
+            taken.append(number)
+            yield Document("a b", [Mention(0, 1, "BA"[number % 2]), Mention(2, 3, "C")], id=str(number))
+
+    pieces = html_pieces(documents(), labels=["C"])
+    first = next(piece for piece in pieces if "article" in piece)
+    assert taken == [0] and "0" in first
+    rest = "".join(pieces)
+    assert rest.count("</article>") == 3
+    colours = re.findall(r'<li><i style="background-image:linear-gradient\(var\((--c\d)\) 0 0\)"></i>(\w)', rest)
+    assert colours == [("--c0", "C"), ("--c1", "B"), ("--c0", "C"), ("--c2", "A"), ("--c0", "C"), ("--c1", "B")]
+
+
+def test_alternatives_are_listed_and_other_metadata_are_left_alone() -> None:
+    sets = [
+        {"probability": 0.75, "mentions": [{"start": 0, "end": 3, "label": "P<"}]},
+        {"probability": 0.2, "mentions": []},
+    ]
+    page = render_html(Document("Ann left", metadata={"alternatives": [{"start": 0, "end": 8, "sets": sets}]}))
+    assert "0.750<td><bdi>Ann</bdi> <i>P&lt;</i>" in page and "0.200<td>no mentions" in page
+    for other in ("x", [1], [{}], {"a": 1}, 3):
+        assert "Alternatives" not in render_html(Document("Ann left", metadata={"alternatives": other}))
+
+
+def test_fragments_bring_their_style_and_no_page() -> None:
+    fragment = html_fragment(NESTED)
+    assert fragment.startswith("<style>") and "<body" not in fragment and "<h1" not in fragment
+    assert Page(fragment).text == NESTED.text
+
+
+def test_thousands_of_mentions_make_a_page_that_grows_with_them() -> None:
+    def size(count: int) -> int:
+        mentions = [Mention(5 * i, 5 * i + 4 + 10 * (i % 3), "ABC"[i % 3], probability=0.5) for i in range(count)]
+        return len(render_html(Document("word " * (count + 10), mentions)))
+
+    assert size(8000) < 2.3 * size(4000)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "é👩🏽‍🔬"])
+def test_texts_without_mentions(text: str) -> None:
+    assert Page(render_html(Document(text))).text == text
+    assert "<details" not in render_html(Document(text))
+
+
+@st.composite
+def annotated(draw: st.DrawFn) -> Document:
+    text = draw(st.text(st.sampled_from("ab c\n\r\t-é東م<&\"'\ud800\x00"), min_size=1, max_size=60))
+    spans = st.tuples(st.integers(0, len(text) - 1), st.integers(1, len(text)), st.sampled_from(["A", "B", "LONG <L>"]))
+    mentions = draw(st.lists(spans.filter(lambda span: span[0] < span[1]), max_size=12))
+    return Document(text, [Mention(*mention, probability=0.5) for mention in mentions])
+
+
+@given(annotated())
+def test_every_mention_is_one_bar_from_its_first_to_its_last_character(document: Document) -> None:
+    page = Page(render_html(document))
+    shown = re.sub("[\ud800\x00]", "\ufffd", document.text).replace("\r\n", " \n").replace("\r", "\n")
+    assert page.text == shown
+    covered = sum(1 for place in range(len(shown)) if any(m.start <= place < m.end for m in document.mentions))
+    assert sum(len(text) for text, _, _ in page.pieces) == covered
+    place = 0
+    for text, stacked, said in page.pieces:
+        while not any(m.start <= place < m.end for m in document.mentions):
+            place += 1
+        here = [m for m in document.mentions if m.start <= place and place + len(text) <= m.end]
+        assert stacked == sorted(set(stacked)) and len(stacked) == len(here) == len(said)
+        for mention in here:
+            assert any(line.startswith(f"{mention.label} 0.50: ") for line in said)
+        place += len(text)
+    assert {label for _, _, label in page.labels} == {mention.label for mention in document.mentions}
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)).map(lambda pair: (pair[0], pair[0] + pair[1]))))
+def test_a_span_takes_the_first_lane_in_which_it_meets_no_other(spans: list[tuple[int, int]]) -> None:
+    chosen = lanes(spans)
+    for index, (start, end) in enumerate(spans):
+        meets = {chosen[other] for other in range(index) if spans[other][0] < end and start < spans[other][1]}
+        assert chosen[index] == next(lane for lane in range(len(spans) + 1) if lane not in meets)

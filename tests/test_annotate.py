@@ -1,0 +1,255 @@
+"""From raw text to mentions with exact probabilities, whatever the batches and however long the stream."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperspan import annotate
+from hyperspan.annotate import Annotator, batches, load
+from hyperspan.config import Config
+from hyperspan.corpora import read_corpus, write_corpus
+from hyperspan.errors import InputError, LabelError
+from hyperspan.models import Recognizer, new_model, save_model
+from hyperspan.types import Document, Mention, Sentence
+
+
+def sentence(text: str, *mentions: tuple[int, int, str]) -> Sentence:
+    return Sentence(text.split(), [Mention(*mention) for mention in mentions])
+
+
+TRAINING = [
+    sentence("the keeper of the zoo fed Ada .", (0, 5, "person"), (3, 5, "place"), (6, 7, "person")),
+    sentence("Ada left the zoo of Oz .", (0, 1, "person"), (2, 6, "place"), (5, 6, "place"), (2, 4, "place")),
+    sentence("nobody slept ."),
+    sentence("the keeper of Oz saw the zoo .", (0, 4, "person"), (3, 4, "place"), (5, 7, "place")),
+]
+TEXT = "Ada left the zoo of Oz.  The keeper of the zoo saw Ada!\n\nNobody slept."
+
+
+@functools.cache
+def small_model(max_width: int | Literal["n"] = "n") -> Recognizer:
+    """A real model that has learnt the sentences above, in a second or two."""
+    config = Config()
+    config = replace(
+        config,
+        words=replace(config.words, dimension=20, tags=0),
+        encoder=replace(config.encoder, hidden=12, span_hidden=12, input_dropout=0.0),
+        model=replace(config.model, max_width=max_width),
+        training=replace(config.training, margin=False),
+    )
+    model = new_model(config, TRAINING)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(40):
+        optimizer.zero_grad()
+        model.loss(TRAINING).values.mean().backward()
+        optimizer.step()
+    return model.eval()
+
+
+@pytest.fixture(scope="module")
+def annotator() -> Annotator:
+    return Annotator(small_model())
+
+
+def found(document: Document) -> set[tuple[str, str]]:
+    return {(mention.text, mention.label) for mention in document.mentions}
+
+
+def test_finds_overlapping_mentions_with_their_places_in_the_text(annotator: Annotator) -> None:
+    document = annotator(TEXT)
+    assert document.text == TEXT and len(document.sentences) == 3
+    expected = {("Ada", "person"), ("the zoo", "place"), ("the zoo of Oz", "place"), ("Oz", "place")}
+    assert expected <= found(document) and ("The keeper of the zoo", "person") in found(document)
+    for part in document.sentences:
+        assert [TEXT[start:end] for start, end in part.offsets] == list(part.tokens)
+        for mention in part.mentions:
+            start, end = part.offsets[mention.start][0], part.offsets[mention.end - 1][1]
+            assert Mention(start, end, mention.label) in document.mentions
+
+
+def test_mentions_carry_the_marginals_of_the_distribution(annotator: Annotator) -> None:
+    [given] = annotator("Ada left the zoo of Oz .").sentences
+    with torch.inference_mode():
+        distribution = annotator.model.distribution([given])
+        marginals, [best] = distribution.marginals, distribution.argmax()
+    assert {(m.start, m.end, annotator.labels.index(m.label)) for m in given.mentions} == best
+    for mention in given.mentions:
+        kind = annotator.labels.index(mention.label)
+        assert mention.probability == pytest.approx(
+            marginals[0, mention.start, mention.end - mention.start - 1, kind].item(), abs=1e-6
+        )
+
+
+@pytest.mark.parametrize("threshold", [0.001, 0.2, 0.5, 1.0])
+def test_a_threshold_keeps_every_mention_that_is_as_probable(annotator: Annotator, threshold: float) -> None:
+    document = annotator(TEXT, threshold=threshold)
+    with torch.inference_mode():
+        for part in document.sentences:
+            [expected] = annotator.model.distribution([part]).above(threshold)
+            assert {(m.start, m.end, annotator.labels.index(m.label)) for m in part.mentions} == expected
+    assert all((m.probability or 0) >= threshold for m in document.mentions)
+
+
+def test_thresholds_by_label(annotator: Annotator) -> None:
+    low, half = annotator(TEXT, threshold=0.01).mentions, annotator(TEXT, threshold=0.5).mentions
+    mixed = {m for m in low if m.label == "person"} | {m for m in half if m.label == "place"}
+    assert len(mixed) > len(half)
+    for threshold in ({"person": 0.01, "*": 0.5}, {"person": 0.01, None: 0.5}, {"person": 0.01}):
+        assert annotator(TEXT, threshold=threshold).mentions == mixed
+
+
+def test_only_some_types(annotator: Annotator) -> None:
+    everything = annotator(TEXT, top_k=4)
+    places = annotator(TEXT, types=["place"], top_k=4)
+    assert places.mentions == {mention for mention in everything.mentions if mention.label == "place"}
+    assert annotator(TEXT, types="place").mentions == places.mentions
+    labels = {m["label"] for part in places.metadata["alternatives"] for s in part["sets"] for m in s["mentions"]}
+    assert labels == {"place"}
+    assert not annotator(TEXT, types=[], threshold=0.1).mentions
+
+
+def test_the_best_sets_of_each_sentence(annotator: Annotator, tmp_path: Path) -> None:
+    document = annotator(TEXT, top_k=5)
+    alternatives = document.metadata["alternatives"]
+    assert len(alternatives) == len(document.sentences)
+    for part, listed in zip(document.sentences, alternatives, strict=True):
+        assert (listed["start"], listed["end"]) == (part.offsets[0][0], part.offsets[-1][1])
+        probabilities = [ranked["probability"] for ranked in listed["sets"]]
+        assert len(probabilities) == 5 and probabilities == sorted(probabilities, reverse=True)
+        assert 0 < sum(probabilities) <= 1 + 1e-9
+        best = {Mention(m["start"], m["end"], m["label"]) for m in listed["sets"][0]["mentions"]}
+        assert best == {m for m in document.mentions if listed["start"] <= m.start < listed["end"]}
+    write_corpus([document], tmp_path / "found.jsonl", "jsonl")
+    [read] = read_corpus(tmp_path / "found.jsonl")
+    assert read == document and json.dumps(read.metadata) == json.dumps(document.metadata)
+    assert "alternatives" not in annotator(read).metadata
+
+
+def test_results_do_not_depend_on_what_else_is_in_the_stream(annotator: Annotator) -> None:
+    texts = [" ".join(itertools.islice(itertools.cycle(TEXT.split()), size)) for size in (1, 30, 7, 0, 90, 3, 3)] * 4
+    together = list(annotator.pipe(texts, threshold=0.3))
+    assert [document.text for document in together] == texts
+    for text, document in zip(texts, together, strict=True):
+        alone = annotator(text, threshold=0.3)
+        assert alone == document
+        for one, other in zip(sorted(alone.mentions), sorted(document.mentions), strict=True):
+            assert one.probability == pytest.approx(other.probability, abs=1e-5)
+
+
+def test_texts_are_taken_as_they_are_needed(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(annotate, "WINDOW", 100)
+    taken = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal taken
+        for taken in itertools.count(1):
+            yield "" if taken % 2 else TEXT
+
+    results = annotator.pipe(texts())
+    assert taken == 0
+    for number, document in enumerate(itertools.islice(results, 200)):
+        assert document.text == ("" if number % 2 == 0 else TEXT)
+        assert taken <= number + 100
+
+
+def test_sentences_keep_their_tokens_tags_and_offsets(annotator: Annotator) -> None:
+    given = [
+        Sentence(["Ada", "saw", "Oz"], [Mention(1, 2, "wrong")], ["NNP", "VBD", "NNP"], [(0, 3), (4, 7), (8, 10)]),
+        Sentence([]),
+        *TRAINING,
+    ]
+    results = list(annotator.recognize(given, threshold=0.5))
+    for before, after in zip(given, results, strict=True):
+        assert (after.tokens, after.tags, after.offsets) == (before.tokens, before.tags, before.offsets)
+        assert all(mention.label in annotator.labels and mention.probability for mention in after.mentions)
+    assert results[3].mentions == TRAINING[1].mentions
+
+
+def test_documents_keep_everything_but_their_mentions(annotator: Annotator) -> None:
+    split = Sentence(["Ada", "left"], tags=["A", "B"], offsets=[(0, 3), (4, 8)])
+    metadata = {
+        "year": 1818,
+        "alternatives": [],
+        "brat_other_lines": ["R1\tNear Arg1:T1 Arg2:T2"],
+        "brat_order": ["T1"],
+    }
+    given = Document("Ada left, alone", [Mention(4, 8, "wrong")], [split], "novel", metadata)
+    document = annotator(given)
+    assert (document.id, document.metadata) == ("novel", {"year": 1818})
+    assert [part.tokens for part in document.sentences] == [("Ada", "left")] and document.sentences[0].tags == (
+        "A",
+        "B",
+    )
+    assert found(document) == {("Ada", "person")}
+    with pytest.raises(InputError, match="'x' has sentences that do not say where"):
+        annotator(Document("Ada", sentences=[Sentence(["Ada"])], id="x"))
+
+
+@given(st.text(max_size=40) | st.text(st.sampled_from("Ada Oz.\n\r\t\u0301\u200d👩🏽🔬שלום\ud800\x00"), max_size=40))
+@settings(max_examples=60)
+def test_any_text_at_all(text: str) -> None:
+    document = Annotator(small_model())(text, threshold=0.05, top_k=1)
+    assert document.text == text
+    assert all(text[mention.start : mention.end] == mention.text != "" for mention in document.mentions)
+    assert "".join(token for part in document.sentences for token in part.tokens) == "".join(text.split())
+
+
+def test_a_sentence_that_is_too_long_is_refused_and_not_cut(annotator: Annotator) -> None:
+    words = "Ada saw " * 600
+    with pytest.raises(InputError, match=r"'Ada saw Ada saw Ada saw' has 1,200 words, more than the 1,000"):
+        annotator(words)
+    with pytest.raises(InputError, match="of document 'novel'"):
+        annotator(Document(words, id="novel"))
+    with pytest.raises(InputError, match="break it up"):
+        list(annotator.recognize([Sentence(words.split())]))
+    limited = Annotator(small_model(3))
+    assert len(limited(words * 3, threshold=0.5).sentences[0]) == 3600
+
+
+def test_a_long_list_without_stops_is_taken_line_by_line(annotator: Annotator) -> None:
+    document = annotator("Ada saw Oz\n" * 700)
+    assert [part.tokens for part in document.sentences] == [("Ada", "saw", "Oz")] * 700
+
+
+def test_what_cannot_be_is_said_at_once(annotator: Annotator) -> None:
+    with pytest.raises(LabelError, match="'gene' is not among those of the model; it knows person, place"):
+        annotator.pipe([], types=["gene"])
+    with pytest.raises(LabelError, match="'gene'"):
+        annotator.pipe([], threshold={"gene": 0.5})
+    for wrong in (0.0, 1.5, -1, {"place": 2.0}, float("nan")):
+        with pytest.raises(InputError, match="must be a probability above 0 and at most 1"):
+            annotator.recognize([], threshold=wrong)
+    with pytest.raises(InputError, match="number of alternatives is -1"):
+        annotator.pipe([], top_k=-1)
+
+
+def test_loading_by_folder_and_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_model(small_model(), tmp_path / "small")
+    expected = Annotator(small_model())(TEXT)
+    assert load(tmp_path / "small")(TEXT) == expected
+    monkeypatch.setattr(annotate, "PRETRAINED", tmp_path)
+    assert load("small")(TEXT) == expected
+    with pytest.raises(InputError, match="there is no model 'smal': the bundled models are small"):
+        load("smal")
+    with pytest.raises(InputError, match="the device 'abacus' cannot be used"):
+        load("small", device="abacus")
+
+
+@given(st.lists(st.integers(0, 60)), st.none() | st.integers(1, 9), st.integers(1, 2000))
+def test_batches_hold_every_sentence_once_within_the_limit(lengths: list[int], width: int | None, limit: int) -> None:
+    made = list(batches(lengths, width, limit))
+    assert sorted(itertools.chain(*made)) == [index for index, length in enumerate(lengths) if length]
+    for batch in made:
+        longest = max(lengths[index] for index in batch)
+        assert len(batch) == 1 or len(batch) * longest * min(width or longest, longest) <= limit
