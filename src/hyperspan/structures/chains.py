@@ -18,6 +18,7 @@ of one width are then a block, its chains are the first rows of the block before
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -41,30 +42,32 @@ class ChainLayout:
     """
 
     def __init__(self, lengths: Sequence[int], n: int, max_width: int, device: torch.device):
-        starts = torch.arange(n)
-        room = (torch.tensor(lengths, dtype=torch.long)[:, None] - starts).clamp_(0, max_width).flatten()  # (B * n,)
-        order = room.argsort(descending=True, stable=True)
-        longer_than = room.bincount(minlength=max_width + 1).flip(0).cumsum(0).flip(0)[1:]
+        room = (np.array(lengths, dtype=np.int64)[:, None] - np.arange(n)).clip(0, max_width).ravel()  # (B * n,)
+        order = np.argsort(-room, kind="stable")
+        longer_than = np.bincount(room, minlength=max_width + 1)[::-1].cumsum()[::-1][1:]
         counts = longer_than[longer_than > 0]
         self.counts: list[int] = counts.tolist()
         self.chains = self.counts[0] if self.counts else 0
         self.longer = slice(self.chains, None)
         """The rows of width 1 and more."""
 
-        rows = torch.arange(sum(self.counts))
-        width = torch.arange(len(self.counts)).repeat_interleave(counts)
-        chain = rows - (counts.cumsum(0) - counts).repeat_interleave(counts)
-        place = order.index_select(0, chain)
-        row = torch.add(width, place, alpha=max_width)
-        extend_row = row[self.longer] - place[self.longer] - 1
-        self.chain = chain.to(device)
+        rows = np.arange(counts.sum())
+        width = np.repeat(np.arange(len(counts)), counts)
+        chain = rows - np.repeat(counts.cumsum() - counts, counts)
+        place = order[chain]
+        row = width + place * max_width
+        extend_row = (row - place - 1)[self.longer]
+        self.widths, self.starts = width, place
+        """(rows,) arrays: the width of each row less 1, and sentence * n + start."""
+        self.chain = _tensor(chain, device)
         """(rows,) the chain of each row; a chain's number is its place in block 0."""
-        self.place = order[: self.chains].to(device)
+        self.place = _tensor(order[: self.chains], device)
         """(chains,) sentence * n + start of each chain."""
         self._chain_index = _Index(order[: self.chains], (len(lengths), n), device)
         self._width_index = _Index(row, (len(lengths), n, max_width), device)
         self._extend_index = _Index(extend_row, (len(lengths), n, max_width - 1), device)
-        self._going_on = (rows[self.longer] - counts[:-1].repeat_interleave(counts[1:])).to(device)
+        self.going_on = _tensor(rows[self.longer] - np.repeat(counts[:-1], counts[1:]), device)
+        """(rows of width 1 and more,): the row that each of them goes on from."""
 
     def pack_chains(self, tensor: Tensor) -> Tensor:
         """(B, n, m) -> (chains, m)."""
@@ -96,7 +99,7 @@ class ChainLayout:
 
     def shorter(self, rows: Tensor) -> Tensor:
         """(rows, m) -> (rows of width 1 and more, m): for each row the value one width before it."""
-        return rows.index_select(0, self._going_on)
+        return rows.index_select(0, self.going_on)
 
     def add_to_shorter(self, rows: Tensor, steps: Tensor) -> Tensor:
         """(rows, m): the rows, with the value of each step added to the row that it leaves."""
@@ -122,18 +125,22 @@ class ChainLayout:
 @lru_cache(maxsize=2)
 def chain_layout(lengths: tuple[int, ...], n: int, max_width: int, device: torch.device) -> ChainLayout:
     """The layout of a batch, made once for all who work on that batch, in whatever mode and with whatever default device."""
-    with torch.inference_mode(False), torch.device("cpu"):
+    with torch.inference_mode(False):
         return ChainLayout(lengths, n, max_width, device)
 
 
 class _Index:
     """Which rows of a padded tensor are kept, in which order, and the way back; the row after the last stands for padding."""
 
-    def __init__(self, kept: Tensor, shape: tuple[int, ...], device: torch.device):
+    def __init__(self, kept: np.ndarray, shape: tuple[int, ...], device: torch.device):
         self.shape = shape
-        back = torch.full((torch.Size(shape).numel(),), len(kept))
-        back[kept] = torch.arange(len(kept))
-        self.kept, self.back = kept.to(device), back.to(device)
+        back = np.full(math.prod(shape), len(kept))
+        back[kept] = np.arange(len(kept))
+        self.kept, self.back = _tensor(kept, device), _tensor(back, device)
+
+
+def _tensor(array: np.ndarray, device: torch.device) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True)
 
 
 class _Pack(Function):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hyperspan.structures.scores import EdgeScores, Mention, check_lengths, check_mentions, hyperpaths_of
+from hyperspan.structures.scores import EdgeScores, Hyperpaths, Mention, check_lengths, hyperpaths_of
 from hyperspan.structures.segmental import SegmentalHypergraph
 
 
@@ -21,10 +21,14 @@ def softmax_margin(
     T → X costs `beta` where a gold mention starts (a miss), T → I costs 1 where none does (a false alarm), everything else
     0. Gold mentions wider than c are on no hyperpath and do not count as starting anywhere.
     """
-    if beta < 1.0:
-        raise ValueError(f"expected beta >= 1, so that a miss costs no less than a false alarm, got {beta}")
     batch, n, c, m = scores.close.shape
     paths = hyperpaths_of(gold, check_lengths(lengths, batch, n), c, m, scores.close.device)
+    return _with_margin(scores, paths, beta)
+
+
+def _with_margin(scores: EdgeScores, paths: Hyperpaths, beta: float) -> EdgeScores:
+    if beta < 1.0:
+        raise ValueError(f"expected beta >= 1, so that a miss costs no less than a false alarm, got {beta}")
     starts = torch.zeros_like(
         scores.absent, dtype=torch.bool
     )  # (B, n, m): whether a gold mention of type k starts at i
@@ -57,9 +61,8 @@ def negative_log_likelihood(
     """
     batch, n, c, m = scores.close.shape
     known = check_lengths(lengths, batch, n)
-    checked = check_mentions(gold, known, m)
-    fitting = [{mention for mention in mentions if mention[1] - mention[0] <= c} for mentions in checked]
-    too_wide = tuple(len(mentions) - len(kept) for mentions, kept in zip(checked, fitting, strict=True))
+    paths = hyperpaths_of(gold, known, c, m, scores.close.device)
     if beta is not None:
-        scores = softmax_margin(scores, fitting, known, beta)
-    return Loss(-SegmentalHypergraph(scores, known).log_prob(fitting), too_wide)
+        scores = _with_margin(scores, paths, beta)
+    fitting = replace(paths, too_wide=())
+    return Loss(-SegmentalHypergraph(scores, known).log_prob_of(fitting), paths.too_wide)

@@ -16,9 +16,18 @@ from torch.nn.functional import softplus
 
 from hyperspan.structures import chains, native
 from hyperspan.structures.chains import MINUS_INFINITY
+from hyperspan.structures.dense import DenseLogPartition
 from hyperspan.structures.kbest import Alternatives, best_sets, chain_alternatives
 from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
-from hyperspan.structures.scores import EdgeScores, Mention, MentionSet, check_lengths, check_mentions, hyperpaths_of
+from hyperspan.structures.scores import (
+    EdgeScores,
+    Hyperpaths,
+    Mention,
+    MentionSet,
+    check_lengths,
+    check_mentions,
+    hyperpaths_of,
+)
 from hyperspan.structures.segmental_graph import (
     SegmentalNode,
     hyperpath_of,
@@ -76,6 +85,11 @@ class SegmentalHypergraph:
         """(B, n, m): each chain's own; 0 in padding."""
         if native.usable(self.scores):
             return native.chain_log_partition(self.scores, self.lengths)
+        if self.scores.close.is_cuda and self.scores.branch is None:
+            lengths = torch.tensor(self.lengths, device=self.scores.close.device)
+            return DenseLogPartition.apply(
+                self.scores.absent, self.scores.present, self.scores.extend, self.scores.close, lengths
+            )
         return self._layout.unpack_chains(chains.ChainLogPartition.apply(self._layout, *self._chains))
 
     @property
@@ -101,27 +115,37 @@ class SegmentalHypergraph:
 
     def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
         """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention wider than c."""
+        device = self.scores.close.device
+        return self.log_prob_of(hyperpaths_of(mention_sets, self.lengths, self.max_width, self.types, device))
+
+    def log_prob_of(self, paths: Hyperpaths) -> Tensor:
+        """(B,): the log-probability of the sets that these hyperpaths stand for."""
         scores, log_partition = self.scores, self._log_partition
-        paths = hyperpaths_of(mention_sets, self.lengths, self.max_width, self.types, scores.close.device)
         active = torch.zeros_like(scores.absent, dtype=torch.bool)
         active[tuple(paths.present)] = True
-        used = [(scores.extend, paths.extend), (scores.close, paths.close)]
         if scores.branch is None:
-            used += [(scores.extend, paths.branch), (scores.close, paths.branch)]
+            used = [
+                (scores.extend, torch.cat([paths.extend, paths.branch], dim=1)),
+                (scores.close, torch.cat([paths.close, paths.branch], dim=1)),
+            ]
         else:
-            used += [(scores.branch, paths.branch)]
+            used = [(scores.extend, paths.extend), (scores.close, paths.close), (scores.branch, paths.branch)]
         # Chain by chain, so that large scores cancel before they are added up.
-        per_chain = torch.where(active, scores.present, scores.absent)
+        _, n, m = scores.absent.shape
+        per_chain = torch.where(active, scores.present, scores.absent).flatten()
         for tensor, edges in used:
             sentence, start, _, kind = edges
-            per_chain = per_chain.index_put((sentence, start, kind), tensor[tuple(edges)], accumulate=True)
-        per_chain = per_chain - chains.finite(log_partition)
+            per_chain = per_chain.index_add(0, (sentence * n + start) * m + kind, tensor[tuple(edges)])
+        per_chain = per_chain.view_as(log_partition) - chains.finite(log_partition)
         per_chain = per_chain.masked_fill(log_partition == MINUS_INFINITY, MINUS_INFINITY).masked_fill(
             self._padding, 0.0
         )
-        too_wide = torch.tensor([count > 0 for count in paths.too_wide], dtype=torch.bool, device=per_chain.device)
         # Rounding may put the log-probability of an almost certain choice a hair above 0.
-        return per_chain.clamp(max=0.0).sum((1, 2)).masked_fill(too_wide, MINUS_INFINITY)
+        total = per_chain.clamp(max=0.0).sum((1, 2))
+        if not any(paths.too_wide):
+            return total
+        too_wide = torch.tensor([count > 0 for count in paths.too_wide], dtype=torch.bool, device=total.device)
+        return total.masked_fill(too_wide, MINUS_INFINITY)
 
     @property
     def marginals(self) -> Tensor:

@@ -1,0 +1,58 @@
+"""The chains of :mod:`hyperspan.structures.chains` without packing: a few large operations instead of many small ones.
+
+A GPU does not mind the padding, but each operation costs a launch. Here a cumulative sum over the padded widths takes the
+place of a loop over blocks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.nn.functional import pad, softplus
+
+from hyperspan.structures.chains import MINUS_INFINITY, finite
+
+
+class DenseLogPartition(Function):
+    """(B, n, m): the log-partition of each chain, 0 in padding; for tied scores. Its gradient are the posteriors."""
+
+    @staticmethod
+    def forward(ctx: Any, absent: Tensor, present: Tensor, extend: Tensor, close: Tensor, lengths: Tensor) -> Tensor:
+        pivot, missing, stopped, total = _weights(absent, present, extend, close, lengths)
+        ctx.save_for_backward(absent, present, extend, close, lengths, missing, stopped, total)
+        return (pivot + total.log()).masked_fill(_room(close, lengths).squeeze(3) <= 0, 0.0)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor):
+        absent, present, extend, close, lengths, missing, stopped, total = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative is wanted: show it how everything depends on the scores
+            _, missing, stopped, total = _weights(absent, present, extend, close, lengths)
+        outside = (total == 0) | (_room(close, lengths).squeeze(3) <= 0)
+        share = gradient / total.masked_fill(outside, torch.inf)
+        stopped = stopped * share[:, :, None]
+        reached = stopped.flip(2).cumsum(2).flip(2)  # (B, n, c, m): stopped here or later
+        went_on = reached[:, :, 1:]
+        d_close = stopped + pad(went_on * torch.sigmoid(close[:, :, :-1]), (0, 0, 0, 1))
+        return missing * share, reached[:, :, 0], went_on, d_close, None
+
+
+def _room(close: Tensor, lengths: Tensor) -> Tensor:
+    """(B, n, 1, 1): how many words there are from each start to the end of its sentence."""
+    return (lengths[:, None] - torch.arange(close.shape[1], device=close.device))[:, :, None, None]
+
+
+def _weights(
+    absent: Tensor, present: Tensor, extend: Tensor, close: Tensor, lengths: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The best score of each chain (B, n, m), and relative to it the weights of being absent, of stopping at each width
+    (B, n, c, m), and of all choices."""
+    inside = torch.arange(close.shape[2], device=close.device)[:, None] < _room(close, lengths)  # (B, n, c, 1)
+    go = (extend + softplus(close[:, :, :-1], threshold=50.0)).masked_fill(~inside[:, :, 1:], 0.0)
+    longest = close + pad(go.cumsum(2), (0, 0, 1, 0)) + present[:, :, None]  # (B, n, c, m)
+    longest = longest.masked_fill(~inside, MINUS_INFINITY)
+    pivot = finite(torch.maximum(absent, longest.amax(2)).detach())
+    missing, stopped = (absent - pivot).exp(), (longest - pivot[:, :, None]).exp()
+    return pivot, missing, stopped, missing + stopped.sum(2)
