@@ -9,6 +9,7 @@
     │   ├── OutputExistsError   a file is there already and may not be overwritten
     │   ├── CorpusError         a corpus holds something that its format does not allow
     │   └── LossError           a format cannot hold what is to be written
+    ├── TrainingError           training cannot go on
     └── MissingExtraError       an optional dependency is not installed
 
 Wrong tensors and indices passed to :mod:`hyperspan.structures` raise :class:`ValueError`, as in torch.
@@ -41,6 +42,10 @@ class CorpusError(InputError):
 
 class LossError(InputError):
     """A format cannot hold some of the mentions that are to be written."""
+
+
+class TrainingError(HyperspanError):
+    """Training cannot go on; what was learnt until then is kept."""
 
 
 class MissingExtraError(HyperspanError):

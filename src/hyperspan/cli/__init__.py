@@ -8,9 +8,13 @@ from typing import Annotated, NoReturn
 import typer
 
 from hyperspan import __version__
+from hyperspan.cli.annotate import annotate
+from hyperspan.cli.compare import compare
 from hyperspan.cli.convert import convert
 from hyperspan.cli.draw import draw
+from hyperspan.cli.evaluate import evaluate
 from hyperspan.cli.stats import stats
+from hyperspan.cli.train import train
 from hyperspan.cli.view import view
 from hyperspan.errors import HyperspanError
 
@@ -21,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (convert, stats, view, draw):
+for command in (annotate, train, evaluate, compare, convert, stats, view, draw):
     app.command()(command)
 
 

@@ -1,0 +1,267 @@
+"""Between symbols and ids, and from sentences to batches without padding.
+
+The words of a batch are rows in the order that :class:`torch.nn.utils.rnn.PackedSequence` uses: all first words, longest
+sentence first, then all second words, and so on. Nothing is computed for padding, because there is none.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hyperspan.config import Config
+from hyperspan.errors import InputError, LabelError
+from hyperspan.files import Target
+from hyperspan.types import Sentence
+
+UNKNOWN = 0
+"""The id of every symbol that was not seen in training."""
+LONGEST_SPELLING = 48
+"""Of a longer word, such as a sequence of bases, the letters in the middle are not spelled out."""
+REMEMBERED_TOKENS = 200_000
+"""So many different tokens are kept analysed; a stream of new ones must not fill the memory."""
+CLUSTER_PREFIXES = (4, 6, 10, 32)
+"""How many bits of a Brown cluster make a coarser one."""
+
+
+@dataclass
+class Vocabulary:
+    """The symbols that a model knows. Symbol i of a list has id i + 1; id 0 is :data:`UNKNOWN`."""
+
+    words: list[str]
+    """The words of the training data, then those that only the pretrained vectors know."""
+    trained: int
+    """How many of the words are of the training data."""
+    characters: list[str]
+    tags: list[str]
+    labels: list[str]
+    clusters: dict[str, str] = field(default_factory=dict)
+    """The bits of the Brown clusters of words."""
+    lowercase: bool = True
+
+    def __post_init__(self) -> None:
+        self._words = _ids(self.words)
+        self._characters = _ids(self.characters)
+        self._tags = _ids(self.tags)
+        self._labels = {label: index for index, label in enumerate(self.labels)}
+        self._prefixes = _ids(sorted({bits[:size] for bits in self.clusters.values() for size in CLUSTER_PREFIXES}))
+        self._known: dict[str, tuple[int, list[int], np.ndarray]] = {}
+
+    @classmethod
+    def of(
+        cls,
+        sentences: Iterable[Sentence],
+        config: Config,
+        pretrained: Iterable[str] = (),
+        clusters: dict[str, str] | None = None,
+    ) -> Vocabulary:
+        """The symbols of training sentences, most frequent first, and the words that come with vectors.
+
+        >>> Vocabulary.of([Sentence(["The", "the", "zoo"])], Config(), ["the", "lion"]).words
+        ['the', 'zoo', 'lion']
+        """
+        words, characters, tags, labels = Counter[str](), Counter[str](), Counter[str](), set[str]()
+        for sentence in sentences:
+            words.update(token.lower() if config.words.lowercase else token for token in sentence.tokens)
+            characters.update(letter for token in sentence.tokens for letter in token)
+            tags.update(sentence.tags)
+            labels.update(mention.label for mention in sentence.mentions)
+        known = set(pretrained)
+        kept = [word for word, count in words.most_common() if count >= config.words.min_count or word in known]
+        seen = set(kept)
+        return cls(
+            words=kept + [word for word in pretrained if word not in seen],
+            trained=len(kept),
+            characters=[letter for letter, _ in characters.most_common()],
+            tags=[tag for tag, _ in tags.most_common()] if config.words.tags else [],
+            labels=sorted(labels),
+            clusters=clusters or {},
+            lowercase=config.words.lowercase,
+        )
+
+    @property
+    def cluster_prefixes(self) -> int:
+        """How many prefixes of clusters there are."""
+        return len(self._prefixes)
+
+    def word_id(self, token: str) -> int:
+        """The id of a token, as it stands or in small letters."""
+        found = None if self.lowercase else self._words.get(token)
+        return found if found is not None else self._words.get(token.lower(), UNKNOWN)
+
+    def tag_id(self, tag: str) -> int:
+        return self._tags.get(tag, UNKNOWN)
+
+    def cluster_ids(self, token: str) -> list[int]:
+        """The ids of the prefixes of a token's cluster."""
+        bits = self.clusters.get(token) or self.clusters.get(token.lower(), "")
+        return [self._prefixes.get(bits[:size], UNKNOWN) for size in CLUSTER_PREFIXES]
+
+    def spelling(self, token: str) -> np.ndarray:
+        """The ids of a token's letters, counted from 2: 0 is padding and 1 unknown."""
+        half = LONGEST_SPELLING // 2
+        letters = token if len(token) <= LONGEST_SPELLING else token[:half] + token[-half:]
+        return np.array([self._characters.get(letter, UNKNOWN) + 1 for letter in letters or " "], dtype=np.int64)
+
+    def look_up(self, tokens: Sequence[str]) -> tuple[np.ndarray, Lexicon]:
+        """For each token its place among the different ones, and what is known of those. Tokens are analysed only once."""
+        if len(self._known) > REMEMBERED_TOKENS:
+            self._known.clear()
+        # In the order of the batch, not of what was seen before: sums over them are then the same in every run.
+        places: dict[str, int] = {}
+        place = np.array([places.setdefault(token, len(places)) for token in tokens], dtype=np.int64)
+        known = [self._known.get(token) or self._analyse(token) for token in places]
+        return place, Lexicon(
+            words=np.array([word for word, _, _ in known], dtype=np.int64),
+            clusters=np.array([clusters for _, clusters, _ in known], dtype=np.int64).reshape(
+                len(known), len(CLUSTER_PREFIXES) if self.clusters else 0
+            ),
+            spellings=[spelling for _, _, spelling in known],
+        )
+
+    def _analyse(self, token: str) -> tuple[int, list[int], np.ndarray]:
+        """What is known of a token, which is remembered."""
+        clusters = self.cluster_ids(token) if self.clusters else []
+        known = self._known[token] = (self.word_id(token), clusters, self.spelling(token))
+        return known
+
+    def gold(self, sentence: Sentence) -> set[tuple[int, int, int]]:
+        """A sentence's mentions as a structure takes them: (start, end, index of the label)."""
+        try:
+            return {(mention.start, mention.end, self._labels[mention.label]) for mention in sentence.mentions}
+        except KeyError as error:
+            raise LabelError(f"the label {error} is not among those trained: {', '.join(self.labels)}") from None
+
+    def save(self, path: Path) -> None:
+        content = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        with Target(str(path), force=True).open() as file:
+            json.dump(content, file, ensure_ascii=False)
+
+    @classmethod
+    def load(cls, path: Path) -> Vocabulary:
+        try:
+            return cls(**json.loads(path.read_text(encoding="utf-8")))
+        except (TypeError, ValueError):
+            raise InputError(f"{path} is not a vocabulary that hyperspan wrote; train the model again") from None
+
+
+def _ids(symbols: Sequence[str]) -> dict[str, int]:
+    return {symbol: index + 1 for index, symbol in enumerate(symbols)}
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """What is known of the different tokens of a batch."""
+
+    words: np.ndarray
+    clusters: np.ndarray
+    """(tokens, prefixes), or (tokens, 0) where there are no clusters."""
+    spellings: list[np.ndarray]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentences as ids, one row a word, in packed order; N words, U different spellings."""
+
+    lengths: list[int]
+    batch_sizes: Tensor
+    """(n,) on the CPU: how many sentences have a first, second, … word."""
+    row_of: Tensor
+    """(B * n,): the row of each word, by sentence * n + position; 0 in padding."""
+    sentence: Tensor
+    """(N,): the sentence of each row."""
+    words: Tensor
+    """(N,)"""
+    tags: Tensor
+    """(N,)"""
+    clusters: Tensor
+    """(N, prefixes), or (N, 0) where there are none."""
+    spelling: Tensor
+    """(N,): which of the spellings a word has."""
+    letters: Tensor
+    """(U, longest): the spellings, longest first, 0 in padding; (0, 0) where letters are not looked at."""
+    letter_counts: Tensor
+    """(U,) on the CPU."""
+
+    @property
+    def longest(self) -> int:
+        """n: the number of words of the longest sentence."""
+        return len(self.batch_sizes)
+
+
+def collate(
+    sentences: Sequence[Sentence], vocabulary: Vocabulary, *, letters: bool, device: torch.device | str = "cpu"
+) -> Batch:
+    """A batch of the given sentences, in their order."""
+    lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+    longest = int(lengths.max(initial=0))
+    rank = np.empty(len(lengths), dtype=np.int64)
+    rank[np.argsort(-lengths, kind="stable")] = np.arange(len(lengths))
+    batch_sizes = (lengths[None, :] > np.arange(longest)[:, None]).sum(1)  # (n,)
+    first = np.cumsum(batch_sizes) - batch_sizes  # (n,): the row of the longest sentence's word at each position
+    sentence = np.repeat(np.arange(len(lengths)), lengths)
+    position = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    row = first[position] + rank[sentence]
+    row_of = np.zeros(len(lengths) * longest, dtype=np.int64)
+    row_of[sentence * longest + position] = row
+
+    place, lexicon = vocabulary.look_up([token for given in sentences for token in given.tokens])
+    tags = [tag for given in sentences for tag in given.tags or ("",) * len(given)] if vocabulary.tags else []
+    order, spelled, counts = _spell(lexicon.spellings if letters else [])
+
+    def rows(values: Any, shape: tuple[int, ...] = ()) -> Tensor:
+        array = np.zeros((len(row), *shape), dtype=np.int64)
+        if len(values):
+            array[row] = values
+        return torch.from_numpy(array).to(device, non_blocking=True)
+
+    return Batch(
+        lengths=lengths.tolist(),
+        batch_sizes=torch.from_numpy(batch_sizes),
+        row_of=torch.from_numpy(row_of).to(device, non_blocking=True),
+        sentence=rows(sentence),
+        words=rows(lexicon.words[place]),
+        tags=rows([vocabulary.tag_id(tag) for tag in tags]),
+        clusters=rows(lexicon.clusters[place], lexicon.clusters.shape[1:]),
+        spelling=rows(order[place] if letters else []),
+        letters=torch.from_numpy(spelled).to(device, non_blocking=True),
+        letter_counts=torch.from_numpy(counts),
+    )
+
+
+def _spell(spellings: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where each spelling stands when the longest come first, all of them in that order (padded with 0), and their lengths."""
+    counts = np.array([len(spelling) for spelling in spellings], dtype=np.int64)
+    longest_first = np.argsort(-counts, kind="stable")
+    place = np.empty_like(longest_first)
+    place[longest_first] = np.arange(len(counts))
+    padded = np.zeros((len(counts), counts.max(initial=0)), dtype=np.int64)
+    counts = counts[longest_first]
+    if len(counts):
+        padded[np.arange(padded.shape[1]) < counts[:, None]] = np.concatenate(
+            [spellings[i] for i in longest_first.tolist()]
+        )
+    return place, padded, counts
+
+
+def batches_of(lengths: Sequence[int], batch_size: int, seed: int) -> Iterator[list[int]]:
+    """Every index once, in batches of sentences of similar length, in an order that the seed decides.
+
+    >>> [sorted(batch) for batch in batches_of([1, 9, 2, 8], 2, seed=0)]
+    [[0, 2], [1, 3]]
+    """
+    chance = random.Random(seed)
+    noise = [length * chance.uniform(0.9, 1.1) + chance.random() for length in lengths]
+    order = sorted(range(len(lengths)), key=noise.__getitem__)
+    batches = [order[first : first + batch_size] for first in range(0, len(order), batch_size)]
+    chance.shuffle(batches)
+    yield from batches

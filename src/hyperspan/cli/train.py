@@ -1,0 +1,63 @@
+"""``hyperspan train``: a configuration to a model."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from hyperspan.config import Config
+
+
+def train(
+    config: Annotated[Path, typer.Argument(help="A TOML file; see configs/.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The folder for the model. Default: runs/ and the configuration's name."),
+    ] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="SECTION.KEY=VALUE", help="Replace a value of the configuration; repeat for more."
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The same as --set training.seed=….")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …, or auto: a GPU where there is one.")] = "auto",
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads. Default: all cores.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the output folder.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Begin anew where a run is already.")] = False,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,
+    plot: Annotated[bool, typer.Option("--plot", help="Also draw the learning curve as a PNG.")] = False,
+) -> None:
+    """Train a model and keep the version that does best on dev.
+
+    Example: hyperspan train configs/genia/sh-n-char.toml --set training.seed=3
+    """
+    settings = Config.read(config, [*(overrides or []), *([f"training.seed={seed}"] if seed is not None else [])])
+    folder = output or Path("runs") / config.stem
+
+    from hyperspan.training.display import (
+        TrainingDisplay,  # torch is imported only once the configuration is known to be good
+    )
+    from hyperspan.training.run import train_model
+
+    with TrainingDisplay(Console(stderr=True)) as display:
+        best = train_model(
+            settings,
+            folder,
+            device=device,
+            threads=threads,
+            resume=resume,
+            force=force,
+            listeners=[display],
+            tensorboard=tensorboard,
+        )
+    if plot:
+        from hyperspan.training.log import draw_learning_curve
+
+        draw_learning_curve(folder / "log.jsonl", folder / "learning-curve.png")
+    print(f"hyperspan: best dev F1 {100 * best:.2f}; the model is in {folder}{os.sep}", file=sys.stderr)

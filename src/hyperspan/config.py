@@ -1,0 +1,256 @@
+"""What a model is and how it is trained, as frozen dataclasses that are read from TOML and written to it.
+
+A key that is not known, a value of the wrong kind or out of range is an error before anything else happens.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from hyperspan.errors import InputError
+
+
+def _number(default: float, low: float | None = None, high: float | None = None) -> Any:
+    return field(default=default, metadata={"low": low, "high": high})
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where the annotated sentences are: any format that :func:`hyperspan.corpora.read_corpus` reads."""
+
+    train: str = ""
+    dev: str = ""
+
+
+@dataclass(frozen=True)
+class Model:
+    """Which structure is put over a sentence, and what its scores see."""
+
+    kind: str = "segmental"
+    max_width: int | Literal["n"] = field(default="n", metadata={"low": 1})
+    """c: the widest mention in words; "n" for no limit."""
+    tied: bool = True
+    """Whether I → (X, I) scores as I → I and I → X together, as in the paper, or has weights of its own."""
+    interactions: bool = True
+    """Whether I → I edges have weights; without, mentions of one start and type do not influence each other."""
+    scorer: int = _number(0, 0)
+    """Hidden units between span vectors and scores; 0 for the paper's linear scores."""
+    tokenizer: str = "words"
+    """How raw text is cut into words when the model is used."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What is known of a word by itself."""
+
+    vectors: str = ""
+    """A file of pretrained vectors (GloVe, word2vec, npz); none for random ones."""
+    dimension: int = _number(100, 1)
+    lowercase: bool = True
+    min_count: int = _number(1, 1)
+    """How often a training word must occur to have a vector of its own; pretrained words always have one."""
+    unknown_rate: float = _number(0.05, 0, 1)
+    """How many words are read as unknown in training, so that unknown words mean something later."""
+    tags: int = _number(32, 0)
+    """Dimension of part-of-speech embeddings; 0 for none, and none where the training data have no tags."""
+    clusters: str = ""
+    """A file of Brown clusters, whose bit strings are cut into prefixes and embedded."""
+    cluster_dimension: int = _number(24, 1)
+
+
+@dataclass(frozen=True)
+class Characters:
+    """What a word's letters say."""
+
+    encoder: Literal["none", "lstm", "cnn"] = "none"
+    dimension: int = _number(30, 1)
+    hidden: int = _number(50, 1)
+    """Size of the result, per direction or per filter width."""
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """From words to vectors of words in context, and of all spans."""
+
+    layers: int = _number(1, 1)
+    hidden: int = _number(128, 1)
+    """Units of the word LSTM in each direction."""
+    span_hidden: int = _number(128, 1)
+    """Units of the span LSTM in each direction."""
+    input_dropout: float = _number(0.5, 0, 0.95)
+    output_dropout: float = _number(0.0, 0, 0.95)
+    """Dropout on what leaves each layer of the word LSTM."""
+    span_dropout: float = _number(0.0, 0, 0.95)
+    """Dropout on span vectors before they are scored."""
+    shared_dropout: bool = False
+    """Whether dropout masks are the same at all words of a sentence."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the parameters are found."""
+
+    seed: int = 1
+    epochs: int = _number(50, 1)
+    patience: int = _number(10, 0)
+    """So many epochs without a better dev F1 end the training; 0 to never stop early."""
+    batch_size: int = _number(32, 1)
+    optimizer: Literal["adam", "adamw"] = "adam"
+    rate: float = _number(1e-3, 0)
+    schedule: Literal["constant", "decay", "cosine"] = "decay"
+    """decay: rate / (1 + decay * epoch); cosine: down to 0 over all epochs. Both after a linear warm-up."""
+    decay: float = _number(0.05, 0)
+    warmup: float = _number(0.0, 0)
+    """Epochs, or parts of one, over which the rate grows from 0."""
+    clip: float = _number(3.0, 0)
+    """Largest norm of a gradient; 0 to leave gradients as they are."""
+    l2: float = _number(0.0, 0)
+    """Weight decay; the word vectors are left out of it."""
+    margin: bool = True
+    """Softmax-margin training: wrong edges cost something in training."""
+    beta: float = _number(1.5, 1)
+    """What a missed mention costs more than a false alarm."""
+    average: float = _number(0.0, 0, 0.99999)
+    """Decay of the running average of the parameters that is evaluated and kept; 0 for none."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """bfloat16 runs matrix products of a CUDA device in half precision."""
+    save_minutes: float = _number(10.0, 0)
+    """A checkpoint is written after every epoch, and within one whenever so many minutes have passed."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that is needed to train a model again.
+
+    >>> config = Config.from_mapping({"model": {"max_width": 6}}).override(["training.seed=3", "characters.encoder=lstm"])
+    >>> config.model.max_width, config.training.seed, config.characters.encoder
+    (6, 3, 'lstm')
+    >>> Config.from_mapping({"training": {"sed": 3}})
+    Traceback (most recent call last):
+    ...
+    hyperspan.errors.InputError: the configuration has no key training.sed; did you mean training.seed?
+    """
+
+    data: Data = Data()
+    model: Model = Model()
+    words: Words = Words()
+    characters: Characters = Characters()
+    encoder: Encoder = Encoder()
+    training: Training = Training()
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any]) -> Config:
+        """The configuration that tables of tables describe; what they leave out has its default."""
+        return _built(cls, given, "")
+
+    @classmethod
+    def read(cls, path: str | Path, overrides: Iterable[str] = ()) -> Config:
+        """The configuration in a TOML file, with ``section.key=value`` overrides."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+            config = cls.from_mapping(tomllib.loads(text))
+        except (tomllib.TOMLDecodeError, UnicodeError) as error:
+            raise InputError(f"{path} is not TOML: {error}; see the files in configs/ for how it looks") from None
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        return config.override(overrides)
+
+    def override(self, overrides: Iterable[str]) -> Config:
+        """This configuration with some values replaced, each given as ``section.key=value``."""
+        config = self
+        for given in overrides:
+            name, equals, value = given.partition("=")
+            section, dot, key = name.strip().partition(".")
+            if not equals or not dot:
+                raise InputError(f"--set {given!r} is not SECTION.KEY=VALUE; write for example --set training.seed=3")
+            _check_key(Config, section, "")
+            part = getattr(config, section)
+            _check_key(type(part), key, f"{section}.")
+            changed = {**_values(part), key: _parsed(value.strip())}
+            config = replace(config, **{section: _built(type(part), changed, f"{section}.")})
+        return config
+
+    def to_toml(self) -> str:
+        """TOML that :meth:`read` reads back to the same configuration."""
+        lines: list[str] = []
+        for section in fields(self):
+            lines.append(f"[{section.name}]")
+            lines += [f"{key} = {_toml(value)}" for key, value in _values(getattr(self, section.name)).items()]
+            lines.append("")
+        return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    """A value in TOML, which is JSON but for one control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _values(section: Any) -> dict[str, Any]:
+    return {entry.name: getattr(section, entry.name) for entry in fields(section)}
+
+
+def _parsed(value: str) -> Any:
+    """What an override says: TOML where it is that, a plain text otherwise."""
+    try:
+        return tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return value
+
+
+def _check_key(cls: type, key: str, prefix: str) -> None:
+    known = [entry.name for entry in fields(cls)]
+    if key not in known:
+        close = difflib.get_close_matches(key, known, 1)
+        hint = f"did you mean {prefix}{close[0]}?" if close else f"it has {', '.join(prefix + name for name in known)}"
+        raise InputError(f"the configuration has no key {prefix}{key}; {hint}")
+
+
+def _built(cls: Any, given: Any, prefix: str) -> Any:
+    """An instance of a (nested) dataclass from a mapping, each value checked."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"{prefix.removesuffix('.')} is {given!r}, but must be a table with keys of its own")
+    hints = get_type_hints(cls)
+    values: dict[str, Any] = {}
+    for key, value in given.items():
+        _check_key(cls, key, prefix)
+        if hasattr(hints[key], "__dataclass_fields__"):
+            values[key] = _built(hints[key], value, f"{prefix}{key}.")
+        else:
+            metadata = next(entry.metadata for entry in fields(cls) if entry.name == key)
+            values[key] = _checked(hints[key], value, metadata, prefix + key)
+    return cls(**values)
+
+
+def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> Any:
+    """The value, if it is of this kind and in range."""
+    low, high = metadata.get("low"), metadata.get("high")
+    for kind in get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]:
+        if get_origin(kind) is Literal:
+            if value in get_args(kind) and isinstance(value, str):
+                return value
+        elif kind is float and type(value) in (int, float):
+            value = float(value)
+            if (low is None or value >= low) and (high is None or value <= high):
+                return value
+        elif type(value) is kind and (kind is not int or low is None or value >= low):
+            return value
+    raise InputError(f"{name} is {value!r}, but must be {_wanted(hint, low, high)}")
+
+
+def _wanted(hint: Any, low: float | None, high: float | None) -> str:
+    """What a value must be, in words."""
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(_wanted(kind, low, high) for kind in get_args(hint))
+    if get_origin(hint) is Literal:
+        return " or ".join(json.dumps(choice) for choice in get_args(hint))
+    name = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[hint]
+    if hint in (int, float) and low is not None:
+        name += f" from {low:g} to {high:g}" if high is not None else f" of at least {low:g}"
+    return name

@@ -1,0 +1,1 @@
+"""Tokens to vectors: of words, of characters, of spans."""

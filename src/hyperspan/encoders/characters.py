@@ -1,0 +1,54 @@
+"""Vectors of words from their letters."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+from hyperspan.batching import Batch
+from hyperspan.config import Characters
+
+FILTER_WIDTHS = (2, 3, 4)
+
+
+class CharacterLSTM(nn.Module):
+    """The last states of both directions of an LSTM over a word's letters (Lample et al. 2016)."""
+
+    def __init__(self, characters: int, config: Characters):
+        super().__init__()
+        self.embedding = nn.Embedding(characters, config.dimension, padding_idx=0)
+        self.lstm = nn.LSTM(config.dimension, config.hidden, bidirectional=True, batch_first=True)
+        self.dimension = 2 * config.hidden
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(U, dimension): a vector for every spelling of the batch."""
+        packed = pack_padded_sequence(self.embedding(batch.letters), batch.letter_counts, batch_first=True)
+        _, (last, _) = self.lstm(packed)  # (2, U, hidden)
+        return torch.cat([last[0], last[1]], dim=1)
+
+
+class CharacterCNN(nn.Module):
+    """The strongest answer of each filter along a word's letters; quicker than the LSTM, and no worse on most data."""
+
+    def __init__(self, characters: int, config: Characters):
+        super().__init__()
+        self.embedding = nn.Embedding(characters, config.dimension, padding_idx=0)
+        self.filters = nn.ModuleList(
+            nn.Conv1d(config.dimension, config.hidden, width, padding=width - 1) for width in FILTER_WIDTHS
+        )
+        self.dimension = config.hidden * len(FILTER_WIDTHS)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(U, dimension): a vector for every spelling of the batch, whatever the padding of the others."""
+        letters = self.embedding(batch.letters).transpose(1, 2)  # (U, d, longest)
+        counts = batch.letter_counts.to(letters.device)[:, None]
+        answers = []
+        for filters in self.filters:
+            found = torch.relu(filters(letters))  # (U, hidden, longest + width - 1)
+            beyond = torch.arange(found.shape[2], device=letters.device) >= counts + found.shape[2] - letters.shape[2]
+            answers.append(found.masked_fill(beyond[:, None], 0.0).amax(2))
+        return torch.cat(answers, dim=1)
+
+
+CHARACTER_ENCODERS = {"lstm": CharacterLSTM, "cnn": CharacterCNN}

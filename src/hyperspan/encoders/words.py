@@ -1,0 +1,114 @@
+"""Vectors of words: by themselves (word, tag, cluster, letters), then in their sentence (a bidirectional LSTM)."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import embedding
+from torch.nn.utils.rnn import PackedSequence
+
+from hyperspan.batching import CLUSTER_PREFIXES, UNKNOWN, Batch, Vocabulary
+from hyperspan.config import Config
+from hyperspan.encoders.characters import CHARACTER_ENCODERS
+
+
+class WordEmbedding(nn.Module):
+    """Vectors of words: trained ones for the words of the training data, fixed ones for the other pretrained words."""
+
+    def __init__(self, vocabulary: Vocabulary, dimension: int):
+        super().__init__()
+        self.trained = nn.Parameter(torch.empty(vocabulary.trained + 1, dimension))
+        self.fixed: Tensor
+        self.register_buffer("fixed", torch.zeros(len(vocabulary.words) - vocabulary.trained, dimension))
+        bound = (3.0 / dimension) ** 0.5
+        nn.init.uniform_(self.trained, -bound, bound)
+
+    @torch.no_grad()
+    def initialise(self, vocabulary: Vocabulary, words: list[str], vectors: np.ndarray) -> int:
+        """Puts pretrained vectors in place; returns how many of the training words have one."""
+        row = {word: index for index, word in enumerate(words)}
+        known = 0
+        for index, word in enumerate(vocabulary.words):
+            found = row.get(word, row.get(word.lower()))
+            if found is None:
+                continue
+            known += index < vocabulary.trained
+            place = self.trained[index + 1] if index < vocabulary.trained else self.fixed[index - vocabulary.trained]
+            place.copy_(torch.from_numpy(vectors[found]))
+        return known
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(N,) -> (N, dimension)."""
+        found = embedding(ids.clamp(max=len(self.trained) - 1), self.trained)
+        if self.training or not len(self.fixed):  # training data hold no other words
+            return found
+        fixed = embedding((ids - len(self.trained)).clamp(min=0), self.fixed)
+        return torch.where((ids < len(self.trained))[:, None], found, fixed)
+
+
+class Dropout(nn.Module):
+    """Dropout with a mask for each word, or one for all words of a sentence (Gal & Ghahramani 2016)."""
+
+    def __init__(self, rate: float, shared: bool):
+        super().__init__()
+        self.rate, self.shared = rate, shared
+
+    def forward(self, rows: Tensor, sentence: Tensor) -> Tensor:
+        """(N, d), and the sentence of each row -> (N, d)."""
+        if not self.training or self.rate == 0.0:
+            return rows
+        if not self.shared:
+            return nn.functional.dropout(rows, self.rate)
+        sentences = int(sentence.max()) + 1 if sentence.device.type == "cpu" else len(sentence)
+        mask = torch.empty(sentences, rows.shape[1], dtype=rows.dtype, device=rows.device)
+        return rows * mask.bernoulli_(1 - self.rate).div_(1 - self.rate).index_select(0, sentence)
+
+
+class WordEncoder(nn.Module):
+    """h^w: every word of a batch in its sentence."""
+
+    def __init__(self, config: Config, vocabulary: Vocabulary):
+        super().__init__()
+        words, encoder = config.words, config.encoder
+        self.unknown_rate = words.unknown_rate
+        self.words = WordEmbedding(vocabulary, words.dimension)
+        dimension = words.dimension
+        self.tags = nn.Embedding(len(vocabulary.tags) + 1, words.tags) if vocabulary.tags else None
+        dimension += words.tags if vocabulary.tags else 0
+        self.clusters = None
+        if vocabulary.clusters:
+            self.clusters = nn.Embedding(vocabulary.cluster_prefixes + 1, words.cluster_dimension)
+            dimension += words.cluster_dimension * len(CLUSTER_PREFIXES)
+        self.characters = None
+        if config.characters.encoder != "none":
+            kind = CHARACTER_ENCODERS[config.characters.encoder]
+            self.characters = kind(len(vocabulary.characters) + 2, config.characters)
+            dimension += self.characters.dimension
+        sizes = [dimension] + [2 * encoder.hidden] * (encoder.layers - 1)
+        self.layers = nn.ModuleList(nn.LSTM(size, encoder.hidden, bidirectional=True) for size in sizes)
+        self.input_dropout = Dropout(encoder.input_dropout, encoder.shared_dropout)
+        self.output_dropout = Dropout(encoder.output_dropout, encoder.shared_dropout)
+        self.dimension = 2 * encoder.hidden
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(N, dimension)"""
+        rows = self.input_dropout(self.vectors(batch), batch.sentence)
+        for layer in self.layers:
+            packed, _ = layer(PackedSequence(rows, batch.batch_sizes))
+            rows = self.output_dropout(packed.data, batch.sentence)
+        return rows
+
+    def vectors(self, batch: Batch) -> Tensor:
+        """(N, d): what is known of each word by itself."""
+        ids = batch.words
+        if self.training and self.unknown_rate:
+            ids = ids.masked_fill(torch.rand(ids.shape, device=ids.device) < self.unknown_rate, UNKNOWN)
+        parts = [self.words(ids)]
+        if self.tags is not None:
+            parts.append(self.tags(batch.tags))
+        if self.clusters is not None:
+            parts.append(self.clusters(batch.clusters).flatten(1))
+        if self.characters is not None:
+            parts.append(self.characters(batch).index_select(0, batch.spelling))
+        return torch.cat(parts, dim=1)

@@ -1,0 +1,8 @@
+"""The systems that can be trained, by name, and how they are kept in a folder."""
+
+from __future__ import annotations
+
+from hyperspan.models.recognizer import Recognizer
+from hyperspan.models.storage import MODELS, load_model, new_model, save_model
+
+__all__ = ["MODELS", "Recognizer", "load_model", "new_model", "save_model"]

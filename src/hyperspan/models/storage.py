@@ -1,0 +1,72 @@
+"""Models as folders: config.toml, vocabulary.json, model.safetensors, and a README.md about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from hyperspan.batching import Vocabulary
+from hyperspan.config import Config
+from hyperspan.encoders.resources import read_clusters, read_vectors
+from hyperspan.errors import InputError
+from hyperspan.files import Target
+from hyperspan.models.recognizer import Recognizer
+from hyperspan.training.checkpoint import read_tensors, write_tensors
+from hyperspan.types import Sentence
+
+MODELS: dict[str, Callable[[Config, Vocabulary], Recognizer]] = {"segmental": Recognizer}
+"""By the name that a configuration has under model.kind."""
+
+
+def new_model(config: Config, sentences: Sequence[Sentence]) -> Recognizer:
+    """An untrained model for the words and labels of the training sentences; its parameters depend on the seed alone."""
+    words = config.words
+    clusters = read_clusters(words.clusters) if words.clusters else None
+    vectors = read_vectors(words.vectors) if words.vectors else None
+    if vectors is not None and vectors.vectors.shape[1] != words.dimension:
+        raise InputError(
+            f"{words.vectors} holds vectors of dimension {vectors.vectors.shape[1]}, but words.dimension is {words.dimension}; set it to that"
+        )
+    vocabulary = Vocabulary.of(sentences, config, vectors.words if vectors else (), clusters)
+    if not vocabulary.labels:
+        raise InputError(f"{config.data.train} holds no mentions to learn from; name annotated sentences in data.train")
+    torch.manual_seed(config.training.seed)
+    model = MODELS[config.model.kind](config, vocabulary)
+    if vectors is not None:
+        model.words.words.initialise(vocabulary, vectors.words, vectors.vectors)
+    return model
+
+
+def save_model(model: Recognizer, folder: Path, *, half: bool = False) -> None:
+    """Writes a model to a folder; with `half`, in two bytes a number instead of four."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with Target(str(folder / "config.toml"), force=True).open() as file:
+        file.write(model.config.to_toml())
+    model.vocabulary.save(folder / "vocabulary.json")
+    tensors = model.state_dict()
+    write_tensors({name: t.half() if half else t for name, t in tensors.items()}, folder / "model.safetensors")
+
+
+def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Recognizer:
+    """The model in a folder, ready for use."""
+    folder = Path(folder)
+    if not (folder / "config.toml").is_file():
+        raise InputError(f"{folder} holds no model (no config.toml); name a folder that hyperspan train wrote")
+    config = Config.read(folder / "config.toml")
+    _check_kind(config)
+    model = MODELS[config.model.kind](config, Vocabulary.load(folder / "vocabulary.json"))
+    tensors, _ = read_tensors(folder / "model.safetensors")
+    try:
+        model.load_state_dict(tensors)
+    except RuntimeError:
+        raise InputError(
+            f"{folder / 'model.safetensors'} does not fit config.toml and vocabulary.json beside it; train the model again"
+        ) from None
+    return model.to(device).eval()
+
+
+def _check_kind(config: Config) -> None:
+    if config.model.kind not in MODELS:
+        raise InputError(f"there is no model kind {config.model.kind!r}; choose one of {', '.join(MODELS)}")

@@ -1,0 +1,1 @@
+"""Learning a model from annotated sentences, and what a run leaves behind."""

@@ -1,0 +1,68 @@
+"""Checkpoints: everything that training needs to go on as if it had never stopped, in one safetensors file.
+
+A checkpoint is written beside its name and renamed, so a kill at any moment leaves the one before or the new one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from hyperspan.errors import InputError
+
+
+def write_tensors(tensors: dict[str, Tensor], path: Path, state: dict[str, Any] | None = None) -> None:
+    """Writes tensors and a JSON state to a safetensors file that is complete or not there."""
+    beside = path.with_name(f".{path.name}.new")
+    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    save_file(whole, beside, {"state": json.dumps(state)} if state is not None else None)
+    with beside.open("rb+") as file:
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the JSON state of a file that :func:`write_tensors` wrote."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(metadata.get("state", "{}"))  # noqa: SIM118
+    except FileNotFoundError:
+        raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
+    except Exception as error:  # safetensors raises an exception of its own for each kind of damage
+        raise InputError(f"{path} cannot be read as safetensors ({error}); train the model again") from None
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dict[str, Tensor]:
+    """The optimizer's state by the names of its parameters."""
+    states = optimizer.state_dict()["state"]
+    return {f"optimizer/{names[index]}/{key}": value for index, state in states.items() for key, value in state.items()}
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensors: dict[str, Tensor]) -> None:
+    """Puts back what :func:`optimizer_tensors` took."""
+    states: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("optimizer/"):
+            parameter, key = name.removeprefix("optimizer/").rsplit("/", 1)
+            states.setdefault(names.index(parameter), {})[key] = tensor
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
+
+
+def parameter_tensors(model: nn.Module) -> dict[str, Tensor]:
+    """The trained parameters by name; buffers are fixed and found again in the model's own file."""
+    return {f"model/{name}": parameter for name, parameter in model.named_parameters()}
+
+
+@torch.no_grad()
+def restore_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Puts back what :func:`parameter_tensors` took."""
+    for name, parameter in model.named_parameters():
+        parameter.copy_(tensors[f"model/{name}"])

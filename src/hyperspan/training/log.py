@@ -1,0 +1,202 @@
+"""What a training run leaves behind to look at: a log of JSON lines, TensorBoard files, a picture of the learning curve.
+
+The logs are listeners: called with every event of the training loop, a dict whose "event" is "start", "step", "epoch" or "end".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hyperspan.errors import CorpusError, InputError, MissingExtraError
+from hyperspan.files import Target
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from torch.utils.tensorboard import SummaryWriter
+
+Event = dict[str, Any]
+
+
+class JsonLinesLog:
+    """One line of JSON for the start, every epoch and the end of a run; whole lines survive when the run is killed.
+
+    A run resumed after an epoch continues the log: what was written later than that epoch, or only in part, goes, and the one
+    line of the start stays the first. So the log of an interrupted run reads like that of one that was not.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "log.jsonl"
+    >>> log = JsonLinesLog(file, resume_from_epoch=0)
+    >>> log({"event": "start", "epochs": 2, "epoch": 0, "step": 0})
+    >>> log({"event": "epoch", "epoch": 1, "loss": 1.5})
+    >>> log({"event": "epoch", "epoch": 2, "loss": 0.5})
+    >>> resumed = JsonLinesLog(file, resume_from_epoch=1)
+    >>> [event["event"] for event in read_log(file)]
+    ['start', 'epoch']
+    """
+
+    def __init__(self, path: str | Path, resume_from_epoch: int):
+        self._path = Path(path)
+        self._kept: list[Event] = []
+        if resume_from_epoch > 0 and self._path.exists():
+            self._kept = [event for event in read_log(self._path) if _belongs_before(event, resume_from_epoch)]
+        self._rewrite()
+
+    def __call__(self, event: Event) -> None:
+        if event["event"] == "start" and self._kept and self._kept[0]["event"] == "start":
+            first = self._kept[0]
+            self._kept[0] = {
+                **event,
+                "epoch": first["epoch"],
+                "step": first["step"],
+            }  # the run began where it first began
+            self._rewrite()
+        elif event["event"] != "step":
+            with self._path.open("ab") as stream:
+                stream.write(_line(event).encode("utf-8"))
+
+    def _rewrite(self) -> None:
+        with Target(str(self._path), force=True).open() as stream:
+            stream.writelines(map(_line, self._kept))
+
+
+def read_log(path: str | Path) -> list[Event]:
+    """The events of a log; a last line that is cut off, as a killed run leaves it, is not among them.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "log.jsonl"
+    >>> _ = file.write_text('{"event": "epoch", "epoch": 1}\\n{"event": "ep')
+    >>> read_log(file)
+    [{'event': 'epoch', 'epoch': 1}]
+    """
+    path = Path(path)
+    try:
+        *lines, _cut_off = path.read_bytes().split(b"\n")  # nothing follows the end of the last whole line
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); name the log of a training run") from None
+    events: list[Event] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict) or "event" not in event:
+            raise CorpusError(
+                f"{path}:{number}: not an event of a training run; expected the JSON that training writes"
+            )
+        events.append(event)
+    return events
+
+
+def _belongs_before(event: Event, resumed_epoch: int) -> bool:
+    """Whether a run that goes on after this epoch has the event behind it."""
+    return event["event"] == "start" or (event["event"] == "epoch" and event["epoch"] <= resumed_epoch)
+
+
+def _line(event: Event) -> str:
+    return json.dumps(_finite(event), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no infinity and no NaN: they become null."""
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class TensorBoardLog:
+    """Losses, rates, speed and scores as TensorBoard shows them, all by step; a resumed run hides what it repeats."""
+
+    def __init__(self, folder: str | Path):
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise MissingExtraError("writing TensorBoard logs", "plots") from None
+        self._writer_class = SummaryWriter
+        self._folder = Path(folder)
+        self._writer: SummaryWriter | None = None
+
+    def __call__(self, event: Event) -> None:
+        if event["event"] == "start":
+            resumed = event["step"] + 1 if event["step"] else None
+            self._writer = self._writer_class(str(self._folder), purge_step=resumed)
+        if self._writer is None:
+            raise InputError(f"the event {event['event']!r} came before 'start'; TensorBoard logs begin with 'start'")
+        if event["event"] == "step":
+            self._add(
+                event, {"loss/step": "loss", "training/rate": "rate", "training/words_per_second": "words_per_second"}
+            )
+        elif event["event"] == "epoch":
+            self._add(event, {"loss/epoch": "loss", "training/seconds": "seconds"})
+            for name, score in (event["dev"] or {}).items():
+                self._writer.add_scalar(f"dev/{name}", score, event["step"])
+            self._writer.flush()
+        elif event["event"] == "end":
+            self._writer.close()
+
+    def _add(self, event: Event, tags: dict[str, str]) -> None:
+        assert self._writer is not None
+        for tag, name in tags.items():
+            self._writer.add_scalar(tag, event[name], event["step"])
+
+
+def draw_learning_curve(log: str | Path, target: str | Path) -> None:
+    """A PNG of the training loss and, where there are any, the dev scores by epoch; the best epoch is marked."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
+    except ImportError:
+        raise MissingExtraError("drawing learning curves", "plots") from None
+    epochs = [event for event in read_log(log) if event["event"] == "epoch"]
+    if not epochs:
+        raise InputError(f"{log} has no finished epoch yet; draw the curve after the first one")
+    scored = [event for event in epochs if event["dev"] is not None]
+    figure = Figure(figsize=(8, 6 if scored else 3.2), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)  # type: ignore[union-attr]
+    panels = figure.subplots(2 if scored else 1, sharex=True, squeeze=False)[:, 0]
+    _draw_loss(panels[0], epochs)
+    if scored:
+        _draw_scores(panels[1], scored)
+        best = max((event for event in scored if event["best"]), key=lambda event: event["epoch"], default=None)
+        if best is not None:
+            _mark_best(list(panels), best)
+    for panel in panels:
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.grid(axis="y", color="#dddddd", linewidth=0.8)
+    panels[-1].set_xlabel("epoch")
+    panels[-1].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
+    with Target(str(target), force=True).open_binary() as stream:
+        figure.savefig(stream, format="png")
+
+
+# Colours of Okabe and Ito, which people who see colours differently can tell apart.
+_SCORES = {"precision": ("#e69f00", 1.4), "recall": ("#56b4e9", 1.4), "f1": ("#0072b2", 2.4)}
+_LOSS = "#444444"
+_BEST = "#009e73"
+
+
+def _draw_loss(panel: Axes, epochs: list[Event]) -> None:
+    losses = [math.nan if event["loss"] is None else event["loss"] for event in epochs]
+    panel.plot([event["epoch"] for event in epochs], losses, color=_LOSS, marker=".", linewidth=2)
+    panel.set_title("training loss a sentence", loc="left", fontsize=11)
+
+
+def _draw_scores(panel: Axes, scored: list[Event]) -> None:
+    for name, (colour, width) in _SCORES.items():
+        label = "F1" if name == "f1" else name
+        values = [100 * event["dev"][name] for event in scored]
+        panel.plot([event["epoch"] for event in scored], values, color=colour, marker=".", linewidth=width, label=label)
+    panel.set_title("scores on dev, %", loc="left", fontsize=11)
+    panel.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, borderaxespad=0)  # above the curves
+
+
+def _mark_best(panels: list[Axes], best: Event) -> None:
+    for panel in panels:
+        panel.axvline(best["epoch"], color=_BEST, linestyle="--", linewidth=1.2, zorder=1)
+    panels[-1].plot([best["epoch"]], [100 * best["dev"]["f1"]], "o", color=_BEST, markersize=8, zorder=3)
+    text = f"best: F1 {100 * best['dev']['f1']:.1f} in epoch {best['epoch']}"
+    panels[0].set_title(text, loc="right", fontsize=11, color=_BEST)

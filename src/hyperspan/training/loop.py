@@ -1,0 +1,315 @@
+"""The training loop: one class that holds what changes, and goes on exactly where it was stopped.
+
+All chance comes from the seed and the number of the step, so a run that was interrupted and resumed takes the same steps as
+one that was not, and on a CPU ends with the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+from hyperspan.batching import batches_of
+from hyperspan.config import Config
+from hyperspan.errors import InputError, TrainingError
+from hyperspan.models.recognizer import Recognizer
+from hyperspan.models.storage import save_model
+from hyperspan.training.checkpoint import (
+    optimizer_tensors,
+    parameter_tensors,
+    read_tensors,
+    restore_optimizer,
+    restore_parameters,
+    write_tensors,
+)
+from hyperspan.types import Sentence
+
+CHECKPOINT = "checkpoint.safetensors"
+WORD_VECTORS = "words.words."
+Listener = Callable[[dict[str, Any]], None]
+
+
+class Trainer:
+    """Trains a model and keeps its best version, by F1 on dev, in a folder."""
+
+    def __init__(
+        self,
+        model: Recognizer,
+        train: Sequence[Sentence],
+        dev: Sequence[Sentence],
+        folder: Path,
+        listeners: Sequence[Listener] = (),
+    ):
+        self.model, self.train_sentences, self.dev_sentences = model, train, dev
+        self.folder, self.listeners = folder, listeners
+        self.config = model.config.training
+        self.lengths = [len(sentence) for sentence in train]
+        self.steps_an_epoch = math.ceil(len(train) / self.config.batch_size)
+        # The word vectors come last: weight decay is not for them, and words that are rare would forget what they mean.
+        named = sorted(model.named_parameters(), key=lambda pair: pair[0].startswith(WORD_VECTORS))
+        self.names = [name for name, _ in named]
+        self.parameters = [parameter for _, parameter in named]
+        self.optimizer = self._new_optimizer()
+        self.average = [p.detach().clone() for p in self.parameters] if self.config.average else None
+        self.step = 0
+        self.best_f1, self.best_epoch, self.epoch = -1.0, 0, 0
+        self.loss_sum = 0.0
+        """Over the sentences of the epoch so far."""
+        self.too_wide = 0
+        self.saved = time.monotonic()
+
+    def _new_optimizer(self) -> torch.optim.Optimizer:
+        split = sum(not name.startswith(WORD_VECTORS) for name in self.names)
+        groups = [
+            {"params": self.parameters[:split], "weight_decay": self.config.l2},
+            {"params": self.parameters[split:], "weight_decay": 0.0},
+        ]
+        kind = torch.optim.AdamW if self.config.optimizer == "adamw" else torch.optim.Adam
+        return kind(groups, lr=self.config.rate, fused=self.model.device.type == "cuda")
+
+    # -- the run --------------------------------------------------------------------------------------------------
+
+    def run(self) -> float:
+        """Trains to the end, from where `resume` left off; returns the best F1 on dev."""
+        began = time.monotonic()
+        self._tell("start", **self._about())
+        if self.step == 0:
+            self.save_checkpoint()
+        stopped = "epochs"
+        while self.epoch < self.config.epochs:
+            self._run_epoch()
+            if self.config.patience and self.epoch - self.best_epoch >= self.config.patience:
+                stopped = "patience"
+                break
+        self._tell(
+            "end",
+            epoch=self.epoch,
+            best_epoch=self.best_epoch,
+            best_f1=self.best_f1,
+            seconds=time.monotonic() - began,
+            stopped=stopped,
+        )
+        return self.best_f1
+
+    def _run_epoch(self) -> None:
+        began, words = time.monotonic(), 0
+        self.model.train()
+        batches = list(batches_of(self.lengths, self.config.batch_size, _mixed(self.config.seed, self.epoch)))
+        losses: list[Tensor] = []
+        for index in range(self.step - self.epoch * self.steps_an_epoch, len(batches)):
+            batch = [self.train_sentences[i] for i in batches[index]]
+            losses.append(self._take_step(batch))
+            words += sum(map(len, batch))
+            if len(losses) == 20:  # reading a loss makes a GPU wait
+                self._add_losses(losses)
+                done = sum(map(len, batches[: index + 1]))
+                speed = words / (time.monotonic() - began)
+                self._tell(
+                    "step",
+                    epoch=self.epoch + 1,
+                    step=self.step,
+                    loss=self.loss_sum / done,
+                    words_per_second=speed,
+                    rate=self._rate(),
+                )
+            if time.monotonic() - self.saved > self.config.save_minutes * 60:
+                self._add_losses(losses)
+                self.save_checkpoint()
+        self._add_losses(losses)
+        seconds = time.monotonic() - began
+        self.epoch += 1
+        self._finish_epoch(words / max(seconds, 1e-9), began)
+
+    def _finish_epoch(self, speed: float, began: float) -> None:
+        scores = None
+        best = True
+        with self._averaged():
+            if self.dev_sentences:
+                scores = dev_scores(self.model, self.dev_sentences)
+                best = scores["f1"] > self.best_f1
+            if best:
+                self.best_epoch, self.best_f1 = self.epoch, scores["f1"] if scores else self.best_f1
+                save_model(self.model, self.folder)
+        loss, self.loss_sum = self.loss_sum / len(self.train_sentences), 0.0
+        too_wide, self.too_wide = self.too_wide, 0
+        self._tell(
+            "epoch",
+            epoch=self.epoch,
+            step=self.step,
+            loss=loss,
+            dev=scores,
+            best=best,
+            rate=self._rate(),
+            seconds=time.monotonic() - began,
+            words_per_second=speed,
+            too_wide=too_wide,
+        )
+        self.save_checkpoint()  # after it is logged: what is repeated when a run resumes is taken out of the log, too
+
+    def _add_losses(self, losses: list[Tensor]) -> None:
+        """Adds up the losses of some steps; one that is no number ends the training."""
+        if not losses:
+            return
+        total = float(torch.stack(losses).sum())
+        losses.clear()
+        if not math.isfinite(total):
+            raise TrainingError(
+                f"the loss is {total} near step {self.step} (epoch {self.epoch + 1}); the last good checkpoint is in "
+                f"{self.folder}: lower training.rate (now {self.config.rate:g}) or training.clip and start again"
+            )
+        self.loss_sum += total
+
+    # -- one step -------------------------------------------------------------------------------------------------
+
+    def _take_step(self, sentences: Sequence[Sentence]) -> Tensor:
+        """One update; returns the sum of the sentences' losses, still on the device."""
+        torch.manual_seed(_mixed(self.config.seed, self.step))
+        self.step += 1
+        rate = self._rate()
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        half = self.config.precision == "bfloat16" and self.model.device.type == "cuda"
+        with torch.autocast("cuda", torch.bfloat16, enabled=half):
+            loss = self.model.loss(sentences)
+        self.too_wide += sum(loss.too_wide)
+        total = loss.values.sum()
+        self.optimizer.zero_grad(set_to_none=True)
+        (total / len(sentences)).backward()
+        if self.config.clip:
+            torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip)
+        self.optimizer.step()
+        if self.average is not None:
+            # Early on the average follows quickly, so that the random start is soon forgotten.
+            decay = min(self.config.average, (1 + self.step) / (10 + self.step))
+            get_ema_multi_avg_fn(decay)(self.average, [p.detach() for p in self.parameters], self.step)
+        return total.detach()
+
+    def _rate(self) -> float:
+        """The learning rate of the current step."""
+        config, epoch = self.config, self.step / self.steps_an_epoch
+        if epoch < config.warmup:
+            return config.rate * epoch / config.warmup
+        if config.schedule == "cosine":
+            progress = (epoch - config.warmup) / max(config.epochs - config.warmup, 1e-9)
+            return config.rate * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
+        return config.rate / (1 + config.decay * int(epoch)) if config.schedule == "decay" else config.rate
+
+    @contextmanager
+    def _averaged(self) -> Iterator[None]:
+        """The model with the average of its parameters, ready for use, for a while."""
+        self.model.eval()
+        if self.average is None:
+            yield
+            return
+        own = [parameter.detach().clone() for parameter in self.parameters]
+        self._set_parameters(self.average)
+        try:
+            yield
+        finally:
+            self._set_parameters(own)
+
+    @torch.no_grad()
+    def _set_parameters(self, values: Sequence[Tensor]) -> None:
+        for parameter, value in zip(self.parameters, values, strict=True):
+            parameter.copy_(value)
+
+    # -- checkpoints ----------------------------------------------------------------------------------------------
+
+    def save_checkpoint(self) -> None:
+        """Writes all that changes, so that `resume` goes on from here."""
+        tensors = parameter_tensors(self.model) | optimizer_tensors(self.optimizer, self.names)
+        if self.average is not None:
+            tensors |= {f"average/{name}": tensor for name, tensor in zip(self.names, self.average, strict=True)}
+        write_tensors(tensors, self.folder / CHECKPOINT, self._progress() | {"config": self.model.config.to_toml()})
+        self.saved = time.monotonic()
+
+    def _progress(self) -> dict[str, Any]:
+        names = ("step", "epoch", "best_f1", "best_epoch", "loss_sum", "too_wide")
+        return {name: getattr(self, name) for name in names}
+
+    def resume(self) -> None:
+        """Goes back to where the checkpoint in the folder was written."""
+        tensors, state = read_tensors(self.folder / CHECKPOINT)
+        config = Config.from_mapping(tomllib.loads(state.pop("config")))
+        if (changed := _difference(config, self.model.config)) is not None:
+            raise InputError(
+                f"{self.folder} was trained with another {changed}; resume it with the configuration it was begun with, or use another folder"
+            )
+        restore_parameters(self.model, tensors)
+        restore_optimizer(self.optimizer, self.names, tensors)
+        if self.average is not None:
+            for name, average in zip(self.names, self.average, strict=True):
+                average.copy_(tensors[f"average/{name}"])
+        for name, value in state.items():
+            setattr(self, name, value)
+
+    # -- reports --------------------------------------------------------------------------------------------------
+
+    def _about(self) -> dict[str, Any]:
+        return {
+            "epochs": self.config.epochs,
+            "steps": self.config.epochs * self.steps_an_epoch,
+            "parameters": sum(p.numel() for p in self.parameters),
+            "model": self.model.config.model.kind,
+            "sentences": len(self.train_sentences),
+            "words": sum(self.lengths),
+            "device": str(self.model.device),
+            "epoch": self.epoch,
+            "step": self.step,
+        }
+
+    def _tell(self, event: str, **values: Any) -> None:
+        for listener in self.listeners:
+            listener({"event": event, **values})
+
+
+def _difference(one: Config, other: Config) -> str | None:
+    """The first key in which two configurations differ, or None. Where the data lie does not matter."""
+    for section in ("model", "words", "characters", "encoder", "training"):
+        for key, value in vars(getattr(one, section)).items():
+            if getattr(getattr(other, section), key) != value:
+                return f"{section}.{key}"
+    return None
+
+
+def _mixed(seed: int, number: int) -> int:
+    """A seed for the epoch or step of this number."""
+    return (seed * 1_000_003 + number * 7_919 + 12_345) % (2**63)
+
+
+@torch.inference_mode()
+def dev_scores(model: Recognizer, sentences: Sequence[Sentence], batch_words: int = 4_000) -> dict[str, float]:
+    """Precision, recall and F1 of the most probable sets, over distinct mentions."""
+    order = sorted(range(len(sentences)), key=lambda index: len(sentences[index]))
+    found = expected = right = 0
+    for batch in _by_words([sentences[index] for index in order], batch_words):
+        predicted = model.distribution(batch).argmax()
+        for sentence, mentions in zip(batch, predicted, strict=True):
+            gold = {(m.start, m.end, m.label) for m in sentence.mentions}
+            named = {(start, end, model.labels[kind]) for start, end, kind in mentions}
+            found, expected, right = found + len(named), expected + len(gold), right + len(named & gold)
+    return {
+        "precision": right / max(found, 1),
+        "recall": right / max(expected, 1),
+        "f1": 2 * right / max(found + expected, 1),
+    }
+
+
+def _by_words(sentences: Sequence[Sentence], most: int) -> Iterator[list[Sentence]]:
+    batch: list[Sentence] = []
+    for sentence in sentences:
+        if batch and len(sentence) * (len(batch) + 1) > most:
+            yield batch
+            batch = []
+        batch.append(sentence)
+    if batch:
+        yield batch

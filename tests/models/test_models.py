@@ -1,0 +1,177 @@
+"""One test body for every model that can be trained: it learns, it is kept whole, it takes any sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from hyperspan.config import Config
+from hyperspan.errors import InputError
+from hyperspan.models import MODELS, Recognizer, load_model, new_model, save_model
+from hyperspan.training.loop import Trainer, dev_scores
+from hyperspan.training.run import read_sentences
+from hyperspan.types import Mention, Sentence
+
+SMALL = [
+    "words.dimension=12",
+    "encoder.hidden=16",
+    "encoder.span_hidden=16",
+    "encoder.input_dropout=0",
+    "words.unknown_rate=0",
+    "training.rate=0.015",
+    "training.batch_size=4",
+    "training.epochs=60",
+    "training.patience=30",
+    "training.schedule=cosine",
+]
+VARIANTS = {
+    "plain": [],
+    "c = 13": ["model.max_width=13"],
+    "character LSTM": ["characters.encoder=lstm", "characters.hidden=6"],
+    "character CNN": ["characters.encoder=cnn", "characters.hidden=6"],
+    "untied": ["model.tied=false"],
+    "no interactions": ["model.interactions=false"],
+    "hidden scorer, shared dropout": [
+        "model.scorer=20",
+        "encoder.span_dropout=0.05",
+        "encoder.input_dropout=0.05",
+        "encoder.output_dropout=0.05",
+        "encoder.hidden=24",
+        "encoder.shared_dropout=true",
+        "encoder.layers=2",
+    ],
+    "likelihood alone, cased words, average": [
+        "training.margin=false",
+        "words.lowercase=false",
+        "training.average=0.9",
+        "training.optimizer=adamw",
+        "training.l2=0.001",
+    ],
+}
+CASES = [
+    pytest.param([f"model.kind={kind}", *changes], id=f"{kind}: {name}")
+    for kind in MODELS
+    for name, changes in VARIANTS.items()
+]
+
+
+def corpus() -> list[Sentence]:
+    """The invented sentences of examples/, with crossing mentions, two types on a span, and part-of-speech tags."""
+    sentences = read_sentences("examples/harbour.data")
+    crossing = [Mention(0, 3, "PER"), Mention(2, 4, "GPE"), Mention(2, 4, "LOC")]
+    return [
+        Sentence(s.tokens, s.mentions, ["UP" if token.istitle() else "LOW" for token in s.tokens])
+        for s in (*sentences, Sentence(["Old", "Mother", "Lindau", "Sound"], crossing))
+    ]
+
+
+@pytest.fixture(params=CASES)
+def config(request: pytest.FixtureRequest) -> Config:
+    return Config().override([*SMALL, *request.param])
+
+
+def predictions(model: Recognizer, sentences: list[Sentence]) -> list[frozenset[tuple[int, int, int]]]:
+    with torch.inference_mode():
+        return model.distribution(sentences).argmax()
+
+
+def test_a_model_learns_a_small_corpus_and_is_kept_whole(config: Config, tmp_path: Path) -> None:
+    sentences = corpus()
+    model = new_model(config, sentences)
+    assert Trainer(model, sentences, sentences, tmp_path).run() == 1.0
+
+    kept = load_model(tmp_path)
+    assert dev_scores(kept, sentences)["f1"] == 1.0
+    save_model(kept, tmp_path / "again")
+    again = load_model(tmp_path / "again")
+    assert again.config == kept.config and again.labels == kept.labels == ("FAC", "GPE", "LOC", "ORG", "PER", "VEH")
+    for name, tensor in kept.state_dict().items():
+        assert torch.equal(tensor, again.state_dict()[name]), name
+    assert predictions(kept, sentences) == predictions(again, sentences)
+
+    save_model(kept, tmp_path / "half", half=True)
+    assert predictions(load_model(tmp_path / "half"), sentences) == predictions(kept, sentences)
+
+
+def test_every_parameter_gets_a_gradient(config: Config) -> None:
+    sentences = corpus()
+    model = new_model(config, sentences).train()
+    model.words.unknown_rate = 0.1
+    torch.manual_seed(0)
+    model.loss(sentences).values.sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None and parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().max() > 0, name
+
+
+def test_any_sentence_is_taken(config: Config) -> None:
+    model = new_model(config, corpus()).eval()
+    odd = [
+        Sentence([]),
+        Sentence(["Amsel"]),
+        Sentence(["слово", "字", "\N{GRINNING FACE}", "ا", "", "x" * 5000], tags=["?"] * 6),
+        Sentence(["the", "harbour"] * 100),
+        Sentence([]),
+    ]
+    with torch.inference_mode():
+        together = model.distribution(odd)
+        assert together.log_partition.isfinite().all()
+        for index, sentence in enumerate(odd):
+            alone = model.distribution([sentence])
+            torch.testing.assert_close(alone.log_partition[0], together.log_partition[index], rtol=1e-4, atol=1e-3)
+            assert alone.argmax() == [together.argmax()[index]]
+        assert model.distribution([Sentence([])]).argmax() == [frozenset()]
+        assert model.distribution([]).argmax() == []
+
+
+def test_the_same_seed_gives_the_same_parameters(config: Config) -> None:
+    one, other = (new_model(config, corpus()) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+def test_words_of_the_vectors_are_known_and_stay_as_they_are(tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("lindau 1 2 3\nzebra 4 5 6\n", encoding="utf-8")
+    config = Config().override([*SMALL, "words.dimension=3", f"words.vectors={vectors}", "training.epochs=1"])
+    sentences = corpus()
+    model = new_model(config, sentences)
+    assert "zebra" in model.vocabulary.words[model.vocabulary.trained :]
+    Trainer(model, sentences, [], tmp_path).run()
+    model.eval()
+    ids = model.collate([Sentence(["Zebra", "Lindau", "Quagga", "Flibbertigibbet"])]).words
+    zebra, lindau, unknown, other = model.words.words(ids)
+    assert zebra.tolist() == [4, 5, 6]
+    assert lindau.tolist() != [1, 2, 3], "words of the training data are trained"
+    assert torch.equal(unknown, other)
+    with pytest.raises(InputError, match=r"dimension 3, but words\.dimension is 12"):
+        new_model(config.override(["words.dimension=12"]), sentences)
+
+
+def test_clusters_are_looked_at(tmp_path: Path) -> None:
+    clusters = tmp_path / "clusters.tsv"
+    clusters.write_text("0010\tlindau\t5\n0011\tamsel\t4\n110101\tferry\t3\n", encoding="utf-8")
+    model = new_model(Config().override([*SMALL, f"words.clusters={clusters}"]), corpus())
+    batch = model.collate([Sentence(["Lindau", "ferry", "tea"])])
+    assert batch.clusters.shape == (3, 4)
+    assert batch.clusters[2].tolist() == [0, 0, 0, 0]
+    assert len(set(batch.clusters[1].tolist())) == 2, "a path of six bits has prefixes of 4 and 6 bits"
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (lambda folder: (folder / "config.toml").unlink(), "holds no model"),
+        (lambda folder: (folder / "vocabulary.json").write_text("[]"), "not a vocabulary"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"xx"), "cannot be read as safetensors"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "is not there"),
+        (lambda folder: (folder / "config.toml").write_text('[model]\nkind = "fofe"\n'), "no model kind 'fofe'"),
+        (lambda folder: (folder / "config.toml").write_text("[encoder]\nhidden = 3\n"), "does not fit config.toml"),
+    ],
+)
+def test_a_damaged_model_is_refused(break_it: object, message: str, tmp_path: Path) -> None:
+    save_model(new_model(Config().override(SMALL), corpus()), tmp_path)
+    break_it(tmp_path)  # type: ignore[operator]
+    with pytest.raises(InputError, match=message):
+        load_model(tmp_path)

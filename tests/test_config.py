@@ -1,0 +1,79 @@
+"""Configurations survive a round trip through TOML, and what is wrong with one is said in a sentence."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperspan.config import Config
+from hyperspan.errors import InputError
+from hyperspan.training.run import check
+
+CONFIGS = sorted(Path("configs").rglob("*.toml"))
+
+changes = st.fixed_dictionaries(
+    {},
+    optional={
+        "data": st.fixed_dictionaries({}, optional={"train": st.text()}),
+        "model": st.fixed_dictionaries(
+            {}, optional={"max_width": st.just("n") | st.integers(1), "tied": st.booleans()}
+        ),
+        "words": st.fixed_dictionaries({}, optional={"unknown_rate": st.floats(0, 1), "vectors": st.text()}),
+        "training": st.fixed_dictionaries(
+            {}, optional={"seed": st.integers(), "schedule": st.sampled_from(["constant", "decay", "cosine"])}
+        ),
+    },
+)
+
+
+@given(changes)
+def test_toml_and_back(given: dict) -> None:
+    config = Config.from_mapping(given)
+    assert Config.from_mapping(tomllib.loads(config.to_toml())) == config
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=str)
+def test_the_configurations_that_come_with_the_project_are_good(path: Path) -> None:
+    config = Config.read(path)
+    assert config.data.train.startswith("data/") and config.data.dev.startswith("data/")
+    with pytest.raises(InputError, match="no such file"):
+        check(config.override(["data.train=data/nowhere"]))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("model.max_width=0", 'model.max_width is 0, but must be a whole number of at least 1 or "n"'),
+        ("model.tied=1", "model.tied is 1, but must be true or false"),
+        ("encoder.input_dropout=1.5", "encoder.input_dropout is 1.5, but must be a number from 0 to 0.95"),
+        ("characters.encoder=gru", 'characters.encoder is \'gru\', but must be "none" or "lstm" or "cnn"'),
+        ("training.epochs=2.5", "training.epochs is 2.5, but must be a whole number of at least 1"),
+        ("modl.tied=true", "no key modl; did you mean model?"),
+        ("training.xyzzy=1", "no key training.xyzzy; it has training.seed, "),
+        ("seed=3", "is not SECTION.KEY=VALUE"),
+    ],
+)
+def test_what_is_wrong_is_said(given: str, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        Config().override([given])
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[model", "is not TOML"),
+        ("model = 3", "model is 3, but must be a table"),
+        ('[model]\nkind = "segmental"\nwidth = 3', "no key model.width"),
+    ],
+)
+def test_a_bad_file_is_named(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        Config.read(file)
+    assert str(file) in str(error.value) and message in str(error.value)

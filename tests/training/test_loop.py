@@ -1,0 +1,217 @@
+"""Training as a user drives it: in a process of its own that is stopped, killed, and resumed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from hyperspan.config import Config
+from hyperspan.errors import InputError, OutputExistsError, TrainingError
+from hyperspan.models import load_model, new_model
+from hyperspan.training.checkpoint import read_tensors
+from hyperspan.training.log import read_log
+from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
+from hyperspan.training.run import read_sentences, train_model
+
+HARBOUR = "examples/harbour.data"
+CONFIG = f"""
+[data]
+train = "{HARBOUR}"
+dev = "{HARBOUR}"
+
+[words]
+dimension = 10
+
+[characters]
+encoder = "cnn"
+hidden = 5
+
+[encoder]
+hidden = 12
+span_hidden = 12
+input_dropout = 0.2
+
+[training]
+epochs = 8
+batch_size = 4
+rate = 0.01
+average = 0.9
+schedule = "cosine"
+warmup = 0.5
+l2 = 0.001
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    file = tmp_path / "harbour.toml"
+    file.write_text(CONFIG, encoding="utf-8")
+    return file
+
+
+def train(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hyperspan", "train", *map(str, arguments), "--device", "cpu"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def same_result(one: Path, other: Path) -> bool:
+    """Whether two runs ended with the same bits: model, averages and the state of the optimizer."""
+    first, state = read_tensors(one / CHECKPOINT)
+    second, other_state = read_tensors(other / CHECKPOINT)
+    equal = first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+    models = [(folder / "model.safetensors").read_bytes() for folder in (one, other)]
+    return equal and state == other_state and models[0] == models[1]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
+def test_a_stopped_run_resumes_to_the_same_bits(config: Path, tmp_path: Path, stop: signal.Signals) -> None:
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    done = train(config, "--output", whole)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"best dev F1 \d+\.\d\d; the model is in", done.stderr)
+
+    command = [sys.executable, "-m", "hyperspan", "train", config, "--output", stopped, "--device", "cpu"]
+    process = subprocess.Popen(list(map(str, command)), stderr=subprocess.DEVNULL)
+    log = stopped / "log.jsonl"
+    while not (log.exists() and '"epoch": 3' in log.read_text(encoding="utf-8")):
+        assert process.poll() is None, "it ended before it could be stopped"
+        time.sleep(0.01)
+    os.kill(process.pid, stop)
+    assert process.wait(60) == (-signal.SIGKILL if stop == signal.SIGKILL else 130)
+    assert len([event for event in read_log(log) if event["event"] == "epoch"]) < 8
+
+    refused = train(config, "--output", stopped)
+    assert refused.returncode == 2 and "--resume" in refused.stderr
+    resumed = train(config, "--output", stopped, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert same_result(whole, stopped)
+    epochs = [[e["loss"] for e in read_log(f / "log.jsonl") if e["event"] == "epoch"] for f in (whole, stopped)]
+    assert epochs[0] == epochs[1] and len(epochs[0]) == 8
+    assert (stopped / "README.md").read_text(encoding="utf-8").startswith("# A hyperspan model")
+
+
+def test_a_checkpoint_within_an_epoch_is_resumed_exactly(config: Path, tmp_path: Path) -> None:
+    settings = Config.read(config, ["training.save_minutes=0", "training.epochs=2"])  # a checkpoint after every step
+    train_model(settings, tmp_path / "whole", device="cpu")
+    sentences = read_sentences(HARBOUR)
+    (tmp_path / "part").mkdir()
+    trainer = Trainer(new_model(settings, sentences), sentences, sentences, tmp_path / "part")
+    steps = 0
+    take = trainer._take_step
+
+    def stop_in_the_middle(batch: list) -> torch.Tensor:
+        nonlocal steps
+        steps += 1
+        if steps == 4:
+            raise KeyboardInterrupt
+        return take(batch)
+
+    trainer._take_step = stop_in_the_middle  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run()
+    train_model(settings, tmp_path / "part", device="cpu", resume=True)
+    assert same_result(tmp_path / "whole", tmp_path / "part")
+
+
+def test_seeds_decide(config: Path, tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        train_model(Config.read(config, [f"training.seed={seed}", "training.epochs=1"]), tmp_path / name, device="cpu")
+    assert same_result(tmp_path / "a", tmp_path / "b")
+    assert not same_result(tmp_path / "a", tmp_path / "c")
+
+
+def test_a_loss_that_is_no_number_ends_the_run_and_keeps_the_last_checkpoint(config: Path, tmp_path: Path) -> None:
+    settings = Config.read(config, ["training.epochs=3"])
+    sentences = read_sentences(HARBOUR)
+    model = new_model(settings, sentences)
+
+    def poison(event: dict[str, object]) -> None:
+        if event["event"] == "epoch" and event["epoch"] == 2:
+            with torch.no_grad():
+                model.scorer.bias.fill_(float("nan"))
+
+    trainer = Trainer(model, sentences, sentences, tmp_path, [poison])
+    save = trainer.save_checkpoint
+    trainer.save_checkpoint = lambda: None if bool(model.scorer.bias.isnan().any()) else save()  # type: ignore[method-assign]
+    with pytest.raises(TrainingError, match=r"the loss is nan near step .*lower training.rate"):
+        trainer.run()
+    kept, state = read_tensors(tmp_path / CHECKPOINT)
+    assert state["epoch"] == 1 and all(tensor.isfinite().all() for tensor in kept.values())
+    assert dev_scores(load_model(tmp_path), sentences)["f1"] >= 0
+
+
+def test_patience_ends_a_run(config: Path, tmp_path: Path) -> None:
+    settings = Config.read(config, ["training.patience=2", "training.rate=1e-9", "training.epochs=30"])
+    train_model(settings, tmp_path / "run", device="cpu")
+    last = read_log(tmp_path / "run" / "log.jsonl")[-1]
+    assert last["event"] == "end" and last["stopped"] == "patience" and last["epoch"] < 30
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ("constant", [0.5, 1.0, 1.0, 1.0, 1.0]),
+        ("decay", [0.5, 1 / 1.5, 1 / 2, 1 / 2.5, 1 / 3]),
+        ("cosine", [0.5, 1.0, 0.8536, 0.5, 0.1464]),
+    ],
+)
+def test_schedules(schedule: str, expected: list[float], tmp_path: Path) -> None:
+    sentences = read_sentences(HARBOUR)
+    settings = Config().override(
+        [
+            f"training.schedule={schedule}",
+            "training.rate=1",
+            "training.warmup=1",
+            "training.epochs=5",
+            "training.decay=0.5",
+        ]
+    )
+    trainer = Trainer(new_model(settings, sentences), sentences, [], tmp_path)
+    trainer.steps_an_epoch = 2
+    rates = []
+    for step in (1, 2, 4, 6, 8):
+        trainer.step = step
+        rates.append(trainer._rate())
+    assert rates == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--set", "training.sed=1"], "no key training.sed; did you mean training.seed"),
+        (["--set", "training.rate=fast"], "training.rate is 'fast', but must be a number of at least 0"),
+        (["--set", "model.kind=crf"], "model.kind is 'crf'"),
+        (["--set", "model.tokenizer=x"], "model.tokenizer is 'x'"),
+        (["--set", "data.train=nowhere.data"], "data.train is nowhere.data, but there is no such file"),
+        (["--set", "words.vectors=nowhere.npz"], "words.vectors is nowhere.npz"),
+        (["--set", "training"], "is not SECTION.KEY=VALUE"),
+        (["--device", "tpu9"], "the device 'tpu9' cannot be used"),
+    ],
+)
+def test_a_bad_configuration_is_refused(config: Path, tmp_path: Path, given: list[str], message: str) -> None:
+    command = [sys.executable, "-m", "hyperspan", "train", str(config), "-o", str(tmp_path / "run"), *given]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert message in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_is_not_resumed_with_another_configuration(config: Path, tmp_path: Path) -> None:
+    settings = Config.read(config, ["training.epochs=1"])
+    train_model(settings, tmp_path / "run", device="cpu")
+    with pytest.raises(OutputExistsError, match="holds a run already"):
+        train_model(settings, tmp_path / "run", device="cpu")
+    with pytest.raises(InputError, match=r"another training\.beta"):
+        train_model(settings.override(["training.beta=2"]), tmp_path / "run", device="cpu", resume=True)
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text('{"text": "Tea was served.", "mentions": []}\n', encoding="utf-8")
+    with pytest.raises(InputError, match="holds no mentions"):
+        train_model(settings.override([f"data.train={bare}"]), tmp_path / "bare", device="cpu")
