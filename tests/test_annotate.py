@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan import annotate
-from hyperspan.annotate import Annotator, batches, load
+from hyperspan.annotate import Annotator, load
+from hyperspan.batching import by_length
 from hyperspan.config import Config
 from hyperspan.corpora import read_corpus, write_corpus
 from hyperspan.errors import InputError, LabelError
@@ -248,7 +249,7 @@ def test_loading_by_folder_and_by_name(tmp_path: Path, monkeypatch: pytest.Monke
 
 @given(st.lists(st.integers(0, 60)), st.none() | st.integers(1, 9), st.integers(1, 2000))
 def test_batches_hold_every_sentence_once_within_the_limit(lengths: list[int], width: int | None, limit: int) -> None:
-    made = list(batches(lengths, width, limit))
+    made = list(by_length(lengths, width, limit))
     assert sorted(itertools.chain(*made)) == [index for index, length in enumerate(lengths) if length]
     for batch in made:
         longest = max(lengths[index] for index in batch)

@@ -29,8 +29,6 @@ _ABOUT_MENTIONS = (ALTERNATIVES, OTHER_LINES, ORDER)
 
 WINDOW = 20_000
 """So many words are read ahead, to put sentences of similar length together."""
-BATCH = 40_000
-"""Sentences × words × widths that are computed at once; a longer sentence goes alone."""
 LONGEST = 1_000 * 1_000
 """Words × widths of the longest sentence that is tried."""
 LONG = 300
@@ -185,10 +183,11 @@ class Annotator:
         """What is found in each sentence, in their order, whatever the batches in which it was computed."""
         import torch
 
+        from hyperspan.batching import by_length
         from hyperspan.decoding import Found, decode
 
         found = [Found() for _ in sentences]
-        for batch in batches([len(sentence) for sentence in sentences], self.model.max_width):
+        for batch in by_length([len(sentence) for sentence in sentences], self.model.max_width):
             with torch.inference_mode():
                 distribution = self.model.distribution([sentences[index] for index in batch])
                 for index, result in zip(batch, decode(distribution, self.labels, wanted), strict=True):
@@ -210,23 +209,6 @@ def _by_label(threshold: Threshold) -> Mapping[str | None, float]:
     if threshold is None:
         return {}
     return dict(threshold.items()) if isinstance(threshold, Mapping) else {None: threshold}
-
-
-def batches(lengths: Sequence[int], max_width: int | None = None, limit: int = BATCH) -> Iterator[list[int]]:
-    """The indices of sentences of similar length, longest first; padded to the longest, a batch has at most `limit` entries.
-
-    Sentences without words are in none.
-
-    >>> list(batches([2, 9, 0, 3, 8], limit=100))
-    [[1], [4], [3, 0]]
-    """
-    order = sorted((index for index, length in enumerate(lengths) if length), key=lambda index: -lengths[index])
-    first = 0
-    while first < len(order):
-        length = lengths[order[first]]
-        size = max(limit // (length * min(max_width or length, length)), 1)
-        yield order[first : first + size]
-        first += size
 
 
 def _windows(items: Iterable[_Item], words_in: Callable[[_Item], int]) -> Iterator[list[_Item]]:

@@ -27,6 +27,8 @@ UNKNOWN = 0
 """The id of every symbol that was not seen in training."""
 LONGEST_SPELLING = 48
 """Of a longer word, such as a sequence of bases, the letters in the middle are not spelled out."""
+AT_ONCE = 40_000
+"""Sentences × words × widths that are computed at once in use; a longer sentence goes alone."""
 REMEMBERED_TOKENS = 200_000
 """So many different tokens are kept analysed; a stream of new ones must not fill the memory."""
 CLUSTER_PREFIXES = (4, 6, 10, 32)
@@ -179,6 +181,8 @@ class Batch:
     """(B * n,): the row of each word, by sentence * n + position; 0 in padding."""
     sentence: Tensor
     """(N,): the sentence of each row."""
+    before: Tensor
+    """(N - B',): for each row but the first words of the B' sentences that have any, the row of the word before."""
     words: Tensor
     """(N,)"""
     tags: Tensor
@@ -229,6 +233,9 @@ def collate(
         batch_sizes=torch.from_numpy(batch_sizes),
         row_of=torch.from_numpy(row_of).to(device, non_blocking=True),
         sentence=rows(sentence),
+        before=torch.from_numpy(
+            np.arange(batch_sizes[:1].sum(), len(row)) - np.repeat(batch_sizes[:-1], batch_sizes[1:])
+        ).to(device, non_blocking=True),
         words=rows(lexicon.words[place]),
         tags=rows([vocabulary.tag_id(tag) for tag in tags]),
         clusters=rows(lexicon.clusters[place], lexicon.clusters.shape[1:]),
@@ -265,3 +272,20 @@ def batches_of(lengths: Sequence[int], batch_size: int, seed: int) -> Iterator[l
     batches = [order[first : first + batch_size] for first in range(0, len(order), batch_size)]
     chance.shuffle(batches)
     yield from batches
+
+
+def by_length(lengths: Sequence[int], max_width: int | None = None, limit: int = AT_ONCE) -> Iterator[list[int]]:
+    """The indices of sentences of similar length, longest first; padded to the longest, a batch has at most `limit` entries.
+
+    Sentences without words are in none.
+
+    >>> list(by_length([2, 9, 0, 3, 8], limit=100))
+    [[1], [4], [3, 0]]
+    """
+    order = sorted((index for index, length in enumerate(lengths) if length), key=lambda index: -lengths[index])
+    first = 0
+    while first < len(order):
+        length = lengths[order[first]]
+        size = max(limit // (length * min(max_width or length, length)), 1)
+        yield order[first : first + size]
+        first += size

@@ -42,6 +42,8 @@ class Model:
     """Whether I → I edges have weights; without, mentions of one start and type do not influence each other."""
     scorer: int = _number(0, 0)
     """Hidden units between span vectors and scores; 0 for the paper's linear scores."""
+    temperature: float = _number(1.0, 0.01)
+    """What scores are divided by when the model is used; training ends by choosing it on dev."""
     tokenizer: str = "words"
     """How raw text is cut into words when the model is used."""
 
@@ -117,6 +119,8 @@ class Training:
     """Softmax-margin training: wrong edges cost something in training."""
     beta: float = _number(1.5, 1)
     """What a missed mention costs more than a false alarm."""
+    neighbours: float = _number(0.0, 0)
+    """Weight of guessing the words before and after each word, learnt beside the mentions; 0 for none."""
     average: float = _number(0.0, 0, 0.99999)
     """Decay of the running average of the parameters that is evaluated and kept; 0 for none."""
     precision: Literal["float32", "bfloat16"] = "float32"

@@ -10,6 +10,7 @@ import torch
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.models import MODELS, Recognizer, load_model, new_model, save_model
+from hyperspan.models.compact import compact
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.training.run import read_sentences
 from hyperspan.types import Mention, Sentence
@@ -175,3 +176,21 @@ def test_a_damaged_model_is_refused(break_it: object, message: str, tmp_path: Pa
     break_it(tmp_path)  # type: ignore[operator]
     with pytest.raises(InputError, match=message):
         load_model(tmp_path)
+
+
+def test_a_compact_model_finds_the_same_among_words_it_still_knows(tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    words = ["zebra", "quagga", "okapi"]
+    vectors.write_text("".join(f"{word} {i} 1 2\n" for i, word in enumerate(words)), encoding="utf-8")
+    clusters = tmp_path / "clusters.tsv"
+    clusters.write_text("0010\tlindau\t5\n0011\tokapi\t4\n1101\tquagga\t3\n0011\tzebra\t3\n", encoding="utf-8")
+    changes = ["words.dimension=3", f"words.vectors={vectors}", f"words.clusters={clusters}"]
+    model = new_model(Config().override([*SMALL, *changes]), corpus()).eval()
+    small = compact(model, pretrained_words=1)
+    assert small.vocabulary.words[small.vocabulary.trained :] == ["zebra"]
+    assert small.config.words.vectors == "vectors.txt"
+    known = [Sentence(["Zebra", "of", "Lindau"])]
+    with torch.inference_mode():
+        for one, other in zip(model.distribution(known).marginals, small.distribution(known).marginals, strict=True):
+            torch.testing.assert_close(one, other)
+    assert small.vocabulary.word_id("okapi") == 0 and model.vocabulary.word_id("okapi") > 0

@@ -40,6 +40,7 @@ span_hidden = 12
 input_dropout = 0.2
 
 [training]
+neighbours = 0.05
 epochs = 8
 batch_size = 4
 rate = 0.01

@@ -91,13 +91,15 @@ class WordEncoder(nn.Module):
         self.output_dropout = Dropout(encoder.output_dropout, encoder.shared_dropout)
         self.dimension = 2 * encoder.hidden
 
-    def forward(self, batch: Batch) -> Tensor:
-        """(N, dimension)"""
+    def forward(self, batch: Batch) -> list[Tensor]:
+        """(N, dimension) for every layer; the last is h^w."""
         rows = self.input_dropout(self.vectors(batch), batch.sentence)
+        outputs: list[Tensor] = []
         for layer in self.layers:
             packed, _ = layer(PackedSequence(rows, batch.batch_sizes))
             rows = self.output_dropout(packed.data, batch.sentence)
-        return rows
+            outputs.append(rows)
+        return outputs
 
     def vectors(self, batch: Batch) -> Tensor:
         """(N, d): what is known of each word by itself."""
@@ -112,3 +114,31 @@ class WordEncoder(nn.Module):
         if self.characters is not None:
             parts.append(self.characters(batch).index_select(0, batch.spelling))
         return torch.cat(parts, dim=1)
+
+
+class NeighbourWords(nn.Module):
+    """Guesses from each word's LSTM states what comes next and what came before (Rei 2017).
+
+    It is of use in training alone: states that know which words go together overfit less.
+    """
+
+    COMMON = 7_500
+    """So many of the most frequent words are told apart."""
+
+    def __init__(self, config: Config, vocabulary: Vocabulary):
+        super().__init__()
+        self.words = min(vocabulary.trained, self.COMMON) + 1
+        self.directions = nn.ModuleList(
+            nn.Sequential(nn.Linear(config.encoder.hidden, 100), nn.Tanh(), nn.Linear(100, self.words))
+            for _ in range(2)
+        )
+
+    def forward(self, states: Tensor, batch: Batch) -> Tensor:
+        """(N, 2 * hidden), of a first layer, whose states have not seen the answers -> (B,): summed cross-entropy."""
+        words = batch.words.masked_fill(batch.words >= self.words, UNKNOWN)
+        later = len(words) - len(batch.before)
+        forward, backward = states.chunk(2, dim=1)
+        following, preceding = self.directions
+        wrong = nn.functional.cross_entropy(following(forward[batch.before]), words[later:], reduction="none")
+        wrong = wrong + nn.functional.cross_entropy(preceding(backward[later:]), words[batch.before], reduction="none")
+        return wrong.new_zeros(len(batch.lengths)).index_add(0, batch.sentence[later:], wrong)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from hyperspan.batching import Batch, Vocabulary, collate
 from hyperspan.config import Config
 from hyperspan.encoders.spans import SpanLayout, SpanLSTM, span_layout
-from hyperspan.encoders.words import WordEncoder
+from hyperspan.encoders.words import NeighbourWords, WordEncoder
 from hyperspan.structures import EdgeScores, SegmentalHypergraph, negative_log_likelihood
 from hyperspan.structures.losses import Loss
 from hyperspan.types import Sentence
@@ -98,19 +98,28 @@ class Recognizer(nn.Module):
         if batch.longest == 0:
             empty = self.spans.bias.new_zeros(len(batch.lengths), 0, len(self.labels))
             return EdgeScores(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None])
+        return self.score(self.words(batch)[-1], batch)
+
+    def score(self, words: Tensor, batch: Batch) -> EdgeScores:
+        """(N, dimension), h^w -> the scores of all hyperedges."""
         width = min(self.max_width or batch.longest, batch.longest)
         layout = span_layout(tuple(batch.lengths), batch.longest, width, self.device)
-        words = self.words(batch)
         return self.scorer(words, self.spans(words, batch, layout), batch, layout)
 
     def distribution(self, sentences: Sequence[Sentence]) -> SegmentalHypergraph:
         """The distribution over the mention sets of each sentence; types are indices into `labels`."""
         batch = self.collate(sentences)
-        return SegmentalHypergraph(self(batch), batch.lengths)
+        scores = self(batch)
+        temperature = self.config.model.temperature
+        return SegmentalHypergraph(scores / temperature if temperature != 1.0 else scores, batch.lengths)
 
-    def loss(self, sentences: Sequence[Sentence]) -> Loss:
-        """What training minimises, for each sentence."""
+    def loss(self, sentences: Sequence[Sentence], neighbours: NeighbourWords | None = None) -> Loss:
+        """What training minimises, for each sentence; with `neighbours`, also for guessing the words around each word."""
         batch, training = self.collate(sentences), self.config.training
         gold = [self.vocabulary.gold(sentence) for sentence in sentences]
-        scores = self(batch)
-        return negative_log_likelihood(scores, gold, batch.lengths, training.beta if training.margin else None)
+        layers = self.words(batch)
+        scores = self.score(layers[-1], batch)
+        loss = negative_log_likelihood(scores, gold, batch.lengths, training.beta if training.margin else None)
+        if neighbours is None:
+            return loss
+        return loss._replace(values=loss.values + training.neighbours * neighbours(layers[0], batch))

@@ -16,6 +16,10 @@ from hyperspan.models.recognizer import Recognizer
 from hyperspan.training.checkpoint import read_tensors, write_tensors
 from hyperspan.types import Sentence
 
+FIXED = "words.words.fixed"
+SCALE = "words.words.fixed_scale"
+"""The vectors of words that are not trained, and what each row of whole numbers is to be multiplied by."""
+
 MODELS: dict[str, Callable[[Config, Vocabulary], Recognizer]] = {"segmental": Recognizer}
 """By the name that a configuration has under model.kind."""
 
@@ -40,13 +44,18 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Recognizer:
 
 
 def save_model(model: Recognizer, folder: Path, *, half: bool = False) -> None:
-    """Writes a model to a folder; with `half`, in two bytes a number instead of four."""
+    """Writes a model to a folder; with `half`, in two bytes a number instead of four, and one for the fixed word vectors."""
     folder.mkdir(parents=True, exist_ok=True)
     with Target(str(folder / "config.toml"), force=True).open() as file:
         file.write(model.config.to_toml())
     model.vocabulary.save(folder / "vocabulary.json")
     tensors = model.state_dict()
-    write_tensors({name: t.half() if half else t for name, t in tensors.items()}, folder / "model.safetensors")
+    if half:
+        fixed = tensors.pop(FIXED).float()
+        scale = fixed.abs().amax(1, keepdim=True).clamp(min=1e-6) / 127
+        tensors = {name: tensor.half() for name, tensor in tensors.items()}
+        tensors |= {FIXED: (fixed / scale).round().to(torch.int8), SCALE: scale}
+    write_tensors(tensors, folder / "model.safetensors")
 
 
 def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Recognizer:
@@ -58,6 +67,8 @@ def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Recogn
     _check_kind(config)
     model = MODELS[config.model.kind](config, Vocabulary.load(folder / "vocabulary.json"))
     tensors, _ = read_tensors(folder / "model.safetensors")
+    if SCALE in tensors and FIXED in tensors:
+        tensors[FIXED] = tensors[FIXED].float() * tensors.pop(SCALE)
     try:
         model.load_state_dict(tensors)
     except RuntimeError:

@@ -88,6 +88,10 @@ class EdgeScores:
             return self
         return EdgeScores(self.absent, self.present, self.extend, self.close, self.extend + self.close[:, :, :-1])
 
+    def __truediv__(self, temperature: float) -> EdgeScores:
+        """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; its order stays."""
+        return EdgeScores(**{name: tensor / temperature for name, tensor in self._tensors()})
+
     def to(self, *args: Any, **kwargs: Any) -> EdgeScores:
         """These scores on another device or in another dtype; takes what :meth:`torch.Tensor.to` takes."""
         return EdgeScores(**{name: tensor.to(*args, **kwargs) for name, tensor in self._tensors()})

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from hyperspan.errors import InputError
 
@@ -23,9 +23,16 @@ def write_tensors(tensors: dict[str, Tensor], path: Path, state: dict[str, Any] 
     beside = path.with_name(f".{path.name}.new")
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     save_file(whole, beside, {"state": json.dumps(state)} if state is not None else None)
+    beside.chmod(0o666 & ~_umask())  # safetensors lets the owner alone read its files
     with beside.open("rb+") as file:
         os.fsync(file.fileno())
     beside.replace(path)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -54,15 +61,3 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensor
             parameter, key = name.removeprefix("optimizer/").rsplit("/", 1)
             states.setdefault(names.index(parameter), {})[key] = tensor
     optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
-
-
-def parameter_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """The trained parameters by name; buffers are fixed and found again in the model's own file."""
-    return {f"model/{name}": parameter for name, parameter in model.named_parameters()}
-
-
-@torch.no_grad()
-def restore_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Puts back what :func:`parameter_tensors` took."""
-    for name, parameter in model.named_parameters():
-        parameter.copy_(tensors[f"model/{name}"])

@@ -15,26 +15,25 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from hyperspan.batching import batches_of
+from hyperspan.batching import AT_ONCE, batches_of, by_length
 from hyperspan.config import Config
+from hyperspan.encoders.words import NeighbourWords
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.models.recognizer import Recognizer
 from hyperspan.models.storage import save_model
 from hyperspan.training.checkpoint import (
     optimizer_tensors,
-    parameter_tensors,
     read_tensors,
     restore_optimizer,
-    restore_parameters,
     write_tensors,
 )
 from hyperspan.types import Sentence
 
 CHECKPOINT = "checkpoint.safetensors"
-WORD_VECTORS = "words.words."
+WORD_VECTORS = "model.words.words."
 Listener = Callable[[dict[str, Any]], None]
 
 
@@ -55,7 +54,11 @@ class Trainer:
         self.lengths = [len(sentence) for sentence in train]
         self.steps_an_epoch = math.ceil(len(train) / self.config.batch_size)
         # The word vectors come last: weight decay is not for them, and words that are rare would forget what they mean.
-        named = sorted(model.named_parameters(), key=lambda pair: pair[0].startswith(WORD_VECTORS))
+        self.neighbours = (
+            NeighbourWords(model.config, model.vocabulary).to(model.device) if self.config.neighbours else None
+        )
+        whole = nn.ModuleDict({"model": model} | ({"neighbours": self.neighbours} if self.neighbours else {}))
+        named = sorted(whole.named_parameters(), key=lambda pair: pair[0].startswith(WORD_VECTORS))
         self.names = [name for name, _ in named]
         self.parameters = [parameter for _, parameter in named]
         self.optimizer = self._new_optimizer()
@@ -179,7 +182,7 @@ class Trainer:
             group["lr"] = rate
         half = self.config.precision == "bfloat16" and self.model.device.type == "cuda"
         with torch.autocast("cuda", torch.bfloat16, enabled=half):
-            loss = self.model.loss(sentences)
+            loss = self.model.loss(sentences, self.neighbours)
         self.too_wide += sum(loss.too_wide)
         total = loss.values.sum()
         self.optimizer.zero_grad(set_to_none=True)
@@ -226,7 +229,7 @@ class Trainer:
 
     def save_checkpoint(self) -> None:
         """Writes all that changes, so that `resume` goes on from here."""
-        tensors = parameter_tensors(self.model) | optimizer_tensors(self.optimizer, self.names)
+        tensors = dict(zip(self.names, self.parameters, strict=True)) | optimizer_tensors(self.optimizer, self.names)
         if self.average is not None:
             tensors |= {f"average/{name}": tensor for name, tensor in zip(self.names, self.average, strict=True)}
         write_tensors(tensors, self.folder / CHECKPOINT, self._progress() | {"config": self.model.config.to_toml()})
@@ -244,7 +247,7 @@ class Trainer:
             raise InputError(
                 f"{self.folder} was trained with another {changed}; resume it with the configuration it was begun with, or use another folder"
             )
-        restore_parameters(self.model, tensors)
+        self._set_parameters([tensors[name] for name in self.names])
         restore_optimizer(self.optimizer, self.names, tensors)
         if self.average is not None:
             for name, average in zip(self.names, self.average, strict=True):
@@ -258,7 +261,7 @@ class Trainer:
         return {
             "epochs": self.config.epochs,
             "steps": self.config.epochs * self.steps_an_epoch,
-            "parameters": sum(p.numel() for p in self.parameters),
+            "parameters": sum(p.numel() for p in self.model.parameters()),
             "model": self.model.config.model.kind,
             "sentences": len(self.train_sentences),
             "words": sum(self.lengths),
@@ -287,29 +290,19 @@ def _mixed(seed: int, number: int) -> int:
 
 
 @torch.inference_mode()
-def dev_scores(model: Recognizer, sentences: Sequence[Sentence], batch_words: int = 4_000) -> dict[str, float]:
+def dev_scores(model: Recognizer, sentences: Sequence[Sentence]) -> dict[str, float]:
     """Precision, recall and F1 of the most probable sets, over distinct mentions."""
-    order = sorted(range(len(sentences)), key=lambda index: len(sentences[index]))
-    found = expected = right = 0
-    for batch in _by_words([sentences[index] for index in order], batch_words):
-        predicted = model.distribution(batch).argmax()
-        for sentence, mentions in zip(batch, predicted, strict=True):
-            gold = {(m.start, m.end, m.label) for m in sentence.mentions}
-            named = {(start, end, model.labels[kind]) for start, end, kind in mentions}
-            found, expected, right = found + len(named), expected + len(gold), right + len(named & gold)
+    expected = sum(len(sentence.mentions) for sentence in sentences)
+    found = right = 0
+    limit = AT_ONCE if model.device.type == "cpu" else 50 * AT_ONCE  # few launches there
+    for indices in by_length([len(sentence) for sentence in sentences], model.max_width, limit):
+        batch = [sentences[index] for index in indices]
+        for sentence, mentions in zip(batch, model.distribution(batch).argmax(), strict=True):
+            gold = {(mention.start, mention.end, mention.label) for mention in sentence.mentions}
+            found += len(mentions)
+            right += sum((start, end, model.labels[kind]) in gold for start, end, kind in mentions)
     return {
         "precision": right / max(found, 1),
         "recall": right / max(expected, 1),
         "f1": 2 * right / max(found + expected, 1),
     }
-
-
-def _by_words(sentences: Sequence[Sentence], most: int) -> Iterator[list[Sentence]]:
-    batch: list[Sentence] = []
-    for sentence in sentences:
-        if batch and len(sentence) * (len(batch) + 1) > most:
-            yield batch
-            batch = []
-        batch.append(sentence)
-    if batch:
-        yield batch

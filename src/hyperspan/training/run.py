@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -14,10 +15,11 @@ from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
-from hyperspan.models import MODELS, Recognizer, new_model
+from hyperspan.models import MODELS, Recognizer, load_model, new_model, save_model
 from hyperspan.text.tokenize import TOKENIZERS
 from hyperspan.training.log import JsonLinesLog, TensorBoardLog
 from hyperspan.training.loop import CHECKPOINT, Listener, Trainer
+from hyperspan.training.temperature import best_temperature
 from hyperspan.types import Sentence
 
 
@@ -58,6 +60,11 @@ def train_model(
         logs.append(TensorBoardLog(folder / "tensorboard"))
     trainer.listeners = [*logs, *listeners]
     best = trainer.run()
+    model = load_model(folder, place)
+    if dev:
+        temperature = best_temperature(model, dev)
+        model.config = replace(config, model=replace(config.model, temperature=temperature))
+        save_model(model, folder)
     with Target(str(folder / "README.md"), force=True).open() as file:
         file.write(model_card(model, best, trainer.best_epoch, len(train)))
     return best
