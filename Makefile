@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: help demo test test-corpora lint types benchmark clean
 
 help:
-	@echo "make demo          draw the paper's example into demo/"
+	@echo "make demo          annotate two texts with the bundled models, and write demo.html"
 	@echo "make test          run linter, type checker and the whole test suite"
 	@echo "make test-corpora  read, write and compare whole corpora, where they are at hand"
 	@echo "make lint          check style"
@@ -27,10 +27,11 @@ $(VENV)/installed-dev: $(VENV)/installed
 	touch $@
 
 demo: $(VENV)/installed
-	mkdir -p demo
-	$(BIN)/hyperspan draw "Israeli UN Ambassador Danny" --types ORG,PER --mention 0:3:PER --mention 0:4:PER --mention 1:2:ORG --output demo/hypergraph.svg --force
-	$(BIN)/hyperspan draw "Israeli UN Ambassador Danny" --types ORG,PER --mention 0:3:PER --mention 0:4:PER --mention 1:2:ORG --show path --output demo/hyperpath.svg --force
-	$(BIN)/python examples/distribution.py
+	$(BIN)/hyperspan annotate examples/biomedical.txt --model genia
+	$(BIN)/hyperspan annotate examples/literary.txt --model litbank
+	$(BIN)/python examples/demo.py demo.html
+	$(BIN)/hyperspan draw "Israeli UN Ambassador Danny" --types ORG,PER --mention 0:3:PER --mention 0:4:PER --mention 1:2:ORG --output demo.svg --force
+	@echo "now open demo.html, the same texts as a page, and demo.svg, the hypergraph of the paper's example"
 
 test: lint types
 	$(BIN)/pytest
@@ -51,4 +52,4 @@ benchmark: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/corpora.py
 
 clean:
-	rm -rf $(VENV) demo .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo.html demo.svg .pytest_cache .ruff_cache .hypothesis

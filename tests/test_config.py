@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -77,3 +79,17 @@ def test_a_bad_file_is_named(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         Config.read(file)
     assert str(file) in str(error.value) and message in str(error.value)
+
+
+def test_every_key_is_explained_in_the_documentation() -> None:
+    explained = dict(
+        re.findall(
+            r"^\| `([a-z_.0-9]+)` \| `(.*?)` \| .+ \|$", Path("docs/training.md").read_text("utf-8"), re.MULTILINE
+        )
+    )
+    keys = {
+        f"{section}.{key}": json.dumps(value)
+        for section, values in tomllib.loads(Config().to_toml()).items()
+        for key, value in values.items()
+    }
+    assert explained == keys

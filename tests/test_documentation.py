@@ -17,6 +17,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", re.MULTI
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_snippets(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The snippets of a page run one after the other; a ```text block right after one is its output."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for code, output in BLOCK.findall(page.read_text(encoding="utf-8")):

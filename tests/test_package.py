@@ -15,7 +15,7 @@ import hyperspan
 SOURCE = Path(hyperspan.__file__).parent
 
 
-@pytest.mark.parametrize("module", ["hyperspan", "hyperspan.structures"])
+@pytest.mark.parametrize("module", ["hyperspan", "hyperspan.evaluation", "hyperspan.models", "hyperspan.structures"])
 def test_public_names_are_complete_sorted_and_there(module: str) -> None:
     names = importlib.import_module(module).__all__
     assert names == sorted(names)
@@ -24,7 +24,9 @@ def test_public_names_are_complete_sorted_and_there(module: str) -> None:
         _ = hyperspan.nonsense  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("module", ["hyperspan", "hyperspan.cli", "hyperspan.types"])
+@pytest.mark.parametrize(
+    "module", ["hyperspan", "hyperspan.annotate", "hyperspan.cli", "hyperspan.evaluation", "hyperspan.types"]
+)
 def test_importing_loads_no_torch(module: str) -> None:
     code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

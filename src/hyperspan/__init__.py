@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 _HOME = {
+    "Annotator": "hyperspan.annotate",
     "Document": "hyperspan.types",
     "EdgeScores": "hyperspan.structures",
     "HyperspanError": "hyperspan.errors",
@@ -18,9 +19,13 @@ _HOME = {
     "SegmentalHypergraph": "hyperspan.structures",
     "Sentence": "hyperspan.types",
     "draw_hypergraph": "hyperspan.render.hypergraph_svg",
+    "evaluate": "hyperspan.evaluation",
+    "load": "hyperspan.annotate",
+    "render_html": "hyperspan.render.html",
 }
 
 __all__ = [
+    "Annotator",
     "Document",
     "EdgeScores",
     "HyperspanError",
@@ -29,10 +34,16 @@ __all__ = [
     "Sentence",
     "__version__",
     "draw_hypergraph",
+    "evaluate",
+    "load",
+    "render_html",
 ]
 
 if TYPE_CHECKING:
+    from hyperspan.annotate import Annotator, load
     from hyperspan.errors import HyperspanError
+    from hyperspan.evaluation import evaluate
+    from hyperspan.render.html import render_html
     from hyperspan.render.hypergraph_svg import draw_hypergraph
     from hyperspan.structures import EdgeScores, SegmentalHypergraph
     from hyperspan.types import Document, Mention, Sentence

@@ -92,6 +92,10 @@ class Annotator:
     for every mention at least that probable; at 0.5 the fewest errors are expected. It may differ by label,
     ``{"protein": 0.3, "*": 0.5}``; labels that are not named take what stands under "*" or None, and 0.5 where there is
     neither. `types` are the only labels to look for. Each mention carries its exact marginal probability.
+
+    >>> document = load("genia")("c-Rel binds the IL-2 promoter in Jurkat T cells.", types=["DNA", "protein"])
+    >>> [(mention.text, mention.label) for mention in sorted(document.mentions)]
+    [('c-Rel', 'protein'), ('IL-2', 'protein'), ('IL-2 promoter', 'DNA')]
     """
 
     def __init__(self, model: Model):

@@ -26,7 +26,9 @@ class Data:
     """Where the annotated sentences are: any format that :func:`hyperspan.corpora.read_corpus` reads."""
 
     train: str = ""
+    """Annotated sentences to learn from: a file or a folder."""
     dev: str = ""
+    """Those by which the best epoch is chosen; without them the last epoch is kept."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Model:
     """Which structure is put over a sentence, and what its scores see."""
 
     kind: str = "segmental"
+    """Which model: segmental is the neural segmental hypergraph."""
     max_width: int | Literal["n"] = field(default="n", metadata={"low": 1})
     """c: the widest mention in words; "n" for no limit."""
     tied: bool = True
@@ -55,7 +58,9 @@ class Words:
     vectors: str = ""
     """A file of pretrained vectors (GloVe, word2vec, npz); none for random ones."""
     dimension: int = _number(100, 1)
+    """Size of a word vector; that of the file, if there is one."""
     lowercase: bool = True
+    """Whether words are looked up in small letters alone; letters are always read as they are."""
     min_count: int = _number(1, 1)
     """How often a training word must occur to have a vector of its own; pretrained words always have one."""
     unknown_rate: float = _number(0.05, 0, 1)
@@ -65,6 +70,7 @@ class Words:
     clusters: str = ""
     """A file of Brown clusters, whose bit strings are cut into prefixes and embedded."""
     cluster_dimension: int = _number(24, 1)
+    """Size of the embedding of each of the four prefixes."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,9 @@ class Characters:
     """What a word's letters say."""
 
     encoder: Literal["none", "lstm", "cnn"] = "none"
+    """How letters are read; lstm is the paper's + char."""
     dimension: int = _number(30, 1)
+    """Size of the embedding of a letter."""
     hidden: int = _number(50, 1)
     """Size of the result, per direction or per filter width."""
 
@@ -82,11 +90,13 @@ class Encoder:
     """From words to vectors of words in context, and of all spans."""
 
     layers: int = _number(1, 1)
+    """Layers of the word LSTM."""
     hidden: int = _number(128, 1)
     """Units of the word LSTM in each direction."""
     span_hidden: int = _number(128, 1)
     """Units of the span LSTM in each direction."""
     input_dropout: float = _number(0.5, 0, 0.95)
+    """Dropout on the vectors of words that enter the word LSTM."""
     output_dropout: float = _number(0.0, 0, 0.95)
     """Dropout on what leaves each layer of the word LSTM."""
     span_dropout: float = _number(0.0, 0, 0.95)
@@ -100,15 +110,21 @@ class Training:
     """How the parameters are found."""
 
     seed: int = 1
+    """All chance comes from it."""
     epochs: int = _number(50, 1)
+    """The most times that all training sentences are seen."""
     patience: int = _number(10, 0)
     """So many epochs without a better dev F1 end the training; 0 to never stop early."""
     batch_size: int = _number(32, 1)
+    """Sentences a step."""
     optimizer: Literal["adam", "adamw"] = "adam"
+    """adamw takes weight decay apart from the gradient."""
     rate: float = _number(1e-3, 0)
+    """The learning rate at its highest."""
     schedule: Literal["constant", "decay", "cosine"] = "decay"
     """decay: rate / (1 + decay * epoch); cosine: down to 0 over all epochs. Both after a linear warm-up."""
     decay: float = _number(0.05, 0)
+    """How quickly the rate falls with the schedule decay."""
     warmup: float = _number(0.0, 0)
     """Epochs, or parts of one, over which the rate grows from 0."""
     clip: float = _number(3.0, 0)

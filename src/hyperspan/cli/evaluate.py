@@ -65,6 +65,7 @@ def evaluate(
     option: Options = None,
     predictions_option: PredictionsOptions = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what exists.")] = False,
+    device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, cuda:1 …")] = "cpu",
 ) -> None:
     """Score a model, or predictions, against annotated text: exact matches of span and type.
 
@@ -80,7 +81,7 @@ def evaluate(
         found = read_corpus(predictions, predictions_from, problems, **parse_options(predictions_option))
         scores = _score_predictions(corpus, list(with_progress(found, predictions)), samples, seed, problems)
     else:
-        scores = _score_model(str(model), corpus, threshold, samples, seed, problems, output, force)
+        scores = _score_model(str(model), device, corpus, threshold, samples, seed, problems, output, force)
     if plot is not None:
         _draw(scores, plot, force)
     _show(scores, format_)
@@ -135,6 +136,7 @@ def _score_predictions(
 
 def _score_model(
     name: str,
+    device: str,
     gold: list[Document],
     threshold: float | None,
     samples: int,
@@ -146,7 +148,7 @@ def _score_model(
     from hyperspan.annotate import load
     from hyperspan.evaluation import evaluate_model
 
-    annotator = load(name)
+    annotator = load(name, device)
     found = evaluate_model(
         annotator,
         gold,

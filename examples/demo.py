@@ -1,0 +1,26 @@
+"""Both bundled models on a text each, as one page. Usage: python examples/demo.py demo.html"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import hyperspan
+from hyperspan.render.html import render_html
+from hyperspan.types import Document
+
+EXAMPLES = Path(__file__).parent
+TEXTS = {"genia": "biomedical.txt", "litbank": "literary.txt"}
+
+
+def main(target: str) -> None:
+    pages = []
+    for name, file in TEXTS.items():
+        annotator = hyperspan.load(name)
+        document = annotator((EXAMPLES / file).read_text(encoding="utf-8"), top_k=3)
+        pages.append(Document(document.text, document.mentions, document.sentences, name, document.metadata))
+    Path(target).write_text(render_html(pages, title="hyperspan"), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

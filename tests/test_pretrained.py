@@ -1,0 +1,55 @@
+"""The bundled models do what their cards say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import hyperspan
+from hyperspan.annotate import PRETRAINED, bundled_models
+from hyperspan.corpora import read_corpus
+from hyperspan.evaluation.models import evaluate_model
+from tests.corpora.data import data_path
+
+DATA = {"genia": "genia/test.data", "litbank": "litbank/test.data.gz"}
+
+
+def test_both_are_there() -> None:
+    assert bundled_models() == sorted(DATA)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_they_are_small_and_say_what_they_are(name: str) -> None:
+    folder = PRETRAINED / name
+    assert sum(file.stat().st_size for file in folder.iterdir()) <= 16e6
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert all(f"**{part}" in card for part in ("Data.", "Made by", "Meant for", "Limits."))
+    config = (folder / "config.toml").read_text(encoding="utf-8")
+    assert "/" not in config, "no paths of the machine that it was trained on"
+
+
+def test_overlapping_mentions_are_found_in_raw_text() -> None:
+    text = "We found that c-Rel binds the IL-2 promoter in Jurkat T cells."
+    document = hyperspan.load("genia")(text)
+    found = {(mention.text, mention.label) for mention in document.mentions}
+    assert {("IL-2 promoter", "DNA"), ("IL-2", "protein"), ("Jurkat T cells", "cell_line")} <= found
+    assert all(0 < (mention.probability or 0) <= 1 for mention in document.mentions)
+
+    document = hyperspan.load("litbank")("The inn saw Captain Morrow's wife leave for Halifax.")
+    found = {(mention.text, mention.label) for mention in document.mentions}
+    assert {("Captain Morrow's wife", "PER"), ("Captain Morrow", "PER"), ("Halifax", "GPE")} <= found
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize("name", DATA)
+def test_the_figures_of_the_card_are_found_again(name: str) -> None:
+    annotator = hyperspan.load(name)
+    path = data_path(DATA[name])
+    report = evaluate_model(annotator, list(read_corpus(path)), samples=10).report
+    card = (Path(PRETRAINED) / name / "README.md").read_text(encoding="utf-8")
+    row = re.search(r"test \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|", card)
+    assert row is not None
+    measured = [report.micro.precision, report.micro.recall, report.micro.f1]
+    assert [100 * value for value in measured] == pytest.approx([float(value) for value in row.groups()], abs=0.03)
