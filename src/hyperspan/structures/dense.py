@@ -21,15 +21,18 @@ class DenseLogPartition(Function):
 
     @staticmethod
     def forward(ctx: Any, absent: Tensor, present: Tensor, extend: Tensor, close: Tensor, lengths: Tensor) -> Tensor:
-        pivot, missing, stopped, total = _weights(absent, present, extend, close, lengths)
+        clean = _without_padding(absent, present, extend, close, lengths)
+        pivot, missing, stopped, total = _weights(*clean, lengths)
         ctx.save_for_backward(absent, present, extend, close, lengths, missing, stopped, total)
         return (pivot + total.log()).masked_fill(_room(close, lengths).squeeze(3) <= 0, 0.0)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor):
         absent, present, extend, close, lengths, missing, stopped, total = ctx.saved_tensors
+        clean = _without_padding(absent, present, extend, close, lengths)
+        close = clean[3]
         if torch.is_grad_enabled():  # a second derivative is wanted: show it how everything depends on the scores
-            _, missing, stopped, total = _weights(absent, present, extend, close, lengths)
+            _, missing, stopped, total = _weights(*clean, lengths)
         outside = (total == 0) | (_room(close, lengths).squeeze(3) <= 0)
         share = gradient / total.masked_fill(outside, torch.inf)
         stopped = stopped * share[:, :, None]
@@ -39,9 +42,41 @@ class DenseLogPartition(Function):
         return missing * share, reached[:, :, 0], went_on, d_close, None
 
 
+def dense_marginals(absent: Tensor, present: Tensor, extend: Tensor, close: Tensor, lengths: Tensor) -> Tensor:
+    """(B, n, c, m): the probability of each mention, 0 in padding; for tied scores. No gradient."""
+    absent, present, extend, close = _without_padding(absent, present, extend, close, lengths)
+    _, _, stopped, total = _weights(absent, present, extend, close, lengths)
+    stopped = stopped / total.masked_fill(total == 0, 1.0)[:, :, None]
+    went_on = stopped.flip(2).cumsum(2).flip(2)[:, :, 1:]
+    return stopped + pad(went_on * torch.sigmoid(close[:, :, :-1]), (0, 0, 0, 1))
+
+
+def dense_best(present: Tensor, extend: Tensor, close: Tensor, lengths: Tensor) -> Tensor:
+    """(B, n, m): the score of the best that each chain can do if it is present, -inf in padding; for tied scores."""
+    inside = torch.arange(close.shape[2], device=close.device)[:, None] < _room(close, lengths)  # (B, n, c, 1)
+    go = (extend + close[:, :, :-1].clamp(min=0.0)).masked_fill(~inside[:, :, 1:], 0.0)
+    longest = close + pad(go.cumsum(2), (0, 0, 1, 0))
+    return longest.masked_fill(~inside, MINUS_INFINITY).amax(2) + present
+
+
 def _room(close: Tensor, lengths: Tensor) -> Tensor:
     """(B, n, 1, 1): how many words there are from each start to the end of its sentence."""
     return (lengths[:, None] - torch.arange(close.shape[1], device=close.device))[:, :, None, None]
+
+
+def _without_padding(
+    absent: Tensor, present: Tensor, extend: Tensor, close: Tensor, lengths: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The scores with 0 in padding, where anything may stand, NaN too."""
+    room = _room(close, lengths)
+    widths = torch.arange(close.shape[2], device=close.device)[:, None]
+    outside = room.squeeze(3) <= 0  # (B, n, 1)
+    return (
+        absent.masked_fill(outside, 0.0),
+        present.masked_fill(outside, 0.0),
+        extend.masked_fill(widths[1:] >= room, 0.0),
+        close.masked_fill(widths >= room, 0.0),
+    )
 
 
 def _weights(

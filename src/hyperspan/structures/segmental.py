@@ -16,7 +16,7 @@ from torch.nn.functional import softplus
 
 from hyperspan.structures import chains, native
 from hyperspan.structures.chains import MINUS_INFINITY
-from hyperspan.structures.dense import DenseLogPartition
+from hyperspan.structures.dense import DenseLogPartition, dense_best, dense_marginals
 from hyperspan.structures.kbest import Alternatives, best_sets, chain_alternatives
 from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
 from hyperspan.structures.scores import (
@@ -38,6 +38,8 @@ from hyperspan.structures.segmental_graph import (
 
 __all__ = ["SegmentalHypergraph", "SegmentalNode", "hyperpath_of", "mentions_of", "nodes_of", "segmental_hypergraph"]
 
+DENSE_ON = {"cuda"}
+"""Devices where padding costs less than many small operations."""
 SAMPLES_AT_ONCE = 256
 """`sample` draws in portions of this many, so that its memory does not grow with k."""
 
@@ -85,12 +87,20 @@ class SegmentalHypergraph:
         """(B, n, m): each chain's own; 0 in padding."""
         if native.usable(self.scores):
             return native.chain_log_partition(self.scores, self.lengths)
-        if self.scores.close.is_cuda and self.scores.branch is None:
-            lengths = torch.tensor(self.lengths, device=self.scores.close.device)
-            return DenseLogPartition.apply(
-                self.scores.absent, self.scores.present, self.scores.extend, self.scores.close, lengths
-            )
+        if self._dense:
+            return DenseLogPartition.apply(*self._dense_scores)
         return self._layout.unpack_chains(chains.ChainLogPartition.apply(self._layout, *self._chains))
+
+    @property
+    def _dense(self) -> bool:
+        """Whether padding costs less than many small operations would."""
+        return self.scores.close.device.type in DENSE_ON and self.scores.branch is None
+
+    @property
+    def _dense_scores(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        scores = self.scores
+        lengths = torch.tensor(self.lengths, device=scores.close.device)
+        return scores.absent, scores.present, scores.extend, scores.close, lengths
 
     @property
     def _padding(self) -> Tensor:
@@ -152,6 +162,8 @@ class SegmentalHypergraph:
         """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
         if native.usable(self.scores) and not self.scores.needs_gradient:
             return native.marginals(self.scores, self.lengths)
+        if self._dense and not self.scores.needs_gradient:
+            return dense_marginals(*self._dense_scores)
         posteriors = self._posteriors
         return self._layout.unpack_widths(
             self._layout.add_to_shorter(posteriors.stopped, posteriors.went_on * self._noted)
@@ -232,6 +244,12 @@ class SegmentalHypergraph:
     @torch.no_grad()
     def argmax(self) -> list[MentionSet]:
         """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
+        if self._dense:
+            absent, *rest = self._dense_scores
+            best, padding = dense_best(*rest), self._padding
+            self._check_possible(torch.maximum(absent, best).masked_fill(padding, 0.0))
+            sentence, start, kind = ((best > absent) & ~padding).nonzero(as_tuple=True)
+            return self._read_off(sentence * absent.shape[1] + start, kind)
         layout, packed = self._layout, self._chains
         if packed.branch is None:
             go = packed.extend + packed.also(layout).clamp_(min=0.0)
