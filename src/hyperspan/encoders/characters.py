@@ -8,6 +8,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from hyperspan.batching import Batch
 from hyperspan.config import Characters
+from hyperspan.encoders.recurrent import run_both_ways
 
 FILTER_WIDTHS = (2, 3, 4)
 
@@ -23,9 +24,13 @@ class CharacterLSTM(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """(U, dimension): a vector for every spelling of the batch."""
-        packed = pack_padded_sequence(self.embedding(batch.letters), batch.letter_counts, batch_first=True)
-        _, (last, _) = self.lstm(packed)  # (2, U, hidden)
-        return torch.cat([last[0], last[1]], dim=1)
+        counts = batch.letter_counts
+        packed = pack_padded_sequence(batch.letters, counts, batch_first=True)
+        states = run_both_ways(self.lstm, self.embedding(packed.data), counts.tolist())  # (letters, 2 * hidden)
+        first = packed.batch_sizes.cumsum(0) - packed.batch_sizes
+        last = (first[counts - 1] + torch.arange(len(counts))).to(states.device)
+        forward, backward = states.chunk(2, dim=1)
+        return torch.cat([forward.index_select(0, last), backward[: len(counts)]], dim=1)
 
 
 class CharacterCNN(nn.Module):

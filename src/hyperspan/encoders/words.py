@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
-from torch.nn.utils.rnn import PackedSequence
 
 from hyperspan.batching import CLUSTER_PREFIXES, UNKNOWN, Batch, Vocabulary
 from hyperspan.config import Config
 from hyperspan.encoders.characters import CHARACTER_ENCODERS
+from hyperspan.encoders.recurrent import run_both_ways
 
 
 class WordEmbedding(nn.Module):
@@ -95,9 +95,9 @@ class WordEncoder(nn.Module):
         """(N, dimension) for every layer; the last is h^w."""
         rows = self.input_dropout(self.vectors(batch), batch.sentence)
         outputs: list[Tensor] = []
+        lengths = sorted(filter(None, batch.lengths), reverse=True)
         for layer in self.layers:
-            packed, _ = layer(PackedSequence(rows, batch.batch_sizes))
-            rows = self.output_dropout(packed.data, batch.sentence)
+            rows = self.output_dropout(run_both_ways(layer, rows, lengths), batch.sentence)
             outputs.append(rows)
         return outputs
 
