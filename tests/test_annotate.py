@@ -254,3 +254,19 @@ def test_batches_hold_every_sentence_once_within_the_limit(lengths: list[int], w
     for batch in made:
         longest = max(lengths[index] for index in batch)
         assert len(batch) == 1 or len(batch) * longest * min(width or longest, longest) <= limit
+
+
+def test_a_long_text_is_annotated_part_by_part(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (TEXT + "\n\n") * 20
+    whole = annotator(text, top_k=1)
+    monkeypatch.setattr(annotate, "LONG_TEXT", 100)
+    monkeypatch.setattr(annotate, "WINDOW", 30)
+    done: list[int] = []
+    watched = Annotator(annotator.model)
+    watched.on_words = done.append
+    mixed = ["Ada left.", text, Document(text, id="two"), "Oz"]
+    short, long, again, last = watched.pipe(mixed, top_k=1, keep_sentences=False)
+    assert long.mentions == again.mentions == whole.mentions and not long.sentences
+    assert long.metadata == whole.metadata and again.id == "two"
+    assert short.sentences and last.text == "Oz"
+    assert sum(done) == 2 * sum(map(len, whole.sentences)) + 4

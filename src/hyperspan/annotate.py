@@ -6,6 +6,7 @@ keeps all its words, and one that no memory could hold is an error that says so.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from hyperspan.corpora.brat import ORDER, OTHER_LINES
 from hyperspan.corpora.documents import by_characters
 from hyperspan.errors import InputError, LabelError
-from hyperspan.text.sentences import Piece, split_text
+from hyperspan.text.sentences import Piece, iter_pieces, split_text
 from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ ALTERNATIVES = "alternatives"
 _ABOUT_MENTIONS = (ALTERNATIVES, OTHER_LINES, ORDER)
 """Metadata that speak of the mentions a document came with, and mean nothing once others are found."""
 
+LONG_TEXT = 1_000_000
+"""A text of more characters than this can be annotated part by part."""
 WINDOW = 20_000
 """So many words are read ahead, to put sentences of similar length together."""
 LONGEST = 1_000 * 1_000
@@ -100,6 +103,8 @@ class Annotator:
 
     def __init__(self, model: Model):
         self.model = model
+        self.on_words: Callable[[int], None] | None = None
+        """Called with the number of words that were done since the last call, to show progress."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -118,15 +123,30 @@ class Annotator:
         threshold: Threshold = None,
         types: Iterable[str] | None = None,
         top_k: int = 0,
+        keep_sentences: bool = True,
     ) -> Iterator[Document]:
         """The texts with their mentions, in order; they are taken as needed, some thousand words ahead.
+
+        Without `keep_sentences`, a long text (more than :data:`LONG_TEXT` characters) comes back with its mentions but without
+        sentences and tokens, which take far more memory than the text; it is then annotated part by part.
 
         A document keeps its id, metadata, sentences, tokens and tags; its mentions are replaced. With `top_k`, its metadata
         hold under "alternatives" for each sentence the k most probable sets, best first, in characters of the text::
 
             {"start": 0, "end": 42, "sets": [{"probability": 0.81, "mentions": [{"start": 4, "end": 8, "label": "DNA"}]}]}
         """
-        return self._pipe(texts, self._wanted(threshold, types, top_k))
+        return self._in_order(texts, self._wanted(threshold, types, top_k), keep_sentences)
+
+    def _in_order(self, texts: Iterable[str | Document], wanted: Wanted, keep_sentences: bool) -> Iterator[Document]:
+        def is_long(given: str | Document) -> bool:
+            text = given if isinstance(given, str) else given.text
+            return not keep_sentences and len(text) > LONG_TEXT and (isinstance(given, str) or not given.sentences)
+
+        for long, group in itertools.groupby(texts, is_long):
+            if long:
+                yield from (self._annotate_long(text, wanted) for text in group)
+            else:
+                yield from self._pipe(group, wanted)
 
     def recognize(
         self, sentences: Iterable[Sentence], *, threshold: Threshold = None, types: Iterable[str] | None = None
@@ -168,6 +188,23 @@ class Annotator:
             for document in window:
                 yield _annotated(document, [next(found) for _ in document.sentences], wanted.top_k)
 
+    def _annotate_long(self, given: str | Document, wanted: Wanted) -> Document:
+        """A text with its mentions, and nothing kept of its sentences but what was found in them."""
+        document = Document(given) if isinstance(given, str) else given
+        where = f" of document {document.id!r}" if document.id else ""
+        pieces = iter_pieces(document.text, self.model.tokenizer)
+        sentences = (self._check_length(s, where) for piece in pieces for s in _in_lines(piece, document.text))
+        mentions: list[Mention] = []
+        alternatives: list[dict[str, Any]] = []
+        for window in _windows(sentences, len):
+            part = Document(document.text, (), window)
+            done = _annotated(part, self._find(window, wanted), wanted.top_k)
+            mentions += done.mentions
+            alternatives += done.metadata.get(ALTERNATIVES, [])
+        metadata = {key: value for key, value in document.metadata.items() if key not in _ABOUT_MENTIONS}
+        metadata |= {ALTERNATIVES: alternatives} if wanted.top_k else {}
+        return Document(document.text, mentions, (), document.id, metadata)
+
     def _with_sentences(self, given: str | Document) -> Document:
         document = Document(given) if isinstance(given, str) else given
         if not document.sentences:
@@ -196,6 +233,8 @@ class Annotator:
                 distribution = self.model.distribution([sentences[index] for index in batch])
                 for index, result in zip(batch, decode(distribution, self.labels, wanted), strict=True):
                     found[index] = result
+            if self.on_words is not None:
+                self.on_words(sum(len(sentences[index]) for index in batch))
         return found
 
     def _check_length(self, sentence: Sentence, where: str = "") -> Sentence:

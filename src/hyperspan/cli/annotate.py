@@ -6,19 +6,23 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from hyperspan.cli.corpora import From, OnError, Options, parse_options, report, with_progress
+from hyperspan.cli.corpora import From, OnError, Options, parse_options, report
 from hyperspan.corpora.jsonl import looks_like_jsonl, read_jsonl
 from hyperspan.corpora.registry import FORMATS, WRITERS, format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.types import Document
+
+if TYPE_CHECKING:
+    from hyperspan.annotate import Annotator
 
 TEXTS = (".txt", ".text", ".md")
 CORPORA = tuple(dict.fromkeys(suffix for entry in FORMATS.values() for suffix in entry.suffixes if suffix not in TEXTS))
@@ -76,8 +80,9 @@ def annotate(
     from hyperspan.annotate import load
 
     annotator = load(model, device)
-    found = annotator.pipe(inputs, threshold=thresholds, types=type_, top_k=top_k)
-    documents = _Counted(found if output == "-" and sys.stdout.isatty() else with_progress(found, "annotating"))
+    by_sentence = format_name not in ("html", "jsonl", "brat")  # the other formats need no sentences
+    found = annotator.pipe(inputs, threshold=thresholds, types=type_, top_k=top_k, keep_sentences=by_sentence)
+    documents = _Counted(found if output == "-" and sys.stdout.isatty() else _with_words(found, annotator))
     if format_name == "terminal":
         with Target(output, force).open() as file:
             _print(documents, file if output != "-" else None, annotator.labels)
@@ -92,6 +97,16 @@ def annotate(
     report(problems)
     if output != "-":
         print(f"hyperspan: wrote {documents.mentions:,} mentions as {format_name} to {output}", file=sys.stderr)
+
+
+def _with_words(documents: Iterable[Document], annotator: Annotator) -> Iterator[Document]:
+    """The documents, with the words done so far on standard error where that is a terminal."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("annotating {task.completed:,} words"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("annotating", total=None)
+        annotator.on_words = lambda words: progress.advance(task, words)
+        yield from documents
 
 
 class _Counted:

@@ -44,7 +44,10 @@ def split_text(text: str, tokenizer: str = "words", language: str = "en") -> lis
     >>> [[text[start:end] for start, end in piece.tokens] for piece in split_text(text)]
     [['Dr.', 'Grey', 'met', 'Lee', '.'], ['Why', '?']]
     """
-    return [
-        Piece(start, end, tuple((start + a, start + b) for a, b in tokenize(text[start:end], tokenizer)))
-        for start, end in sentence_spans(text, language)
-    ]
+    return list(iter_pieces(text, tokenizer, language))
+
+
+def iter_pieces(text: str, tokenizer: str = "words", language: str = "en") -> Iterator[Piece]:
+    """What :func:`split_text` returns, one sentence after the other, for texts whose tokens would fill the memory."""
+    for start, end in sentence_spans(text, language):
+        yield Piece(start, end, tuple((start + a, start + b) for a, b in tokenize(text[start:end], tokenizer)))
