@@ -270,3 +270,23 @@ def test_a_long_text_is_annotated_part_by_part(annotator: Annotator, monkeypatch
     assert long.metadata == whole.metadata and again.id == "two"
     assert short.sentences and last.text == "Oz"
     assert sum(done) == 2 * sum(map(len, whole.sentences)) + 4
+
+
+def test_no_threshold_finds_what_is_not_there(annotator: Annotator) -> None:
+    document = annotator("Ada left.\n\nOz.", threshold=1e-50)
+    assert all(mention.probability for mention in document.mentions)
+
+
+@pytest.mark.parametrize("wrong", [None, b"text", 3])
+def test_what_is_no_text_is_refused(annotator: Annotator, wrong: object) -> None:
+    with pytest.raises(InputError, match="must be a str or a Document"):
+        annotator(wrong)  # type: ignore[arg-type]
+
+
+def test_wrong_arguments_are_explained(annotator: Annotator) -> None:
+    with pytest.raises(InputError, match="pipe takes a list of texts"):
+        annotator.pipe("one text")
+    with pytest.raises(InputError, match=r"the threshold is '0\.5'"):
+        annotator("Ada", threshold="0.5")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="must be from 0 to 10,000"):
+        annotator("Ada", top_k=100_000_000)

@@ -137,9 +137,10 @@ class Vocabulary:
         return known
 
     def gold(self, sentence: Sentence) -> set[tuple[int, int, int]]:
-        """A sentence's mentions as a structure takes them: (start, end, index of the label)."""
+        """A sentence's mentions as a structure takes them: (start, end, index of the label). Discontinuous ones are left out."""
+        whole = (mention for mention in sentence.mentions if not mention.fragments)
         try:
-            return {(mention.start, mention.end, self._labels[mention.label]) for mention in sentence.mentions}
+            return {(mention.start, mention.end, self._labels[mention.label]) for mention in whole}
         except KeyError as error:
             raise LabelError(f"the label {error} is not among those trained: {', '.join(self.labels)}") from None
 

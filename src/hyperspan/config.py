@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -27,6 +28,8 @@ class Data:
 
     train: str = ""
     """Annotated sentences to learn from: a file or a folder."""
+    format: str = ""
+    """The format of both; recognised by their content if not given."""
     dev: str = ""
     """Those by which the best epoch is chosen; without them the last epoch is kept."""
 
@@ -48,7 +51,9 @@ class Model:
     temperature: float = _number(1.0, 0.01)
     """What scores are divided by when the model is used; training ends by choosing it on dev."""
     tokenizer: str = "words"
-    """How raw text is cut into words when the model is used."""
+    """How raw text is cut into words: training documents that are not, and all text when the model is used."""
+    tokenizer_version: int = _number(1, 1)
+    """A tokenizer that changes gets a new version; a model is used with the one it was trained with."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Words:
     vectors: str = ""
     """A file of pretrained vectors (GloVe, word2vec, npz); none for random ones."""
     dimension: int = _number(100, 1)
-    """Size of a word vector; that of the file, if there is one."""
+    """Size of a word vector; it must be that of the file, if there is one."""
     lowercase: bool = True
     """Whether words are looked up in small letters alone; letters are always read as they are."""
     min_count: int = _number(1, 1)
@@ -109,7 +114,7 @@ class Encoder:
 class Training:
     """How the parameters are found."""
 
-    seed: int = 1
+    seed: int = _number(1, 0, 2**31 - 1)
     """All chance comes from it."""
     epochs: int = _number(50, 1)
     """The most times that all training sentences are seen."""
@@ -119,7 +124,7 @@ class Training:
     """Sentences a step."""
     optimizer: Literal["adam", "adamw"] = "adam"
     """adamw takes weight decay apart from the gradient."""
-    rate: float = _number(1e-3, 0)
+    rate: float = _number(1e-3, 0, 10)
     """The learning rate at its highest."""
     schedule: Literal["constant", "decay", "cosine"] = "decay"
     """decay: rate / (1 + decay * epoch); cosine: down to 0 over all epochs. Both after a linear warm-up."""
@@ -133,7 +138,7 @@ class Training:
     """Weight decay; the word vectors are left out of it."""
     margin: bool = True
     """Softmax-margin training: wrong edges cost something in training."""
-    beta: float = _number(1.5, 1)
+    beta: float = _number(1.5, 1, 1000)
     """What a missed mention costs more than a false alarm."""
     neighbours: float = _number(0.0, 0)
     """Weight of guessing the words before and after each word, learnt beside the mentions; 0 for none."""
@@ -257,11 +262,15 @@ def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> A
                 return value
         elif kind is float and type(value) in (int, float):
             value = float(value)
-            if (low is None or value >= low) and (high is None or value <= high):
+            if math.isfinite(value) and _is_within(value, low, high):
                 return value
-        elif type(value) is kind and (kind is not int or low is None or value >= low):
+        elif type(value) is kind and (kind is not int or _is_within(value, low, high)):
             return value
     raise InputError(f"{name} is {value!r}, but must be {_wanted(hint, low, high)}")
+
+
+def _is_within(value: float, low: float | None, high: float | None) -> bool:
+    return (low is None or value >= low) and (high is None or value <= high)
 
 
 def _wanted(hint: Any, low: float | None, high: float | None) -> str:

@@ -51,7 +51,10 @@ def decode(distribution: SegmentalHypergraph, labels: Sequence[str], wanted: Wan
         rows = [(b, start, end - start - 1, kind) for b, mentions in best for start, end, kind in sorted(mentions)]
         places = torch.tensor(rows, dtype=torch.long, device=marginals.device).reshape(-1, 4)
     else:
-        places = (marginals >= marginals.new_tensor(wanted.thresholds)).nonzero()
+        likely = (marginals >= marginals.new_tensor(wanted.thresholds)) & (
+            marginals > 0
+        )  # no threshold lets padding in
+        places = likely.nonzero()
     probabilities = marginals[tuple(places.T)].clamp(max=1.0).tolist()
     for (b, start, width, kind), probability in zip(places.tolist(), probabilities, strict=True):
         found[b].mentions.append(Mention(start, start + width + 1, names[kind], probability=probability))

@@ -15,6 +15,8 @@
 Wrong tensors and indices passed to :mod:`hyperspan.structures` raise :class:`ValueError`, as in torch.
 """
 
+from importlib.util import find_spec
+
 
 class HyperspanError(Exception):
     """The root of the tree: catch this to catch all of them."""
@@ -59,3 +61,9 @@ class MissingExtraError(HyperspanError):
 
     def __init__(self, purpose: str, extra: str):
         super().__init__(f'{purpose} needs the extra `{extra}`: pip install "hyperspan[{extra}]"')
+
+
+def require(module: str, purpose: str, extra: str) -> None:
+    """Raises :class:`MissingExtraError` unless the module of an extra can be imported: before work that would be lost."""
+    if find_spec(module) is None:
+        raise MissingExtraError(purpose, extra)

@@ -155,7 +155,7 @@ def test_noise_in_any_format(name: str, noise: bytes) -> None:
 
 def test_unknown_names_and_options_are_explained(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("nothing that any format looks like\n", encoding="utf-8")
-    with pytest.raises(InputError, match="in no format that is known here; name it with --from"):
+    with pytest.raises(InputError, match="in no format that is known here; name its format"):
         list(read_corpus(tmp_path / "a.txt"))
     with pytest.raises(InputError, match="'xls' cannot be read; choose one of jsonl"):
         list(read_corpus(tmp_path / "a.txt", "xls"))

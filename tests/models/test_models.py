@@ -102,6 +102,12 @@ def test_every_parameter_gets_a_gradient(config: Config) -> None:
     model.words.unknown_rate = 0.1
     torch.manual_seed(0)
     model.loss(sentences).values.sum().backward()
+    model.words.unknown_rate = 0.5  # tags and letters too
+    model.loss(sentences).values.sum().backward()
+    if model.words.tags is not None:
+        assert model.words.tags.weight.grad is not None and model.words.tags.weight.grad[0].any()
+    if model.words.characters is not None:
+        assert model.words.characters.embedding.weight.grad[1].any(), "the letter that stands for all unknown ones"
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None and parameter.grad.isfinite().all(), name
         assert parameter.grad.abs().max() > 0, name
@@ -150,6 +156,16 @@ def test_words_of_the_vectors_are_known_and_stay_as_they_are(tmp_path: Path) -> 
         new_model(config.override(["words.dimension=12"]), sentences)
 
 
+def test_a_rare_word_is_read_by_its_fixed_vector_in_training_too(tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("tea 4 5 6\n", encoding="utf-8")
+    changes = [f"words.vectors={vectors}", "words.dimension=3", "words.lowercase=false", "words.min_count=9"]
+    model = new_model(Config().override([*SMALL, *changes]), corpus())
+    batch = model.collate([Sentence(["Tea"])])
+    for mode in (model.train(), model.eval()):
+        assert mode.words.words(batch.words).tolist() == [[4, 5, 6]]
+
+
 def test_clusters_are_looked_at(tmp_path: Path) -> None:
     clusters = tmp_path / "clusters.tsv"
     clusters.write_text("0010\tlindau\t5\n0011\tamsel\t4\n110101\tferry\t3\n", encoding="utf-8")
@@ -167,7 +183,7 @@ def test_clusters_are_looked_at(tmp_path: Path) -> None:
         (lambda folder: (folder / "vocabulary.json").write_text("[]"), "not a vocabulary"),
         (lambda folder: (folder / "model.safetensors").write_bytes(b"xx"), "cannot be read as safetensors"),
         (lambda folder: (folder / "model.safetensors").unlink(), "is not there"),
-        (lambda folder: (folder / "config.toml").write_text('[model]\nkind = "fofe"\n'), "no model kind 'fofe'"),
+        (lambda folder: (folder / "config.toml").write_text('[model]\nkind = "fofe"\n'), "model.kind is 'fofe'"),
         (lambda folder: (folder / "config.toml").write_text("[encoder]\nhidden = 3\n"), "does not fit config.toml"),
     ],
 )

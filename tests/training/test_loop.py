@@ -142,7 +142,7 @@ def test_a_loss_that_is_no_number_ends_the_run_and_keeps_the_last_checkpoint(con
     trainer = Trainer(model, sentences, sentences, tmp_path, [poison])
     save = trainer.save_checkpoint
     trainer.save_checkpoint = lambda: None if bool(model.scorer.bias.isnan().any()) else save()  # type: ignore[method-assign]
-    with pytest.raises(TrainingError, match=r"the loss is nan near step .*lower training.rate"):
+    with pytest.raises(TrainingError, match=r"the loss is nan near step .*lower training\.rate"):
         trainer.run()
     kept, state = read_tensors(tmp_path / CHECKPOINT)
     assert state["epoch"] == 1 and all(tensor.isfinite().all() for tensor in kept.values())
@@ -150,10 +150,11 @@ def test_a_loss_that_is_no_number_ends_the_run_and_keeps_the_last_checkpoint(con
 
 
 def test_patience_ends_a_run(config: Path, tmp_path: Path) -> None:
-    settings = Config.read(config, ["training.patience=2", "training.rate=1e-9", "training.epochs=30"])
+    changes = ["training.patience=1", "training.rate=0.03", "training.epochs=60", "training.schedule=constant"]
+    settings = Config.read(config, changes)
     train_model(settings, tmp_path / "run", device="cpu")
     last = read_log(tmp_path / "run" / "log.jsonl")[-1]
-    assert last["event"] == "end" and last["stopped"] == "patience" and last["epoch"] < 30
+    assert last["event"] == "end" and last["stopped"] == "patience" and last["epoch"] < 60
 
 
 @pytest.mark.parametrize(
@@ -188,7 +189,7 @@ def test_schedules(schedule: str, expected: list[float], tmp_path: Path) -> None
     ("given", "message"),
     [
         (["--set", "training.sed=1"], "no key training.sed; did you mean training.seed"),
-        (["--set", "training.rate=fast"], "training.rate is 'fast', but must be a number of at least 0"),
+        (["--set", "training.rate=fast"], "training.rate is 'fast', but must be a number from 0 to 10"),
         (["--set", "model.kind=crf"], "model.kind is 'crf'"),
         (["--set", "model.tokenizer=x"], "model.tokenizer is 'x'"),
         (["--set", "data.train=nowhere.data"], "data.train is nowhere.data, but there is no such file"),
@@ -208,7 +209,7 @@ def test_a_bad_configuration_is_refused(config: Path, tmp_path: Path, given: lis
 def test_a_run_is_not_resumed_with_another_configuration(config: Path, tmp_path: Path) -> None:
     settings = Config.read(config, ["training.epochs=1"])
     train_model(settings, tmp_path / "run", device="cpu")
-    with pytest.raises(OutputExistsError, match="holds a run already"):
+    with pytest.raises(OutputExistsError, match="go on with --resume"):
         train_model(settings, tmp_path / "run", device="cpu")
     with pytest.raises(InputError, match=r"another training\.beta"):
         train_model(settings.override(["training.beta=2"]), tmp_path / "run", device="cpu", resume=True)
@@ -216,3 +217,75 @@ def test_a_run_is_not_resumed_with_another_configuration(config: Path, tmp_path:
     bare.write_text('{"text": "Tea was served.", "mentions": []}\n', encoding="utf-8")
     with pytest.raises(InputError, match="holds no mentions"):
         train_model(settings.override([f"data.train={bare}"]), tmp_path / "bare", device="cpu")
+
+
+def test_what_exists_is_not_overwritten_unasked(config: Path, tmp_path: Path) -> None:
+    settings = Config.read(config, ["training.epochs=1"])
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "README.md").write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputExistsError, match=r"holds README\.md already; overwrite it with --force"):
+        train_model(settings, folder, device="cpu")
+    with pytest.raises(InputError, match="holds no run to resume"):
+        train_model(settings, tmp_path / "mistyped", device="cpu", resume=True)
+    train_model(settings, tmp_path / "run", device="cpu")
+    (tmp_path / "run" / "README.md").write_text("completed by hand", encoding="utf-8")
+    train_model(settings, tmp_path / "run", device="cpu", resume=True)
+    assert (tmp_path / "run" / "README.md").read_text(encoding="utf-8") == "completed by hand"
+
+
+def test_a_label_that_only_dev_has_is_said_and_does_no_harm(config: Path, tmp_path: Path) -> None:
+    dev = tmp_path / "dev.data"
+    dev.write_text(Path(HARBOUR).read_text(encoding="utf-8").replace(" GPE", " NEW"), encoding="utf-8")
+    told: list[str] = []
+    settings = Config.read(config, ["training.epochs=1", f"data.dev={dev}"])
+    train_model(
+        settings,
+        tmp_path / "run",
+        device="cpu",
+        listeners=[lambda event: told.append(event["text"]) if event["event"] == "note" else None],
+    )
+    assert told == ["dev has labels that train has not, which the model cannot find: NEW"]
+    assert load_model(tmp_path / "run").labels == ("FAC", "GPE", "LOC", "ORG", "PER", "VEH")
+
+
+def test_other_data_are_noticed(config: Path, tmp_path: Path) -> None:
+    train_model(Config.read(config, ["training.epochs=1"]), tmp_path / "run", device="cpu")
+    twice = tmp_path / "twice.data"
+    twice.write_text(Path(HARBOUR).read_text(encoding="utf-8") * 2, encoding="utf-8")
+    with pytest.raises(InputError, match="was trained on other sentences"):
+        train_model(
+            Config.read(config, ["training.epochs=2", f"data.train={twice}"]),
+            tmp_path / "run",
+            device="cpu",
+            resume=True,
+        )
+    train_model(Config.read(config, ["training.epochs=2"]), tmp_path / "run", device="cpu", resume=True)
+    assert read_log(tmp_path / "run" / "log.jsonl")[-1]["epoch"] == 2
+
+
+def test_without_dev_the_last_epoch_is_kept(config: Path, tmp_path: Path) -> None:
+    done = train(config, "--output", tmp_path / "run", "--set", "data.dev=", "--set", "training.epochs=2")
+    assert done.returncode == 0 and "dev F1" not in done.stderr
+    assert "not measured" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
+
+
+def test_raw_documents_are_cut_as_the_model_will_cut_text(tmp_path: Path) -> None:
+    file = tmp_path / "raw.jsonl"
+    mention = '{"start": 3, "end": 7, "label": "protein"}'
+    file.write_text(f'{{"text": "An IL-2-dependent line.", "mentions": [{mention}]}}\n', encoding="utf-8")
+    split = Config().override(["model.tokenizer=split"])
+    (known,) = read_sentences(str(file), split)
+    assert known.tokens == ("An", "IL", "-", "2", "-", "dependent", "line", ".") and len(known.mentions) == 1
+    (cut,) = read_sentences(str(file))
+    assert cut.tokens == ("An", "IL-2", "-dependent", "line", ".") and len(cut.mentions) == 1
+    (blind,) = read_sentences(str(file), gold_known=False)
+    assert blind.tokens == ("An", "IL-2-dependent", "line", ".") and not blind.mentions
+
+
+def test_a_sentence_too_long_to_train_on_is_named(config: Path, tmp_path: Path) -> None:
+    words = " ".join(["tea"] * 800)
+    long = tmp_path / "long.data"
+    long.write_text(f"{words}\n{' '.join('_' * 800)}\n0,1 PER\n\n", encoding="utf-8")
+    with pytest.raises(InputError, match="has 800 words, too many"):
+        train_model(Config.read(config, [f"data.train={long}"]), tmp_path / "run", device="cpu")

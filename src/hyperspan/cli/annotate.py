@@ -14,7 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from hyperspan.cli.corpora import From, OnError, Options, parse_options, report
-from hyperspan.corpora.jsonl import looks_like_jsonl, read_jsonl
+from hyperspan.corpora.jsonl import looks_like_jsonl, looks_like_texts, read_jsonl, read_texts
 from hyperspan.corpora.registry import FORMATS, WRITERS, format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.errors import InputError
@@ -80,6 +80,12 @@ def annotate(
     from hyperspan.annotate import load
 
     annotator = load(model, device)
+    vocabulary = getattr(annotator.model, "vocabulary", None)
+    if from_ is None and vocabulary is not None and vocabulary.tags:
+        print(
+            "hyperspan: this model was trained with part-of-speech tags, which raw text has not; expect it to find less",
+            file=sys.stderr,
+        )
     by_sentence = format_name not in ("html", "jsonl", "brat")  # the other formats need no sentences
     found = annotator.pipe(inputs, threshold=thresholds, types=type_, top_k=top_k, keep_sentences=by_sentence)
     documents = _Counted(found if output == "-" and sys.stdout.isatty() else _with_words(found, annotator))
@@ -133,16 +139,19 @@ def _documents(
     name = given if given is not None else "-"
     if name != "-" and not _exists(name):
         known = (*TEXTS, *CORPORA, ".gz", ".zip")
-        if from_ is not None or (name.endswith(known) and not any(sign.isspace() for sign in name)):
+        looks_like_a_path = name.endswith(known) or name.startswith(("/", "./", "../", "~/"))
+        if from_ is not None or (looks_like_a_path and not any(sign.isspace() for sign in name)):
             raise InputError(f"{name} does not exist; check the name, or add a space to annotate it as a text")
         return iter([name])
-    if from_ is not None or (name != "-" and not Path(name).is_dir() and name.removesuffix(".gz").endswith(CORPORA)):
+    if from_ is not None:
         return read_corpus(name, from_, problems, **options)
     sources = sources_in(name, TEXTS if name != "-" and Path(name).is_dir() else ())
     head = sources[0].head().decode("utf-8", errors="replace") if len(sources) == 1 else ""
-    if looks_like_jsonl(head):
+    if looks_like_texts(head) or looks_like_jsonl(head):
         sources[0].lenient = problems
-        return read_jsonl(sources[0], problems)
+        return (read_texts if looks_like_texts(head) else read_jsonl)(sources[0], problems)
+    if name != "-" and not Path(name).is_dir() and name.removesuffix(".gz").endswith(CORPORA):
+        return read_corpus(name, from_, problems, **options)
     return (_text_of(source) for source in sources)
 
 

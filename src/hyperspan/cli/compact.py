@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from hyperspan.errors import OutputExistsError
+from hyperspan.files import Target
 
 
 def compact(
-    model: Annotated[Path, typer.Argument(help="The folder of a model that hyperspan train wrote.")],
+    model: Annotated[str, typer.Argument(help="The folder of a model that hyperspan train wrote, or a bundled one.")],
     output: Annotated[Path, typer.Argument(help="The folder to write.")],
     words: Annotated[
         int | None,
@@ -24,14 +25,19 @@ def compact(
 
     Measure what that costs: hyperspan evaluate MODEL DATA, hyperspan evaluate OUTPUT DATA.
     """
-    if (output / "config.toml").exists() and not force:
-        raise OutputExistsError(f"{output} holds a model already; choose another folder or overwrite it with --force")
+    from hyperspan.annotate import folder_of
+
+    source = folder_of(model)
     from hyperspan.models import load_model, save_model
     from hyperspan.models.compact import compact as made_compact
+    from hyperspan.models.storage import FILES
 
-    save_model(made_compact(load_model(model), words), output, half=True)
-    card = model / "README.md"
-    if card.is_file() and not (output / "README.md").exists():
-        (output / "README.md").write_text(card.read_text(encoding="utf-8"), encoding="utf-8")
+    held = next((name for name in FILES if (output / name).exists()), None)
+    if held is not None and not force:
+        raise OutputExistsError(f"{output} holds {held} already; choose another folder or overwrite it with --force")
+    save_model(made_compact(load_model(source), words), output, half=True)
+    if (source / "README.md").is_file():
+        with Target(str(output / "README.md"), force=True).open() as file:
+            file.write((source / "README.md").read_text(encoding="utf-8"))
     size = sum(file.stat().st_size for file in output.iterdir()) / 1e6
     print(f"hyperspan: wrote {output}, {size:.1f} MB", file=sys.stderr)

@@ -40,24 +40,33 @@ def train(
     settings = Config.read(config, [*(overrides or []), *([f"training.seed={seed}"] if seed is not None else [])])
     folder = output or Path("runs") / config.stem
 
+    if plot:
+        from hyperspan.training.log import require_plots
+
+        require_plots()
     from hyperspan.training.display import (
         TrainingDisplay,  # torch is imported only once the configuration is known to be good
     )
     from hyperspan.training.run import train_model
 
-    with TrainingDisplay(Console(stderr=True)) as display:
-        best = train_model(
-            settings,
-            folder,
-            device=device,
-            threads=threads,
-            resume=resume,
-            force=force,
-            listeners=[display],
-            tensorboard=tensorboard,
-        )
+    try:
+        with TrainingDisplay(Console(stderr=True)) as display:
+            best = train_model(
+                settings,
+                folder,
+                device=device,
+                threads=threads,
+                resume=resume,
+                force=force,
+                listeners=[display],
+                tensorboard=tensorboard,
+            )
+    except KeyboardInterrupt:
+        print(f"hyperspan: stopped; go on with --resume, the run is in {folder}{os.sep}", file=sys.stderr)
+        raise
     if plot:
         from hyperspan.training.log import draw_learning_curve
 
         draw_learning_curve(folder / "log.jsonl", folder / "learning-curve.png")
-    print(f"hyperspan: best dev F1 {100 * best:.2f}; the model is in {folder}{os.sep}", file=sys.stderr)
+    score = f"best dev F1 {100 * best:.2f}; " if best is not None else ""
+    print(f"hyperspan: {score}the model is in {folder}{os.sep}", file=sys.stderr)

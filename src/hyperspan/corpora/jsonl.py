@@ -54,6 +54,28 @@ def read_jsonl(source: Source, problems: Problems) -> Iterator[Document]:
     return documents_in(source, problems, lambda record: [_document(record, problems)])
 
 
+def read_texts(source: Source, problems: Problems) -> Iterator[Document]:
+    """The documents of a file of JSON objects that have a "text" and whatever else, which goes to their metadata.
+
+    >>> import io
+    >>> [document] = read_texts(Source("made.jsonl", stream=io.BytesIO(b'{"text": "the zoo", "pmid": 7}')), Problems())
+    >>> document.text, document.metadata
+    ('the zoo', {'pmid': 7})
+    """
+
+    def read(record: Record) -> list[Document]:
+        rest = {key: value for key, value in record.items() if key not in ("id", "text")}
+        return [Document(text_of(record, "text"), id=str(record.get("id", "")), metadata=rest)]
+
+    return documents_in(source, problems, read)
+
+
+def looks_like_texts(head: str) -> bool:
+    """Whether the first record is a JSON object with a text and no mentions."""
+    first = next(records_in(head), {})
+    return isinstance(first.get("text"), str) and not looks_like_jsonl(head)
+
+
 def write_jsonl(
     documents: Iterable[Document], target: Target, losses: Losses, *, problems: Problems | None = None
 ) -> None:

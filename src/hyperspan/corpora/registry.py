@@ -112,7 +112,7 @@ def detect(source: Source) -> str:
     found = next((name for name, entry in FORMATS.items() if head.strip() and entry.looks_like(head)), None)
     if found is None:
         raise InputError(
-            f"{source.name} is in no format that is known here; name it with --from, one of {', '.join(READERS)}"
+            f"{source.name} is in no format that is known here; name its format (--from), one of {', '.join(READERS)}"
         )
     return found
 
@@ -197,7 +197,8 @@ def format_for(target: str) -> str:
     for format_name in WRITERS:
         if name.endswith(FORMATS[format_name].suffixes):
             return format_name
-    raise InputError(f"the name {target} does not say its format; name it with --to, one of {', '.join(WRITERS)}")
+    endings = ", ".join(FORMATS[name].suffixes[0] for name in WRITERS if FORMATS[name].suffixes)
+    raise InputError(f"the name {target} does not say its format; let it end in one of {endings}, or name the format")
 
 
 def _known(name: str, table: dict[str, Any], done: str) -> None:

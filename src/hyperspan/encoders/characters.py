@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from hyperspan.batching import Batch
 from hyperspan.config import Characters
 from hyperspan.encoders.recurrent import run_both_ways
 
@@ -22,10 +21,9 @@ class CharacterLSTM(nn.Module):
         self.lstm = nn.LSTM(config.dimension, config.hidden, bidirectional=True, batch_first=True)
         self.dimension = 2 * config.hidden
 
-    def forward(self, batch: Batch) -> Tensor:
-        """(U, dimension): a vector for every spelling of the batch."""
-        counts = batch.letter_counts
-        packed = pack_padded_sequence(batch.letters, counts, batch_first=True)
+    def forward(self, letters: Tensor, counts: Tensor) -> Tensor:
+        """(U, longest) and (U,) on the CPU, longest first -> (U, dimension): a vector for every spelling."""
+        packed = pack_padded_sequence(letters, counts, batch_first=True)
         states = run_both_ways(self.lstm, self.embedding(packed.data), counts.tolist())  # (letters, 2 * hidden)
         first = packed.batch_sizes.cumsum(0) - packed.batch_sizes
         last = (first[counts - 1] + torch.arange(len(counts))).to(states.device)
@@ -44,14 +42,14 @@ class CharacterCNN(nn.Module):
         )
         self.dimension = config.hidden * len(FILTER_WIDTHS)
 
-    def forward(self, batch: Batch) -> Tensor:
-        """(U, dimension): a vector for every spelling of the batch, whatever the padding of the others."""
-        letters = self.embedding(batch.letters).transpose(1, 2)  # (U, d, longest)
-        counts = batch.letter_counts.to(letters.device)[:, None]
+    def forward(self, letters: Tensor, counts: Tensor) -> Tensor:
+        """(U, longest) and (U,) -> (U, dimension): a vector for every spelling, whatever the padding of the others."""
+        embedded = self.embedding(letters).transpose(1, 2)  # (U, d, longest)
+        known = counts.to(letters.device)[:, None]
         answers = []
         for filters in self.filters:
-            found = torch.relu(filters(letters))  # (U, hidden, longest + width - 1)
-            beyond = torch.arange(found.shape[2], device=letters.device) >= counts + found.shape[2] - letters.shape[2]
+            found = torch.relu(filters(embedded))  # (U, hidden, longest + width - 1)
+            beyond = torch.arange(found.shape[2], device=letters.device) >= known + found.shape[2] - embedded.shape[2]
             answers.append(found.masked_fill(beyond[:, None], 0.0).amax(2))
         return torch.cat(answers, dim=1)
 

@@ -12,6 +12,9 @@ from hyperspan.config import Config
 from hyperspan.encoders.characters import CHARACTER_ENCODERS
 from hyperspan.encoders.recurrent import run_both_ways
 
+LETTERS_A_WORD = 5
+"""So that about as many words have an unknown letter in training as are unknown themselves."""
+
 
 class WordEmbedding(nn.Module):
     """Vectors of words: trained ones for the words of the training data, fixed ones for the other pretrained words."""
@@ -25,23 +28,20 @@ class WordEmbedding(nn.Module):
         nn.init.uniform_(self.trained, -bound, bound)
 
     @torch.no_grad()
-    def initialise(self, vocabulary: Vocabulary, words: list[str], vectors: np.ndarray) -> int:
-        """Puts pretrained vectors in place; returns how many of the training words have one."""
+    def initialise(self, vocabulary: Vocabulary, words: list[str], vectors: np.ndarray) -> None:
+        """Puts pretrained vectors in place."""
         row = {word: index for index, word in enumerate(words)}
-        known = 0
         for index, word in enumerate(vocabulary.words):
             found = row.get(word, row.get(word.lower()))
             if found is None:
                 continue
-            known += index < vocabulary.trained
             place = self.trained[index + 1] if index < vocabulary.trained else self.fixed[index - vocabulary.trained]
             place.copy_(torch.from_numpy(vectors[found]))
-        return known
 
     def forward(self, ids: Tensor) -> Tensor:
         """(N,) -> (N, dimension)."""
         found = embedding(ids.clamp(max=len(self.trained) - 1), self.trained)
-        if self.training or not len(self.fixed):  # training data hold no other words
+        if not len(self.fixed):
             return found
         fixed = embedding((ids - len(self.trained)).clamp(min=0), self.fixed)
         return torch.where((ids < len(self.trained))[:, None], found, fixed)
@@ -97,23 +97,31 @@ class WordEncoder(nn.Module):
         outputs: list[Tensor] = []
         lengths = sorted(filter(None, batch.lengths), reverse=True)
         for layer in self.layers:
+            assert isinstance(layer, nn.LSTM)
             rows = self.output_dropout(run_both_ways(layer, rows, lengths), batch.sentence)
             outputs.append(rows)
         return outputs
 
     def vectors(self, batch: Batch) -> Tensor:
         """(N, d): what is known of each word by itself."""
-        ids = batch.words
-        if self.training and self.unknown_rate:
-            ids = ids.masked_fill(torch.rand(ids.shape, device=ids.device) < self.unknown_rate, UNKNOWN)
-        parts = [self.words(ids)]
+        parts = [self.words(self._with_unknown(batch.words))]
         if self.tags is not None:
-            parts.append(self.tags(batch.tags))
+            parts.append(self.tags(self._with_unknown(batch.tags)))
         if self.clusters is not None:
             parts.append(self.clusters(batch.clusters).flatten(1))
         if self.characters is not None:
-            parts.append(self.characters(batch).index_select(0, batch.spelling))
+            letters = batch.letters
+            if self.training and self.unknown_rate:
+                chance = torch.rand(letters.shape, device=letters.device)
+                letters = letters.masked_fill((letters > 0) & (chance < self.unknown_rate / LETTERS_A_WORD), 1)
+            parts.append(self.characters(letters, batch.letter_counts).index_select(0, batch.spelling))
         return torch.cat(parts, dim=1)
+
+    def _with_unknown(self, ids: Tensor) -> Tensor:
+        """The ids, some of them read as unknown in training, so that its vector is learnt."""
+        if not self.training or not self.unknown_rate:
+            return ids
+        return ids.masked_fill(torch.rand(ids.shape, device=ids.device) < self.unknown_rate, UNKNOWN)
 
 
 class NeighbourWords(nn.Module):

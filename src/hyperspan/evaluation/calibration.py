@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hyperspan.errors import InputError, MissingExtraError
+from hyperspan.errors import InputError, require
 from hyperspan.files import Target
 from hyperspan.types import Sentence
 
@@ -108,10 +108,7 @@ def calibration_of(gold: Iterable[Sentence], candidates: Iterable[Sentence], *, 
 
 def require_plots() -> None:
     """Raises unless `draw_calibration` can draw."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("drawing calibration", "plots") from None
+    require("matplotlib", "drawing calibration", "plots")
 
 
 def draw_calibration(calibrations: Mapping[str, Calibration], target: Target) -> None:

@@ -13,6 +13,7 @@ from hyperspan.encoders.resources import read_clusters, read_vectors
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.models.recognizer import Recognizer
+from hyperspan.text.tokenize import TOKENIZERS
 from hyperspan.training.checkpoint import read_tensors, write_tensors
 from hyperspan.types import Sentence
 
@@ -43,6 +44,10 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Recognizer:
     return model
 
 
+FILES = ("config.toml", "vocabulary.json", "model.safetensors", "README.md")
+"""What a model's folder holds."""
+
+
 def save_model(model: Recognizer, folder: Path, *, half: bool = False) -> None:
     """Writes a model to a folder; with `half`, in two bytes a number instead of four, and one for the fixed word vectors."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +69,7 @@ def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Recogn
     if not (folder / "config.toml").is_file():
         raise InputError(f"{folder} holds no model (no config.toml); name a folder that hyperspan train wrote")
     config = Config.read(folder / "config.toml")
-    _check_kind(config)
+    check_names(config)
     model = MODELS[config.model.kind](config, Vocabulary.load(folder / "vocabulary.json"))
     tensors, _ = read_tensors(folder / "model.safetensors")
     if SCALE in tensors and FIXED in tensors:
@@ -78,6 +83,15 @@ def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Recogn
     return model.to(device).eval()
 
 
-def _check_kind(config: Config) -> None:
-    if config.model.kind not in MODELS:
-        raise InputError(f"there is no model kind {config.model.kind!r}; choose one of {', '.join(MODELS)}")
+def check_names(config: Config) -> None:
+    """Raises an error where a configuration names a model or a tokenizer that is not there."""
+    model = config.model
+    if model.kind not in MODELS:
+        raise InputError(f"model.kind is {model.kind!r}, but must be one of {', '.join(MODELS)}")
+    if model.tokenizer not in TOKENIZERS:
+        raise InputError(f"model.tokenizer is {model.tokenizer!r}, but must be one of {', '.join(TOKENIZERS)}")
+    if (known := TOKENIZERS[model.tokenizer][0]) != model.tokenizer_version:
+        raise InputError(
+            f"the model was trained with version {model.tokenizer_version} of the tokenizer {model.tokenizer}, and this is version "
+            f"{known}, which cuts text differently; train it again, or use the hyperspan that it was trained with"
+        )

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from hyperspan.text.tokenize import tokenize
 from hyperspan.types import Span
 
+LONG = 2_000
+"""A sentence of more characters than this that goes over several lines is taken line by line."""
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -34,7 +36,14 @@ def sentence_spans(text: str, language: str = "en") -> Iterator[Span]:
         start = text.index(part["text"], end)
         end = start + len(part["text"])
         if not part["text"].isspace():
-            yield start, end
+            yield from _lines(text, start, end) if end - start > LONG else [(start, end)]
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[Span]:
+    """The lines of a sentence that is too long to be one: a list, or a table."""
+    for match in re.compile(r"[^\n]*\n?").finditer(text, start, end):
+        if match[0].strip():
+            yield match.span()
 
 
 def split_text(text: str, tokenizer: str = "words", language: str = "en") -> list[Piece]:

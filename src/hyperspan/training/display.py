@@ -12,7 +12,6 @@ _HEADER = f"{'epoch':>9} {'loss':>10} {'dev P':>7} {'dev R':>7} {'dev F1':>7} {'
 _ENDINGS = {
     "epochs": "all epochs are done",
     "patience": "the scores got no better for a while",
-    "time": "the time is up",
 }
 
 
@@ -60,11 +59,20 @@ class TrainingDisplay:
         self._bars.stop()
 
     def __call__(self, event: dict[str, Any]) -> None:
-        kinds = {"start": self._start, "step": self._step, "epoch": self._finish_epoch, "end": self._end}
+        kinds = {
+            "note": self._note,
+            "start": self._start,
+            "step": self._step,
+            "epoch": self._finish_epoch,
+            "end": self._end,
+        }
         kinds[event["event"]](event)
 
     def _print(self, text: str, style: str | None = None) -> None:
         self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    def _note(self, event: dict[str, Any]) -> None:
+        self._print(event["text"])
 
     def _start(self, event: dict[str, Any]) -> None:
         self._epochs = event["epochs"]
@@ -111,6 +119,8 @@ class TrainingDisplay:
             else f"; best dev F1 {_percent(event['best_f1'])}, epoch {event['best_epoch']}"
         )
         self._print(f"{_ENDINGS[event['stopped']]}: {event['epoch']} epochs in {_duration(event['seconds'])}{best}")
+        if event["best_f1"] == 0:
+            self._print("the model found nothing right on dev; train longer, with a higher rate, or in smaller batches")
 
 
 def _row(event: dict[str, Any], epochs: int) -> str:

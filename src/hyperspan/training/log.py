@@ -10,7 +10,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hyperspan.errors import CorpusError, InputError, MissingExtraError
+from hyperspan.errors import CorpusError, InputError, require
 from hyperspan.files import Target
 
 if TYPE_CHECKING:
@@ -106,14 +106,23 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def require_tensorboard() -> None:
+    """Raises unless :class:`TensorBoardLog` can write."""
+    require("tensorboard", "writing TensorBoard logs", "plots")
+
+
+def require_plots() -> None:
+    """Raises unless :func:`draw_learning_curve` can draw."""
+    require("matplotlib", "drawing learning curves", "plots")
+
+
 class TensorBoardLog:
     """Losses, rates, speed and scores as TensorBoard shows them, all by step; a resumed run hides what it repeats."""
 
     def __init__(self, folder: str | Path):
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise MissingExtraError("writing TensorBoard logs", "plots") from None
+        require_tensorboard()
+        from torch.utils.tensorboard import SummaryWriter
+
         self._writer_class = SummaryWriter
         self._folder = Path(folder)
         self._writer: SummaryWriter | None = None
@@ -144,12 +153,11 @@ class TensorBoardLog:
 
 def draw_learning_curve(log: str | Path, target: str | Path) -> None:
     """A PNG of the training loss and, where there are any, the dev scores by epoch; the best epoch is marked."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import MaxNLocator
-    except ImportError:
-        raise MissingExtraError("drawing learning curves", "plots") from None
+    require_plots()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
     epochs = [event for event in read_log(log) if event["event"] == "epoch"]
     if not epochs:
         raise InputError(f"{log} has no finished epoch yet; draw the curve after the first one")

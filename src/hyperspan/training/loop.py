@@ -6,13 +6,14 @@ one that was not, and on a CPU ends with the same bits.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -63,8 +64,10 @@ class Trainer:
         self.parameters = [parameter for _, parameter in named]
         self.optimizer = self._new_optimizer()
         self.average = [p.detach().clone() for p in self.parameters] if self.config.average else None
+        self.data = _fingerprint([*train, *dev])
         self.step = 0
-        self.best_f1, self.best_epoch, self.epoch = -1.0, 0, 0
+        self.best_f1: float | None = None
+        self.best_epoch, self.epoch = 0, 0
         self.loss_sum = 0.0
         """Over the sentences of the epoch so far."""
         self.too_wide = 0
@@ -81,27 +84,29 @@ class Trainer:
 
     # -- the run --------------------------------------------------------------------------------------------------
 
-    def run(self) -> float:
-        """Trains to the end, from where `resume` left off; returns the best F1 on dev."""
+    def run(self) -> float | None:
+        """Trains to the end, from where `resume` left off; returns the best F1 on dev, None if there is no dev."""
         began = time.monotonic()
         self._tell("start", **self._about())
         if self.step == 0:
             self.save_checkpoint()
-        stopped = "epochs"
-        while self.epoch < self.config.epochs:
+        while self.epoch < self.config.epochs and not self._has_stalled:
             self._run_epoch()
-            if self.config.patience and self.epoch - self.best_epoch >= self.config.patience:
-                stopped = "patience"
-                break
         self._tell(
             "end",
             epoch=self.epoch,
             best_epoch=self.best_epoch,
             best_f1=self.best_f1,
             seconds=time.monotonic() - began,
-            stopped=stopped,
+            stopped="patience" if self._has_stalled else "epochs",
         )
         return self.best_f1
+
+    @property
+    def _has_stalled(self) -> bool:
+        """Whether F1 has not risen for too long; at first, when nothing is found yet, there is nothing to wait for."""
+        patience = self.config.patience
+        return bool(patience and self.best_f1 and self.epoch - self.best_epoch >= patience)
 
     def _run_epoch(self) -> None:
         began, words = time.monotonic(), 0
@@ -138,9 +143,9 @@ class Trainer:
         with self._averaged():
             if self.dev_sentences:
                 scores = dev_scores(self.model, self.dev_sentences)
-                best = scores["f1"] > self.best_f1
+                best = self.best_f1 is None or scores["f1"] > self.best_f1
             if best:
-                self.best_epoch, self.best_f1 = self.epoch, scores["f1"] if scores else self.best_f1
+                self.best_epoch, self.best_f1 = self.epoch, scores["f1"] if scores else None
                 save_model(self.model, self.folder)
         loss, self.loss_sum = self.loss_sum / len(self.train_sentences), 0.0
         too_wide, self.too_wide = self.too_wide, 0
@@ -162,14 +167,17 @@ class Trainer:
         """Adds up the losses of some steps; one that is no number ends the training."""
         if not losses:
             return
-        total = float(torch.stack(losses).sum())
+        total = float(torch.stack(losses).double().sum())
         losses.clear()
         if not math.isfinite(total):
-            raise TrainingError(
-                f"the loss is {total} near step {self.step} (epoch {self.epoch + 1}); the last good checkpoint is in "
-                f"{self.folder}: lower training.rate (now {self.config.rate:g}) or training.clip and start again"
-            )
+            self._give_up(f"the loss is {total}")
         self.loss_sum += total
+
+    def _give_up(self, what: str) -> NoReturn:
+        raise TrainingError(
+            f"{what} near step {self.step} (epoch {self.epoch + 1}); what was learnt before is in {self.folder}: "
+            f"lower training.rate (now {self.config.rate:g}) or training.clip, and go on with --resume"
+        )
 
     # -- one step -------------------------------------------------------------------------------------------------
 
@@ -229,10 +237,16 @@ class Trainer:
 
     def save_checkpoint(self) -> None:
         """Writes all that changes, so that `resume` goes on from here."""
+        if not all(bool(parameter.isfinite().all()) for parameter in self.parameters):
+            self._give_up("a parameter is no longer a number")
         tensors = dict(zip(self.names, self.parameters, strict=True)) | optimizer_tensors(self.optimizer, self.names)
         if self.average is not None:
             tensors |= {f"average/{name}": tensor for name, tensor in zip(self.names, self.average, strict=True)}
-        write_tensors(tensors, self.folder / CHECKPOINT, self._progress() | {"config": self.model.config.to_toml()})
+        write_tensors(
+            tensors,
+            self.folder / CHECKPOINT,
+            self._progress() | {"config": self.model.config.to_toml(), "data": self.data},
+        )
         self.saved = time.monotonic()
 
     def _progress(self) -> dict[str, Any]:
@@ -243,6 +257,10 @@ class Trainer:
         """Goes back to where the checkpoint in the folder was written."""
         tensors, state = read_tensors(self.folder / CHECKPOINT)
         config = Config.from_mapping(tomllib.loads(state.pop("config")))
+        if state.pop("data") != self.data:
+            raise InputError(
+                f"{self.folder} was trained on other sentences; resume it with the data it was begun with, or use another folder"
+            )
         if (changed := _difference(config, self.model.config)) is not None:
             raise InputError(
                 f"{self.folder} was trained with another {changed}; resume it with the configuration it was begun with, or use another folder"
@@ -275,13 +293,26 @@ class Trainer:
             listener({"event": event, **values})
 
 
+MAY_CHANGE = {"rate", "clip", "epochs", "patience", "save_minutes", "temperature"}
+"""What a run may be resumed with other values of."""
+
+
 def _difference(one: Config, other: Config) -> str | None:
-    """The first key in which two configurations differ, or None. Where the data lie does not matter."""
+    """The first key in which two configurations differ that may not, or None. Where the data lie does not matter."""
     for section in ("model", "words", "characters", "encoder", "training"):
         for key, value in vars(getattr(one, section)).items():
-            if getattr(getattr(other, section), key) != value:
+            if key not in MAY_CHANGE and getattr(getattr(other, section), key) != value:
                 return f"{section}.{key}"
     return None
+
+
+def _fingerprint(sentences: Sequence[Sentence]) -> str:
+    """The same for the same words and mentions in the same order."""
+    digest = hashlib.sha256()
+    for sentence in sentences:
+        mentions = sorted((mention.start, mention.end, mention.label) for mention in sentence.mentions)
+        digest.update(repr((sentence.tokens, sentence.tags, mentions)).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def _mixed(seed: int, number: int) -> int:
@@ -298,7 +329,9 @@ def dev_scores(model: Recognizer, sentences: Sequence[Sentence]) -> dict[str, fl
     for indices in by_length([len(sentence) for sentence in sentences], model.max_width, limit):
         batch = [sentences[index] for index in indices]
         for sentence, mentions in zip(batch, model.distribution(batch).argmax(), strict=True):
-            gold = {(mention.start, mention.end, mention.label) for mention in sentence.mentions}
+            gold = {
+                (mention.start, mention.end, mention.label) for mention in sentence.mentions if not mention.fragments
+            }
             found += len(mentions)
             right += sum((start, end, model.labels[kind]) in gold for start, end, kind in mentions)
     return {

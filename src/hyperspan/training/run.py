@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +15,16 @@ from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
-from hyperspan.models import MODELS, Recognizer, load_model, new_model, save_model
-from hyperspan.text.tokenize import TOKENIZERS
-from hyperspan.training.log import JsonLinesLog, TensorBoardLog
+from hyperspan.models import Recognizer, load_model, new_model, save_model
+from hyperspan.models.storage import FILES, check_names
+from hyperspan.training.log import JsonLinesLog, TensorBoardLog, require_tensorboard
 from hyperspan.training.loop import CHECKPOINT, Listener, Trainer
 from hyperspan.training.temperature import best_temperature
-from hyperspan.types import Sentence
+from hyperspan.types import Document, Sentence
+
+DEFAULTS = Config()
+MOST_SPANS = 500 * 1000
+"""Words × widths of the longest sentence that is trained on."""
 
 
 def train_model(
@@ -33,27 +37,34 @@ def train_model(
     force: bool = False,
     listeners: Sequence[Listener] = (),
     tensorboard: bool = False,
-) -> float:
-    """Trains as the configuration says and returns the best F1 on dev. What can be refused is refused before data is read."""
+) -> float | None:
+    """Trains as the configuration says and returns the best F1 on dev, None if there is no dev.
+
+    What can be refused is refused before data is read, and what was decided about the data is told to the listeners.
+    """
     check(config)
     place = choose_device(device)
     begun = (folder / CHECKPOINT).is_file()
-    if begun and not (resume or force):
-        raise OutputExistsError(
-            f"{folder} holds a run already; go on with --resume, begin anew with --force, or name another folder"
-        )
+    check_folder(folder, begun=begun, resume=resume, force=force)
+    if tensorboard:
+        require_tensorboard()
     if threads is not None:
         torch.set_num_threads(threads)
     if place.type == "cuda":
         torch.set_float32_matmul_precision("high")
-    train, dev = read_sentences(config.data.train), read_sentences(config.data.dev) if config.data.dev else []
-    train = [sentence for sentence in train if len(sentence)]
+    problems = Problems()
+    train = [sentence for sentence in read_sentences(config.data.train, config, problems) if len(sentence)]
+    dev = read_sentences(config.data.dev, config, problems, gold_known=False) if config.data.dev else []
     if not train:
         raise InputError(f"{config.data.train} holds no sentences; name annotated sentences in data.train")
-    folder.mkdir(parents=True, exist_ok=True)
+    check_lengths(config, train)
     model = new_model(config, train).to(place)
+    for text in (*(f"{times:,} × {what}" for what, times in problems.notes.items()), *_about_data(model, train, dev)):
+        for listener in listeners:
+            listener({"event": "note", "text": text})
+    folder.mkdir(parents=True, exist_ok=True)
     trainer = Trainer(model, train, dev, folder)
-    if resume and begun:
+    if resume:
         trainer.resume()
     logs: list[Listener] = [JsonLinesLog(folder / "log.jsonl", trainer.epoch)]
     if tensorboard:
@@ -65,19 +76,51 @@ def train_model(
         temperature = best_temperature(model, dev)
         model.config = replace(config, model=replace(config.model, temperature=temperature))
         save_model(model, folder)
-    with Target(str(folder / "README.md"), force=True).open() as file:
-        file.write(model_card(model, best, trainer.best_epoch, len(train)))
+    if force or not (folder / "README.md").exists():
+        with Target(str(folder / "README.md"), force=True).open() as file:
+            file.write(model_card(model, best, trainer.best_epoch, len(train)))
     return best
 
 
-def model_card(model: Recognizer, best: float, epoch: int, sentences: int) -> str:
+def check_folder(folder: Path, *, begun: bool, resume: bool, force: bool) -> None:
+    """Raises an error if a run may not be written to a folder."""
+    if resume and not begun:
+        raise InputError(f"{folder} holds no run to resume; check the name, or leave out --resume to begin one")
+    held = next((name for name in (CHECKPOINT, "log.jsonl", *FILES) if (folder / name).exists()), None)
+    if held is not None and not (resume or force):
+        hint = "go on with --resume, begin anew with --force" if begun else "overwrite it with --force"
+        raise OutputExistsError(f"{folder} holds {held} already; {hint}, or name another folder")
+
+
+def check_lengths(config: Config, sentences: Sequence[Sentence]) -> None:
+    """Raises an error for a sentence that would need more memory in training than machines have."""
+    for sentence in sentences:
+        width = len(sentence) if config.model.max_width == "n" else min(config.model.max_width, len(sentence))
+        if len(sentence) * width > MOST_SPANS:
+            raise InputError(
+                f"the training sentence that begins {' '.join(sentence.tokens[:6])[:60]!r} has {len(sentence):,} words, too many for "
+                f"mentions of any width: set model.max_width, for example to 30, or break the sentence up"
+            )
+
+
+def _about_data(model: Recognizer, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
+    """What a user may not expect of the data."""
+    broken = sum(bool(mention.fragments) for sentence in train for mention in sentence.mentions)
+    if broken:
+        yield f"{broken:,} × discontinuous mention left out of training, which spans cannot be"
+    others = {mention.label for sentence in dev for mention in sentence.mentions} - set(model.labels)
+    if others:
+        yield f"dev has labels that train has not, which the model cannot find: {', '.join(sorted(others))}"
+
+
+def model_card(model: Recognizer, best: float | None, epoch: int, sentences: int) -> str:
     """What there is to say about a model just trained; its maker may say more."""
     config = model.config
     width = "no limit" if model.max_width is None else f"at most {model.max_width} words"
     parameters = sum(parameter.numel() for parameter in model.parameters())
     dev = (
         f"F1 {100 * best:.2f} on `{Path(config.data.dev).name}`, after epoch {epoch}"
-        if config.data.dev
+        if best is not None
         else "not measured"
     )
     return f"""# A hyperspan model
@@ -100,10 +143,7 @@ what it is meant for, and where it fails.
 
 def check(config: Config) -> None:
     """Raises an error for what a configuration alone shows to be wrong, and for files that are not there."""
-    if config.model.kind not in MODELS:
-        raise InputError(f"model.kind is {config.model.kind!r}, but must be one of {', '.join(MODELS)}")
-    if config.model.tokenizer not in TOKENIZERS:
-        raise InputError(f"model.tokenizer is {config.model.tokenizer!r}, but must be one of {', '.join(TOKENIZERS)}")
+    check_names(config)
     if not config.data.train:
         raise InputError(
             "data.train is empty, but must name a file of annotated sentences; set it, or use --set data.train=FILE"
@@ -124,15 +164,32 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError):
+        torch.empty(1, device=device).item()  # which a device that holds no numbers, such as meta, cannot
+    except (RuntimeError, AssertionError, NotImplementedError):
         raise InputError(
             f"the device {name!r} cannot be used here; choose cpu, auto, or a GPU that PyTorch sees"
         ) from None
     return device
 
 
-def read_sentences(path: str) -> list[Sentence]:
-    """All sentences of a corpus; its mentions by tokens."""
-    problems = Problems()
-    return [sentence for document in read_corpus(path) for sentence in with_sentences(document, problems).sentences]
+def read_sentences(
+    path: str, config: Config = DEFAULTS, problems: Problems | None = None, *, gold_known: bool = True
+) -> list[Sentence]:
+    """All sentences of a corpus, its mentions by tokens.
+
+    Documents without sentences are split by the model's tokenizer. In training, tokens are cut and sentences joined where a
+    mention asks for it; with `gold_known` false they are cut as any text is, and mentions that do not fit are in no sentence.
+    """
+    problems = problems if problems is not None else Problems()
+    documents = read_corpus(path, config.data.format or None, problems)
+    tokenizer = config.model.tokenizer
+    if not gold_known:
+        documents = (_split_blindly(document, tokenizer, problems) for document in documents)
+    return [s for document in documents for s in with_sentences(document, problems, tokenizer).sentences]
+
+
+def _split_blindly(document: Document, tokenizer: str, problems: Problems) -> Document:
+    if document.sentences:
+        return document
+    blank = with_sentences(Document(document.text, (), (), document.id, document.metadata), problems, tokenizer)
+    return Document(document.text, document.mentions, blank.sentences, document.id, document.metadata)
