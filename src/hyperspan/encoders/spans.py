@@ -21,6 +21,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from hyperspan.batching import Batch
+from hyperspan.encoders.recurrent import has_triton
 from hyperspan.structures.chains import ChainLayout, chain_layout
 
 
@@ -77,6 +78,10 @@ class SpanLSTM(nn.Module):
         """(N, dimension) -> (rows, 2, hidden): the states of the forward rows, and of the backward rows in their own order."""
         gates = torch.baddbmm(self.bias, words.expand(2, -1, -1), self.inputs)  # (2, N, 4 * hidden)
         read = batch.row_of.index_select(0, layout.read.flatten()).view(2, -1)
+        if words.is_cuda and has_triton():
+            from hyperspan.encoders.triton_lstm import ChainLSTM
+
+            return ChainLSTM.apply(gates, self.recurrent, read, layout.counts, layout.chains.going_on).transpose(0, 1)
         states = _SpanStates.apply(gates, self.recurrent, read, layout.chains)
         return states.view(-1, 2, self.hidden)
 
