@@ -33,8 +33,9 @@ demo: $(VENV)/installed
 	$(BIN)/hyperspan draw "Israeli UN Ambassador Danny" --types ORG,PER --mention 0:3:PER --mention 0:4:PER --mention 1:2:ORG --output demo.svg --force
 	@echo "now open demo.html, the same texts as a page, and demo.svg, the hypergraph of the paper's example"
 
+# One thread each: the workers share the cores.
 test: lint types
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto
 
 # Whole corpora, from ../shared/data or $$HYPERSPAN_DATA; minutes rather than seconds.
 test-corpora: $(VENV)/installed-dev

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from hyperspan.structures import Hyperedge, Hypergraph, Mention, MentionSet
 
@@ -77,3 +78,22 @@ class Explicit:
     graph: Hypergraph
     weights: Callable[[Hyperedge], float]
     mentions_of: Callable[[Iterable[Hyperedge]], MentionSet]
+
+
+def itself(mentions: MentionSet) -> MentionSet:
+    return mentions
+
+
+@dataclass(frozen=True)
+class Case:
+    """A padded batch of one structure, vectorised, and each of its sentences by enumeration and as a hypergraph."""
+
+    vectorised: Any
+    lengths: list[int]
+    types: int
+    max_width: int
+    brute: list[BruteForce]
+    explicit: list[Explicit]
+    tolerance: float
+    meant_by: Callable[[MentionSet], MentionSet] = itself
+    """The set whose probability `log_prob` gives; another one where structures are ambiguous."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import torch
 from hypothesis import strategies as st
@@ -18,23 +16,15 @@ from hyperspan.structures import (
     mentions_of,
     segmental_hypergraph,
 )
-from tests.structures.brute_force import BruteForce, Explicit, all_mentions, all_sets
+from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
+from tests.structures.cases_constituency import constituency_cases
+from tests.structures.cases_linear_chain import linear_chain_cases
+from tests.structures.cases_mention_hypergraph import mention_hypergraph_cases
+from tests.structures.cases_mention_separators import separators_cases
+from tests.structures.cases_semi_markov import semi_markov_cases
 
 MANY = 9
 """Sentences with more possible mentions than this are not enumerated: 2 ** 9 sets."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A padded batch of one structure, vectorised, and each of its sentences by enumeration and as a hypergraph."""
-
-    vectorised: Any
-    lengths: list[int]
-    types: int
-    max_width: int
-    brute: list[BruteForce]
-    explicit: list[Explicit]
-    tolerance: float
 
 
 def segmental_score(scores: EdgeScores, sentence: int, length: int, mentions: MentionSet) -> float:
@@ -125,4 +115,11 @@ def segmental_cases(draw: st.DrawFn) -> Case:
     return segmental_case(scores, lengths, tolerance=2e-4 if single else 1e-9)
 
 
-STRUCTURES: dict[str, st.SearchStrategy[Case]] = {"segmental": segmental_cases()}
+STRUCTURES: dict[str, st.SearchStrategy[Case]] = {
+    "segmental": segmental_cases(),
+    "linear chain": linear_chain_cases(),
+    "semi-Markov": semi_markov_cases(),
+    "constituency": constituency_cases(),
+    "mention separators": separators_cases(),
+    "mention hypergraph": mention_hypergraph_cases(),
+}

@@ -1,10 +1,14 @@
-"""Every test of the structures runs three times: with the C kernels, with PyTorch alone, and as on a GPU."""
+"""What the segmental hypergraph computes runs three times: with the C kernels, with PyTorch alone, and as on a GPU."""
 
 from __future__ import annotations
 
 import pytest
 
 from hyperspan.structures import native, segmental
+
+WITH_ENGINES = {"segmental", "mention hypergraph"}
+"""The structures that engines make a difference to."""
+FILES = {"test_face.py", "test_segmental.py", "test_losses.py", "test_risk.py", "test_mention_hypergraph.py"}
 
 
 @pytest.fixture(autouse=True, params=["native", "torch", "dense"], scope="module")
@@ -19,3 +23,14 @@ def engine(request: pytest.FixtureRequest):
     yield request.param
     native.library = library
     segmental.DENSE_ON.discard("cpu")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that no engine makes a difference to run once."""
+    items[:] = [item for item in items if _is_wanted(item)]
+
+
+def _is_wanted(item: pytest.Item) -> bool:
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    matters = item.path.name in FILES and parameters.get("structure", "segmental") in WITH_ENGINES
+    return matters or parameters.get("engine", "torch") == "torch"

@@ -1,0 +1,250 @@
+"""Nested mentions as constituents of a tree, after Finkel & Manning (2009): a distribution over sets without crossing.
+
+A sentence is a sequence of items; an item is a word or a mention, and a mention is again a sequence of items. Sequences
+are built from left to right by their last item, so every set is built in exactly one way:
+
+- ``mention[i, j) = log Σ_k exp(score[i, j, k]) + inner[i, j)``
+- ``inner[i, j)``: the last item is the word j - 1, after ``sequence[i, j - 1)``; or ``mention[a, j)`` with a > i, after
+  ``sequence[i, a)``. That is a mention's content: anything but the same span once more.
+- ``sequence[i, j)``: ``inner[i, j)`` or ``mention[i, j)``
+- ``top[j]``: the same from word 0 on and inside no mention, where a word may have a score
+
+The hypergraph of this is spelled out in :mod:`hyperspan.structures.constituency_graph`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from hyperspan.structures.chains import MINUS_INFINITY
+from hyperspan.structures.common import (
+    check_count,
+    check_no_nan,
+    check_possible,
+    check_scores,
+    log_probability,
+    log_sum,
+)
+from hyperspan.structures.constituency_decoding import BestTrees, TreeSampler
+from hyperspan.structures.posteriors import entropy_of, with_posteriors
+from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
+
+
+class ConstituencyTrees:
+    """A distribution over the nested mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of scores).
+
+    `scores` (B, n, c, m) has one score for each mention, by start i, words - 1 and type; `outside` (B, n), 0 unless given,
+    one for each word that is in no mention. Sets with mentions that cross, or with two types on one span, are impossible.
+    Everything is exact; probabilities take O(n c²) time. Padding may hold anything. Where a sentence has no possible set at
+    all, `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
+
+    >>> words = ConstituencyTrees(torch.zeros(1, 3, 3, 1), lengths=[3])
+    >>> words.log_partition.exp()  # 2 ** 6 sets less the 2 ** 4 in which (0, 2) and (1, 3) cross
+    tensor([48.])
+    >>> words.marginals[0, :, :, 0]
+    tensor([[0.5000, 0.3333, 0.5000],
+            [0.5000, 0.3333, 0.0000],
+            [0.5000, 0.0000, 0.0000]])
+    """
+
+    def __init__(self, scores: Tensor, lengths: Tensor | Sequence[int], outside: Tensor | None = None):
+        if scores.dim() != 4 or scores.shape[2] < 1:
+            raise ValueError(f"expected scores of shape (B, n, c, m) with c >= 1 widths, got {tuple(scores.shape)}")
+        batch, n, c, m = scores.shape
+        if outside is None:
+            outside = scores.new_zeros(batch, n)
+        check_scores({"scores": scores, "outside": outside}, {"scores": (batch, n, c, m), "outside": (batch, n)})
+        self.scores, self.outside = scores, outside
+        self.lengths = check_lengths(lengths, batch, n)
+        self.max_width, self.types = c, m
+
+    # -- probabilities --------------------------------------------------------------------------------------------
+
+    @property
+    def _sizes(self) -> Tensor:
+        return torch.tensor(self.lengths, dtype=torch.long, device=self.scores.device)
+
+    def _without_padding(self, scores: Tensor, outside: Tensor) -> tuple[Tensor, Tensor]:
+        """The scores with -inf for mentions that reach beyond their sentence, cut to n widths, and 0 for words there."""
+        n, c = scores.shape[1], min(scores.shape[2], scores.shape[1]) if self.types else 0
+        first, width = torch.arange(n, device=scores.device), torch.arange(c, device=scores.device)
+        beyond = (first[:, None] + width) >= self._sizes[:, None, None]  # (B, n, c)
+        padding = first >= self._sizes[:, None]  # (B, n)
+        return scores[:, :, :c].masked_fill(beyond[..., None], MINUS_INFINITY), outside.masked_fill(padding, 0.0)
+
+    def _total(self, scores: Tensor, outside: Tensor) -> Tensor:
+        """(B,): the log-partition."""
+        scores, outside = self._without_padding(scores, outside)
+        return _sums(scores, outside).top.gather(1, self._sizes[:, None])[:, 0]
+
+    @property
+    def log_partition(self) -> Tensor:
+        """(B,): the logarithm of the sum of exp(score) over all mention sets without crossing."""
+        return self._total(self.scores, self.outside)
+
+    def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
+        """(B,): the log-probability of one mention set a sentence; -inf for a set that is impossible, or wider than c.
+
+        :func:`without_crossing` says what to leave out of a set so that it becomes possible.
+        """
+        sets = check_mentions(mention_sets, self.lengths, self.types)
+        rows: list[tuple[int, ...]] = []
+        impossible = []
+        covered = torch.zeros(self.outside.shape, dtype=torch.bool, device="cpu")
+        for sentence, (mentions, length) in enumerate(zip(sets, self.lengths, strict=True)):
+            fits = is_nested(mentions) and all(end - start <= self.max_width for start, end, _ in mentions)
+            impossible.append(not fits)
+            covered[sentence, length:] = True
+            for start, end, kind in mentions if fits else ():
+                rows.append((sentence, start, end - start - 1, kind))
+                covered[sentence, start:end] = True
+        device = self.scores.device
+        index = torch.tensor(rows, dtype=torch.long, device=device).reshape(-1, 4).T
+        total = self.outside.masked_fill(covered.to(device), 0.0).sum(1)
+        total = total.index_add(0, index[0], self.scores[tuple(index)])
+        never = torch.tensor(impossible, dtype=torch.bool, device=device)
+        return log_probability(total, self.log_partition).masked_fill(never, MINUS_INFINITY)
+
+    @property
+    def marginals(self) -> Tensor:
+        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
+        # In float64, as large scores would leave few digits after the point of the sums that are compared here.
+        exact = [self.scores.double(), self.outside.double()]
+        return with_posteriors(self._total, exact)[1][0].to(self.scores.dtype)
+
+    @property
+    def entropy(self) -> Tensor:
+        """(B,): the entropy of the distribution over mention sets, in nats."""
+        return entropy_of(self._total, [self.scores, self.outside])
+
+    # -- decoding -------------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def argmax(self) -> list[MentionSet]:
+        """The most probable set of each sentence."""
+        trees = BestTrees(*self._without_padding(self.scores, self.outside), k=1)
+        check_possible(trees.values(self.lengths)[:, 0])
+        return [trees.read(sentence, length, 0) for sentence, length in enumerate(self.lengths)]
+
+    @torch.no_grad()
+    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
+        """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist.
+
+        >>> ConstituencyTrees(torch.ones(1, 1, 1, 1).double(), [1]).topk(3)
+        [[(frozenset({(0, 1, 0)}), -0.3132616875182228), (frozenset(), -1.3132616875182228)]]
+        """
+        check_count(k)
+        if k == 0:
+            return [[] for _ in self.lengths]
+        scores, outside = self._without_padding(self.scores.double(), self.outside.double())
+        total = self._total(self.scores.double(), self.outside.double())
+        check_no_nan(total)
+        result: list[list[tuple[MentionSet, float]]] = []
+        for sentence, length in enumerate(self.lengths):  # one by one, as memory grows with k
+            own = slice(sentence, sentence + 1)
+            trees = BestTrees(scores[own, :length, :length], outside[own, :length], k=k)
+            log_prob = log_probability(trees.values([length])[0], total[sentence]).tolist()
+            possible = [(rank, value) for rank, value in enumerate(log_prob) if value > MINUS_INFINITY]
+            result.append([(trees.read(0, length, rank), value) for rank, value in possible])
+        return result
+
+    @torch.no_grad()
+    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
+        """k independent, exact samples of each sentence's set. The same generator state gives the same samples."""
+        check_count(k)
+        scores, outside = self._without_padding(self.scores.double(), self.outside.double())
+        sums = _sums(scores, outside)
+        check_possible(sums.top.gather(1, self._sizes[:, None])[:, 0])
+        device = generator.device if generator is not None else scores.device
+        samples: list[list[MentionSet]] = []
+        for sentence, length in enumerate(self.lengths):
+            charts = {name: tensor[sentence].tolist() for name, tensor in sums._asdict().items()}
+            sampler = TreeSampler(scores[sentence].tolist(), outside[sentence].tolist(), **charts)
+            # At most one choice for each word, and two for each of at most 2 * length - 1 mentions.
+            shape = (k, 5 * length)
+            uniform = torch.rand(shape, generator=generator, dtype=torch.float64, device=device).tolist()
+            samples.append([sampler.draw(length, row) for row in uniform])
+        return samples
+
+
+class _Sums(NamedTuple):
+    """Log-sums over what can cover some words; -inf where nothing can, and where there are no such words."""
+
+    sequence: Tensor  # (B, n + 1, c + 1): by start and number of words
+    mention: Tensor  # (B, n + 1, c): by *end* and number of words, the widest first
+    top: Tensor  # (B, n + 1): by end
+
+
+def _sums(scores: Tensor, outside: Tensor) -> _Sums:
+    """All sums, spans of one width at a time; scores (B, n, c, m) and outside (B, n) without padding."""
+    batch, n, c, _ = scores.shape
+    sequence = scores.new_zeros(batch, n + 1, 1)  # no words: one way
+    mention = scores.new_zeros(batch, n + 1, 0)
+    for width in range(1, c + 1):
+        starts = n - width + 1
+        # A last mention of `width - u` words follows a sequence of u: both charts line up, as one grows at each end.
+        split = sequence[:, :starts, 1:] + mention[:, width:]  # (B, starts, width - 1)
+        inner = log_sum(torch.cat([sequence[:, :starts, -1:], split], dim=2), 2)  # (B, starts)
+        whole = log_sum(scores[:, :starts, width - 1], 2) + inner
+        either = pad(log_sum(torch.stack([inner, whole]), 0), (0, width), value=MINUS_INFINITY)
+        sequence = torch.cat([sequence, either[..., None]], dim=2)
+        mention = torch.cat([pad(whole, (width, 0), value=MINUS_INFINITY)[..., None], mention], dim=2)
+    top = [scores.new_zeros(batch)]
+    for end in range(1, n + 1):
+        words = min(c, end)
+        # (B, words): what comes before a last mention, the longest first
+        before = torch.stack(top[end - words :], dim=1) if words else mention[:, end]
+        ways = torch.cat([before + mention[:, end, c - words :], (top[-1] + outside[:, end - 1])[:, None]], dim=1)
+        top.append(log_sum(ways, 1))
+    return _Sums(sequence, mention, torch.stack(top, dim=1))
+
+
+def is_nested(mentions: Iterable[Mention]) -> bool:
+    """Whether no two mentions cross, and no two share their span.
+
+    >>> is_nested({(0, 4, 0), (1, 3, 0), (1, 2, 1)}), is_nested({(0, 2, 0), (1, 3, 0)}), is_nested({(0, 1, 0), (0, 1, 1)})
+    (True, False, False)
+    """
+    open_ends: list[int] = []
+    before: tuple[int, int] | None = None
+    # Outer mentions come before those that they contain.
+    for start, end, _ in sorted(mentions, key=lambda mention: (mention[0], -mention[1])):
+        while open_ends and open_ends[-1] <= start:
+            open_ends.pop()
+        if (start, end) == before or (open_ends and open_ends[-1] < end):
+            return False
+        open_ends.append(end)
+        before = start, end
+    return True
+
+
+def without_crossing(mentions: Iterable[Mention]) -> MentionSet:
+    """The largest part of a set that has a tree; what is not in it must go. Of equally many, the mentions of more words.
+
+    >>> crossing = {(0, 3, 0), (2, 5, 0), (2, 4, 1), (4, 5, 0)}
+    >>> sorted(without_crossing(crossing))
+    [(2, 4, 1), (2, 5, 0), (4, 5, 0)]
+    >>> len(crossing - without_crossing(crossing))
+    1
+    """
+    wanted = frozenset(mentions)
+    if is_nested(wanted):
+        return wanted
+    # The best tree where each wanted mention scores 1 and all others are impossible. Only the order of the boundaries
+    # matters, so there need be no more words than those.
+    boundaries = sorted({boundary for start, end, _ in wanted for boundary in (start, end)})
+    place = {boundary: index for index, boundary in enumerate(boundaries)}
+    kinds = sorted({kind for _, _, kind in wanted})
+    all_words = sum(end - start for start, end, _ in wanted)
+    n = len(boundaries) - 1
+    scores = torch.full((1, n, n, len(kinds)), MINUS_INFINITY, dtype=torch.float64, device="cpu")
+    for start, end, kind in wanted:
+        score = 1 + (end - start) / (all_words + 1)
+        scores[0, place[start], place[end] - place[start] - 1, kinds.index(kind)] = score
+    (kept,) = ConstituencyTrees(scores, [n]).argmax()
+    return frozenset((boundaries[start], boundaries[end], kinds[kind]) for start, end, kind in kept)

@@ -1,0 +1,247 @@
+"""The linear-chain CRF as a probability distribution over sets of mentions that do not overlap.
+
+Each word has one of 4 m + 1 tags: outside, or beginning, inside, last word or only word (unit) of a mention of one of m types.
+Tag sequences in which every mention that begins also ends, and sets of mentions that do not overlap, are one-to-one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from hyperspan.structures.chains import MINUS_INFINITY, finite
+from hyperspan.structures.common import log_probability
+from hyperspan.structures.hypergraph import Hyperedge, Hypergraph
+from hyperspan.structures.scores import Mention, MentionSet, check_mentions
+from hyperspan.structures.tag_chain import TagChain, Tags, TagScores
+
+OUTSIDE = 0
+BEGIN, INSIDE, LAST, UNIT = range(1, 5)
+"""The tags of type 0; those of type k are 4 k higher."""
+
+
+def tags_of(mentions: Iterable[Mention], length: int, types: int) -> Tags:
+    """The tags of a sentence with these mentions, which must not overlap.
+
+    >>> tags_of({(0, 3, 0), (4, 5, 1)}, length=6, types=2)
+    (1, 2, 3, 0, 8, 0)
+    """
+    (wanted,) = check_mentions([mentions], [length], types)
+    if outermost(wanted)[1]:
+        raise ValueError(f"expected mentions that do not overlap, got {sorted(wanted)}: choose some with outermost()")
+    tags = [OUTSIDE] * length
+    for start, end, kind in wanted:
+        inner = [BEGIN, *[INSIDE] * (end - start - 2), LAST] if end - start > 1 else [UNIT]
+        tags[start:end] = [tag + 4 * kind for tag in inner]
+    return tuple(tags)
+
+
+def mentions_of_tags(tags: Sequence[int]) -> MentionSet:
+    """The mentions of a tag sequence in which every mention that begins also ends.
+
+    >>> sorted(mentions_of_tags((1, 2, 3, 0, 8, 0)))
+    [(0, 3, 0), (4, 5, 1)]
+    """
+    mentions: set[Mention] = set()
+    start = 0
+    for position, tag in enumerate(tags):
+        if tag % 4 in (BEGIN, UNIT % 4):
+            start = position
+        if tag % 4 in (LAST, UNIT % 4) and tag != OUTSIDE:
+            mentions.add((start, position + 1, (tag - 1) // 4))
+    return frozenset(mentions)
+
+
+def outermost(mentions: Iterable[Mention]) -> tuple[MentionSet, MentionSet]:
+    """Mentions that do not overlap, chosen from some that may, and those dropped for it.
+
+    From left to right: of those with one start the longest is kept (of one span the first type), and what starts
+    inside the mention kept before is dropped, whether or not it also ends there.
+
+    >>> outermost({(0, 2, 0), (0, 4, 1), (3, 6, 0), (5, 7, 0)})[0] == {(0, 4, 1), (5, 7, 0)}
+    True
+    """
+    pool = set(mentions)
+    kept: list[Mention] = []
+    for start, end, kind in sorted(pool, key=lambda mention: (mention[0], -mention[1], mention[2])):
+        if not kept or start >= kept[-1][1]:
+            kept.append((start, end, kind))
+    return frozenset(kept), frozenset(pool.difference(kept))
+
+
+class LegalTags(NamedTuple):
+    """Which tags stand for mention sets: every mention that begins goes on with its own type until it ends."""
+
+    step: Tensor  # (t, t): whether the second may follow the first
+    first: Tensor  # (t,): whether a sentence may begin with it
+    last: Tensor  # (t,): whether a sentence may end with it
+
+
+def legal_tags(types: int, device: torch.device | None = None) -> LegalTags:
+    """The rules of the tags of `types` types."""
+    tags = torch.arange(4 * types + 1, device=device)
+    place, kind = tags % 4, (tags - 1).div(4, rounding_mode="floor")  # modulo 4, outside is as good as a unit
+    first = (place == BEGIN) | (place == UNIT % 4)
+    last = (place == LAST) | (place == UNIT % 4)
+    goes_on = (kind[:, None] == kind) & ~first
+    return LegalTags(torch.where(last[:, None], first, goes_on), first, last)
+
+
+class LinearChain:
+    """A distribution over the sets of non-overlapping mentions of each sentence of a padded batch: p(set) ∝ exp(score).
+
+    Tag 0 is outside; those of type k are 4 k + 1 (begin), 4 k + 2 (inside), 4 k + 3 (last) and 4 k + 4 (unit). Steps, first and
+    last tags that belong to no set are impossible, whatever they score. Everything is exact, and takes O(n t²) for t tags; mentions
+    may have any length, but `marginals` tells of those of at most `max_width` words (None: of all), in O(n c m).
+    Nothing depends on what stands in padding, and the scores are left as they are. Where a sentence has no possible set at
+    all, `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
+
+    >>> scores = TagScores(torch.zeros(1, 2, 5), torch.zeros(5, 5), torch.zeros(5), torch.zeros(5))
+    >>> words = LinearChain(scores, lengths=[2])
+    >>> words.log_partition.exp()  # no mention, one of one word (twice), two of one word, one of two words
+    tensor([5.])
+    >>> words.marginals[0, :, :, 0]
+    tensor([[0.4000, 0.2000],
+            [0.4000, 0.0000]])
+    """
+
+    def __init__(self, scores: TagScores, lengths: Tensor | Sequence[int], max_width: int | None = None):
+        if scores.tags % 4 != 1:
+            raise ValueError(f"expected 4 m + 1 tags for m types, got {scores.tags}")
+        if max_width is not None and max_width < 1:
+            raise ValueError(f"expected max_width >= 1, got {max_width}")
+        self.scores = scores
+        self.lengths = TagChain(scores, lengths).lengths
+        self.max_width = max(scores.emit.shape[1], 1) if max_width is None else max_width
+        self.types = scores.tags // 4
+
+    # -- probabilities --------------------------------------------------------------------------------------------
+    # Nothing that depends on the scores is kept from one call to the next, as in SegmentalHypergraph.
+
+    @property
+    def _chain(self) -> TagChain:
+        """The chain of tags, in which only what stands for a mention set is possible."""
+        scores, legal = self.scores, legal_tags(self.types, self.scores.emit.device)
+        kept = (getattr(scores, name).masked_fill(~getattr(legal, name), MINUS_INFINITY) for name in LegalTags._fields)
+        return TagChain(TagScores(scores.emit, *kept), self.lengths)
+
+    @property
+    def log_partition(self) -> Tensor:
+        """(B,): the logarithm of the sum of exp(score) over all mention sets."""
+        return self._chain.log_partition
+
+    def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
+        """(B,): the log-probability of one mention set a sentence; -inf for a set with mentions that overlap."""
+        wanted = check_mentions(mention_sets, self.lengths, self.types)
+        chosen, dropped = zip(*map(outermost, wanted), strict=True) if wanted else ((), ())
+        tags = [tags_of(mentions, length, self.types) for mentions, length in zip(chosen, self.lengths, strict=True)]
+        chain = self._chain
+        overlapping = torch.tensor(list(map(bool, dropped)), dtype=torch.bool, device=self.scores.emit.device)
+        return log_probability(chain.score(tags), chain.log_partition).masked_fill(overlapping, MINUS_INFINITY)
+
+    @property
+    def marginals(self) -> Tensor:
+        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
+        chain, c = self._chain, self.max_width
+        step, (batch, n, _), m = chain.scores.step, self.scores.emit.shape, self.types
+        before, after = chain.messages()  # (B, n, t)
+        sizes = torch.tensor(self.lengths, device=step.device)
+        padding = (torch.arange(n, device=step.device) >= sizes[:, None]).unsqueeze(-1)  # (B, n, 1)
+        emit = self.scores.emit.masked_fill(padding, MINUS_INFINITY)
+        unit = (before + after).masked_fill(padding, MINUS_INFINITY)[..., UNIT::4]  # (B, n, m)
+        last = (emit + after)[..., LAST::4]  # (B, n, m): that a mention ends here, and all that follows
+        kinds = torch.arange(m, device=step.device) * 4
+        begin_inside, inside_inside, inside_last, begin_last = (
+            step[kinds + tag, kinds + following]  # (m,)
+            for tag, following in ((BEGIN, INSIDE), (INSIDE, INSIDE), (INSIDE, LAST), (BEGIN, LAST))
+        )
+        inner = max(c - 2, 0)  # the most words between the first and the last
+        nearest = torch.arange(inner, device=step.device)[:, None] == 0
+        steps = torch.where(nearest, begin_inside, inside_inside)  # (c - 2, m): to each of them
+        between = (_words_after(emit[..., INSIDE::4], inner) + steps).cumsum(2) + inside_last  # (B, n, c - 2, m)
+        between = torch.cat([begin_last.expand(batch, n, 1, m), between], dim=2)[:, :, : c - 1]  # (B, n, c - 1, m)
+        longer = before[:, :, None, BEGIN::4] + between + _words_after(last, c - 1)
+        total = finite(chain.log_partition)[:, None, None, None]
+        # Rounding may put an almost certain mention a hair above 1.
+        return (torch.cat([unit[:, :, None], longer], dim=2) - total).exp().clamp(max=1.0)
+
+    @property
+    def entropy(self) -> Tensor:
+        """(B,): the entropy of the distribution over mention sets, in nats."""
+        return self._chain.entropy
+
+    # -- decoding -------------------------------------------------------------------------------------------------
+
+    def argmax(self) -> list[MentionSet]:
+        """The most probable set of each sentence; of two equal choices for a word the one outside."""
+        return [mentions_of_tags(tags) for tags in self._chain.argmax()]
+
+    @torch.no_grad()
+    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
+        """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist.
+
+        >>> scores = TagScores(torch.tensor([[[1.0, 0.0, 0.0, 0.0, 0.0]]]), torch.zeros(5, 5), *torch.zeros(2, 5))
+        >>> LinearChain(scores, [1]).topk(3)
+        [[(frozenset(), -0.3132616875182228), (frozenset({(0, 1, 0)}), -1.3132616875182228)]]
+        """
+        chain = self._chain
+        totals = TagChain(chain.scores.to(torch.float64), self.lengths).log_partition.tolist()
+        return [
+            [(mentions_of_tags(tags), min(score - total, 0.0)) for tags, score in ranked]
+            for ranked, total in zip(chain.topk(k), totals, strict=True)
+        ]
+
+    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
+        """k independent, exact samples of each sentence's set; `generator` makes them reproducible."""
+        return [[mentions_of_tags(tags) for tags in drawn] for drawn in self._chain.sample(k, generator)]
+
+
+def _words_after(tensor: Tensor, count: int) -> Tensor:
+    """(B, n, m) -> (B, n, count, m): for each word the entries of the words after it, -inf beyond the last."""
+    return pad(tensor, (0, 0, 0, count), value=MINUS_INFINITY).unfold(1, count, 1)[:, 1:].transpose(2, 3)
+
+
+# -- the same, spelled out: for looking at, and for testing what is fast ----------------------------------------------
+
+
+class TagNode(NamedTuple):
+    """A word with a tag. The root stands before the first word and the end after the last one, as if outside."""
+
+    position: int
+    tag: int = OUTSIDE
+
+
+def linear_chain_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph:
+    """The hypergraph of a sentence of `n` words: every edge leads to one tag of the next word, and from the last to the end.
+
+    >>> from hyperspan.structures import hyperpaths
+    >>> sorted(map(sorted, map(linear_chain_mentions, hyperpaths(linear_chain_hypergraph(2, types=1)))))
+    [[], [(0, 1, 0)], [(0, 1, 0), (1, 2, 0)], [(0, 2, 0)], [(1, 2, 0)]]
+    """
+    legal = legal_tags(types if isinstance(types, int) else len(types))
+    follows, closes = legal.step.tolist(), legal.last.tolist()
+    # A node without outgoing edges counts as an end, so there is none for a mention left open at the last word.
+    words = [
+        [TagNode(position, tag) for tag, closed in enumerate(closes) if closed or position < n - 1]
+        for position in range(n)
+    ]
+    return Hypergraph(
+        TagNode(-1),
+        [
+            Hyperedge(node, (following,))
+            for level, next_level in itertools.pairwise([[TagNode(-1)], *words, [TagNode(n)]])
+            for node, following in itertools.product(level, next_level)
+            if follows[node.tag][following.tag]
+        ],
+    )
+
+
+def linear_chain_mentions(path: Iterable[Hyperedge]) -> MentionSet:
+    """The set of mentions that a hyperpath encodes."""
+    nodes = [edge.head for edge in path if isinstance(edge.head, TagNode)]
+    return mentions_of_tags([node.tag for node in nodes if node.position >= 0])

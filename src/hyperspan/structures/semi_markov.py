@@ -1,0 +1,313 @@
+"""The semi-Markov CRF of order zero as a probability distribution over sets of mentions that do not overlap.
+
+A sentence is a sequence of single words outside all mentions and of segments, each a mention of at most c words with its type. Such
+sequences and sets of non-overlapping mentions are one-to-one. A sequence scores the sum over its parts; nothing links neighbours,
+so all that matters is where a part begins. From each such place one *way* leads on: w + 1 words and a type. "Outside" is
+counted as one more type, the first, which only w = 0 has; everything below is then about ways, (B, n, c, 1 + m) of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from hyperspan.structures.chains import MINUS_INFINITY, finite
+from hyperspan.structures.common import (
+    WAYS_AT_ONCE,
+    check_count,
+    check_no_nan,
+    check_possible,
+    check_scores,
+    draw,
+    largest,
+    log_probability,
+    log_sum,
+    surprise,
+)
+from hyperspan.structures.hypergraph import Hyperedge, Hypergraph
+from hyperspan.structures.linear_chain import outermost
+from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
+
+
+@dataclass(frozen=True)
+class SegmentScores:
+    """One score (log-weight) for every word outside and for every segment of a padded batch.
+
+    ============  ==============  ==============================================================
+    field         shape           choosing it means
+    ============  ==============  ==============================================================
+    ``outside``   (B, n)          word i is in no mention
+    ``segment``   (B, n, c, m)    there is a mention of type k from word i to word i + w inclusive
+    ============  ==============  ==============================================================
+
+    c, the number of widths, may be larger than n. Entries that reach beyond a sentence are padding: they may hold anything. A
+    score of -inf makes its choice impossible.
+    """
+
+    outside: Tensor
+    segment: Tensor
+
+    def __post_init__(self) -> None:
+        if self.segment.dim() != 4 or self.segment.shape[2] < 1:
+            raise ValueError(
+                f"expected segment of shape (B, n, c, m) with c >= 1 widths, got {tuple(self.segment.shape)}"
+            )
+        shape = tuple(self.segment.shape)
+        check_scores({"segment": self.segment, "outside": self.outside}, {"segment": shape, "outside": shape[:2]})
+
+    def __truediv__(self, temperature: float) -> SegmentScores:
+        """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; its order stays."""
+        return SegmentScores(self.outside / temperature, self.segment / temperature)
+
+    def to(self, *args: Any, **kwargs: Any) -> SegmentScores:
+        """These scores on another device or in another dtype; takes what :meth:`torch.Tensor.to` takes."""
+        return SegmentScores(self.outside.to(*args, **kwargs), self.segment.to(*args, **kwargs))
+
+
+class SemiMarkov:
+    """A distribution over the sets of non-overlapping mentions of each sentence of a padded batch: p(set) ∝ exp(score).
+
+    Everything is exact, and takes O(c m n) time and memory (`topk` and `sample` k times that). Nothing depends on what stands in
+    padding, and the scores are left as they are. Where a sentence has no possible set at all, `log_partition` and `log_prob` are
+    -inf, and its other values are finite but mean nothing.
+
+    >>> words = SemiMarkov(SegmentScores(outside=torch.zeros(1, 2), segment=torch.zeros(1, 2, 2, 1)), lengths=[2])
+    >>> words.log_partition.exp()  # no mention, one of one word (twice), two of one word, one of two words
+    tensor([5.])
+    >>> words.marginals[0, :, :, 0]
+    tensor([[0.4000, 0.2000],
+            [0.4000, 0.0000]])
+    """
+
+    def __init__(self, scores: SegmentScores, lengths: Tensor | Sequence[int]):
+        batch, n, c, m = scores.segment.shape
+        self.scores = scores
+        self.lengths = check_lengths(lengths, batch, n)
+        self.max_width = c
+        self.types = m
+
+    # -- probabilities --------------------------------------------------------------------------------------------
+    # Nothing that depends on the scores is kept from one call to the next, as in SegmentalHypergraph.
+
+    @property
+    def _alive(self) -> Tensor:
+        """(B, n): which words are in their sentence."""
+        device, n = self.scores.segment.device, self.scores.segment.shape[1]
+        return torch.arange(n, device=device) < torch.tensor(self.lengths, dtype=torch.long, device=device)[:, None]
+
+    @property
+    def _ways(self) -> Tensor:
+        """(B, n, c, 1 + m): the score of each way on, -inf for those that lead beyond the sentence."""
+        outside = pad(self.scores.outside[..., None, None], (0, 0, 0, self.max_width - 1), value=MINUS_INFINITY)
+        ways = torch.cat([outside, self.scores.segment], dim=3)
+        fits = _following(self._alive, self.max_width, fill=False)
+        return ways.masked_fill(~fits.unsqueeze(-1), MINUS_INFINITY)
+
+    def _rest(self, ways: Tensor) -> Tensor:
+        """(B, n + 1): the log-sum over all ways to finish the sentence from each place; 0 at its end and in padding."""
+        alive = self._alive
+        by_width = log_sum(ways, 3).unbind(1)  # (B, c) a place
+        ahead = ways.new_zeros(len(ways), self.max_width)  # the rest after the next words, nearest first
+        rest = [ways.new_zeros(len(ways))]
+        for place in reversed(range(len(by_width))):
+            here = log_sum(by_width[place] + ahead, 1)
+            rest.append(here.masked_fill(~alive[:, place], 0.0))
+            ahead = torch.cat([rest[-1][:, None], ahead[:, :-1]], dim=1)
+        return torch.stack(rest[::-1], dim=1)
+
+    @property
+    def _log_posteriors(self) -> Tensor:
+        """(B, n, c, 1 + m): the log-probability of each way on, given that a part begins at its place."""
+        ways = self._ways
+        rest = self._rest(ways)
+        after = _following(rest[:, 1:], self.max_width, fill=0.0)  # (B, n, c)
+        return ways + after.unsqueeze(-1) - finite(rest[:, :-1, None, None])
+
+    def _begins(self, posteriors: Tensor) -> Tensor:
+        """(B, n): the probability that a part begins at each place, where `posteriors` are the ways on from there."""
+        by_width = posteriors.sum(3).unbind(1)  # (B, c) a place
+        arriving = pad(posteriors.new_ones(len(posteriors), 1), (0, self.max_width - 1))  # from before, nearest first
+        begins = []
+        for leaving in by_width:
+            begins.append(arriving[:, 0])
+            arriving = pad(arriving[:, 1:], (0, 1)) + begins[-1][:, None] * leaving
+        return torch.stack(begins, dim=1) if begins else posteriors.new_zeros(len(posteriors), 0)
+
+    @property
+    def log_partition(self) -> Tensor:
+        """(B,): the logarithm of the sum of exp(score) over all mention sets."""
+        return self._rest(self._ways)[:, 0]
+
+    def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
+        """(B,): the log-probability of one mention set a sentence; -inf if mentions overlap or one is wider than c."""
+        outside, segment = self.scores.outside, self.scores.segment
+        covered = torch.zeros(outside.shape, dtype=torch.bool, device="cpu")  # (B, n): in a mention, or padding
+        segments, impossible = [], []
+        for sentence, mentions in enumerate(check_mentions(mention_sets, self.lengths, self.types)):
+            covered[sentence, self.lengths[sentence] :] = True
+            too_wide = any(end - start > self.max_width for start, end, _ in mentions)
+            impossible.append(too_wide or bool(outermost(mentions)[1]))
+            for start, end, kind in () if impossible[-1] else mentions:
+                covered[sentence, start:end] = True
+                segments.append((sentence, start, end - start - 1, kind))
+        columns = torch.tensor(segments, dtype=torch.long, device=segment.device).reshape(-1, 4).T
+        score = outside.masked_fill(covered.to(outside.device), 0.0).sum(1)
+        score = score.index_add(0, columns[0], segment[tuple(columns)])
+        excluded = torch.tensor(impossible, dtype=torch.bool, device=score.device)
+        return log_probability(score, self.log_partition).masked_fill(excluded, MINUS_INFINITY)
+
+    @property
+    def marginals(self) -> Tensor:
+        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
+        posteriors = self._log_posteriors.exp()
+        return self._begins(posteriors)[..., None, None] * posteriors[..., 1:]
+
+    @property
+    def entropy(self) -> Tensor:
+        """(B,): the entropy of the distribution over mention sets, in nats."""
+        log_posteriors = self._log_posteriors
+        return (self._begins(log_posteriors.exp()) * surprise(log_posteriors).sum((2, 3))).sum(1)
+
+    # -- decoding -------------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def argmax(self) -> list[MentionSet]:
+        """The most probable set of each sentence; of two equal ways on the one outside, or the shorter one."""
+        values, sets = self._best(1)
+        check_possible(values[:, 0])
+        return [ranked[0] for ranked in sets]
+
+    @torch.no_grad()
+    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
+        """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist.
+
+        >>> SemiMarkov(SegmentScores(torch.tensor([[1.0]]), torch.zeros(1, 1, 1, 1)), [1]).topk(3)
+        [[(frozenset(), -0.3132616875182228), (frozenset({(0, 1, 0)}), -1.3132616875182228)]]
+        """
+        check_count(k)
+        k = min(
+            k, (1 + self.max_width * self.types) ** max(self.lengths, default=0)
+        )  # there are no more sets than that
+        if k == 0:
+            return [[] for _ in self.lengths]
+        exact = self.scores.to(torch.float64)
+        at_once = max(1, WAYS_AT_ONCE // (k * self.max_width * (1 + self.types)))
+        result: list[list[tuple[MentionSet, float]]] = []
+        for begin in range(0, len(self.lengths), at_once):
+            some = slice(begin, begin + at_once)
+            portion = SemiMarkov(SegmentScores(exact.outside[some], exact.segment[some]), self.lengths[some])
+            values, sets = portion._best(k)
+            check_no_nan(values[:, 0])
+            total = finite(portion.log_partition)[:, None]
+            for ranked, log_probs in zip(sets, (values - total).clamp(max=0.0).tolist(), strict=True):
+                result.append(list(zip(ranked, log_probs[: len(ranked)], strict=True)))
+        return result
+
+    def _best(self, k: int) -> tuple[Tensor, list[list[MentionSet]]]:
+        """The k best sets: scores (B, k), -inf where there are fewer, and the sets that are possible."""
+        ways, alive = self._ways, self._alive
+        batch, n, c, kinds = ways.shape
+        finished = ways.new_full((batch, k), MINUS_INFINITY)
+        finished[:, 0] = 0.0
+        ahead = finished[:, None].repeat(1, c, 1)  # (B, c, k): the k best ways to finish after the next words
+        best, chosen = finished, []
+        for place in reversed(range(n)):
+            # (B, c, 1 + m, k): by width, type, and which of the ways to finish comes after it
+            candidates = ways[:, place, :, :, None] + ahead[:, :, None]
+            best, choice = largest(candidates.flatten(1), k)
+            best = torch.where(alive[:, place, None], best, finished)
+            chosen.append(choice.tolist())
+            ahead = torch.cat([best[:, None], ahead[:, :-1]], dim=1)
+        chosen.reverse()
+        sets: list[list[MentionSet]] = []
+        for sentence, (length, values) in enumerate(zip(self.lengths, best.tolist(), strict=True)):
+            sets.append([])
+            for rank in range(sum(value > MINUS_INFINITY for value in values)):
+                mentions, place, way = [], 0, rank
+                while place < length:
+                    width, kind, way = _unravel(chosen[place][sentence][way], kinds, k)
+                    if kind:
+                        mentions.append((place, place + width + 1, kind - 1))
+                    place += width + 1
+                sets[-1].append(frozenset(mentions))
+        return best, sets
+
+    @torch.no_grad()
+    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
+        """k independent, exact samples of each sentence's set; `generator` makes them reproducible."""
+        check_count(k)
+        exact = SemiMarkov(self.scores.to(torch.float64), self.lengths)
+        check_possible(exact.log_partition)
+        kinds = 1 + self.types
+        choice = draw(
+            exact._log_posteriors.flatten(2), k, generator
+        )  # (B, n, k): the way on, should a part begin there
+        width, kind = choice.div(kinds, rounding_mode="floor"), choice % kinds
+        alive = self._alive
+        now = choice.new_zeros(len(choice), k)  # (B, k): where the next part of each sample begins
+        drawn: list[list[list[Mention]]] = [[[] for _ in range(k)] for _ in self.lengths]
+        for place in range(choice.shape[1]):
+            begins = (now == place) & alive[:, place, None]
+            now = torch.where(begins, place + 1 + width[:, place], now)
+            rows = (begins & (kind[:, place] > 0)).nonzero(as_tuple=True)
+            for sentence, sample, end, tag in zip(
+                *(column.tolist() for column in (*rows, now[rows], kind[:, place][rows])), strict=True
+            ):
+                drawn[sentence][sample].append((place, end, tag - 1))
+        return [[frozenset(mentions) for mentions in samples] for samples in drawn]
+
+
+def _following(tensor: Tensor, count: int, fill: float) -> Tensor:
+    """(B, n) -> (B, n, count): for each place its own entry and those after it, `fill` beyond the last."""
+    return pad(tensor, (0, count), value=fill).unfold(1, count, 1)[:, :-1]
+
+
+def _unravel(choice: int, kinds: int, k: int) -> tuple[int, int, int]:
+    """The width, the type and the way to finish that a flat index stands for."""
+    width, rest = divmod(choice, kinds * k)
+    return width, *divmod(rest, k)
+
+
+# -- the same, spelled out: for looking at, and for testing what is fast ----------------------------------------------
+
+
+class Place(NamedTuple):
+    """What is left of a sentence from this word on."""
+
+    position: int
+
+
+class Segment(NamedTuple):
+    """A mention."""
+
+    start: int
+    end: int
+    kind: int
+
+
+def semi_markov_hypergraph(n: int, types: int | Sequence[str], max_width: int | None = None) -> Hypergraph:
+    """The hypergraph of a sentence of `n` words: from a place to the next, or to a segment and the place after it.
+
+    >>> from hyperspan.structures import hyperpaths
+    >>> sorted(map(sorted, map(semi_markov_mentions, hyperpaths(semi_markov_hypergraph(2, types=1)))))
+    [[], [(0, 1, 0)], [(0, 1, 0), (1, 2, 0)], [(0, 2, 0)], [(1, 2, 0)]]
+    """
+    m = types if isinstance(types, int) else len(types)
+    c = n if max_width is None else max_width
+    edges: list[Hyperedge] = []
+    for i in range(n):
+        edges.append(Hyperedge(Place(i), (Place(i + 1),)))
+        for j in range(i + 1, min(i + c, n) + 1):
+            edges += [Hyperedge(Place(i), (Segment(i, j, k), Place(j))) for k in range(m)]
+    return Hypergraph(Place(0), edges)
+
+
+def semi_markov_mentions(path: Iterable[Hyperedge]) -> MentionSet:
+    """The set of mentions that a hyperpath encodes."""
+    segments = [node for edge in path for node in edge.tail if isinstance(node, Segment)]
+    return frozenset((start, end, kind) for start, end, kind in segments)

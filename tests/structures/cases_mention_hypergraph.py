@@ -1,0 +1,100 @@
+"""Small batches of mention hypergraphs, with every hyperpath enumerated, each as the set that its visits mark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+import torch
+from hypothesis import strategies as st
+
+from hyperspan.structures import (
+    Hyperedge,
+    MentionHypergraph,
+    MentionNode,
+    MentionSet,
+    WordEdgeScores,
+    mention_network,
+    visited_mentions,
+)
+from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
+from tests.structures.cases_mention_separators import closed
+
+MANY = 9
+"""Sentences with more possible mentions than this are not enumerated: 2 ** 9 hyperpaths."""
+
+
+@cache
+def visited_edges(mentions: MentionSet, length: int, types: int) -> list[tuple[str, int, int]]:
+    """The edges (name, word, type) of the hyperpath whose visits mark these mentions, start by start; kept, as examples share
+    their sets."""
+    edges: list[tuple[str, int, int]] = []
+    for start in range(length):
+        for kind in range(types):
+            ends = {end - 1 for s, end, k in mentions if (s, k) == (start, kind)}
+            edges.append(("present" if ends else "absent", start, kind))
+            longest = max(ends, default=start - 1)
+            edges += [("branch" if word in ends else "extend", word, kind) for word in range(start, longest)]
+            edges += [("close", longest, kind)] if ends else []
+    return edges
+
+
+def untied(scores: WordEdgeScores) -> dict[str, torch.Tensor]:
+    branch = scores.extend + scores.close if scores.branch is None else scores.branch
+    names = ("absent", "present", "extend", "close")
+    return {**{name: getattr(scores, name) for name in names}, "branch": branch}
+
+
+def hyperpath_scores(scores: WordEdgeScores, sentence: int, length: int) -> dict[MentionSet, float]:
+    """The score of every hyperpath of one sentence, by the set that its visits mark."""
+    tables = {name: tensor[sentence].tolist() for name, tensor in untied(scores).items()}
+    types = scores.absent.shape[2]
+    return {
+        mentions: sum(tables[name][word][kind] for name, word, kind in visited_edges(mentions, length, types))
+        for mentions in all_sets(all_mentions(length, types, length))
+    }
+
+
+def network_weights(scores: WordEdgeScores, sentence: int) -> Callable[[Hyperedge], float]:
+    """The log-weight of each hyperedge of the explicit graph."""
+    tensors = dict(zip(["TX", "TI", "II", "IX", "IXI"], untied(scores).values(), strict=True))
+
+    def weight(edge: Hyperedge) -> float:
+        assert isinstance(edge.head, MentionNode)
+        letters = "".join(node.letter for node in (edge.head, *edge.tail) if isinstance(node, MentionNode))
+        if edge.head.letter in "AE":
+            return 0.0
+        return tensors[letters][sentence, edge.head.word, edge.head.kind].item()
+
+    return weight
+
+
+def mention_hypergraph_case(scores: WordEdgeScores, lengths: list[int], tolerance: float) -> Case:
+    _, n, m = scores.absent.shape
+    vectorised, scores = MentionHypergraph(scores, lengths), scores.to(torch.float64)
+    brute, explicit = [], []
+    for sentence, length in enumerate(lengths):
+        brute.append(BruteForce(hyperpath_scores(scores, sentence, length)))
+        explicit.append(Explicit(mention_network(length, m), network_weights(scores, sentence), visited_mentions))
+    return Case(vectorised, lengths, m, n, brute, explicit, tolerance, meant_by=closed)
+
+
+@st.composite
+def mention_hypergraph_cases(draw: st.DrawFn) -> Case:
+    m = draw(st.integers(1, 3))
+    n = draw(st.integers(0, 4 if m == 1 else 3))
+    batch = draw(st.integers(1, 3))
+    lengths = draw(st.lists(st.integers(0, n), min_size=batch, max_size=batch))
+    while len(all_mentions(max(lengths), m, n)) > MANY:
+        lengths = [max(length - 1, 0) for length in lengths]
+    single, untied = draw(st.booleans()), draw(st.booleans())
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
+    tensors = torch.randn(5 if untied else 4, batch, n, m, generator=generator, dtype=torch.float64)
+    tensors = tensors * draw(st.sampled_from([0.0, 1.0, 5.0]))
+    if draw(st.booleans()):
+        impossible = torch.rand(tensors.shape, generator=generator) < 0.2
+        impossible[0] = False  # T → X, so that some set is possible
+        tensors[impossible] = -math.inf
+    scores = WordEdgeScores(*tensors.to(torch.float32 if single else torch.float64))
+    return mention_hypergraph_case(scores, lengths, tolerance=2e-4 if single else 1e-9)

@@ -1,0 +1,101 @@
+"""Small batches of mention separators, with every set of mentions enumerated; those that are not closed are impossible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+import torch
+from hypothesis import strategies as st
+
+from hyperspan.structures import (
+    Hyperedge,
+    MentionSeparators,
+    MentionSet,
+    SeparatorNode,
+    separated_mentions,
+    separators_hypergraph,
+)
+from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
+
+MANY = 10
+"""Sentences with more possible mentions than this are not enumerated: 2 ** 10 sets."""
+PLACES = {"": 0, "S": 1, "E": 2, "C": 3, "ES": 4, "CS": 5, "EC": 6, "ECS": 7}
+
+
+def marks_at(gap: int, kind: int, mentions: MentionSet) -> str:
+    """Which of E, C and S hold at a gap, by the definition."""
+    of_type = [(start, end) for start, end, k in mentions if k == kind]
+    ends, continues = any(end == gap for _, end in of_type), any(start < gap < end for start, end in of_type)
+    return "E" * ends + "C" * continues + "S" * any(start == gap for start, _ in of_type)
+
+
+@cache
+def closed(mentions: MentionSet) -> MentionSet:
+    """With every start also every end of its type that it reaches across gaps that mentions of the type cross."""
+    return frozenset(
+        (start, end, kind)
+        for start, _, kind in mentions
+        for _, end, other in mentions
+        if kind == other and start < end
+        if all("C" in marks_at(gap, kind, mentions) for gap in range(start + 1, end))
+    )
+
+
+@cache
+def places_of(mentions: MentionSet, length: int, types: int) -> list[tuple[int, int, int]]:
+    """The place (gap, label, type) of each score that a set uses; kept, as examples share their sets."""
+    kinds = range(types)
+    return [(gap, PLACES[marks_at(gap, kind, mentions)], kind) for gap in range(length + 1) for kind in kinds]
+
+
+def separators_scores(scores: torch.Tensor, length: int) -> dict[MentionSet, float]:
+    """The score of every set in one sentence: scores (n + 1, 8, m)."""
+    table, types = scores.tolist(), scores.shape[2]
+    return {
+        mentions: sum(table[gap][label][kind] for gap, label, kind in places_of(mentions, length, types))
+        if closed(mentions) == mentions
+        else -math.inf
+        for mentions in all_sets(all_mentions(length, types, length))
+    }
+
+
+def separators_weights(scores: torch.Tensor) -> Callable[[Hyperedge], float]:
+    """The log-weight of each hyperedge of the explicit graph: that of the label in its tail."""
+
+    def weight(edge: Hyperedge) -> float:
+        leaf = edge.tail[0] if edge.tail else None
+        assert leaf is None or isinstance(leaf, SeparatorNode)
+        return scores[leaf.gap, leaf.label, leaf.kind].item() if leaf and leaf.letter == "label" else 0.0
+
+    return weight
+
+
+def separators_case(scores: torch.Tensor, lengths: list[int], tolerance: float) -> Case:
+    _, gaps, _, m = scores.shape
+    brute, explicit = [], []
+    for length, own in zip(lengths, scores.double(), strict=True):
+        brute.append(BruteForce(separators_scores(own, length)))
+        explicit.append(Explicit(separators_hypergraph(length, m), separators_weights(own), separated_mentions))
+    return Case(MentionSeparators(scores, lengths), lengths, m, gaps - 1, brute, explicit, tolerance, meant_by=closed)
+
+
+@st.composite
+def separators_cases(draw: st.DrawFn) -> Case:
+    m = draw(st.integers(1, 3))
+    n = draw(st.integers(0, 4 if m == 1 else 3))
+    batch = draw(st.integers(1, 3))
+    lengths = draw(st.lists(st.integers(0, n), min_size=batch, max_size=batch))
+    while len(all_mentions(max(lengths), m, n)) > MANY:
+        lengths = [max(length - 1, 0) for length in lengths]
+    single = draw(st.booleans())
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
+    scores = torch.randn(batch, n + 1, 8, m, generator=generator, dtype=torch.float64)
+    scores = scores * draw(st.sampled_from([0.0, 1.0, 5.0]))
+    if draw(st.booleans()):
+        impossible = torch.rand(scores.shape, generator=generator) < 0.2
+        impossible[:, :, 0] = False  # so that some set is possible
+        scores[impossible] = -math.inf
+    dtype = torch.float32 if single else torch.float64
+    return separators_case(scores.to(dtype), lengths, tolerance=2e-4 if single else 1e-9)

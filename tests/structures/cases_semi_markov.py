@@ -1,0 +1,81 @@
+"""Small batches of semi-Markov models, with every set of mentions that do not overlap enumerated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from hypothesis import strategies as st
+
+from hyperspan.structures import (
+    Hyperedge,
+    MentionSet,
+    SegmentScores,
+    SemiMarkov,
+    semi_markov_hypergraph,
+    semi_markov_mentions,
+)
+from hyperspan.structures.semi_markov import Place, Segment
+from tests.structures.brute_force import BruteForce, Case, Explicit
+from tests.structures.cases_linear_chain import flat_sets
+
+
+def segment_score(scores: SegmentScores, sentence: int, length: int, mentions: MentionSet) -> float:
+    """The score of one set, added up over its mentions and the words outside."""
+    covered = {word for start, end, _ in mentions for word in range(start, end)}
+    outside = sum(scores.outside[sentence, word].item() for word in range(length) if word not in covered)
+    return outside + sum(scores.segment[sentence, start, end - start - 1, kind].item() for start, end, kind in mentions)
+
+
+def segment_weights(scores: SegmentScores, sentence: int) -> Callable[[Hyperedge], float]:
+    """The log-weight of each hyperedge of the explicit graph."""
+
+    def weight(edge: Hyperedge) -> float:
+        first = edge.tail[0]
+        if isinstance(first, Segment):
+            return scores.segment[sentence, first.start, first.end - first.start - 1, first.kind].item()
+        assert isinstance(edge.head, Place)
+        return scores.outside[sentence, edge.head.position].item()
+
+    return weight
+
+
+def semi_markov_case(scores: SegmentScores, lengths: list[int], tolerance: float) -> Case:
+    _, _, c, m = scores.segment.shape
+    vectorised, scores = SemiMarkov(scores, lengths), scores.to(torch.float64)
+    brute, explicit = [], []
+    for sentence, length in enumerate(lengths):
+        brute.append(BruteForce({s: segment_score(scores, sentence, length, s) for s in flat_sets(length, m, c)}))
+        graph = semi_markov_hypergraph(length, m, c)
+        explicit.append(Explicit(graph, segment_weights(scores, sentence), semi_markov_mentions))
+    return Case(vectorised, lengths, m, c, brute, explicit, tolerance)
+
+
+def segment_scores(
+    shape: tuple[int, int, int, int], dtype: torch.dtype, seed: int, spread: float = 1.0, impossible: float = 0.0
+) -> SegmentScores:
+    """Random scores; a share `impossible` of all segments is -inf, but no word outside is, so that some set is possible."""
+    generator = torch.Generator().manual_seed(seed)
+    outside = torch.randn(shape[:2], generator=generator, dtype=torch.float64) * spread
+    segment = torch.randn(shape, generator=generator, dtype=torch.float64) * spread
+    segment[torch.rand(shape, generator=generator) < impossible] = -math.inf
+    return SegmentScores(outside.to(dtype), segment.to(dtype))
+
+
+@st.composite
+def semi_markov_cases(draw: st.DrawFn) -> Case:
+    m = draw(st.integers(1, 3))
+    n = draw(st.integers(0, {1: 5, 2: 4, 3: 3}[m]))
+    c = draw(st.integers(1, n + 1))
+    batch = draw(st.integers(1, 3))
+    single = draw(st.booleans())
+    scores = segment_scores(
+        (batch, n, c, m),
+        torch.float32 if single else torch.float64,
+        seed=draw(st.integers(0, 2**31)),
+        spread=draw(st.sampled_from([0.0, 1.0, 5.0])),
+        impossible=draw(st.sampled_from([0.0, 0.2])),
+    )
+    lengths = draw(st.lists(st.integers(0, n), min_size=batch, max_size=batch))
+    return semi_markov_case(scores, lengths, tolerance=2e-4 if single else 1e-9)

@@ -1,0 +1,102 @@
+"""Nested mentions as trees: what is possible, and what must go."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperspan.structures import (
+    ConstituencyTrees,
+    Counting,
+    MentionSet,
+    constituency_hypergraph,
+    constituents_of,
+    hyperpaths,
+    inside,
+    is_nested,
+    without_crossing,
+)
+from tests.structures.brute_force import all_mentions, all_sets
+from tests.structures.cases_constituency import constituency_case, may_go_together
+
+
+@pytest.fixture(autouse=True, scope="module")
+def engine() -> None:
+    """Once is enough: there are no kernels here."""
+
+
+some_mentions = st.frozensets(st.sampled_from(all_mentions(6, 2, 6)), max_size=7)
+
+
+@pytest.mark.parametrize(("n", "m", "c"), [(4, 1, 4), (4, 1, 2), (3, 2, 3), (2, 3, 2), (5, 1, 2), (0, 2, 1), (3, 0, 2)])
+def test_hyperpaths_and_nested_sets_are_one_to_one(n: int, m: int, c: int) -> None:
+    paths = list(hyperpaths(constituency_hypergraph(n, m, c)))
+    possible = {mentions for mentions in all_sets(all_mentions(n, m, c)) if may_go_together(mentions)}
+    assert len(paths) == len(possible) and {constituents_of(path) for path in paths} == possible
+
+
+@pytest.mark.parametrize(("n", "m", "c"), [(12, 3, 12), (15, 2, 4)])
+def test_counts_too_large_to_enumerate(n: int, m: int, c: int) -> None:
+    graph = constituency_hypergraph(n, m, c)
+    count = inside(graph, lambda _: 0.0, Counting())[graph.root]
+    trees = ConstituencyTrees(torch.zeros(1, n, c, m, dtype=torch.float64), [n])
+    assert math.isclose(trees.log_partition.item(), math.log(count), abs_tol=1e-9)
+    assert math.isclose(trees.entropy.item(), math.log(count), abs_tol=1e-9)
+
+
+def test_every_quantity_where_mentions_can_cross_twice() -> None:
+    """Four words, ten spans: larger than what is drawn at random."""
+    generator = torch.Generator().manual_seed(2)
+    scores, outside = (torch.randn(1, 4, *rest, generator=generator, dtype=torch.float64) for rest in ((4, 1), ()))
+    case = constituency_case(scores, outside, [4], 1e-9)
+    (brute,), trees = case.brute, case.vectorised
+    for mention in all_mentions(4, 1, 4):
+        i, j, k = mention
+        assert math.isclose(trees.marginals[0, i, j - i - 1, k].item(), brute.marginal(mention), abs_tol=1e-9)
+    expected = brute.ranked()
+    ranked = trees.topk(1000)[0]
+    assert [mentions for mentions, _ in ranked] == [mentions for mentions, _ in expected]
+    assert [value for _, value in ranked] == pytest.approx([value for _, value in expected])
+    assert trees.argmax()[0] == expected[0][0]
+
+
+def test_outside_scores_words_in_no_mention() -> None:
+    trees = ConstituencyTrees(torch.zeros(1, 2, 2, 1), [2], outside=torch.tensor([[-math.inf, 1.0]]))
+    sets = [set(), {(0, 1, 0)}, {(0, 2, 0)}, {(1, 2, 0)}, {(0, 2, 0), (1, 2, 0)}]
+    values = torch.stack([trees.log_prob([mentions])[0] for mentions in sets]) + trees.log_partition
+    torch.testing.assert_close(values, torch.tensor([-math.inf, 1.0, 0.0, -math.inf, 0.0]))
+
+
+def test_impossible_sets_have_probability_zero() -> None:
+    trees = ConstituencyTrees(torch.zeros(1, 4, 3, 2), [4])
+    for mentions in ({(0, 2, 0), (1, 3, 0)}, {(0, 2, 0), (1, 3, 1)}, {(0, 1, 0), (0, 1, 1)}, {(0, 4, 0)}):
+        assert trees.log_prob([mentions]).item() == -math.inf
+    assert trees.log_prob([{(0, 3, 0), (1, 3, 1), (2, 3, 0), (3, 4, 1)}]).item() > -math.inf
+
+
+@given(some_mentions)
+def test_is_nested(mentions: MentionSet) -> None:
+    assert is_nested(mentions) == may_go_together(mentions)
+
+
+@given(some_mentions)
+def test_without_crossing_keeps_the_most(mentions: MentionSet) -> None:
+    """As many as any subset that has a tree, and of those as many words; the whole set, if that has one."""
+    kept = without_crossing(mentions)
+    assert kept <= mentions and is_nested(kept)
+
+    def size(some: MentionSet) -> tuple[int, int]:
+        return len(some), sum(end - start for start, end, _ in some)
+
+    assert size(kept) == max(size(some) for some in all_sets(mentions) if is_nested(some))
+
+
+def test_sets_wider_than_c_and_wrong_shapes() -> None:
+    with pytest.raises(ValueError, match="c >= 1"):
+        ConstituencyTrees(torch.zeros(1, 2, 0, 1), [2])
+    with pytest.raises(ValueError, match=r"outside of shape \(1, 2\)"):
+        ConstituencyTrees(torch.zeros(1, 2, 2, 1), [2], outside=torch.zeros(1, 3))
