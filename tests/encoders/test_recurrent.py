@@ -35,8 +35,8 @@ def test_states_and_gradients(device: str, lengths: list[int], hidden: int, seed
     sequences = [torch.randn(length, 3, device=device, requires_grad=True) for length in lengths]
     rows = torch.stack([s[step] for step in range(lengths[0]) for s in sequences if step < len(s)])
     found, expected = run_both_ways(layer, rows, lengths), one_by_one(layer, sequences)
-    close = {"rtol": 1e-4, "atol": 1e-5} if device == "cpu" else {"rtol": 1e-2, "atol": 3e-3}  # tensor cores round
-    torch.testing.assert_close(found, expected, **close)
+    rtol, atol = (1e-4, 1e-5) if device == "cpu" else (1e-2, 3e-3)  # tensor cores round
+    torch.testing.assert_close(found, expected, rtol=rtol, atol=atol)
     weights = torch.randn_like(found)
     inputs = (*sequences, *layer.parameters())
     for ours, theirs in zip(
@@ -44,4 +44,4 @@ def test_states_and_gradients(device: str, lengths: list[int], hidden: int, seed
         torch.autograd.grad((expected * weights).sum(), inputs),
         strict=True,
     ):
-        torch.testing.assert_close(ours, theirs, rtol=close["rtol"] * 10, atol=close["atol"] * 10)
+        torch.testing.assert_close(ours, theirs, rtol=10 * rtol, atol=10 * atol)
