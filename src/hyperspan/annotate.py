@@ -247,11 +247,12 @@ class Annotator:
         """What is found in each sentence, in their order, whatever the batches in which it was computed."""
         import torch
 
-        from hyperspan.batching import by_length
+        from hyperspan.batching import AT_ONCE, by_length
         from hyperspan.decoding import Found, decode
 
         found = [Found() for _ in sentences]
-        for batch in by_length([len(sentence) for sentence in sentences], self.model.max_width):
+        limit = getattr(self.model, "at_once", AT_ONCE)
+        for batch in by_length([len(sentence) for sentence in sentences], self.model.max_width, limit):
             with torch.inference_mode():
                 distribution = self.model.distribution([sentences[index] for index in batch])
                 for index, result in zip(batch, decode(distribution, self.labels, wanted), strict=True):

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from hyperspan.batching import Batch, Vocabulary, collate
 from hyperspan.config import Config
+from hyperspan.encoders import spans
 from hyperspan.encoders.spans import SpanLayout, SpanLSTM, span_layout
 from hyperspan.types import Sentence
 
@@ -88,3 +89,29 @@ def test_no_gradient_no_memory(max_width: int) -> None:
             2,
             HIDDEN,
         )
+
+
+@given(lengths=st.lists(st.integers(1, 6), min_size=1, max_size=4), max_width=st.integers(1, 7))
+@settings(max_examples=10)
+def test_the_layout_for_gpus_gives_the_same(lengths: list[int], max_width: int) -> None:
+    """Both directions as one LSTM of twice the size, with the cell of CPUs."""
+    batch = batch_of(lengths)
+    layout = layout_of(batch, max_width)
+    encoder = SpanLSTM(DIMENSION, HIDDEN).double()
+    words = torch.randn(sum(lengths), DIMENSION, dtype=torch.float64, requires_grad=True)
+    inputs = (words, *encoder.parameters())
+    apart = encoder(words, batch, layout)
+    expected = torch.autograd.grad((apart * torch.arange(apart.numel()).view_as(apart)).sum(), inputs)
+
+    class AsOne(spans._AsOne):
+        def __init__(self, recurrent: Tensor):
+            super().__init__(recurrent)
+            self.cell, self.cell_backward = spans._cell, spans._cell_backward
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spans, "_Apart", AsOne)
+        as_one = encoder(words, batch, layout)
+        torch.testing.assert_close(as_one, apart)
+        found = torch.autograd.grad((as_one * torch.arange(as_one.numel()).view_as(as_one)).sum(), inputs)
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from hyperspan.batching import Batch, Vocabulary, collate
+from hyperspan.batching import AT_ONCE, Batch, Vocabulary, collate
 from hyperspan.config import Config
+from hyperspan.encoders import fast
 from hyperspan.encoders.spans import SpanLayout, SpanLSTM, span_layout
 from hyperspan.encoders.words import NeighbourWords, WordEncoder
 from hyperspan.structures import EdgeScores, SegmentalHypergraph, negative_log_likelihood
@@ -81,6 +82,8 @@ class Recognizer(nn.Module):
         self.tokenizer = config.model.tokenizer
         self.max_width = None if config.model.max_width == "n" else config.model.max_width
         """c, or None for no limit."""
+        self.precision = "float32"
+        """Of products in use on the CPU; "bfloat16" is quicker where the processor has it, and a little less exact."""
         self.words = WordEncoder(config, vocabulary)
         self.spans = SpanLSTM(self.words.dimension, config.encoder.span_hidden)
         self.scorer = SpanScorer(self.words.dimension, config.encoder.span_hidden, len(self.labels), config)
@@ -89,16 +92,24 @@ class Recognizer(nn.Module):
     def device(self) -> torch.device:
         return self.spans.bias.device
 
+    @property
+    def at_once(self) -> int:
+        """Sentences × words × widths of a batch, in use."""
+        return fast.ENTRIES if fast.serves(self) else AT_ONCE
+
     def collate(self, sentences: Sequence[Sentence]) -> Batch:
         """The sentences as this model reads them, on its device."""
         return collate(sentences, self.vocabulary, letters=self.words.characters is not None, device=self.device)
 
-    def forward(self, batch: Batch) -> EdgeScores:
-        """The scores of all hyperedges of a batch."""
+    def forward(self, batch: Batch, temperature: float = 1.0) -> EdgeScores:
+        """The scores of all hyperedges of a batch, divided by a temperature."""
         if batch.longest == 0:
             empty = self.spans.bias.new_zeros(len(batch.lengths), 0, len(self.labels))
             return EdgeScores(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None])
-        return self.score(self.words(batch)[-1], batch)
+        if fast.usable(self, batch):
+            return fast.edge_scores(self, batch, temperature)
+        scores = self.score(self.words(batch)[-1], batch)
+        return scores / temperature if temperature != 1.0 else scores
 
     def score(self, words: Tensor, batch: Batch) -> EdgeScores:
         """(N, dimension), h^w -> the scores of all hyperedges."""
@@ -109,9 +120,7 @@ class Recognizer(nn.Module):
     def distribution(self, sentences: Sequence[Sentence]) -> SegmentalHypergraph:
         """The distribution over the mention sets of each sentence; types are indices into `labels`."""
         batch = self.collate(sentences)
-        scores = self(batch)
-        temperature = self.config.model.temperature
-        return SegmentalHypergraph(scores / temperature if temperature != 1.0 else scores, batch.lengths)
+        return SegmentalHypergraph(self(batch, self.config.model.temperature), batch.lengths)
 
     def loss(self, sentences: Sequence[Sentence], neighbours: NeighbourWords | None = None) -> Loss:
         """What training minimises, for each sentence; with `neighbours`, also for guessing the words around each word."""

@@ -244,6 +244,12 @@ class SegmentalHypergraph:
     @torch.no_grad()
     def argmax(self) -> list[MentionSet]:
         """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
+        found = native.best_mentions(self.scores, self.lengths) if native.usable(self.scores) else None
+        if found is not None:
+            sets: list[list[Mention]] = [[] for _ in self.lengths]
+            for sentence, start, end, kind in found:
+                sets[sentence].append((start, end, kind))
+            return [frozenset(mentions) for mentions in sets]
         if self._dense:
             absent, *rest = self._dense_scores
             best, padding = dense_best(*rest), self._padding

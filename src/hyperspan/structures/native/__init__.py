@@ -64,6 +64,27 @@ def marginals(scores: EdgeScores, lengths: list[int]) -> Tensor:
     return close
 
 
+@torch.no_grad()
+def best_mentions(scores: EdgeScores, lengths: list[int]) -> list[list[int]] | None:
+    """The most probable mentions, [sentence, start, end, type], in that order; None where there is no possible set."""
+    assert library is not None
+    given: list[Any] = [None if tensor is None else tensor.contiguous() for tensor in _tensors(scores)]
+    on_cpu = _on_cpu(lengths)
+    pointers = [None if tensor is None else tensor.data_ptr() for tensor in (*given, on_cpu)]
+    problem = _Problem(*pointers, *scores.close.shape)
+    best = _function("best", scores.close)
+    best.restype = ctypes.c_int64
+    found, space = 0, max(sum(lengths), 1)  # a mention a word: trained models find far fewer
+    while True:
+        mentions = torch.empty(space, 4, dtype=torch.int32, device="cpu")
+        found = best(ctypes.byref(problem), ctypes.c_void_p(mentions.data_ptr()), ctypes.c_int64(space))
+        if found <= space:
+            break
+        space = found
+    _check(found == -2)
+    return None if found < 0 else mentions[:found].tolist()
+
+
 def _on_cpu(lengths: list[int]) -> Tensor:
     return torch.tensor(lengths, dtype=torch.long, device="cpu")  # wherever tensors are made by default
 

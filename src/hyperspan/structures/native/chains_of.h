@@ -110,6 +110,52 @@ int NAME(chains)(const NAME(Problem) *problem, int64_t threads) {
     return failed;
 }
 
+/* The most probable mentions as (sentence, start, end, type), in that order. Returns how many there are, of which it writes no
+ * more than there is space for; or -1 where a chain has no possible choice, -2 if memory ran out.
+ * A chain goes on with a mention or without one, whichever is better; it stops where the sum of that is highest. */
+int64_t NAME(best)(const NAME(Problem) *p, int32_t *mentions, int64_t space) {
+    const int64_t n = p->n, c = p->c, m = p->m, row = c * m;
+    int64_t found = 0;
+    real *scratch = malloc((size_t)(2 * m + 1) * sizeof(real)), *restrict run = scratch, *restrict best = scratch + m;
+    int32_t *last = malloc((size_t)(m + 1) * sizeof(int32_t));
+    if (!scratch || !last) found = -2;
+    for (int64_t at = 0; at < p->batch * n && found >= 0; at++) {
+        int64_t room = p->lengths[at / n] - at % n, widths = room < c ? room : c, wide = 0;
+        if (room <= 0) continue;
+        const real *restrict shut = p->close + at * row, *restrict on = p->extend + at * (row - m);
+        const real *fork = p->branch ? p->branch + at * (row - m) : NULL;
+        int undefined = 0;
+        for (int64_t k = 0; k < m; k++) run[k] = 0, best[k] = shut[k], last[k] = 0, undefined |= shut[k] != shut[k];
+        for (int64_t w = 1; w < widths; w++) {
+            for (int64_t k = 0; k < m; k++) {
+                real without = on[(w - 1) * m + k], with = fork ? fork[(w - 1) * m + k] : without + shut[(w - 1) * m + k];
+                run[k] += with > without ? with : without;
+                real here = shut[w * m + k] + run[k];
+                undefined |= here != here;
+                last[k] = here > best[k] ? (int32_t)w : last[k];
+                best[k] = here > best[k] ? here : best[k];
+            }
+        }
+        for (int64_t k = 0; k < m; k++) {
+            real none = p->absent[at * m + k], some = best[k] + p->present[at * m + k];
+            if (undefined || !(none > -INFINITY || some > -INFINITY) || none != none || some != some) found = -1;
+            last[k] = some > none ? last[k] : -1;
+            wide = last[k] + 1 > wide ? last[k] + 1 : wide;
+        }
+        for (int64_t w = 0; w < wide && found >= 0; w++) {
+            for (int64_t k = 0; k < m; k++) {
+                int64_t e = w * m + k;
+                if (w > last[k] || (w < last[k] && !(fork ? fork[e] > on[e] : shut[e] > 0))) continue;
+                if (found++ >= space) continue;
+                int32_t *mention = mentions + 4 * (found - 1), start = (int32_t)(at % n);
+                mention[0] = (int32_t)(at / n), mention[1] = start, mention[2] = start + (int32_t)w + 1, mention[3] = (int32_t)k;
+            }
+        }
+    }
+    free(scratch), free(last);
+    return found;
+}
+
 /* (rows, widths, m) times (rows, m), the factor of each chain, in place; 0, or 1 if memory ran out. */
 FOR_EACH_CPU int NAME(scale)(real *restrict values, const real *restrict factors, int64_t rows, int64_t widths, int64_t m) {
     const int64_t row = widths * m;

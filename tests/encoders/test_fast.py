@@ -1,0 +1,185 @@
+"""The encoder in C against the modules that it stands in for."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperspan.config import Config
+from hyperspan.encoders import fast, native
+from hyperspan.errors import InputError
+from hyperspan.models import Recognizer, new_model
+from hyperspan.structures import EdgeScores
+from hyperspan.types import Mention, Sentence
+
+pytestmark = pytest.mark.skipif(
+    native.library is None, reason="the encoder is not compiled: install hyperspan where a C compiler is"
+)
+
+
+def every_variant() -> dict[str, native.Library]:
+    return {} if native.library is None else native.variants()
+
+
+@pytest.fixture(params=sorted(every_variant()))
+def variant(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each variant that was compiled and that this processor can run."""
+    kept, native.library = native.library, every_variant()[request.param]
+    yield request.param
+    native.library = kept
+
+
+def sentences_of(lengths: Sequence[int], types: int = 1, seed: int = 0) -> list[Sentence]:
+    chance = random.Random(seed)
+    made = []
+    for index, length in enumerate(lengths):
+        tokens = [f"w{chance.randrange(30)}" for _ in range(length)]
+        mentions = [Mention(0, 1, f"type {index % types}")] if length else []
+        made.append(Sentence(tokens, mentions, [chance.choice("ABC") for _ in tokens]))
+    return made
+
+
+def model_of(changes: Sequence[str], types: int = 1, seed: int = 0) -> Recognizer:
+    config = Config().override([f"training.seed={seed}", "words.dimension=9", "words.tags=4", *changes])
+    model = new_model(config, sentences_of([3] * types, types))
+    with torch.no_grad():  # as large as trained weights become, so that gates also close
+        for parameter in model.parameters():
+            parameter.mul_(2.0)
+    return model.eval()
+
+
+def reference(model: Recognizer, sentences: Sequence[Sentence]) -> EdgeScores:
+    library, native.library = native.library, None
+    try:
+        with torch.inference_mode():
+            return model(model.collate(sentences))
+    finally:
+        native.library = library
+
+
+def both(model: Recognizer, sentences: Sequence[Sentence]) -> tuple[EdgeScores, EdgeScores]:
+    with torch.inference_mode():
+        batch = model.collate(sentences)
+        assert fast.usable(model, batch)
+        return model(batch), reference(model, sentences)
+
+
+def assert_alike(found: EdgeScores, expected: EdgeScores, lengths: Sequence[int], tolerance: float = 1e-4) -> None:
+    """Alike wherever there is a word, and 0 in padding."""
+    n = expected.close.shape[1]
+    inside = (torch.arange(n) < torch.tensor(lengths)[:, None])[:, :, None]
+    for field in dataclasses.fields(expected):
+        ours, theirs = getattr(found, field.name), getattr(expected, field.name)
+        if theirs is None:
+            assert ours is None
+            continue
+        mask = inside if theirs.dim() == 3 else inside[:, :, None]
+        torch.testing.assert_close(ours, theirs * mask, rtol=tolerance, atol=tolerance)
+
+
+@st.composite
+def configurations(draw: Any) -> list[str]:
+    sizes = st.integers(1, 40)
+    return [
+        f"encoder.layers={draw(st.integers(1, 3))}",
+        f"encoder.hidden={draw(sizes)}",
+        f"encoder.span_hidden={draw(sizes)}",
+        f"words.dimension={draw(sizes)}",
+        f"model.max_width={draw(st.one_of(st.just('n'), st.integers(1, 8)))}",
+        f"model.tied={str(draw(st.booleans())).lower()}",
+        f"model.interactions={str(draw(st.booleans())).lower()}",
+        f"characters.encoder={draw(st.sampled_from(['none', 'cnn']))}",
+    ]
+
+
+@given(
+    changes=configurations(),
+    lengths=st.lists(st.integers(0, 12), min_size=1, max_size=9).filter(any),
+    types=st.integers(1, 9),
+    threads=st.integers(1, 3),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=60, deadline=None)
+def test_scores_are_those_of_the_reference(
+    changes: list[str], lengths: list[int], types: int, threads: int, seed: int
+) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        found, expected = both(model_of(changes, types, seed), sentences_of(lengths, seed=seed))
+    finally:
+        torch.set_num_threads(before)
+    assert_alike(found, expected, lengths)
+
+
+@pytest.mark.parametrize("lengths", [[1], [0, 5, 0], [17] * 60, list(range(40)), [70]], ids=str)
+@pytest.mark.parametrize("width", ["n", "1", "4"])
+def test_every_variant_gives_the_same_scores(variant: str, lengths: list[int], width: str) -> None:
+    model = model_of([f"model.max_width={width}", "encoder.hidden=35", "encoder.span_hidden=20"], types=5)
+    found, expected = both(model, sentences_of(lengths))
+    assert_alike(found, expected, lengths)
+
+
+def test_bfloat16_is_close() -> None:
+    assert native.library is not None
+    if "bfloat16" not in native.library.encode:
+        pytest.skip("this processor does not multiply bfloat16")
+    lengths = [12, 0, 1, 7]
+    model = model_of(["words.dimension=10", "encoder.hidden=33"], types=3)
+    model.precision = "bfloat16"
+    found, expected = both(model, sentences_of(lengths))
+    assert_alike(found, expected, lengths, tolerance=0.1)
+    model.precision = "float32"
+    exact, _ = both(model, sentences_of(lengths))
+    assert not torch.equal(exact.close, found.close)
+
+
+def test_a_precision_that_cannot_be_had_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast.check_precision("float32", "cuda")
+    with pytest.raises(InputError, match="no precision 'float8'; choose one of float32, bfloat16"):
+        fast.check_precision("float8", "cpu")
+    with pytest.raises(InputError, match="needs the kernels for the CPU"):
+        fast.check_precision("bfloat16", "cuda")
+    monkeypatch.setattr(native, "library", None)
+    with pytest.raises(InputError, match="leave it at float32"):
+        fast.check_precision("bfloat16", "cpu")
+
+
+def test_changed_weights_are_seen() -> None:
+    model, sentences = model_of([]), sentences_of([4, 2])
+    both(model, sentences)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(0.5)
+    assert_alike(*both(model, sentences), [4, 2])
+    model.load_state_dict(model_of([], seed=3).state_dict())
+    assert_alike(*both(model, sentences), [4, 2])
+    with torch.no_grad():
+        model.spans.recurrent = torch.nn.Parameter(torch.zeros_like(model.spans.recurrent))
+    assert_alike(*both(model, sentences), [4, 2])
+
+
+def test_a_score_that_is_no_number_stays_none() -> None:
+    model = model_of([])
+    with torch.no_grad():
+        model.spans.recurrent[0, 0, 0] = float("nan")
+    found, expected = both(model, sentences_of([3]))
+    assert found.close.isnan().any() and expected.close.isnan().any()
+
+
+@pytest.mark.parametrize("changes", [["model.scorer=5"], []])
+def test_what_it_cannot_do_is_left_to_the_reference(changes: list[str]) -> None:
+    model, sentences = model_of(changes), sentences_of([4])
+    batch = model.collate(sentences)
+    assert not fast.usable(model, batch), "gradients are wanted"
+    with torch.inference_mode():
+        assert fast.usable(model, batch) == (not changes)
+        assert not fast.usable(model.train(), batch)
+        assert not fast.usable(model.double().eval(), batch)
