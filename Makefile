@@ -17,7 +17,7 @@ help:
 	@echo "make clean         remove what the other targets made"
 
 # The plain installation that users get, and the same with the tools that work on it.
-$(VENV)/installed: pyproject.toml constraints.txt hatch_build.py $(wildcard src/hyperspan/structures/native/*.[ch])
+$(VENV)/installed: pyproject.toml constraints.txt hatch_build.py $(wildcard src/hyperspan/*/native/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	touch $@
@@ -50,6 +50,8 @@ types: $(VENV)/installed-dev
 
 benchmark: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/inference.py
+	$(BIN)/python benchmarks/decode.py
+	$(BIN)/python benchmarks/latency.py
 	$(BIN)/python benchmarks/corpora.py
 
 clean:

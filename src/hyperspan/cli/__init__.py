@@ -9,6 +9,7 @@ import typer
 
 from hyperspan import __version__
 from hyperspan.cli.annotate import annotate
+from hyperspan.cli.benchmark import benchmark
 from hyperspan.cli.compact import compact
 from hyperspan.cli.compare import compare
 from hyperspan.cli.convert import convert
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (annotate, train, evaluate, compare, compact, convert, stats, view, draw):
+for command in (annotate, train, evaluate, compare, compact, convert, stats, view, draw, benchmark):
     app.command()(command)
 
 

@@ -1,0 +1,180 @@
+"""How fast a model of the paper's sizes decodes on the CPU, as a share of the machine's matrix products.
+
+From a batch of ids to sets of mentions, in float32 and in bfloat16; the same in PyTorch alone; and from raw text to
+documents with mentions, offsets and probabilities. All take turns with the products of large matrices that are the
+ceiling, and only operations that are necessary count.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from hyperspan.annotate import Annotator
+from hyperspan.batching import Batch, by_length
+from hyperspan.benchmarking.measure import Ceiling, exponent, in_turns, machine, median_ratio, peak_memory
+from hyperspan.benchmarking.sentences import invented_sentences, necessary_operations, paper_model
+from hyperspan.encoders import native
+from hyperspan.models import Recognizer
+from hyperspan.structures import SegmentalHypergraph
+from hyperspan.structures import native as chains
+from hyperspan.types import Sentence
+
+MAX_WIDTHS = ("6", "n")
+REFERENCE_SHARE = 8
+"""PyTorch alone decodes one sentence in so many; it takes long enough."""
+
+
+@contextmanager
+def pytorch_alone() -> Iterator[None]:
+    """Without any of the C kernels."""
+    kept = native.library, chains.library
+    native.library = chains.library = None
+    try:
+        yield
+    finally:
+        native.library, chains.library = kept
+
+
+def batches_for(model: Recognizer, sentences: Sequence[Sentence]) -> list[Batch]:
+    lengths = [len(sentence) for sentence in sentences]
+    batches = by_length(lengths, model.max_width, model.at_once)
+    return [model.collate([sentences[i] for i in batch]) for batch in batches]
+
+
+def decoder(model: Recognizer, batches: Sequence[Batch], precision: str = "float32") -> Callable[[], object]:
+    """From ids to the best set of mentions of every sentence."""
+
+    def decode() -> None:
+        model.precision = precision
+        with torch.inference_mode():
+            for batch in batches:
+                SegmentalHypergraph(model(batch), batch.lengths).argmax()
+
+    return decode
+
+
+def measure_width(max_width: str, sentences: Sequence[Sentence], rounds: int) -> dict[str, Any]:
+    """All figures for one maximal width."""
+    model = paper_model(max_width, sentences)
+    batches = batches_for(model, sentences)
+    with pytorch_alone():  # in batches of the size that it takes
+        some = batches_for(model, sentences[::REFERENCE_SHARE])
+    texts = [" ".join(" ".join(s.tokens) for s in sentences[i : i + 10]) for i in range(0, len(sentences), 10)]
+    annotator, ceiling, reference = Annotator(model), Ceiling(), decoder(model, some)
+
+    def annotate() -> None:
+        model.precision = "float32"
+        for _ in annotator.pipe(texts):
+            pass
+
+    def alone() -> None:
+        with pytorch_alone():
+            reference()
+
+    raw = sum(len(sentence) for document in annotator.pipe(texts) for sentence in document.sentences)
+    half = native.library is not None and "bfloat16" in native.library.encode
+    calls = {"ceiling": ceiling, "float32": decoder(model, batches), "raw text": annotate, "PyTorch alone": alone}
+    calls |= {"bfloat16": decoder(model, batches, "bfloat16")} if half else {}
+    times = dict(zip(calls, in_turns(list(calls.values()), rounds), strict=True))
+
+    def figures(name: str, lengths: Sequence[int], words: int) -> dict[str, float]:
+        share = necessary_operations(model, lengths) / ceiling.operations
+        return {
+            "words_per_second": words / statistics.median(times[name]),
+            "fraction_of_ceiling": share * median_ratio(times["ceiling"], times[name]),
+        }
+
+    lengths = [len(sentence) for sentence in sentences]
+    words = sum(lengths)
+    here = figures("float32", lengths, words)
+    return {
+        "c": max_width,
+        **here,
+        "operations_per_word": necessary_operations(model, lengths) / words,
+        "ceiling_operations_per_second": ceiling.operations / statistics.median(times["ceiling"]),
+        **({"bfloat16": figures("bfloat16", lengths, words)} if half else {}),
+        "pytorch_alone": figures(
+            "PyTorch alone", [n for b in some for n in b.lengths], sum(sum(b.lengths) for b in some)
+        ),
+        "raw_text": {
+            "words_per_second": raw / statistics.median(times["raw text"]),
+            "share_of_decoding": raw / words * median_ratio(times["float32"], times["raw text"]),
+        },
+    }
+
+
+def growth(rounds: int) -> dict[str, float]:
+    """The exponents with which time grows in the words of a text, the words of a sentence, c and the number of types."""
+
+    def calls(cases: Sequence[tuple[str, int, int, int]]) -> list[Callable[[], object]]:
+        made = []
+        for max_width, count, length, types in cases:
+            names = [f"type {index}" for index in range(types)]
+            tokens = invented_sentences(types, names)
+            model = paper_model(max_width, tokens)
+            sentences = [Sentence([f"word{i % 997}" for i in range(length)])] * count
+            made.append(decoder(model, batches_for(model, sentences)))
+        return made
+
+    cases: dict[str, tuple[list[int], Callable[[int], tuple[str, int, int, int]]]] = {
+        "words of a text": ([250, 500, 1000, 2000], lambda size: ("6", size, 25, 5)),
+        "words of a sentence": ([100, 200, 400, 800], lambda size: ("10", 8, size, 5)),
+        "c": ([4, 8, 16, 32], lambda size: (str(size), 12, 200, 5)),
+        "types": ([4, 8, 16, 32], lambda size: ("10", 48, 30, size)),
+    }
+    return {
+        name: exponent(sizes, calls([case(size) for size in sizes]), rounds) for name, (sizes, case) in cases.items()
+    }
+
+
+def memory_of_a_stream(words: int) -> dict[str, int]:
+    """Peak memory after a fifth of a stream of documents, and after all of it."""
+    sentences = invented_sentences(1_000)
+    annotator = Annotator(paper_model("6", sentences))
+    text = " ".join(" ".join(sentence.tokens) for sentence in sentences)
+    size, done = sum(map(len, sentences)), 0
+    annotator_texts = (f"{index} {text}" for index in range(-(-words // size)))
+    early = 0
+    for _ in annotator.pipe(annotator_texts):
+        done += size
+        if not early and done >= words / 5:
+            early = peak_memory()
+    return {"words": done, "after a fifth, MB": early, "at the end, MB": peak_memory()}
+
+
+def run(sentences: Sequence[Sentence] | None, rounds: int, stream: int = 0) -> dict[str, Any]:
+    """Everything, on the given sentences or on invented ones."""
+    used = sentences or invented_sentences()
+    streamed = {"stream": memory_of_a_stream(stream)} if stream else {}  # first: peak memory only ever grows
+    return {
+        "machine": machine(),
+        "sentences": "given" if sentences else "invented, as long as GENIA's",
+        "words": sum(map(len, used)),
+        "widths": [measure_width(max_width, used, rounds) for max_width in MAX_WIDTHS],
+        "exponents": growth(rounds),
+        **streamed,
+        "peak memory, MB": peak_memory(),
+    }
+
+
+def report(figures: dict[str, Any]) -> Iterator[str]:
+    """The lines to print."""
+    yield f"{figures['machine']}; {figures['words']:,} words ({figures['sentences']})"
+    for entry in figures["widths"]:
+        ceiling, operations = entry["ceiling_operations_per_second"] / 1e9, entry["operations_per_word"] / 1e6
+        yield f"\nc = {entry['c']}: {operations:.2f} million operations a word; the ceiling is {ceiling:.0f} billion a second"
+        for name, part in {"float32": entry, **{key: entry.get(key) for key in ("bfloat16", "pytorch_alone")}}.items():
+            if part:
+                speed, share = part["words_per_second"], part["fraction_of_ceiling"]
+                yield f"  {name:<14} {speed:>9,.0f} words/s, {share:.2f} of the ceiling"
+        raw = entry["raw_text"]
+        yield f"  {'raw text':<14} {raw['words_per_second']:>9,.0f} words/s, {raw['share_of_decoding']:.2f} of decoding"
+    yield "\ntime grows with " + ", ".join(f"({name})^{value:.2f}" for name, value in figures["exponents"].items())
+    if "stream" in figures:
+        yield "a stream of documents: " + ", ".join(f"{name} {value:,}" for name, value in figures["stream"].items())
+    yield f"peak memory {figures['peak memory, MB']:,} MB"

@@ -1,0 +1,77 @@
+"""Times that mean something on any machine: ratios, of calls that take turns within one run."""
+
+from __future__ import annotations
+
+import gc
+import math
+import platform
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+Call = Callable[[], object]
+
+
+def in_turns(calls: Sequence[Call], rounds: int) -> list[list[float]]:
+    """The seconds of each call in each round. A slow spell of the machine hits all calls of its round alike."""
+    times: list[list[float]] = [[] for _ in calls]
+    for call in calls:
+        call()
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(rounds):
+            for call, taken in zip(calls, times, strict=True):
+                start = time.perf_counter()
+                call()
+                taken.append(time.perf_counter() - start)
+    finally:
+        gc.enable()
+    return times
+
+
+def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:
+    """The median over rounds of one time by another."""
+    return statistics.median(a / b for a, b in zip(above, below, strict=True))
+
+
+class Ceiling:
+    """Products of two large square matrices: as many operations a second as any program on this machine may hope for."""
+
+    SIZE, TIMES = 2048, 3
+
+    def __init__(self) -> None:
+        self.one, self.other = torch.randn(2, self.SIZE, self.SIZE)
+        self.operations = self.TIMES * 2 * self.SIZE**3
+
+    def __call__(self) -> None:
+        for _ in range(self.TIMES):
+            torch.mm(self.one, self.other)
+
+
+def exponent(sizes: Sequence[int], calls: Sequence[Call], rounds: int) -> float:
+    """The slope of log time over log size, by least squares over the best time of each size."""
+    times = [min(taken) for taken in in_turns(calls, rounds)]
+    xs, ys = [math.log(size) for size in sizes], [math.log(taken) for taken in times]
+    return statistics.linear_regression(xs, ys).slope
+
+
+def peak_memory() -> int:
+    """The most memory that this process has held, in MB."""
+    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6)
+
+
+def machine() -> str:
+    """The processor, how many of its threads are used, and torch's version."""
+    name = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
+        name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), name)
+    return f"{name}, {torch.get_num_threads()} threads, torch {torch.__version__}"

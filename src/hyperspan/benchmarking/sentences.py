@@ -1,0 +1,69 @@
+"""Sentences to measure with, and the model of the paper's sizes to measure."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+
+from torch import nn
+
+from hyperspan.config import Config
+from hyperspan.models import Recognizer, new_model
+from hyperspan.types import Mention, Sentence
+
+SENTENCES = 1_854
+"""As many as GENIA's test set has in the paper."""
+PERCENTS = (*range(0, 100, 5), 98, 99, 99.7, 100)
+WORDS = (4, 13, 16, 18, 19, 21, 22, 24, 25, 26, 28, 29, 31, 33, 35, 38, 40, 43, 48, 55, 67, 78, 102, 148)
+"""GENIA's test sentences: the length that so many percent of them do not exceed. Between them lengths are spread evenly."""
+TYPES = ("DNA", "RNA", "cell_line", "cell_type", "protein")
+
+
+def genia_length(percent: float) -> int:
+    """The length of a sentence that so many percent are no longer than.
+
+    >>> genia_length(0), genia_length(52.5), genia_length(100)
+    (4, 28, 148)
+    """
+    for (low, shortest), (high, longest) in itertools.pairwise(zip(PERCENTS, WORDS, strict=True)):
+        if percent <= high:
+            return round(shortest + (longest - shortest) * (percent - low) / (high - low))
+    return WORDS[-1]
+
+
+def invented_sentences(count: int = SENTENCES, types: Sequence[str] = TYPES, seed: int = 0) -> list[Sentence]:
+    """Sentences of invented words, as long as those of GENIA, and with as many different words; one mention of each type."""
+    chance = random.Random(seed)
+    made = []
+    for index in range(count):
+        length = genia_length(100 * chance.random())
+        ranks = [min(int(chance.paretovariate(0.9)), 8_000) for _ in range(length)]
+        mentions = [Mention(0, 1, types[index])] if index < len(types) else []
+        made.append(Sentence([f"word{rank}" for rank in ranks], mentions, [f"T{rank % 40}" for rank in ranks]))
+    return made
+
+
+def paper_model(max_width: str, sentences: Sequence[Sentence], changes: Sequence[str] = ()) -> Recognizer:
+    """A model of the paper's sizes for these sentences, untrained: how fast it is does not depend on what it has learnt."""
+    config = Config().override([f"model.max_width={max_width}", "model.tokenizer=split", *changes])
+    return new_model(config, sentences).eval()
+
+
+def necessary_operations(model: Recognizer, lengths: Sequence[int]) -> int:
+    """Additions and multiplications of the matrix products that decoding cannot do without: nothing for padding.
+
+    The word LSTM's products with its inputs and its states, the span LSTM's with a word once and with its states for
+    every span of two words and more, and the projections to scores.
+    """
+    hidden, span_hidden, m = model.words.dimension // 2, model.spans.hidden, len(model.labels)
+    parts = model.scorer.from_spans.shape[2]
+    sizes = [layer.input_size for layer in model.words.layers if isinstance(layer, nn.LSTM)]
+    total = 0
+    for n in lengths:
+        width = min(model.max_width or n, n)
+        spans = width * n - width * (width - 1) // 2
+        total += sum(n * size * 8 * hidden + max(n - 1, 0) * hidden * 8 * hidden for size in sizes)
+        total += n * 2 * hidden * 8 * span_hidden + (spans - n) * span_hidden * 8 * span_hidden
+        total += n * 2 * hidden * 2 * m + spans * 2 * span_hidden * parts
+    return 2 * total
