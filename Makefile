@@ -52,6 +52,7 @@ benchmark: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/inference.py
 	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/latency.py
+	$(BIN)/python benchmarks/train.py
 	$(BIN)/python benchmarks/corpora.py
 
 clean:

@@ -12,7 +12,10 @@ from hyperspan.errors import InputError
 
 
 def benchmark(
-    what: Annotated[Literal["decode", "latency"], typer.Argument(help="Many sentences at once, or one at a time.")],
+    what: Annotated[
+        Literal["decode", "latency", "train"],
+        typer.Argument(help="Decoding many sentences at once, or one at a time; or training."),
+    ],
     data: Annotated[
         Path | None,
         typer.Option(help="Annotated sentences to measure with. Default: invented ones, as long as those of GENIA."),
@@ -24,10 +27,10 @@ def benchmark(
     ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Measure the speed of decoding, as a share of what this machine's matrix products allow."""
+    """Measure the speed of decoding or training, as a share of what this machine's matrix products allow."""
     import torch
 
-    from hyperspan.benchmarking import decode, latency
+    from hyperspan.benchmarking import decode, latency, train
     from hyperspan.corpora import read_corpus
 
     torch.set_num_threads(threads)
@@ -37,7 +40,10 @@ def benchmark(
     if what == "decode":
         figures = decode.run(sentences, rounds, stream)
         lines = decode.report(figures)
-    else:
+    elif what == "latency":
         figures = latency.run(sentences, rounds)
         lines = latency.report(figures)
+    else:
+        figures = train.run(sentences, rounds)
+        lines = train.report(figures)
     print(json.dumps(figures, indent=2) if as_json else "\n".join(lines))

@@ -25,6 +25,10 @@ from hyperspan.batching import Batch
 from hyperspan.encoders.recurrent import has_triton
 from hyperspan.structures.chains import ChainLayout, chain_layout
 
+# From an activation's value and the gradient there to the gradient of what was activated, in one pass.
+_SIGMOID_BACKWARD = torch.ops.aten.sigmoid_backward.grad_input
+_TANH_BACKWARD, _TANH_BACKWARD_OUT = torch.ops.aten.tanh_backward.default, torch.ops.aten.tanh_backward.grad_input
+
 
 class SpanLayout:
     """Where the spans of a batch stand, from the side of their starts and of their ends."""
@@ -257,17 +261,17 @@ def _cell_backward(
     """The gradients of the sums of the gates and of the cell before."""
     into, forget, new, out = gates.chunk(4, dim=1)
     squashed = after.tanh()
-    d_cell = (d_state * out * (1 - squashed * squashed)).add_(d_after)
+    d_cell = _TANH_BACKWARD(d_state * out, squashed).add_(d_after)
     d_gates = torch.empty_like(gates)
     d_into, d_forget, d_new, d_out = d_gates.chunk(4, dim=1)
-    torch.mul(d_cell * new, into * (1 - into), out=d_into)
+    _SIGMOID_BACKWARD(d_cell * new, into, grad_input=d_into)
     if before is not None:
-        torch.mul(d_cell * before, forget * (1 - forget), out=d_forget)
+        _SIGMOID_BACKWARD(d_cell * before, forget, grad_input=d_forget)
     else:
         d_forget.zero_()
-    torch.mul(d_cell * into, 1 - new * new, out=d_new)
-    torch.mul(d_state * squashed, out * (1 - out), out=d_out)
-    return d_gates, d_cell * forget
+    _TANH_BACKWARD_OUT(d_cell * into, new, grad_input=d_new)
+    _SIGMOID_BACKWARD(squashed.mul_(d_state), out, grad_input=d_out)
+    return d_gates, d_cell.mul_(forget)
 
 
 def _fused_cell(step: Tensor, recurrent: Tensor | None, before: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
