@@ -64,7 +64,8 @@ def measure_width(max_width: str, sentences: Sequence[Sentence], rounds: int) ->
     batches = batches_for(model, sentences)
     with pytorch_alone():  # in batches of the size that it takes
         some = batches_for(model, sentences[::REFERENCE_SHARE])
-    texts = [" ".join(" ".join(s.tokens) for s in sentences[i : i + 10]) for i in range(0, len(sentences), 10)]
+    # A paragraph each: invented sentences have no end that could be seen.
+    texts = ["\n\n".join(" ".join(s.tokens) for s in sentences[i : i + 10]) for i in range(0, len(sentences), 10)]
     annotator, ceiling, reference = Annotator(model), Ceiling(), decoder(model, some)
 
     def annotate() -> None:
