@@ -1,9 +1,11 @@
-"""``hyperspan draw``: a sentence's segmental hypergraph and the hyperpath of its mentions, as SVG."""
+"""``hyperspan draw``: a sentence's hypergraph, in any structure, and the hyperpath of its mentions, as SVG."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
+from itertools import islice
 from typing import Annotated
 
 import typer
@@ -12,6 +14,9 @@ from hyperspan.errors import InputError, SpanError
 from hyperspan.files import Target
 from hyperspan.types import Mention
 
+READINGS = 8
+"""So many of the other mention sets that a picture stands for are listed; there may be thousands."""
+
 
 class Show(StrEnum):
     """What to draw."""
@@ -19,6 +24,17 @@ class Show(StrEnum):
     both = "both"
     graph = "graph"
     path = "path"
+
+
+class Structure(StrEnum):
+    """What stands over the sentence."""
+
+    segmental = "segmental"
+    linear_chain = "linear-chain"
+    semi_markov = "semi-markov"
+    mention_hypergraph = "mention-hypergraph"
+    mention_separators = "mention-separators"
+    tree = "tree"
 
 
 def draw(
@@ -44,13 +60,18 @@ def draw(
         int | None,
         typer.Option("--max-width", "-c", help="The most words in a mention (the paper's c). Default: no limit."),
     ] = None,
+    structure: Annotated[
+        Structure, typer.Option("--structure", "-s", help="The structure, of this or of an earlier system.")
+    ] = Structure.segmental,
     show: Annotated[
         Show, typer.Option(help="The hypergraph with the hyperpath in it, the hypergraph, or the hyperpath.")
     ] = Show.both,
     output: Annotated[str, typer.Option("--output", "-o", help="The SVG file to write; - is standard output.")] = "-",
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Draw the segmental hypergraph of a sentence and the hyperpath that encodes its mentions.
+    """Draw the hypergraph of a sentence and the hyperpath that encodes its mentions.
+
+    Mention hypergraphs and separators are ambiguous: what else the hyperpath stands for is listed on standard error.
 
     Example: hyperspan draw "Israeli UN Ambassador Danny" -m 0:3:PER -m 0:4:PER -m 1:2:ORG -o path.svg
     """
@@ -58,13 +79,30 @@ def draw(
 
     words = (sys.stdin.read() if text == "-" else text).split()
     labels = [label.strip() for group in types or [] for label in group.split(",") if label.strip()]
+    mentions = [parse_mention(written) for written in mention or []]
     picture = draw_hypergraph(
-        words, map(parse_mention, mention or []), types=labels or None, max_width=max_width, show=show.value
+        words, mentions, types=labels or None, max_width=max_width, show=show.value, structure=structure.value
     )
     with Target(output, force).open() as file:
         file.write(picture + "\n")
     if output != "-":
         print(f"wrote {output}", file=sys.stderr)
+    if show != Show.graph:
+        list_readings(words, mentions, structure)
+
+
+def list_readings(words: Sequence[str], mentions: Sequence[Mention], structure: Structure) -> None:
+    """Lists the other mention sets that the hyperpath stands for, if any, on standard error."""
+    from hyperspan.render.hypergraph_svg import other_readings
+
+    found = list(islice(other_readings(mentions, structure.value), READINGS + 1))
+    if found:
+        print("the same hyperpath also stands for these mention sets:", file=sys.stderr)
+    for name, others in found[:READINGS]:
+        listed = ", ".join(f"{' '.join(words[m.start : m.end])} ({m.start}:{m.end}:{m.label})" for m in others)
+        print(f"{name:>8}: {listed}", file=sys.stderr)
+    if len(found) > READINGS:
+        print(f"{'':>8}  and more", file=sys.stderr)
 
 
 def parse_mention(written: str) -> Mention:

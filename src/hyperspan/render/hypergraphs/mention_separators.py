@@ -1,0 +1,128 @@
+"""Muis & Lu's mention separators: for each type a row of I and a row of O, and between two words the labels of their gap."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from hyperspan.render.hypergraphs.arrows import arch, straight_through
+from hyperspan.render.hypergraphs.page import BAND_GAP, Page, Signs
+from hyperspan.render.svg import Arrow, Dot
+from hyperspan.structures import Hyperedge, Hypergraph, Hyperpath, SeparatorNode, labels_of, separators_hypergraph
+from hyperspan.structures.mention_separators import LABELS
+
+TOP = 96
+STEP = 38  # between two labels that lead from I to I
+LOWER = 120  # from the row of I to the row of O
+STACK = ("C", "ES", "CS", "EC", "ECS")  # from I to I, the lowest first
+
+
+class MentionSeparatorsPage(Page):
+    """Whether each word is inside or outside, and at each gap, on the arrow over it, the label that leads to the next."""
+
+    title = "Mention separators"
+    is_ambiguous = True
+    narrowest = 180
+    nodes: ClassVar[Signs] = {
+        "I": ("#fbeebc", "the word is inside mentions of the type"),
+        "O": ("#cfdcf6", "it is outside"),
+        "S": ("#cdebd0", "a mention starts after the gap"),
+        "E": ("#f6cfcf", "one ends before it"),
+        "C": ("#e6d8f2", "one goes on across it; ES, CS, EC and ECS: several of these"),
+        "X": ("#dedede", "nothing happens at it"),
+        "root": ("#ffffff", ""),
+    }
+    edges: ClassVar[Signs] = {
+        "S": ("#8e44ad", "into mentions"),
+        "C": ("#2e8b57", "stays inside"),
+        "E": ("#222222", "out of mentions"),
+        "X": ("#d9822b", "stays outside"),
+        "root": ("#c0392b", ""),
+    }
+
+    def build(self, max_width: int | None) -> Hypergraph:
+        return separators_hypergraph(len(self.words), len(self.labels))
+
+    def path(self) -> Hyperpath:
+        """All edges whose label is the one that the mentions leave there."""
+        labels = labels_of(self.wanted, len(self.words), len(self.labels))
+        leaves = ((edge, edge.tail[0]) for edge in self.graph.edges)
+        return tuple(
+            edge
+            for edge, leaf in leaves
+            if not isinstance(leaf, SeparatorNode)
+            or leaf.letter != "label"
+            or labels[leaf.kind][leaf.gap] == leaf.label
+        )
+
+    def x(self, word: float) -> float:
+        """Beside the words there is one more column, before the first."""
+        return super().x(word + 1)
+
+    @property
+    def right(self) -> float:
+        return self.x(len(self.words) - 0.5) + 30
+
+    def place(self) -> float:
+        bottom = self._place_bands()
+        for node in self.graph.nodes:
+            assert isinstance(node, SeparatorNode)
+            if node.letter == "sentence":
+                self.dot(node, self.x(-1), TOP - 56, ("root", "", ""))
+            elif node.letter == "label":
+                self._place_label(node)
+            else:
+                label = (node.letter, f"{node.kind + 1}", f"{node.gap}" if node.gap else "")
+                self.dot(node, self.x(node.gap - 1), self._row(node.letter, node.kind), label)
+        return bottom
+
+    def _place_bands(self) -> float:
+        """Makes room for each type, as much as its labels need; returns where the last band ends."""
+        nodes = [node for node in self.graph.nodes if isinstance(node, SeparatorNode) and node.letter == "label"]
+        used = {(node.kind, LABELS[node.label]) for node in nodes}
+        self.inside: list[float] = []  # where the I nodes of each type are
+        y = float(TOP)
+        for k in range(len(self.labels)):
+            self.inside.append(
+                y + STEP * max(level for level, name in enumerate(STACK) if not level or (k, name) in used)
+            )
+            self.name_band(k, self._row("O", k))
+            y = self._row("O", k) + 60 + BAND_GAP
+            self.end_band(y)
+        return y - BAND_GAP
+
+    def _row(self, letter: str, kind: int) -> float:
+        """Where the I or the O nodes of a type are."""
+        return self.inside[kind] + (LOWER if letter == "O" else 0)
+
+    def _place_label(self, leaf: SeparatorNode) -> None:
+        name = LABELS[leaf.label]
+        inside, outside = self._row("I", leaf.kind), self._row("O", leaf.kind)
+        x = self.x(leaf.gap - 0.5)
+        y = inside - STACK.index(name) * STEP if name in STACK else inside if name == "E" else outside
+        if leaf.gap < len(self.words) and name in "SE":  # on its way between the rows
+            x, y = self.x(leaf.gap - 0.68), y + (-0.32 if name == "S" else 0.32) * LOWER
+        self.dots[leaf] = Dot(x, y, self.nodes["C" if name in STACK else name][0], (name, "", ""), radius=17)
+
+    def draw_edge(self, edge: Hyperedge, strong: bool) -> None:
+        head, *children = (self.dots[node] for node in (edge.head, *edge.tail))
+        leaf = edge.tail[0]
+        assert isinstance(leaf, SeparatorNode)
+        if leaf.letter != "label":
+            arrow = self.arrow("root", strong)
+            arrow.along_bus(head, children, bus=head.x - 42)
+        else:
+            name = LABELS[leaf.label]
+            arrow = self.arrow("C" if name in STACK else name, strong)
+            self._draw_label_edge(arrow, name, [head, *children])
+        self.drawing.add(arrow, [head, *children], strong)
+
+    def _draw_label_edge(self, arrow: Arrow, name: str, dots: list[Dot]) -> None:
+        if name in STACK[1:]:
+            arch(arrow, *dots)
+        else:
+            straight_through(arrow, dots)
+
+    def draw_words(self) -> None:
+        super().draw_words()
+        for gap in range(len(self.words) + 1):
+            self.drawing.text(self.x(gap - 0.5), 36, f"gap {gap}", size=12, colour="#666")

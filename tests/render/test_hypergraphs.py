@@ -1,0 +1,135 @@
+"""Every structure's picture holds its whole hypergraph, and the hyperpath in it is that of the mentions."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from itertools import chain, combinations
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperspan import Mention, draw_hypergraph
+from hyperspan.errors import InputError, SpanError
+from hyperspan.render.hypergraph_svg import PAGES
+from hyperspan.render.hypergraphs.readings import sets_with_structure_of
+from hyperspan.structures import (
+    closure,
+    constituents_of,
+    is_nested,
+    linear_chain_mentions,
+    mentions_of,
+    outermost,
+    semi_markov_mentions,
+    separated_mentions,
+    structure_of,
+    visited_mentions,
+)
+
+SVG = "{http://www.w3.org/2000/svg}"
+WORDS = ["A", "B", "C", "D"]
+TYPES = ["X", "Y"]
+DECODERS: dict[str, Any] = {
+    "segmental": mentions_of,
+    "linear-chain": linear_chain_mentions,
+    "semi-markov": semi_markov_mentions,
+    "mention-hypergraph": visited_mentions,
+    "mention-separators": separated_mentions,
+    "tree": constituents_of,
+}
+SETS = st.frozensets(
+    st.tuples(st.integers(0, 3), st.integers(1, 4), st.integers(0, 1)).filter(lambda mention: mention[0] < mention[1]),
+    max_size=4,
+)
+
+
+def as_mentions(triples) -> list[Mention]:
+    return sorted(Mention(start, end, TYPES[kind]) for start, end, kind in triples)
+
+
+def heads(svg: str, strength: str) -> list[int]:
+    """How many arrowheads each hyperedge of this strength has."""
+    groups = ET.fromstring(svg).findall(f"{SVG}g[@class='edge {strength}']")
+    return [len(group.findall(f"{SVG}path[@marker-end]")) for group in groups]
+
+
+def fits(structure: str, triples) -> bool:
+    if structure in ("linear-chain", "semi-markov"):
+        return not outermost(triples)[1]
+    return structure != "tree" or is_nested(triples)
+
+
+@pytest.mark.parametrize("structure", PAGES)
+@settings(max_examples=30, deadline=None)
+@given(triples=SETS)
+def test_the_hyperpath_is_that_of_the_mentions(structure, triples) -> None:
+    mentions = as_mentions(triples)
+    if not fits(structure, triples):
+        with pytest.raises(SpanError, match="cannot hold both"):
+            draw_hypergraph(WORDS, mentions, types=TYPES, structure=structure)
+        return
+    page = PAGES[structure](WORDS, TYPES, mentions, None)
+    path = page.path()
+    assert set(path) <= set(page.graph.edges)
+    assert DECODERS[structure](path) == (closure(triples) if page.is_ambiguous else triples)
+    both = draw_hypergraph(WORDS, mentions, types=TYPES, structure=structure)
+    alone = draw_hypergraph(WORDS, mentions, types=TYPES, structure=structure, show="path")
+    assert len(heads(both, "strong")) == len(heads(alone, "strong")) == len(set(path))
+    assert len(heads(both, "faint")) == len(page.graph.edges) - len(set(path)) and not heads(alone, "faint")
+
+
+@pytest.mark.parametrize("structure", PAGES)
+def test_an_arrow_has_a_head_for_every_child(structure) -> None:
+    page = PAGES[structure](WORDS, TYPES, [], None)
+    nodes = {
+        node
+        for edge in page.graph.edges
+        for node in edge.tail
+        if getattr(node, "end", -2) != getattr(node, "start", -1)
+    }
+    drawn = heads(draw_hypergraph(WORDS, types=TYPES, structure=structure, show="graph"), "strong")
+    assert sorted(drawn) == sorted(sum(node in nodes for node in edge.tail) for edge in page.graph.edges)
+
+
+@pytest.mark.parametrize("structure", PAGES)
+@pytest.mark.parametrize("show", ["both", "graph", "path"])
+def test_all_stands_inside_the_picture_and_no_two_nodes_in_one_place(structure, show) -> None:
+    words, mentions = ["a", "rather-long-word", "c", "d", "e"], [Mention(1, 3, "X"), Mention(4, 5, "long label")]
+    root = ET.fromstring(draw_hypergraph(words, mentions, structure=structure, show=show))
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    dots = [dot for strength in ("strong", "faint") for dot in root.findall(f"{SVG}g[@class='{strength}']/{SVG}circle")]
+    places = [tuple(float(dot.attrib[name]) for name in ("cx", "cy", "r")) for dot in dots]
+    for x, y, radius in places:
+        assert radius <= x <= width - radius and radius <= y <= height - radius
+    for (x, y, radius), (other_x, other_y, other_radius) in combinations(places, 2):
+        assert (x - other_x) ** 2 + (y - other_y) ** 2 > (radius + other_radius) ** 2
+
+
+@pytest.mark.parametrize("structure", PAGES)
+def test_types_are_named_and_text_is_escaped(structure) -> None:
+    root = ET.fromstring(
+        draw_hypergraph(["<script>", "&amp;"], [Mention(0, 1, "<&>")], types=["<&>", "never"], structure=structure)
+    )
+    texts = "\n".join(element.text or "" for element in root.iter(f"{SVG}text"))
+    assert "<script>" in texts and "&amp;" in texts and "<&>" in texts and "never" in texts
+
+
+@pytest.mark.parametrize("structure", ["semi-markov", "tree"])
+def test_a_maximal_width_leaves_wider_mentions_out(structure) -> None:
+    narrow = draw_hypergraph(WORDS, types=TYPES, structure=structure, max_width=2)
+    assert len(heads(narrow, "faint")) < len(heads(draw_hypergraph(WORDS, types=TYPES, structure=structure), "faint"))
+
+
+def test_an_unknown_structure_is_refused() -> None:
+    with pytest.raises(InputError, match="'forest' is not known; it must be one of segmental, linear-chain"):
+        draw_hypergraph(WORDS, types=TYPES, structure="forest")  # pyright: ignore[reportArgumentType]
+
+
+@given(triples=SETS)
+def test_readings_are_all_sets_with_the_same_structure(triples) -> None:
+    largest = sorted(closure(triples))
+    subsets = chain.from_iterable(combinations(largest, size) for size in range(len(largest) + 1))
+    alike = [found for _, found in sets_with_structure_of(triples)]
+    assert len(alike) == len(set(alike))
+    assert set(alike) == {frozenset(subset) for subset in subsets if structure_of(subset) == structure_of(triples)}
