@@ -129,7 +129,7 @@ def test_the_chain_agrees_with_pytorch_crf(legal_only: bool) -> None:
 def test_marginals_add_up_to_the_tags() -> None:
     """Over all mentions around a word, and for beginnings alone, beyond what can be enumerated."""
     distribution = LinearChain(tag_scores(2, 20, 2, torch.float64, seed=4), [20, 13])
-    before, after = distribution._chain.messages()
+    before, after = distribution.tag_chain.messages()
     tags = (before + after - distribution.log_partition[:, None, None]).exp()
     marginals = distribution.marginals
     for sentence, length in enumerate(distribution.lengths):
@@ -306,7 +306,7 @@ def test_a_temperature_is_that_of_every_score() -> None:
             "4 m \\+ 1",
         ),
         (lambda d: tags_of({(0, 2, 0), (1, 3, 0)}, 3, 1), "do not overlap"),
-        (lambda d: d._chain.score([(0,), (0,)]), "expected \\[4, 3\\] tags, got \\[1, 1\\]"),
+        (lambda d: d.tag_chain.score([(0,), (0,)]), "expected \\[4, 3\\] tags, got \\[1, 1\\]"),
         (lambda d: replace(d.scores, emit=d.scores.emit[0]), "emit of shape"),
         (lambda d: replace(d.scores, step=d.scores.first), "step of shape \\(9, 9\\) beside emit"),
         (lambda d: d.scores.to(torch.float16), "float32 or float64 scores"),

@@ -1,5 +1,6 @@
 """Exact probability distributions over sets of mentions. Nothing here knows about text or neural networks."""
 
+from hyperspan.structures.cascaded import CascadedChains, CascadeScores
 from hyperspan.structures.constituency import ConstituencyTrees, is_nested, without_crossing
 from hyperspan.structures.constituency_graph import ConstituencyNode, constituency_hypergraph, constituents_of
 from hyperspan.structures.hypergraph import Hyperedge, Hypergraph, Hyperpath, hyperpaths, inside, outside, viterbi
@@ -44,6 +45,8 @@ from hyperspan.structures.semirings import Counting, KBest, Log, Max, Sampling
 from hyperspan.structures.tag_chain import TagChain, TagScores
 
 __all__ = [
+    "CascadeScores",
+    "CascadedChains",
     "ConstituencyNode",
     "ConstituencyTrees",
     "Counting",

@@ -124,7 +124,7 @@ class LinearChain:
     # Nothing that depends on the scores is kept from one call to the next, as in SegmentalHypergraph.
 
     @property
-    def _chain(self) -> TagChain:
+    def tag_chain(self) -> TagChain:
         """The chain of tags, in which only what stands for a mention set is possible."""
         scores, legal = self.scores, legal_tags(self.types, self.scores.emit.device)
         kept = (getattr(scores, name).masked_fill(~getattr(legal, name), MINUS_INFINITY) for name in LegalTags._fields)
@@ -133,21 +133,21 @@ class LinearChain:
     @property
     def log_partition(self) -> Tensor:
         """(B,): the logarithm of the sum of exp(score) over all mention sets."""
-        return self._chain.log_partition
+        return self.tag_chain.log_partition
 
     def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
         """(B,): the log-probability of one mention set a sentence; -inf for a set with mentions that overlap."""
         wanted = check_mentions(mention_sets, self.lengths, self.types)
         chosen, dropped = zip(*map(outermost, wanted), strict=True) if wanted else ((), ())
         tags = [tags_of(mentions, length, self.types) for mentions, length in zip(chosen, self.lengths, strict=True)]
-        chain = self._chain
+        chain = self.tag_chain
         overlapping = torch.tensor(list(map(bool, dropped)), dtype=torch.bool, device=self.scores.emit.device)
         return log_probability(chain.score(tags), chain.log_partition).masked_fill(overlapping, MINUS_INFINITY)
 
     @property
     def marginals(self) -> Tensor:
         """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
-        chain, c = self._chain, self.max_width
+        chain, c = self.tag_chain, self.max_width
         step, (batch, n, _), m = chain.scores.step, self.scores.emit.shape, self.types
         before, after = chain.messages()  # (B, n, t)
         sizes = torch.tensor(self.lengths, device=step.device)
@@ -173,13 +173,13 @@ class LinearChain:
     @property
     def entropy(self) -> Tensor:
         """(B,): the entropy of the distribution over mention sets, in nats."""
-        return self._chain.entropy
+        return self.tag_chain.entropy
 
     # -- decoding -------------------------------------------------------------------------------------------------
 
     def argmax(self) -> list[MentionSet]:
         """The most probable set of each sentence; of two equal choices for a word the one outside."""
-        return [mentions_of_tags(tags) for tags in self._chain.argmax()]
+        return [mentions_of_tags(tags) for tags in self.tag_chain.argmax()]
 
     @torch.no_grad()
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
@@ -189,7 +189,7 @@ class LinearChain:
         >>> LinearChain(scores, [1]).topk(3)
         [[(frozenset(), -0.3132616875182228), (frozenset({(0, 1, 0)}), -1.3132616875182228)]]
         """
-        chain = self._chain
+        chain = self.tag_chain
         totals = TagChain(chain.scores.to(torch.float64), self.lengths).log_partition.tolist()
         return [
             [(mentions_of_tags(tags), min(score - total, 0.0)) for tags, score in ranked]
@@ -198,7 +198,7 @@ class LinearChain:
 
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         """k independent, exact samples of each sentence's set; `generator` makes them reproducible."""
-        return [[mentions_of_tags(tags) for tags in drawn] for drawn in self._chain.sample(k, generator)]
+        return [[mentions_of_tags(tags) for tags in drawn] for drawn in self.tag_chain.sample(k, generator)]
 
 
 def _words_after(tensor: Tensor, count: int) -> Tensor:

@@ -1,0 +1,204 @@
+"""Cascaded linear chains (Alex et al. 2007): one chain for each type, each told the tags that the earlier ones chose.
+
+A pipeline, not one distribution that can be searched: `log_prob` and `sample` are exact, by the chain rule, while `argmax` takes
+the best tags of one type after the other, and `marginals` and `topk` take the best tags of earlier types for granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.func import vmap
+
+from hyperspan.structures.chains import MINUS_INFINITY
+from hyperspan.structures.common import check_count, check_scores
+from hyperspan.structures.kbest import Alternatives, cheapest_combinations
+from hyperspan.structures.linear_chain import LinearChain, outermost, tags_of
+from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
+from hyperspan.structures.tag_chain import TagChain, TagScores
+
+TAGS = 5
+"""Outside, and begin, inside, last and unit of the one type of a chain."""
+OFFSETS = (-1, 0, 1)
+"""Of the words whose earlier tags a word is told."""
+
+
+@dataclass(frozen=True)
+class CascadeScores:
+    """One score (log-weight) for every tag of every word in the chain of each of m types, and for steps; and for earlier tags.
+
+    ============  ================  ==================================================================================
+    field         shape             choosing it means
+    ============  ================  ==================================================================================
+    ``emit``      (B, n, m, 5)      word i has this tag, in the chain of type k
+    ``step``      (m, 5, 5)         the second tag follows the first one
+    ``first``     (m, 5)            the sentence begins with this tag
+    ``last``      (m, 5)            the sentence ends with this tag
+    ``earlier``   (m, m, 3, 5, 5)   a word has the last tag where the word before it, itself or the one after it has the
+                                    tag before in the chain of the second type
+    ============  ================  ==================================================================================
+    """
+
+    emit: Tensor
+    step: Tensor
+    first: Tensor
+    last: Tensor
+    earlier: Tensor
+
+    def __post_init__(self) -> None:
+        if self.emit.dim() != 4 or self.emit.shape[3] != TAGS:
+            raise ValueError(f"expected emit of shape (B, n, m, {TAGS}), got {tuple(self.emit.shape)}")
+        m = self.emit.shape[2]
+        shapes = {"emit": tuple(self.emit.shape), "step": (m, TAGS, TAGS), "first": (m, TAGS), "last": (m, TAGS)}
+        check_scores(vars(self), shapes | {"earlier": (m, m, len(OFFSETS), TAGS, TAGS)})
+
+    def to(self, *args: Any, **kwargs: Any) -> CascadeScores:
+        """These scores on another device or in another dtype; takes what :meth:`torch.Tensor.to` takes."""
+        return CascadeScores(**{name: tensor.to(*args, **kwargs) for name, tensor in vars(self).items()})
+
+    def __truediv__(self, temperature: float) -> CascadeScores:
+        """These scores at a temperature."""
+        return CascadeScores(**{name: tensor / temperature for name, tensor in vars(self).items()})
+
+
+class CascadedChains:
+    """Linear chains of one type each over the sentences of a padded batch, in the order of `order`, a permutation of the types.
+
+    Mentions of one type do not overlap, those of different types may in any way. `log_partition` is 0: each chain is normalised.
+
+    >>> zeros = [torch.zeros(size) for size in ((2, 5, 5), (2, 5), (2, 5), (2, 2, 3, 5, 5))]
+    >>> chains = CascadedChains(CascadeScores(torch.zeros(1, 2, 2, 5), *zeros), lengths=[2], order=[1, 0])
+    >>> chains.log_prob([{(0, 2, 0), (1, 2, 1)}]).exp()  # five sets of each type
+    tensor([0.0400])
+    """
+
+    def __init__(self, scores: CascadeScores, lengths: Tensor | Sequence[int], order: Sequence[int]):
+        batch, n, m, _ = scores.emit.shape
+        if sorted(order) != list(range(m)):
+            raise ValueError(f"expected an order of the types 0 to {m - 1}, got {list(order)}")
+        self.scores, self.order = scores, list(order)
+        self.lengths = check_lengths(lengths, batch, n)
+        self.max_width, self.types = max(n, 1), m
+
+    @property
+    def log_partition(self) -> Tensor:
+        """(B,): 0."""
+        return self.scores.emit.new_zeros(len(self.lengths))
+
+    def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
+        """(B,): the log-probability of one mention set a sentence; -inf if mentions of one type overlap."""
+        sets = check_mentions(mention_sets, self.lengths, self.types)
+        result = self.log_partition
+        known: dict[int, list[MentionSet]] = {}
+        chains: list[TagChain] = []
+        for kind in self.order:
+            own = [outermost((s, e, 0) for s, e, k in mentions if k == kind) for mentions in sets]
+            chain = self._chain(kind, known).tag_chain
+            known[kind] = [chosen for chosen, _ in own]
+            tags = [tags_of(chosen, length, 1) for chosen, length in zip(known[kind], self.lengths, strict=True)]
+            overlapping = torch.tensor([bool(dropped) for _, dropped in own], device=result.device)
+            result = result + chain.score(tags).masked_fill(overlapping, MINUS_INFINITY)
+            chains.append(chain)
+        return (result - self._log_partitions(chains)).clamp(max=0.0)
+
+    def _log_partitions(self, chains: Sequence[TagChain]) -> Tensor:
+        """(B,): the log-partitions of some chains, added up; all chains take their steps together."""
+        if not chains:
+            return self.log_partition
+        names = ("emit", "step", "first", "last")
+        stacked = [torch.stack([getattr(chain.scores, name) for chain in chains]) for name in names]
+        return vmap(self._log_partition_of)(*stacked).sum(0)
+
+    def _log_partition_of(self, emit: Tensor, step: Tensor, first: Tensor, last: Tensor) -> Tensor:
+        return TagChain(TagScores(emit, step, first, last), self.lengths).log_partition
+
+    def _chain(self, kind: int, known: dict[int, list[MentionSet]]) -> LinearChain:
+        """The chain of a type, given the mentions (with type 0) of earlier types."""
+        scores = self.scores
+        emit = scores.emit[:, :, kind]
+        for other, sets in known.items():
+            tags = self._tags(sets)  # (B, n + 2)
+            for place, weights in enumerate(scores.earlier[kind, other]):
+                emit = emit + weights[tags[:, place : place + emit.shape[1]]]
+        tag_scores = TagScores(emit, scores.step[kind], scores.first[kind], scores.last[kind])
+        return LinearChain(tag_scores, self.lengths)
+
+    def _tags(self, sets: Sequence[MentionSet]) -> Tensor:
+        """(B, n + 2): the tags of mentions of one type, with room for the words before and after."""
+        n = self.scores.emit.shape[1]
+        rows = [
+            [0, *tags_of(mentions, length, 1), *[0] * (n - length), 0]
+            for mentions, length in zip(sets, self.lengths, strict=True)
+        ]
+        return torch.tensor(rows, dtype=torch.long, device=self.scores.emit.device).view(len(rows), n + 2)
+
+    def _best(self) -> list[tuple[int, LinearChain, list[MentionSet]]]:
+        """Each type with its chain, given the best mentions of earlier types, and its own best ones."""
+        known: dict[int, list[MentionSet]] = {}
+        result: list[tuple[int, LinearChain, list[MentionSet]]] = []
+        for kind in self.order:
+            chain = self._chain(kind, known)
+            known[kind] = chain.argmax()
+            result.append((kind, chain, known[kind]))
+        return result
+
+    @torch.no_grad()
+    def argmax(self) -> list[MentionSet]:
+        """The best mentions of each type, given those of the types before."""
+        best = [(kind, sets) for kind, _, sets in self._best()]
+        return [
+            frozenset((start, end, kind) for kind, sets in best for start, end, _ in sets[sentence])
+            for sentence in range(len(self.lengths))
+        ]
+
+    @property
+    def marginals(self) -> Tensor:
+        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k, given the best earlier ones."""
+        by_type = {kind: chain.marginals for kind, chain, _ in self._best()}
+        if not by_type:
+            batch, n, _, _ = self.scores.emit.shape
+            return self.scores.emit.new_zeros(batch, n, self.max_width, 0)
+        return torch.cat([by_type[kind] for kind in range(self.types)], dim=3)
+
+    @torch.no_grad()
+    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
+        """The k most probable sets, where each chain takes the best mentions of earlier types for granted."""
+        check_count(k)
+        chains = [(kind, chain.topk(k)) for kind, chain, _ in self._best()]
+        result: list[list[tuple[MentionSet, float]]] = []
+        for sentence in range(len(self.lengths) if k else 0):
+            ranked = [(kind, sets[sentence]) for kind, sets in chains]
+            best = {kind: sets[0][0] for kind, sets in ranked}
+            top = sum(sets[0][1] for _, sets in ranked)
+            choices = [Alternatives([(-value, own) for own, value in sets]) for _, sets in ranked]
+            result.append([])
+            for cost, changed in islice(cheapest_combinations(choices), k):
+                chosen = best | {ranked[place][0]: own for place, own in changed.items()}
+                found = frozenset((start, end, kind) for kind, own in chosen.items() for start, end, _ in own)
+                result[-1].append((found, min(top - cost, 0.0)))
+        return result or [[] for _ in self.lengths]
+
+    @torch.no_grad()
+    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
+        """k independent, exact samples of each sentence's set. The same generator state gives the same samples."""
+        check_count(k)
+        drawn: list[list[MentionSet]] = [[] for _ in self.lengths]
+        for _ in range(k):
+            known: dict[int, list[MentionSet]] = {}
+            for kind in self.order:
+                known[kind] = [draws[0] for draws in self._chain(kind, known).sample(1, generator)]
+            for sentence, draws in enumerate(drawn):
+                draws.append(
+                    frozenset((start, end, kind) for kind, sets in known.items() for start, end, _ in sets[sentence])
+                )
+        return drawn
+
+    @property
+    def entropy(self) -> Tensor:
+        """(B,): the entropy of the chains, in nats, where each takes the best mentions of earlier types for granted."""
+        return sum((chain.entropy for _, chain, _ in self._best()), start=self.log_partition)

@@ -1,0 +1,101 @@
+"""Cascaded chains against enumeration: they are no structure of the shared tests, since they cannot be searched as one."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import pytest
+import torch
+
+from hyperspan.structures import CascadedChains, CascadeScores, outermost
+from hyperspan.structures.scores import MentionSet
+
+LENGTH, TYPES = 2, 2
+
+
+def chains(seed: int = 0, order: tuple[int, ...] = (1, 0)) -> CascadedChains:
+    torch.manual_seed(seed)
+    shapes = ((2, LENGTH + 1, TYPES, 5), (TYPES, 5, 5), (TYPES, 5), (TYPES, 5), (TYPES, TYPES, 3, 5, 5))
+    return CascadedChains(
+        CascadeScores(*(torch.randn(shape).double() for shape in shapes)), [LENGTH, LENGTH + 1], order
+    )
+
+
+def all_sets(length: int) -> list[MentionSet]:
+    """All sets in which mentions of one type do not overlap."""
+    spans = [(i, j) for i in range(length) for j in range(i + 1, length + 1)]
+    single = [s for size in range(length + 1) for s in itertools.combinations(spans, size)]
+    flat = [s for s in single if not outermost({(i, j, 0) for i, j in s})[1]]
+    return [
+        frozenset((i, j, k) for k, s in enumerate(chosen) for i, j in s) for chosen in itertools.product(flat, flat)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_probabilities_of_all_sets_sum_to_one(seed: int) -> None:
+    given = chains(seed)
+    total = sum(given.log_prob([mentions, ()]).exp()[0] for mentions in all_sets(LENGTH))
+    torch.testing.assert_close(total, torch.tensor(1.0).double())
+    assert given.log_prob([{(0, 2, 1), (1, 2, 1)}, {(0, 1, 0)}])[0] == -torch.inf
+
+
+def test_a_later_type_is_told_of_an_earlier_one_and_not_the_other_way_round() -> None:
+    given = chains()
+    both = {mentions: given.log_prob([mentions, ()])[0].exp() for mentions in all_sets(LENGTH)}
+
+    def probability(kind: int, own: MentionSet) -> float:
+        return float(sum(p for mentions, p in both.items() if {m for m in mentions if m[2] == kind} == own))
+
+    changed = given.scores.to(torch.float64)
+    changed.emit[:, :, 0] += torch.randn(2, LENGTH + 1, 5)
+    other = CascadedChains(changed, given.lengths, given.order)
+    first = frozenset({(0, 1, 1)})
+    again = sum(
+        p
+        for mentions in all_sets(LENGTH)
+        if {m for m in mentions if m[2] == 1} == first
+        for p in [other.log_prob([mentions, ()])[0].exp()]
+    )
+    assert float(again) == pytest.approx(probability(1, first)), "type 1 comes first, and does not see type 0"
+
+
+def test_argmax_takes_the_best_of_each_type_in_turn() -> None:
+    given = chains(3)
+    best = given.argmax()[0]
+    probabilities = {mentions: float(given.log_prob([mentions, ()])[0].exp()) for mentions in all_sets(LENGTH)}
+    by_first: Counter[MentionSet] = Counter()
+    for mentions, probability in probabilities.items():
+        by_first[frozenset(m for m in mentions if m[2] == 1)] += probability
+    first = by_first.most_common(1)[0][0]
+    fitting = {s: p for s, p in probabilities.items() if {m for m in s if m[2] == 1} == first}
+    assert best == max(fitting, key=fitting.__getitem__)
+    ranked = given.topk(4)[0]
+    assert ranked[0][0] == best and len({mentions for mentions, _ in ranked}) == 4
+    assert ranked[0][1] == pytest.approx(float(given.log_prob([best, ()])[0]))
+    assert [value for _, value in ranked] == sorted((value for _, value in ranked), reverse=True)
+    assert given.topk(0) == [[], []]
+
+
+def test_samples_come_as_often_as_they_should() -> None:
+    given = chains(1)
+    drawn = Counter(given.sample(4000, torch.Generator().manual_seed(0))[0])
+    for mentions, count in drawn.most_common(5):
+        assert count / 4000 == pytest.approx(float(given.log_prob([mentions, ()])[0].exp()), abs=0.03)
+
+
+def test_marginals_are_those_of_the_chains_given_the_best_earlier_types() -> None:
+    given = chains(2)
+    marginals = given.marginals
+    assert marginals.shape == (2, LENGTH + 1, LENGTH + 1, TYPES)
+    first = sum(given.log_prob([mentions, ()])[0].exp() for mentions in all_sets(LENGTH) if (0, 2, 1) in mentions)
+    torch.testing.assert_close(marginals[0, 0, 1, 1], torch.as_tensor(first))
+    assert not marginals[0, LENGTH:].any() and (given.entropy > 0).all()
+
+
+def test_what_cannot_be_is_refused() -> None:
+    scores = chains().scores
+    with pytest.raises(ValueError, match="expected an order of the types 0 to 1"):
+        CascadedChains(scores, [2, 3], [0, 0])
+    with pytest.raises(ValueError, match="expected emit of shape"):
+        CascadeScores(scores.emit[..., :4], scores.step, scores.first, scores.last, scores.earlier)
