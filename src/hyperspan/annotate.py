@@ -20,7 +20,7 @@ from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
     from hyperspan.decoding import Found, Wanted
-    from hyperspan.structures import SegmentalHypergraph
+    from hyperspan.models.base import Answers
 
 PRETRAINED = Path(__file__).parent / "pretrained"
 ALTERNATIVES = "alternatives"
@@ -50,16 +50,19 @@ class Model(Protocol):
     max_width: int | None
     """The most words in a mention; None for no limit."""
 
-    def distribution(self, sentences: Sequence[Sentence]) -> SegmentalHypergraph:
+    def distribution(self, sentences: Sequence[Sentence]) -> Answers:
         """The distribution over mention sets of each sentence; types are indices into `labels`."""
         ...
 
 
-def load(name_or_path: str | Path = "genia", device: str = "cpu", precision: str = "float32") -> Annotator:
+def load(
+    name_or_path: str | Path = "genia", device: str = "cpu", precision: str = "float32", skip: float = math.inf
+) -> Annotator:
     """An annotator with a bundled model, by its name, or with the model in a folder.
 
     With the precision "bfloat16" it is almost twice as fast on CPUs that can multiply such numbers, and its scores have two
-    to three digits.
+    to three digits. With `skip`, words that are unlikely to begin a mention are passed over: those where, for all types, the
+    score of beginning none is above that of beginning one by more than this. docs/speed.md has what that saves and costs.
     """
     folder = folder_of(name_or_path)
     from hyperspan.encoders.fast import check_precision
@@ -68,7 +71,11 @@ def load(name_or_path: str | Path = "genia", device: str = "cpu", precision: str
     _check_device(device)
     check_precision(precision, device)
     model = load_model(folder, device)
-    model.precision = precision
+    if skip != math.inf and (math.isnan(skip) or model.config.model.kind != "segmental"):
+        raise InputError(
+            f"skip is {skip} for a model of kind {model.config.model.kind!r}; it must be a number, and the kind 'segmental'"
+        )
+    model.precision, model.skip = precision, skip
     return Annotator(model)
 
 

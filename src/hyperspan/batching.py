@@ -21,6 +21,7 @@ from torch import Tensor
 from hyperspan.config import Config
 from hyperspan.errors import InputError, LabelError
 from hyperspan.files import Target
+from hyperspan.structures.gpu import to_device
 from hyperspan.types import Sentence
 
 UNKNOWN = 0
@@ -49,6 +50,10 @@ class Vocabulary:
     clusters: dict[str, str] = field(default_factory=dict)
     """The bits of the Brown clusters of words."""
     lowercase: bool = True
+    function_words: list[str] = field(default_factory=list)
+    """Words that stand inside mentions; handcrafted encoders alone know them, and attributes by their names."""
+    attributes: list[str] = field(default_factory=list)
+    span_attributes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._words = _ids(self.words)
@@ -100,8 +105,8 @@ class Vocabulary:
         found = None if self.lowercase else self._words.get(token)
         return found if found is not None else self._words.get(token.lower(), UNKNOWN)
 
-    def tag_id(self, tag: str) -> int:
-        return self._tags.get(tag, UNKNOWN)
+    def tag_ids(self, tags: Sequence[str]) -> list[int]:
+        return [self._tags.get(tag, UNKNOWN) for tag in tags]
 
     def cluster_ids(self, token: str) -> list[int]:
         """The ids of the prefixes of a token's cluster."""
@@ -196,6 +201,10 @@ class Batch:
     """(U, longest): the spellings, longest first, 0 in padding; (0, 0) where letters are not looked at."""
     letter_counts: Tensor
     """(U,) on the CPU."""
+    attributes: Tensor | None = None
+    """(N, templates): the attributes of words, for handcrafted encoders."""
+    span_attributes: Tensor | None = None
+    """(rows, templates): the attributes of spans, in the order of their layout."""
 
     @property
     def longest(self) -> int:
@@ -223,26 +232,27 @@ def collate(
     tags = [tag for given in sentences for tag in given.tags or ("",) * len(given)] if vocabulary.tags else []
     order, spelled, counts = _spell(lexicon.spellings if letters else [])
 
-    def rows(values: Any, shape: tuple[int, ...] = ()) -> Tensor:
+    def rows(values: Any, shape: tuple[int, ...] = ()) -> np.ndarray:
         array = np.zeros((len(row), *shape), dtype=np.int64)
         if len(values):
             array[row] = values
-        return torch.from_numpy(array).to(device, non_blocking=True)
+        return array
 
+    arrays = {
+        "row_of": row_of,
+        "sentence": rows(sentence),
+        "before": np.arange(batch_sizes[:1].sum(), len(row)) - np.repeat(batch_sizes[:-1], batch_sizes[1:]),
+        "words": rows(lexicon.words[place]),
+        "tags": rows(vocabulary.tag_ids(tags)),
+        "clusters": rows(lexicon.clusters[place], lexicon.clusters.shape[1:]),
+        "spelling": rows(order[place] if letters else []),
+        "letters": spelled,
+    }
     return Batch(
         lengths=lengths.tolist(),
         batch_sizes=torch.from_numpy(batch_sizes),
-        row_of=torch.from_numpy(row_of).to(device, non_blocking=True),
-        sentence=rows(sentence),
-        before=torch.from_numpy(
-            np.arange(batch_sizes[:1].sum(), len(row)) - np.repeat(batch_sizes[:-1], batch_sizes[1:])
-        ).to(device, non_blocking=True),
-        words=rows(lexicon.words[place]),
-        tags=rows([vocabulary.tag_id(tag) for tag in tags]),
-        clusters=rows(lexicon.clusters[place], lexicon.clusters.shape[1:]),
-        spelling=rows(order[place] if letters else []),
-        letters=torch.from_numpy(spelled).to(device, non_blocking=True),
         letter_counts=torch.from_numpy(counts),
+        **dict(zip(arrays, to_device(list(arrays.values()), device), strict=True)),
     )
 
 

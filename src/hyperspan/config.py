@@ -39,7 +39,7 @@ class Model:
     """Which structure is put over a sentence, and what its scores see."""
 
     kind: str = "segmental"
-    """Which model: segmental is the neural segmental hypergraph."""
+    """Which model: segmental is the segmental hypergraph; docs/structures.md tells of the others."""
     max_width: int | Literal["n"] = field(default="n", metadata={"low": 1})
     """c: the widest mention in words; "n" for no limit."""
     tied: bool = True
@@ -50,6 +50,14 @@ class Model:
     """Hidden units between span vectors and scores; 0 for the paper's linear scores."""
     temperature: float = _number(1.0, 0.01)
     """What scores are divided by when the model is used; training ends by choosing it on dev."""
+    penalty: float = _number(0.0)
+    """What every mention's score is raised by when the model is used: above 0 it finds more, below 0 it errs less."""
+    threshold: float = _number(0.3, 0, 1)
+    """Of fofe the least probability of a mention, of katiyar-cardie that of a label; training ends by choosing it on dev."""
+    reading: Literal["all", "nested"] = "nested"
+    """How models whose structures are ambiguous read them: all starts with all ends, or each start with its nearest."""
+    order: str = ""
+    """Labels in the order in which cascaded models find them; alphabetically if not given."""
     tokenizer: str = "words"
     """How raw text is cut into words: training documents that are not, and all text when the model is used."""
     tokenizer_version: int = _number(1, 1)
@@ -91,23 +99,52 @@ class Characters:
 
 
 @dataclass(frozen=True)
+class Attributes:
+    """What the handcrafted encoder looks at."""
+
+    words: str = "words tags bag types flags"
+    """Groups of attributes of words: words, near, lower, shapes, tags, bag, types, flags, clusters, cluster_pairs, affixes,
+    near_affixes."""
+    spans: str = "text tags types ends context width"
+    """Attributes of spans, of the same names."""
+    min_count: int = _number(2, 1)
+    """How often an attribute must occur in training to have weights; those of spans: at mentions."""
+
+
+@dataclass(frozen=True)
 class Encoder:
     """From words to vectors of words in context, and of all spans."""
 
+    kind: Literal["neural", "handcrafted"] = "neural"
+    """LSTMs over vectors; or sparse attributes of words and spans, with weights."""
     layers: int = _number(1, 1)
-    """Layers of the word LSTM."""
+    """Layers of the word LSTM; of fofe, those of its network."""
     hidden: int = _number(128, 1)
-    """Units of the word LSTM in each direction."""
+    """Units of the word LSTM in each direction; of fofe, those of each layer."""
     span_hidden: int = _number(128, 1)
-    """Units of the span LSTM in each direction."""
+    """Units of the span LSTM in each direction; of katiyar-cardie, those of the LSTM over labels."""
     input_dropout: float = _number(0.5, 0, 0.95)
-    """Dropout on the vectors of words that enter the word LSTM."""
+    """Dropout on the vectors of words that enter the word LSTM; or how many attributes are overlooked."""
     output_dropout: float = _number(0.0, 0, 0.95)
-    """Dropout on what leaves each layer of the word LSTM."""
+    """Dropout on what leaves each layer of the word LSTM, or of fofe's network."""
     span_dropout: float = _number(0.0, 0, 0.95)
     """Dropout on span vectors before they are scored."""
     shared_dropout: bool = False
     """Whether dropout masks are the same at all words of a sentence."""
+
+
+@dataclass(frozen=True)
+class Fofe:
+    """How the model fofe reads spans, and which of them it learns from."""
+
+    forget: float = _number(0.5, 0, 1)
+    """α: what is left of a word's vector one word further on."""
+    forget_letters: float = _number(0.8, 0, 1)
+    """What is left of a letter's vector one letter further on."""
+    overlapping: float = _number(0.36, 0, 1)
+    """How many of the spans that share words with a mention, but are none, are learnt from; chosen anew every time."""
+    disjoint: float = _number(0.09, 0, 1)
+    """How many of the spans that share no word with a mention are."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +159,8 @@ class Training:
     """So many epochs without a better dev F1 end the training; 0 to never stop early."""
     batch_size: int = _number(32, 1)
     """Sentences a step."""
-    optimizer: Literal["adam", "adamw"] = "adam"
-    """adamw takes weight decay apart from the gradient."""
+    optimizer: Literal["adam", "adamw", "lbfgs"] = "adam"
+    """adamw takes weight decay apart from the gradient; lbfgs takes one step an epoch, on all sentences."""
     rate: float = _number(1e-3, 0, 10)
     """The learning rate at its highest."""
     schedule: Literal["constant", "decay", "cosine"] = "decay"
@@ -137,11 +174,13 @@ class Training:
     l2: float = _number(0.0, 0)
     """Weight decay; the word vectors are left out of it."""
     margin: bool = True
-    """Softmax-margin training: wrong edges cost something in training."""
+    """Softmax-margin training of segmental models: wrong edges cost something in training."""
     beta: float = _number(1.5, 1, 1000)
     """What a missed mention costs more than a false alarm."""
     neighbours: float = _number(0.0, 0)
     """Weight of guessing the words before and after each word, learnt beside the mentions; 0 for none."""
+    tune_penalty: bool = False
+    """Whether training ends by choosing model.penalty, by F1 on dev."""
     average: float = _number(0.0, 0, 0.99999)
     """Decay of the running average of the parameters that is evaluated and kept; 0 for none."""
     precision: Literal["float32", "bfloat16"] = "float32"
@@ -167,7 +206,9 @@ class Config:
     model: Model = Model()
     words: Words = Words()
     characters: Characters = Characters()
+    attributes: Attributes = Attributes()
     encoder: Encoder = Encoder()
+    fofe: Fofe = Fofe()
     training: Training = Training()
 
     @classmethod

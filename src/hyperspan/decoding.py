@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 
-from hyperspan.structures import EdgeScores, SegmentalHypergraph
+from hyperspan.structures import EdgeScores, MentionSet, SegmentalHypergraph
 from hyperspan.types import Mention
+
+if TYPE_CHECKING:
+    from hyperspan.models.base import Answers
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Found:
     sets: list[tuple[float, list[Mention]]] = field(default_factory=list)
 
 
-def decode(distribution: SegmentalHypergraph, labels: Sequence[str], wanted: Wanted) -> list[Found]:
+def decode(distribution: Answers, labels: Sequence[str], wanted: Wanted) -> list[Found]:
     """What is wanted of each sentence of a batch; types are indices into the labels.
 
     >>> zeros = torch.zeros(1, 1, 1)
@@ -40,36 +44,43 @@ def decode(distribution: SegmentalHypergraph, labels: Sequence[str], wanted: Wan
     >>> [(round(probability, 3), len(mentions)) for probability, mentions in found.sets]
     [(0.731, 1), (0.269, 0)]
     """
-    distribution = _of_types(distribution, wanted.types)
-    names = [labels[index] for index in wanted.types]
+    names = {index: labels[index] for index in wanted.types}
     found = [Found() for _ in distribution.lengths]
     if not names:
         return found
+    if len(names) < distribution.types and isinstance(distribution, SegmentalHypergraph):
+        distribution, names = _of_types(distribution, wanted.types), dict(enumerate(names.values()))
     marginals = distribution.marginals  # (B, n, c, m)
     if wanted.thresholds is None:
         best = enumerate(distribution.argmax())
         rows = [(b, start, end - start - 1, kind) for b, mentions in best for start, end, kind in sorted(mentions)]
         places = torch.tensor(rows, dtype=torch.long, device=marginals.device).reshape(-1, 4)
     else:
-        likely = (marginals >= marginals.new_tensor(wanted.thresholds)) & (
-            marginals > 0
-        )  # no threshold lets padding in
-        places = likely.nonzero()
+        least = dict(zip(names, wanted.thresholds, strict=True))
+        thresholds = marginals.new_tensor([least.get(kind, 2.0) for kind in range(distribution.types)])
+        places = ((marginals >= thresholds) & (marginals > 0)).nonzero()  # no threshold lets padding in
     probabilities = marginals[tuple(places.T)].clamp(max=1.0).tolist()
     for (b, start, width, kind), probability in zip(places.tolist(), probabilities, strict=True):
-        found[b].mentions.append(Mention(start, start + width + 1, names[kind], probability=probability))
+        if kind in names:
+            found[b].mentions.append(Mention(start, start + width + 1, names[kind], probability=probability))
     if wanted.top_k:
         for b, ranked in enumerate(distribution.topk(wanted.top_k)):
-            for mentions, log_probability in ranked:
-                named = sorted(Mention(start, end, names[kind]) for start, end, kind in mentions)
-                found[b].sets.append((math.exp(log_probability), named))
+            found[b].sets.extend(_named(ranked, names))
     return found
 
 
+def _named(ranked: Sequence[tuple[MentionSet, float]], names: dict[int, str]) -> list[tuple[float, list[Mention]]]:
+    """The sets with their probabilities; those that differ in other types alone are one."""
+    together: dict[MentionSet, float] = {}
+    for mentions, log_probability in ranked:
+        known = frozenset(mention for mention in mentions if mention[2] in names)
+        together[known] = together.get(known, 0.0) + math.exp(log_probability)
+    by_probability = sorted(together.items(), key=lambda item: -item[1])
+    return [(p, sorted(Mention(start, end, names[kind]) for start, end, kind in known)) for known, p in by_probability]
+
+
 def _of_types(distribution: SegmentalHypergraph, types: list[int]) -> SegmentalHypergraph:
-    """The distribution over the mentions of some types; types are independent, so nothing else changes."""
-    if types == list(range(distribution.types)):
-        return distribution
+    """The distribution over the mentions of some types; types are independent here, so nothing else changes."""
     given = distribution.scores
     tensors = (given.absent, given.present, given.extend, given.close, given.branch)
     chosen = [tensor if tensor is None else tensor[..., types] for tensor in tensors]

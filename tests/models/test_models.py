@@ -8,9 +8,12 @@ import pytest
 import torch
 
 from hyperspan.config import Config
+from hyperspan.encoders.attributes import SPAN_TEMPLATES, TEMPLATES
+from hyperspan.encoders.handcrafted import AttributeEncoder
 from hyperspan.errors import InputError
-from hyperspan.models import MODELS, Recognizer, load_model, new_model, save_model
+from hyperspan.models import MODELS, Model, load_model, new_model, save_model
 from hyperspan.models.compact import compact
+from hyperspan.structures import read, structure_of
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.training.run import read_sentences
 from hyperspan.types import Mention, Sentence
@@ -51,10 +54,28 @@ VARIANTS = {
         "training.l2=0.001",
     ],
 }
+HANDCRAFTED = ["encoder.kind=handcrafted", "attributes.min_count=1", "training.rate=0.05"]
+OTHERS = {
+    "handcrafted": HANDCRAFTED,
+    "handcrafted, L-BFGS": [
+        *HANDCRAFTED,
+        "training.optimizer=lbfgs",
+        "training.epochs=8",
+        "training.l2=1e-5",
+        "training.margin=false",
+    ],
+    "handcrafted, every attribute, dropout": [
+        *HANDCRAFTED,
+        f"attributes.words={' '.join(name for name in TEMPLATES if 'cluster' not in name)}",
+        f"attributes.spans={' '.join(name for name in SPAN_TEMPLATES if 'cluster' not in name)}",
+        "encoder.input_dropout=0.2",
+    ],
+}
 CASES = [
     pytest.param([f"model.kind={kind}", *changes], id=f"{kind}: {name}")
     for kind in MODELS
-    for name, changes in VARIANTS.items()
+    for name, changes in ((VARIANTS if kind == "segmental" else {"plain": []}) | OTHERS).items()
+    if kind in ("segmental", "linear-chain") or name != "handcrafted, L-BFGS"
 ]
 
 
@@ -73,18 +94,31 @@ def config(request: pytest.FixtureRequest) -> Config:
     return Config().override([*SMALL, *request.param])
 
 
-def predictions(model: Recognizer, sentences: list[Sentence]) -> list[frozenset[tuple[int, int, int]]]:
+def predictions(model: Model, sentences: list[Sentence]) -> list[frozenset[tuple[int, int, int]]]:
     with torch.inference_mode():
         return model.distribution(sentences).argmax()
+
+
+def best_possible(model: Model, sentences: list[Sentence]) -> float:
+    """The F1 of a model that has learnt all that its structure can hold, as far as that can be told apart."""
+    found = expected = right = 0
+    for sentence in sentences:
+        gold = model.vocabulary.gold(sentence)
+        held = model.holdable(gold, len(sentence))
+        if model.config.model.kind.startswith("mention-"):
+            held = read(structure_of(held), model.config.model.reading)
+        found, expected, right = found + len(held), expected + len(gold), right + len(held & gold)
+    return 2 * right / (found + expected)
 
 
 def test_a_model_learns_a_small_corpus_and_is_kept_whole(config: Config, tmp_path: Path) -> None:
     sentences = corpus()
     model = new_model(config, sentences)
-    assert Trainer(model, sentences, sentences, tmp_path).run() == 1.0
+    best = best_possible(model, sentences)
+    assert Trainer(model, sentences, sentences, tmp_path).run() == pytest.approx(best, abs=0.011)
 
     kept = load_model(tmp_path)
-    assert dev_scores(kept, sentences)["f1"] == 1.0
+    assert dev_scores(kept, sentences)["f1"] == pytest.approx(best, abs=0.011)
     save_model(kept, tmp_path / "again")
     again = load_model(tmp_path / "again")
     assert again.config == kept.config and again.labels == kept.labels == ("FAC", "GPE", "LOC", "ORG", "PER", "VEH")
@@ -99,6 +133,11 @@ def test_a_model_learns_a_small_corpus_and_is_kept_whole(config: Config, tmp_pat
 def test_every_parameter_gets_a_gradient(config: Config) -> None:
     sentences = corpus()
     model = new_model(config, sentences).train()
+    if isinstance(model.words, AttributeEncoder):
+        model.loss(sentences).values.sum().backward()
+        for name, parameter in model.named_parameters():
+            assert parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any(), name
+        return
     model.words.unknown_rate = 0.1
     torch.manual_seed(0)
     model.loss(sentences).values.sum().backward()
@@ -124,10 +163,12 @@ def test_any_sentence_is_taken(config: Config) -> None:
     ]
     with torch.inference_mode():
         together = model.distribution(odd)
-        assert together.log_partition.isfinite().all()
+        assert together.marginals.isfinite().all()
         for index, sentence in enumerate(odd):
             alone = model.distribution([sentence])
-            torch.testing.assert_close(alone.log_partition[0], together.log_partition[index], rtol=1e-4, atol=1e-3)
+            n, c = min(len(sentence), together.marginals.shape[1]), alone.marginals.shape[2]
+            close = together.marginals[index, :n, :c]
+            torch.testing.assert_close(alone.marginals[0, :n], close, rtol=1e-3, atol=1e-4)
             assert alone.argmax() == [together.argmax()[index]]
         assert model.distribution([Sentence([])]).argmax() == [frozenset()]
         assert model.distribution([]).argmax() == []

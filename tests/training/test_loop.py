@@ -108,12 +108,12 @@ def test_a_checkpoint_within_an_epoch_is_resumed_exactly(config: Path, tmp_path:
     steps = 0
     take = trainer._take_step
 
-    def stop_in_the_middle(batch: list) -> torch.Tensor:
+    def stop_in_the_middle(*given: object) -> torch.Tensor:
         nonlocal steps
         steps += 1
         if steps == 4:
             raise KeyboardInterrupt
-        return take(batch)
+        return take(*given)  # type: ignore[arg-type]
 
     trainer._take_step = stop_in_the_middle  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
@@ -137,11 +137,11 @@ def test_a_loss_that_is_no_number_ends_the_run_and_keeps_the_last_checkpoint(con
     def poison(event: dict[str, object]) -> None:
         if event["event"] == "epoch" and event["epoch"] == 2:
             with torch.no_grad():
-                model.scorer.bias.fill_(float("nan"))
+                model.scorer.parts.bias.fill_(float("nan"))
 
     trainer = Trainer(model, sentences, sentences, tmp_path, [poison])
     save = trainer.save_checkpoint
-    trainer.save_checkpoint = lambda: None if bool(model.scorer.bias.isnan().any()) else save()  # type: ignore[method-assign]
+    trainer.save_checkpoint = lambda: None if bool(model.scorer.parts.bias.isnan().any()) else save()  # type: ignore[method-assign]
     with pytest.raises(TrainingError, match=r"the loss is nan near step .*lower training\.rate"):
         trainer.run()
     kept, state = read_tensors(tmp_path / CHECKPOINT)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from torch import nn
 
 from hyperspan.config import Config
+from hyperspan.encoders.layers import SpanLinear
+from hyperspan.encoders.words import WordEncoder
 from hyperspan.models import Recognizer, new_model
 from hyperspan.types import Mention, Sentence
 
@@ -47,7 +49,9 @@ def invented_sentences(count: int = SENTENCES, types: Sequence[str] = TYPES, see
 def paper_model(max_width: str, sentences: Sequence[Sentence], changes: Sequence[str] = ()) -> Recognizer:
     """A model of the paper's sizes for these sentences, untrained: how fast it is does not depend on what it has learnt."""
     config = Config().override([f"model.max_width={max_width}", "model.tokenizer=split", *changes])
-    return new_model(config, sentences).eval()
+    model = new_model(config, sentences)
+    assert isinstance(model, Recognizer)
+    return model.eval()
 
 
 def necessary_operations(model: Recognizer, lengths: Sequence[int]) -> int:
@@ -56,8 +60,11 @@ def necessary_operations(model: Recognizer, lengths: Sequence[int]) -> int:
     The word LSTM's products with its inputs and its states, the span LSTM's with a word once and with its states for
     every span of two words and more, and the projections to scores.
     """
+    assert isinstance(model.words, WordEncoder) and model.spans is not None
     hidden, span_hidden, m = model.words.dimension // 2, model.spans.hidden, len(model.labels)
-    parts = model.scorer.from_spans.shape[2]
+    last = model.scorer.parts
+    assert isinstance(last, SpanLinear)
+    parts = last.from_spans.shape[2]
     sizes = [layer.input_size for layer in model.words.layers if isinstance(layer, nn.LSTM)]
     total = 0
     for n in lengths:

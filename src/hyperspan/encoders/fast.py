@@ -17,6 +17,9 @@ from torch import Tensor, nn
 
 from hyperspan.batching import Batch
 from hyperspan.encoders import native
+from hyperspan.encoders.layers import SpanLinear
+from hyperspan.encoders.spans import SpanLSTM
+from hyperspan.encoders.words import WordEncoder
 from hyperspan.errors import InputError
 from hyperspan.structures import EdgeScores
 
@@ -57,6 +60,7 @@ class _Problem(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("lengths", "place", "blocks_from", "words")),
         ("scale", ctypes.c_float),
         *((name, ctypes.c_void_p) for name in ("absent", "present", "extend", "close", "branch")),
+        ("skip", ctypes.c_float),
     )
 
 
@@ -79,9 +83,12 @@ def serves(model: Recognizer) -> bool:
     return (
         native.library is not None
         and not model.training
+        and model.config.model.kind == "segmental"
+        and model.config.encoder.kind == "neural"
+        and model.config.model.scorer == 0
         and model.device.type == "cpu"
+        and model.spans is not None
         and model.spans.bias.dtype == torch.float32
-        and model.scorer.ends is None
         and model.precision in native.library.encode
     )
 
@@ -95,13 +102,14 @@ def edge_scores(model: Recognizer, batch: Batch, temperature: float = 1.0) -> Ed
     """The scores of all hyperedges of a batch, divided by the temperature."""
     assert native.library is not None
     packed = _packed(model)
+    assert isinstance(model.words, WordEncoder)
     vectors = model.words.vectors(batch).contiguous()
     count, longest, m = len(batch.lengths), batch.longest, len(model.labels)
     width = min(model.max_width or longest, longest)
     lengths = np.array(batch.lengths, dtype=np.int64)
     place = np.argsort(-lengths, kind="stable")  # as in the batch
     lengths = lengths[place]
-    threads = torch.get_num_threads()
+    threads, tied = torch.get_num_threads(), model.config.model.tied
     blocks = _blocks(lengths, width, threads)
     absent, present, close, extend, branch = (
         torch.empty(count, longest, *widths, m, device="cpu")  # wherever tensors are made by default
@@ -113,12 +121,13 @@ def edge_scores(model: Recognizer, batch: Batch, temperature: float = 1.0) -> Ed
         vectors.data_ptr(),
         1.0 / temperature,
         *(tensor.data_ptr() for tensor in (absent, present, extend, close)),
-        None if model.scorer.tied else branch.data_ptr(),
+        None if tied else branch.data_ptr(),
+        model.skip,
     )
     encode = native.library.encode[model.precision]
     if encode(ctypes.byref(packed.struct), ctypes.byref(problem), ctypes.c_int64(threads)):
         raise MemoryError(f"no memory for sentences of {longest:,} words; give fewer or shorter ones at once")
-    return EdgeScores(absent, present, extend, close, None if model.scorer.tied else branch)
+    return EdgeScores(absent, present, extend, close, None if tied else branch)
 
 
 def _blocks(lengths: np.ndarray, width: int, threads: int) -> np.ndarray:
@@ -137,7 +146,9 @@ class _Packed:
         self.lanes = lanes
         self.half = model.precision == "bfloat16"
         self.kept: list[Any] = []  # what the struct points to
-        words, spans, scorer = model.words, model.spans, model.scorer
+        words, spans, first, parts = model.words, model.spans, model.scorer.start, model.scorer.parts
+        assert isinstance(words, WordEncoder) and isinstance(spans, SpanLSTM)
+        assert isinstance(first, nn.Linear) and isinstance(parts, SpanLinear)
         hidden, span_hidden = words.dimension // 2, spans.hidden
         inputs, recurrent, bias = [], [], []
         size = None
@@ -156,20 +167,20 @@ class _Packed:
             inputs.append(self.gates(_apart(spans.inputs[direction], both, self.padded(hidden))))
             recurrent.append(self.gates(_apart(spans.recurrent[direction], [span_hidden], self.padded(span_hidden))))
             bias.append(self.gate_bias(spans.bias[direction, 0]))
-        start = self.columns(_apart(scorer.start.weight.T, both, self.padded(hidden)))
-        parts = [
-            self.columns(_apart(scorer.from_spans[direction], [span_hidden], self.padded(span_hidden)))
+        start = self.columns(_apart(first.weight.T, both, self.padded(hidden)))
+        from_spans = [
+            self.columns(_apart(parts.from_spans[direction], [span_hidden], self.padded(span_hidden)))
             for direction in (0, 1)
         ]
         self.struct = _Model(
             *(len(words.layers), words.layers[0].input_size, self.padded(hidden), self.padded(span_hidden)),  # type: ignore[arg-type]
-            *(scorer.types, scorer.tied, scorer.interactions),
-            *(self.padded(2 * scorer.types), self.padded(scorer.from_spans.shape[2])),
+            *(len(model.labels), model.config.model.tied, model.config.model.interactions),
+            *(self.padded(2 * len(model.labels)), self.padded(parts.from_spans.shape[2])),
             *(self.pointers(tensors) for tensors in (inputs, recurrent, bias)),
             self.keep(start),
-            (ctypes.c_void_p * 2)(*map(self.keep, parts)),
-            self.keep(scorer.start.bias.detach().clone()),
-            self.keep(scorer.bias.detach().clone()),
+            (ctypes.c_void_p * 2)(*map(self.keep, from_spans)),
+            self.keep(first.bias.detach().clone()),
+            self.keep(parts.bias.detach().clone()),
         )
 
     def padded(self, size: int) -> int:
@@ -220,6 +231,7 @@ _kept: WeakKeyDictionary[Recognizer, tuple[Any, _Packed]] = WeakKeyDictionary()
 def _packed(model: Recognizer) -> _Packed:
     """The packed weights of a model, packed again whenever one of them has changed."""
     assert native.library is not None
+    assert isinstance(model.words, WordEncoder) and model.spans is not None
     state = [*model.words.layers.parameters(), *model.spans.parameters(), *model.scorer.parameters()]
     # Tensors made in inference mode do not count their changes, so that nothing can be kept of them.
     known = not any(tensor.is_inference() for tensor in state)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from hyperspan.models.base import Model
 from hyperspan.models.recognizer import Recognizer
 from hyperspan.models.storage import MODELS, load_model, new_model, save_model
 
-__all__ = ["MODELS", "Recognizer", "load_model", "new_model", "save_model"]
+__all__ = ["MODELS", "Model", "Recognizer", "load_model", "new_model", "save_model"]

@@ -8,10 +8,11 @@ import torch
 
 from hyperspan.batching import Vocabulary
 from hyperspan.config import Data
-from hyperspan.models.recognizer import Recognizer
+from hyperspan.models.base import Model
+from hyperspan.models.storage import FIXED
 
 
-def compact(model: Recognizer, pretrained_words: int | None = None) -> Recognizer:
+def compact(model: Model, pretrained_words: int | None = None) -> Model:
     """The same model with the first so many (None: all) of the words that it knows from pretrained vectors alone.
 
     Files of vectors begin with the most frequent words. The words of the training data all stay. What the configuration said
@@ -19,9 +20,7 @@ def compact(model: Recognizer, pretrained_words: int | None = None) -> Recognize
     """
     old = model.vocabulary
     kept = old.words if pretrained_words is None else old.words[: old.trained + pretrained_words]
-    vocabulary = Vocabulary(
-        kept, old.trained, old.characters, old.tags, old.labels, _clusters_of(old, kept), old.lowercase
-    )
+    vocabulary = replace(old, words=kept, clusters=_clusters_of(old, kept))
     config = model.config
     config = replace(
         config,
@@ -34,9 +33,10 @@ def compact(model: Recognizer, pretrained_words: int | None = None) -> Recognize
     )
     small = type(model)(config, vocabulary)
     tensors = model.state_dict()
-    fixed = tensors["words.words.fixed"]
+    if FIXED in tensors:
+        tensors[FIXED] = tensors[FIXED][: len(kept) - old.trained]
     with torch.no_grad():
-        small.load_state_dict({**tensors, "words.words.fixed": fixed[: len(kept) - old.trained]})
+        small.load_state_dict(tensors)
     return small.to(model.device).eval()
 
 

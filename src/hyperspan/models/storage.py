@@ -9,10 +9,13 @@ import torch
 
 from hyperspan.batching import Vocabulary
 from hyperspan.config import Config
+from hyperspan.encoders.handcrafted import AttributeEncoder, collect
 from hyperspan.encoders.resources import read_clusters, read_vectors
 from hyperspan.errors import InputError
 from hyperspan.files import Target
+from hyperspan.models.base import Model
 from hyperspan.models.recognizer import Recognizer
+from hyperspan.models.scorers import SCORERS
 from hyperspan.text.tokenize import TOKENIZERS
 from hyperspan.training.checkpoint import read_tensors, write_tensors
 from hyperspan.types import Sentence
@@ -21,11 +24,11 @@ FIXED = "words.words.fixed"
 SCALE = "words.words.fixed_scale"
 """The vectors of words that are not trained, and what each row of whole numbers is to be multiplied by."""
 
-MODELS: dict[str, Callable[[Config, Vocabulary], Recognizer]] = {"segmental": Recognizer}
+MODELS: dict[str, Callable[[Config, Vocabulary], Model]] = dict.fromkeys(SCORERS, Recognizer)
 """By the name that a configuration has under model.kind."""
 
 
-def new_model(config: Config, sentences: Sequence[Sentence]) -> Recognizer:
+def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
     """An untrained model for the words and labels of the training sentences; its parameters depend on the seed alone."""
     words = config.words
     clusters = read_clusters(words.clusters) if words.clusters else None
@@ -37,9 +40,14 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Recognizer:
     vocabulary = Vocabulary.of(sentences, config, vectors.words if vectors else (), clusters)
     if not vocabulary.labels:
         raise InputError(f"{config.data.train} holds no mentions to learn from; name annotated sentences in data.train")
+    known = None
+    if config.encoder.kind == "handcrafted":
+        vocabulary, *known = collect(sentences, config, vocabulary)
     torch.manual_seed(config.training.seed)
     model = MODELS[config.model.kind](config, vocabulary)
-    if vectors is not None:
+    if isinstance(model.words, AttributeEncoder):
+        model.words.initialise(*known or ())
+    elif vectors is not None:
         model.words.words.initialise(vocabulary, vectors.words, vectors.vectors)
     return model
 
@@ -48,7 +56,7 @@ FILES = ("config.toml", "vocabulary.json", "model.safetensors", "README.md")
 """What a model's folder holds."""
 
 
-def save_model(model: Recognizer, folder: Path, *, half: bool = False) -> None:
+def save_model(model: Model, folder: Path, *, half: bool = False) -> None:
     """Writes a model to a folder; with `half`, in two bytes a number instead of four, and one for the fixed word vectors."""
     folder.mkdir(parents=True, exist_ok=True)
     with Target(str(folder / "config.toml"), force=True).open() as file:
@@ -56,14 +64,15 @@ def save_model(model: Recognizer, folder: Path, *, half: bool = False) -> None:
     model.vocabulary.save(folder / "vocabulary.json")
     tensors = model.state_dict()
     if half:
-        fixed = tensors.pop(FIXED).float()
-        scale = fixed.abs().amax(1, keepdim=True).clamp(min=1e-6) / 127
-        tensors = {name: tensor.half() for name, tensor in tensors.items()}
-        tensors |= {FIXED: (fixed / scale).round().to(torch.int8), SCALE: scale}
+        fixed = tensors.pop(FIXED, None)
+        tensors = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
+        if fixed is not None:
+            scale = fixed.float().abs().amax(1, keepdim=True).clamp(min=1e-6) / 127
+            tensors |= {FIXED: (fixed.float() / scale).round().to(torch.int8), SCALE: scale}
     write_tensors(tensors, folder / "model.safetensors")
 
 
-def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Recognizer:
+def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Model:
     """The model in a folder, ready for use."""
     folder = Path(folder)
     if not (folder / "config.toml").is_file():

@@ -1,24 +1,31 @@
-"""Probabilities that mean what they say: one number that makes a trained model as sure as it should be.
+"""Two numbers that are chosen on dev once a model is trained.
 
-A network trained until it is right about its training data is too sure of itself elsewhere. Dividing all scores by a
-temperature leaves the order of mention sets as it is, so the most probable set stays, and makes the distribution flatter. The
-temperature is the one under which the dev sentences are most probable.
+*Temperature.* A network trained until it is right about its training data is too sure of itself elsewhere. Dividing all scores
+by a temperature leaves the order of mention sets as it is, so the most probable set stays, and makes the distribution
+flatter. The temperature is the one under which the dev sentences are most probable.
+
+*Penalty* (Lu & Roth 2015). A model that is trained to be right about sets finds too few mentions where it is unsure. A number
+added to the score of each raises recall at the price of precision; it is the one with the best F1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import torch
 
 from hyperspan.batching import by_length
 from hyperspan.models.recognizer import Recognizer
-from hyperspan.structures import SegmentalHypergraph
-from hyperspan.structures.scores import hyperpaths_of
 from hyperspan.types import Sentence
 
-CHOICES = [round(0.5 * 1.04**step, 4) for step in range(60)]
+TEMPERATURES = [round(0.5 * 1.04**step, 4) for step in range(60)]
 """From 0.5 to 5, four percent apart."""
+PENALTIES = [step / 4 for step in range(-8, 17)]
+"""From -2 to 4."""
+
+Gold = list[set[tuple[int, int, int]]]
 
 
 def _known_gold(model: Recognizer, sentence: Sentence) -> set[tuple[int, int, int]]:
@@ -27,16 +34,65 @@ def _known_gold(model: Recognizer, sentence: Sentence) -> set[tuple[int, int, in
     return model.vocabulary.gold(Sentence(sentence.tokens, known))
 
 
-@torch.inference_mode()
-def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
-    """The temperature under which the sentences' mentions (no wider than the model's c) are most probable."""
-    surprise = torch.zeros(len(CHOICES), dtype=torch.float64)
+def _scored(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[tuple[Any, list[int], Gold]]:
+    """The scores of batches of sentences, their lengths, and their mentions."""
     for indices in by_length([len(sentence) for sentence in sentences], model.max_width):
         given = [sentences[index] for index in indices]
-        scores, lengths = model(model.collate(given)), [len(sentence) for sentence in given]
-        types, width, device = scores.close.shape[3], scores.max_width, scores.close.device
-        gold = [{m for m in _known_gold(model, s) if m[1] - m[0] <= width} for s in given]
-        paths = hyperpaths_of(gold, lengths, width, types, device)
-        for index, temperature in enumerate(CHOICES):
-            surprise[index] -= SegmentalHypergraph(scores / temperature, lengths).log_prob_of(paths).sum().cpu()
-    return CHOICES[int(surprise.argmin())]
+        yield model(model.collate(given)), [len(sentence) for sentence in given], [_known_gold(model, s) for s in given]
+
+
+@torch.inference_mode()
+def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
+    """The temperature under which the sentences' mentions (those that the model can hold) are most probable."""
+    scorer, penalty = model.scorer, model.config.model.penalty
+    batches = []
+    for scores, lengths, gold in _scored(model, sentences):
+        kept = [scorer.holdable(mentions, max(lengths)) for mentions in gold]
+        batches.append((scorer.raised(scores, penalty) if penalty else scores, lengths, kept))
+
+    def surprise(temperature: float) -> float:
+        distributions = ((scorer.distribution(s / temperature, lengths), gold) for s, lengths, gold in batches)
+        return sum(-float(distribution.log_prob(gold).sum()) for distribution, gold in distributions)
+
+    return TEMPERATURES[_lowest(len(TEMPERATURES), lambda index: surprise(TEMPERATURES[index]))]
+
+
+def _lowest(count: int, value: Callable[[int], float]) -> int:
+    """Where a function of a number below `count` that first falls and then rises is lowest.
+
+    >>> _lowest(60, lambda index: (index - 17) ** 2)
+    17
+    """
+    low, high = 0, count - 1
+    while low < high:
+        middle = (low + high) // 2
+        if value(middle) <= value(middle + 1):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@torch.inference_mode()
+def best_penalty(model: Recognizer, sentences: Sequence[Sentence]) -> float:
+    """The penalty with the best F1; of equals the nearest to 0."""
+    found, right = dict.fromkeys(PENALTIES, 0), dict.fromkeys(PENALTIES, 0)
+    expected = 0
+    for scores, lengths, gold in _scored(model, sentences):
+        expected += sum(map(len, gold))
+        for penalty in PENALTIES:
+            best = model.scorer.distribution(model.scorer.raised(scores, penalty), lengths).argmax()
+            found[penalty] += sum(map(len, best))
+            right[penalty] += sum(len(one & other) for one, other in zip(best, gold, strict=True))
+    return max(PENALTIES, key=lambda penalty: (right[penalty] / max(found[penalty] + expected, 1), -abs(penalty)))
+
+
+def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
+    """Chooses both, the penalty where that is wanted, and puts them into the model's configuration."""
+    if model.config.training.tune_penalty:
+        _set(model, penalty=best_penalty(model, sentences))
+    _set(model, temperature=best_temperature(model, sentences))
+
+
+def _set(model: Recognizer, **values: float) -> None:
+    model.config = replace(model.config, model=replace(model.config.model, **values))

@@ -17,6 +17,9 @@ from torch import Tensor
 
 from hyperspan.errors import InputError
 
+NUMBER = "#"
+"""Ends the names of what was a number, not a tensor."""
+
 
 def write_tensors(tensors: dict[str, Tensor], path: Path, state: dict[str, Any] | None = None) -> None:
     """Writes tensors and a JSON state to a safetensors file that is complete or not there."""
@@ -48,16 +51,36 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dict[str, Tensor]:
-    """The optimizer's state by the names of its parameters."""
-    states = optimizer.state_dict()["state"]
-    return {f"optimizer/{names[index]}/{key}": value for index, state in states.items() for key, value in state.items()}
+    """The optimizer's state by the names of its parameters; lists (L-BFGS has some) part by part, numbers marked as such."""
+    tensors: dict[str, Tensor] = {}
+    for index, state in optimizer.state_dict()["state"].items():
+        for key, value in state.items():
+            for place, part in enumerate(value if isinstance(value, list) else ()):
+                if part is not None:
+                    tensors[f"optimizer/{names[index]}/{key}.{place}"] = part
+            if isinstance(value, (int, float)):
+                tensors[f"optimizer/{names[index]}/{key}{NUMBER}"] = torch.tensor(value, dtype=torch.float64)
+            elif isinstance(value, Tensor):
+                tensors[f"optimizer/{names[index]}/{key}"] = value
+    return tensors
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensors: dict[str, Tensor]) -> None:
     """Puts back what :func:`optimizer_tensors` took."""
-    states: dict[int, dict[str, Tensor]] = {}
+    states: dict[int, dict[str, Any]] = {}
+    lists: dict[tuple[int, str], dict[int, Tensor]] = {}
     for name, tensor in tensors.items():
         if name.startswith("optimizer/"):
             parameter, key = name.removeprefix("optimizer/").rsplit("/", 1)
-            states.setdefault(names.index(parameter), {})[key] = tensor
+            index = names.index(parameter)
+            key, _, place = key.partition(".")
+            if place:
+                # A file's tensors begin anywhere in memory, and products of vectors are rounded by where they begin.
+                lists.setdefault((index, key), {})[int(place)] = tensor.clone()
+            elif key.endswith(NUMBER):  # not cast to the type of the parameter, as tensors are
+                states.setdefault(index, {})[key.removesuffix(NUMBER)] = tensor.item()
+            else:
+                states.setdefault(index, {})[key] = tensor.clone()
+    for (index, key), parts in lists.items():
+        states[index][key] = [parts[place] for place in sorted(parts)]
     optimizer.load_state_dict({**optimizer.state_dict(), "state": states})

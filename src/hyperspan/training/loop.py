@@ -10,7 +10,9 @@ import hashlib
 import math
 import time
 import tomllib
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,11 +21,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from hyperspan.batching import AT_ONCE, batches_of, by_length
+from hyperspan.batching import AT_ONCE, Batch, batches_of, by_length
 from hyperspan.config import Config
 from hyperspan.encoders.words import NeighbourWords
 from hyperspan.errors import InputError, TrainingError
-from hyperspan.models.recognizer import Recognizer
+from hyperspan.models.base import Model
 from hyperspan.models.storage import save_model
 from hyperspan.training.checkpoint import (
     optimizer_tensors,
@@ -35,6 +37,8 @@ from hyperspan.types import Sentence
 
 CHECKPOINT = "checkpoint.safetensors"
 WORD_VECTORS = "model.words.words."
+ITERATIONS = 10
+"""Of L-BFGS, an epoch; and how far back it remembers."""
 Listener = Callable[[dict[str, Any]], None]
 
 
@@ -43,7 +47,7 @@ class Trainer:
 
     def __init__(
         self,
-        model: Recognizer,
+        model: Model,
         train: Sequence[Sentence],
         dev: Sequence[Sentence],
         folder: Path,
@@ -53,7 +57,11 @@ class Trainer:
         self.folder, self.listeners = folder, listeners
         self.config = model.config.training
         self.lengths = [len(sentence) for sentence in train]
-        self.steps_an_epoch = math.ceil(len(train) / self.config.batch_size)
+        self.at_once = self.config.optimizer == "lbfgs"
+        """Whether a step sees all sentences, not a batch."""
+        self.whole: list[tuple[list[Sentence], Batch]] = []
+        """All training sentences in batches, kept where each step needs them all."""
+        self.steps_an_epoch = 1 if self.at_once else math.ceil(len(train) / self.config.batch_size)
         # The word vectors come last: weight decay is not for them, and words that are rare would forget what they mean.
         self.neighbours = (
             NeighbourWords(model.config, model.vocabulary).to(model.device) if self.config.neighbours else None
@@ -74,6 +82,8 @@ class Trainer:
         self.saved = time.monotonic()
 
     def _new_optimizer(self) -> torch.optim.Optimizer:
+        if self.at_once:
+            return torch.optim.LBFGS(self.parameters, max_iter=ITERATIONS, history_size=ITERATIONS, line_search_fn="strong_wolfe")
         split = sum(not name.startswith(WORD_VECTORS) for name in self.names)
         groups = [
             {"params": self.parameters[:split], "weight_decay": self.config.l2},
@@ -113,19 +123,21 @@ class Trainer:
         self.model.train()
         batches = list(batches_of(self.lengths, self.config.batch_size, _mixed(self.config.seed, self.epoch)))
         losses: list[Tensor] = []
-        for index in range(self.step - self.epoch * self.steps_an_epoch, len(batches)):
-            batch = [self.train_sentences[i] for i in batches[index]]
-            losses.append(self._take_step(batch))
-            words += sum(map(len, batch))
+        if self.at_once:
+            batches, losses, words = [], [self._take_whole_step()], sum(self.lengths)
+        done = self.step - self.epoch * self.steps_an_epoch
+        for index, (sentences, batch) in enumerate(self.made_ready(batches[done:]), done):
+            losses.append(self._take_step(sentences, batch))
+            words += sum(map(len, sentences))
             if len(losses) == 20:  # reading a loss makes a GPU wait
                 self._add_losses(losses)
-                done = sum(map(len, batches[: index + 1]))
+                seen = sum(map(len, batches[: index + 1]))
                 speed = words / (time.monotonic() - began)
                 self._tell(
                     "step",
                     epoch=self.epoch + 1,
                     step=self.step,
-                    loss=self.loss_sum / done,
+                    loss=self.loss_sum / seen,
                     words_per_second=speed,
                     rate=self._rate(),
                 )
@@ -136,6 +148,22 @@ class Trainer:
         seconds = time.monotonic() - began
         self.epoch += 1
         self._finish_epoch(words / max(seconds, 1e-9), began)
+
+    def made_ready(self, batches: Sequence[Sequence[int]]) -> Iterator[tuple[list[Sentence], Batch]]:
+        """The sentences of each batch, and they as ids; for a GPU the next batch is made ready while a step is taken."""
+        chosen = ([self.train_sentences[i] for i in batch] for batch in batches)
+        if self.model.device.type == "cpu":
+            yield from ((sentences, self.model.collate(sentences)) for sentences in chosen)
+            return
+        with ThreadPoolExecutor(1) as worker:
+            waiting: deque[tuple[list[Sentence], Future[Batch]]] = deque()
+            for sentences in chosen:
+                waiting.append((sentences, worker.submit(self.model.collate, sentences)))
+                if len(waiting) > 1:
+                    given, batch = waiting.popleft()
+                    yield given, batch.result()
+            for given, batch in waiting:
+                yield given, batch.result()
 
     def _finish_epoch(self, speed: float, began: float) -> None:
         scores = None
@@ -181,8 +209,8 @@ class Trainer:
 
     # -- one step -------------------------------------------------------------------------------------------------
 
-    def _take_step(self, sentences: Sequence[Sentence]) -> Tensor:
-        """One update; returns the sum of the sentences' losses, still on the device."""
+    def _take_step(self, sentences: Sequence[Sentence], batch: Batch | None = None) -> Tensor:
+        """One update; returns the sum of the sentences' losses, still on the device. `batch` are they as ids, if known."""
         torch.manual_seed(_mixed(self.config.seed, self.step))
         self.step += 1
         rate = self._rate()
@@ -190,7 +218,7 @@ class Trainer:
             group["lr"] = rate
         half = self.config.precision == "bfloat16" and self.model.device.type == "cuda"
         with torch.autocast("cuda", torch.bfloat16, enabled=half):
-            loss = self.model.loss(sentences, self.neighbours)
+            loss = self.model.loss(sentences, self.neighbours, batch)
         self.too_wide += sum(loss.too_wide)
         total = loss.values.sum()
         self.optimizer.zero_grad(set_to_none=True)
@@ -203,6 +231,33 @@ class Trainer:
             decay = min(self.config.average, (1 + self.step) / (10 + self.step))
             get_ema_multi_avg_fn(decay)(self.average, [p.detach() for p in self.parameters], self.step)
         return total.detach()
+
+    def _take_whole_step(self) -> Tensor:
+        """Some iterations of L-BFGS on all sentences; returns the sum of their losses before it."""
+        self.step += 1
+        if not self.whole:
+            chosen = batches_of(self.lengths, self.config.batch_size, self.config.seed)
+            given = [[self.train_sentences[i] for i in indices] for indices in chosen]
+            self.whole = [(sentences, self.model.collate(sentences)) for sentences in given]
+
+        def objective() -> float:
+            self.optimizer.zero_grad(set_to_none=True)
+            total = torch.zeros((), device=self.model.device)
+            self.too_wide = 0
+            for index, (sentences, batch) in enumerate(self.whole):
+                torch.manual_seed(_mixed(self.config.seed, index))  # one function, whatever is left to chance
+                loss = self.model.loss(sentences, self.neighbours, batch)
+                self.too_wide += sum(loss.too_wide)
+                share = loss.values.sum() / len(self.lengths)
+                share.backward()
+                total += share.detach()
+            for parameter in self.parameters:
+                assert parameter.grad is not None
+                parameter.grad.add_(parameter.detach(), alpha=self.config.l2)
+                total += 0.5 * self.config.l2 * parameter.detach().square().sum()
+            return float(total)
+
+        return torch.tensor(self.optimizer.step(objective)) * len(self.lengths)
 
     def _rate(self) -> float:
         """The learning rate of the current step."""
@@ -299,7 +354,7 @@ MAY_CHANGE = {"rate", "clip", "epochs", "patience", "save_minutes", "temperature
 
 def _difference(one: Config, other: Config) -> str | None:
     """The first key in which two configurations differ that may not, or None. Where the data lie does not matter."""
-    for section in ("model", "words", "characters", "encoder", "training"):
+    for section in ("model", "words", "characters", "encoder", "fofe", "training"):
         for key, value in vars(getattr(one, section)).items():
             if key not in MAY_CHANGE and getattr(getattr(other, section), key) != value:
                 return f"{section}.{key}"
@@ -321,7 +376,7 @@ def _mixed(seed: int, number: int) -> int:
 
 
 @torch.inference_mode()
-def dev_scores(model: Recognizer, sentences: Sequence[Sentence]) -> dict[str, float]:
+def dev_scores(model: Model, sentences: Sequence[Sentence]) -> dict[str, float]:
     """Precision, recall and F1 of the most probable sets, over distinct mentions."""
     expected = sum(len(sentence.mentions) for sentence in sentences)
     found = right = 0

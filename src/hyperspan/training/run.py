@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -13,13 +12,13 @@ from hyperspan.config import Config
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
+from hyperspan.encoders.handcrafted import check_attributes
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
-from hyperspan.models import Recognizer, load_model, new_model, save_model
+from hyperspan.models import Model, load_model, new_model, save_model
 from hyperspan.models.storage import FILES, check_names
 from hyperspan.training.log import JsonLinesLog, TensorBoardLog, require_tensorboard
-from hyperspan.training.loop import CHECKPOINT, Listener, Trainer
-from hyperspan.training.temperature import best_temperature
+from hyperspan.training.loop import CHECKPOINT, Listener, Trainer, dev_scores
 from hyperspan.types import Document, Sentence
 
 DEFAULTS = Config()
@@ -73,8 +72,8 @@ def train_model(
     best = trainer.run()
     model = load_model(folder, place)
     if dev:
-        temperature = best_temperature(model, dev)
-        model.config = replace(config, model=replace(config.model, temperature=temperature))
+        model.tune(dev)
+        best = dev_scores(model, dev)["f1"]
         save_model(model, folder)
     if force or not (folder / "README.md").exists():
         with Target(str(folder / "README.md"), force=True).open() as file:
@@ -103,7 +102,7 @@ def check_lengths(config: Config, sentences: Sequence[Sentence]) -> None:
             )
 
 
-def _about_data(model: Recognizer, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
+def _about_data(model: Model, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
     """What a user may not expect of the data."""
     broken = sum(bool(mention.fragments) for sentence in train for mention in sentence.mentions)
     if broken:
@@ -113,7 +112,7 @@ def _about_data(model: Recognizer, train: Sequence[Sentence], dev: Sequence[Sent
         yield f"dev has labels that train has not, which the model cannot find: {', '.join(sorted(others))}"
 
 
-def model_card(model: Recognizer, best: float | None, epoch: int, sentences: int) -> str:
+def model_card(model: Model, best: float | None, epoch: int, sentences: int) -> str:
     """What there is to say about a model just trained; its maker may say more."""
     config = model.config
     width = "no limit" if model.max_width is None else f"at most {model.max_width} words"
@@ -144,6 +143,8 @@ what it is meant for, and where it fails.
 def check(config: Config) -> None:
     """Raises an error for what a configuration alone shows to be wrong, and for files that are not there."""
     check_names(config)
+    if config.encoder.kind == "handcrafted":
+        check_attributes(config)
     if not config.data.train:
         raise InputError(
             "data.train is empty, but must name a file of annotated sentences; set it, or use --set data.train=FILE"

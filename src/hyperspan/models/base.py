@@ -1,0 +1,118 @@
+"""What all models have, whatever they are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from hyperspan.batching import AT_ONCE, Batch, Vocabulary, collate
+from hyperspan.config import Config
+from hyperspan.encoders.words import WordVectors
+from hyperspan.structures.losses import Loss
+from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.types import Sentence
+
+if TYPE_CHECKING:
+    from hyperspan.encoders.words import NeighbourWords
+
+
+class Answers(Protocol):
+    """What a model says of the sentences of a batch. All structures say more, as they are distributions."""
+
+    lengths: list[int]
+    types: int
+
+    @property
+    def marginals(self) -> Tensor:
+        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
+        ...
+
+    def argmax(self) -> list[MentionSet]:
+        """The best set of mentions of each sentence."""
+        ...
+
+    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
+        """The k best sets with their log-probabilities, best first; fewer where a model has fewer."""
+        ...
+
+
+class Model(nn.Module):
+    """A model that can be trained, kept in a folder, and asked for mentions."""
+
+    words: Any
+    """The encoder of words: :class:`hyperspan.encoders.words.WordEncoder`, or what stands in its place."""
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, *, limited: bool = True):
+        super().__init__()
+        self.config, self.vocabulary = config, vocabulary
+        self.labels = tuple(vocabulary.labels)
+        self.tokenizer = config.model.tokenizer
+        width = config.model.max_width
+        self.max_width = None if width == "n" or not limited else width
+        """c, or None for no limit."""
+        self.precision = "float32"
+        """Of products in use on the CPU; "bfloat16" is quicker where the processor has it, and a little less exact."""
+        self.skip = math.inf
+        """In segmental models, words where T → X scores this much more than T → I for all types are passed over in use."""
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    @property
+    def at_once(self) -> int:
+        """Sentences × words × widths of a batch, in use."""
+        return AT_ONCE
+
+    def collate(self, sentences: Sequence[Sentence]) -> Batch:
+        """The sentences as this model reads them, on its device."""
+        letters = isinstance(self.words, WordVectors) and self.words.characters is not None
+        return collate(sentences, self.vocabulary, letters=letters, device=self.device)
+
+    def encoded(self, batch: Batch) -> list[Tensor]:
+        """What each layer of the encoder says of words, (N, dimension); the last is for scores."""
+        if batch.longest == 0 and isinstance(self.words, WordVectors):
+            return [torch.zeros(0, self.words.dimension, device=self.device)]
+        return self.words(batch)
+
+    def loss(
+        self, sentences: Sequence[Sentence], neighbours: NeighbourWords | None = None, batch: Batch | None = None
+    ) -> Loss:
+        """What training minimises, for each sentence; with `neighbours`, also for guessing the words around each word.
+
+        `batch` are the sentences collated, if they are already.
+        """
+        batch = batch or self.collate(sentences)
+        layers = self.encoded(batch)
+        loss = self.loss_of(layers[-1], [self.vocabulary.gold(sentence) for sentence in sentences], batch)
+        if neighbours is None:
+            return loss
+        return loss._replace(values=loss.values + self.config.training.neighbours * neighbours(layers[0], batch))
+
+    def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
+        """(N, dimension), what the encoder says of words, and the gold mentions of each sentence -> its loss."""
+        raise NotImplementedError
+
+    def distribution(self, sentences: Sequence[Sentence]) -> Answers:
+        """What the model says of each sentence; types are indices into `labels`."""
+        raise NotImplementedError
+
+    def holdable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        """Of some mentions those that the model can hold together, in a batch with sentences up to so many words."""
+        return mentions
+
+    def tune(self, sentences: Sequence[Sentence]) -> None:
+        """Chooses on dev, once training is over, what training does not; and puts it into the configuration."""
+
+
+def check_neural(config: Config) -> None:
+    """Raises an error where a model that reads vectors of words is given an encoder that has none."""
+    if config.encoder.kind != "neural":
+        raise InputError(
+            f"encoder.kind is {config.encoder.kind!r}, but model.kind = {config.model.kind!r} reads vectors of words; "
+            "set encoder.kind to 'neural'"
+        )

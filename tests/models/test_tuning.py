@@ -1,0 +1,83 @@
+"""Temperature and penalty are chosen on dev: what is chosen is the best of what was tried."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from hyperspan.annotate import Annotator
+from hyperspan.config import Config
+from hyperspan.models import Recognizer, new_model
+from hyperspan.models.scorers import SCORERS
+from hyperspan.models.tuning import PENALTIES, TEMPERATURES, best_penalty, best_temperature, tune
+from hyperspan.training.loop import Trainer, dev_scores
+from hyperspan.types import Sentence
+from tests.models.test_models import HANDCRAFTED, SMALL, corpus
+
+
+@pytest.fixture(params=list(SCORERS))
+def trained(request: pytest.FixtureRequest, tmp_path: Path) -> Recognizer:
+    """A model that has learnt half of the corpus, not too well."""
+    changes = [*SMALL, *HANDCRAFTED, f"model.kind={request.param}", "training.epochs=3", "training.tune_penalty=true"]
+    sentences = corpus()
+    model = new_model(Config().override(changes), sentences)
+    Trainer(model, sentences[::2], [], tmp_path).run()
+    assert isinstance(model, Recognizer)
+    return model.eval()
+
+
+def with_values(model: Recognizer, **values: float) -> Recognizer:
+    model.config = replace(model.config, model=replace(model.config.model, **values))
+    return model
+
+
+def test_the_best_of_what_was_tried_is_chosen(trained: Recognizer) -> None:
+    dev = corpus()[1::2]
+    penalty = best_penalty(trained, dev)
+    scores = {value: dev_scores(with_values(trained, penalty=value), dev)["f1"] for value in PENALTIES}
+    assert scores[penalty] == pytest.approx(max(scores.values()))
+    with_values(trained, penalty=penalty)
+
+    @torch.inference_mode()
+    def surprise(temperature: float) -> float:
+        distribution = with_values(trained, temperature=temperature).distribution(dev)
+        gold = [trained.scorer.holdable(trained.vocabulary.gold(s), max(map(len, dev))) for s in dev]
+        return -float(distribution.log_prob(gold).sum())
+
+    temperature = best_temperature(trained, dev)
+    tried = {value: surprise(value) for value in TEMPERATURES[::6]}
+    assert surprise(temperature) <= min(tried.values()) + 1e-3
+    with_values(trained, temperature=1.0, penalty=0.0)
+    tune(trained, dev)
+    assert (trained.config.model.penalty, trained.config.model.temperature) == (penalty, temperature)
+
+
+def test_a_higher_penalty_finds_more(trained: Recognizer) -> None:
+    sentences = corpus()
+    found = []
+    for penalty in (-4.0, 0.0, 4.0):
+        with torch.inference_mode():
+            best = with_values(trained, penalty=penalty).distribution(sentences).argmax()
+        found.append(sum(map(len, best)))
+    assert found[0] <= found[1] <= found[2] and found[0] < found[2]
+
+
+def test_every_model_annotates_with_probabilities_labels_and_alternatives(trained: Recognizer) -> None:
+    annotator = Annotator(with_values(trained, penalty=2.0))
+    document = annotator("The harbour master of Lindau met Captain Amsel .", top_k=3)
+    assert document.metadata["alternatives"][0]["sets"]
+    sentences = [Sentence(sentence.tokens, tags=sentence.tags) for sentence in corpus()]
+    whole = list(annotator.recognize(sentences))
+    assert all(0 <= (mention.probability or 0) <= 1 for sentence in whole for mention in sentence.mentions)
+    some = list(annotator.recognize(sentences, types=["PER", "GPE"]))
+    for one, other in zip(whole, some, strict=True):
+        kept = {(m.start, m.end, m.label) for m in one.mentions if m.label in ("PER", "GPE")}
+        assert kept == {(m.start, m.end, m.label) for m in other.mentions}
+    likely = list(annotator.recognize(sentences, threshold=0.3, types=["PER"]))
+    assert {m.label for sentence in likely for m in sentence.mentions} <= {"PER"}
+    sets = annotator("Captain Amsel of Lindau slept .", types=["PER"], top_k=5).metadata["alternatives"][0]["sets"]
+    assert [entry["probability"] for entry in sets] == sorted((e["probability"] for e in sets), reverse=True)
+    assert sum(entry["probability"] for entry in sets) <= 1 + 1e-6
