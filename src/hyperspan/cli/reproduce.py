@@ -1,0 +1,90 @@
+"""``hyperspan reproduce``: the paper's tables, trained and counted again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from hyperspan.cli.evaluate import Format
+from hyperspan.errors import InputError
+
+
+def reproduce(
+    table: Annotated[
+        Literal["main", "ablation", "overlap", "speed", "statistics", "ambiguity"] | None,
+        typer.Argument(help="Which table; main and ablation train what is missing, overlap and speed are of finished rows."),
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Print each row with how far it has come, and stop.")] = False,
+    data: Annotated[str, typer.Option(help="The corpus: genia or litbank.")] = "genia",
+    data_dir: Annotated[
+        Path, typer.Option(help="Where corpora and vectors are; it stands for data/ in configurations.")
+    ] = Path("data"),
+    rows: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rows", help="Only these rows, repeated or separated by commas. Default: all with a configuration."
+        ),
+    ] = None,
+    seeds: Annotated[str, typer.Option(help="Separated by commas.")] = "1,2,3",
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder of models, predictions, results and tables.")
+    ] = Path("runs/reproduce"),
+    configs: Annotated[Path, typer.Option(help="The folder of configurations.")] = Path("configs"),
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="SECTION.KEY=VALUE", help="Replace a value of all configurations; repeat for more."
+        ),
+    ] = None,
+    against: Annotated[str, typer.Option(help="The row that all others are compared with.")] = "sh-n",
+    no_train: Annotated[
+        bool, typer.Option("--no-train", help="Only tabulate what is finished, with whatever configuration.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Train rows anew that are begun or finished.")] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …, or auto: a GPU where there is one.")] = "auto",
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads. Default: all cores.")] = None,
+    format_: Format = "table",
+) -> None:
+    """Make the paper's tables: train and score every row, beside the paper's figures.
+
+    A row that is finished is not trained again, one that was stopped goes on.
+
+    Example: hyperspan reproduce main --data genia --rows sh-6,sh-n --seeds 1
+
+    Example: hyperspan reproduce --list
+    """
+    from hyperspan.reproduce.command import Request, list_rows, make_table
+
+    request = Request(
+        data=data,
+        data_dir=data_dir,
+        rows=_names(rows),
+        seeds=_seeds(seeds),
+        output=output,
+        configs=configs,
+        overrides=tuple(overrides or ()),
+        against=against,
+        train=not no_train,
+        force=force,
+        device=device,
+        threads=threads,
+    )
+    if list_:
+        list_rows(request)
+    elif table is None:
+        raise InputError("no table is named; choose main, ablation, overlap, speed, statistics or ambiguity, or give --list")
+    else:
+        make_table(table, request, format_)
+
+
+def _names(given: list[str] | None) -> tuple[str, ...]:
+    return tuple(name.strip() for group in given or [] for name in group.split(",") if name.strip())
+
+
+def _seeds(given: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in given.split(",") if part.strip()]
+    if not parts or not all(part.isdecimal() and len(part) < 10 for part in parts):
+        raise InputError(f"--seeds {given!r} is not a list of whole numbers; write for example --seeds 1,2,3")
+    return tuple(dict.fromkeys(map(int, parts)))

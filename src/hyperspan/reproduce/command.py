@@ -1,0 +1,275 @@
+"""What ``hyperspan reproduce`` does, table by table: train what is missing, tabulate what is finished, write and print it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hyperspan.errors import InputError, MissingExtraError, TrainingError
+from hyperspan.evaluation.tables import Section
+from hyperspan.reproduce import output as out
+from hyperspan.reproduce.configs import changed_key, config_of, finished_result
+from hyperspan.reproduce.results import folder_of, read_results
+from hyperspan.reproduce.rows import ROWS, Row, corpus_named, rows_for, rows_named
+from hyperspan.reproduce.summaries import Results, Summary, summaries, summarize
+from hyperspan.reproduce.tables import ablation_sections, main_sections, overlap_sections, state_lines
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asked for."""
+
+    data: str
+    data_dir: Path
+    rows: tuple[str, ...]
+    """Empty for all."""
+    seeds: tuple[int, ...]
+    output: Path
+    configs: Path
+    overrides: tuple[str, ...]
+    against: str
+    train: bool
+    force: bool
+    device: str
+    threads: int | None
+
+    @property
+    def folder(self) -> Path:
+        """Of the tables."""
+        return self.output / self.data
+
+    def chosen(self, *, ablations: bool = False) -> list[Row]:
+        """The rows that are asked for, of those that a table has."""
+        corpus_named(self.data)
+        return rows_named(self.rows) if self.rows else rows_for(self.data, ablations=ablations)
+
+
+def list_rows(request: Request) -> None:
+    """One line a row, to standard output."""
+    rows = rows_named(request.rows) if request.rows else [row for row in ROWS.values() if request.data in row.data]
+    corpus_named(request.data)
+    width = max(len(row.name) for row in rows)
+    for row, state in state_lines(rows, request.data, request.seeds, request.output, request.configs):
+        paper = row.paper.get(request.data)
+        print(f"{row.name:{width}}  {f'paper {paper[2]:.1f}' if paper else '':10}  {state}")
+
+
+def make_table(table: str, request: Request, format_: str) -> None:
+    """Makes one of the tables, prints it, and writes it to the folder of results."""
+    makers: dict[str, Callable[[Request], Made]] = {
+        "main": _main,
+        "ablation": _ablation,
+        "overlap": _overlap,
+        "speed": _speed,
+        "statistics": _statistics,
+        "ambiguity": _ambiguity,
+    }
+    made = makers[table](request)
+    written = out.write(request.folder, table, made.sections, made.values)
+    for name, draw in made.plots.items():
+        path = request.folder / name
+        try:
+            draw(path)
+            written.append(path)
+        except MissingExtraError as error:
+            _say(f"no picture, as {error}")
+    out.show(made.sections, made.values, format_)
+    _say(f"wrote {', '.join(str(path) for path in written)}")
+    if made.failed:
+        raise TrainingError(f"not all rows could be trained: {'; '.join(made.failed)}")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A table: what is printed, what goes into its JSON, what can be drawn of it, and what failed on the way."""
+
+    sections: Sequence[Section]
+    values: dict[str, Any]
+    plots: dict[str, Callable[[Path], None]]
+    failed: Sequence[str] = ()
+
+
+def _main(request: Request) -> Made:
+    from hyperspan.reproduce.plots import draw_scores
+
+    rows = request.chosen()
+    (against,) = rows_named([request.against])
+    failed = _train(request, rows)
+    results = read_results(request.output, request.data, [*rows, against], request.seeds)
+    _tell_changed(request, results)
+    found = summaries(rows, results, against.name)
+    sections = main_sections(rows, found, request.data, request.seeds, against.name)
+    plots = {"main.png": lambda path: draw_scores(found, request.data, path)} if found else {}
+    return Made(sections, _values(request, rows, found) | {"against": against.name}, plots, failed)
+
+
+def _ablation(request: Request) -> Made:
+    rows = request.chosen(ablations=True)
+    bases = [ROWS[name] for name in dict.fromkeys(row.base for row in rows if row.base)]
+    if not bases:
+        raise InputError("none of these rows is an ablation; name one, for example --rows sh-n-no-dropout")
+    rows = [*bases, *(row for row in rows if row.base)]
+    failed = _train(request, rows)
+    results = read_results(request.output, request.data, rows, request.seeds)
+    found = [
+        summarize(row, results[row.name], results.get(row.base, ()) if row.base else ())
+        for row in rows
+        if row.name in results
+    ]
+    return Made(ablation_sections(rows, found, request.data, request.seeds), _values(request, rows, found), {}, failed)
+
+
+def _finished(request: Request, rows: Sequence[Row]) -> list[Summary]:
+    """A line for each finished row, which there must be."""
+    found = summaries(rows, read_results(request.output, request.data, rows, request.seeds), request.against)
+    if not found:
+        raise InputError(
+            f"no row is finished in {request.folder}; train some with hyperspan reproduce main --data {request.data}"
+        )
+    return found
+
+
+def _overlap(request: Request) -> Made:
+    rows = request.chosen()
+    found = _finished(request, rows)
+    return Made(overlap_sections(rows, found, request.data), _values(request, rows, found), {})
+
+
+def _speed(request: Request) -> Made:
+    found = _finished(request, request.chosen())
+    from hyperspan.reproduce import speed
+    from hyperspan.reproduce.plots import draw_speed
+
+    measured = speed.measure(found, request.data, request.data_dir, request.output, request.device, request.threads)
+    plots = {"speed.png": lambda path: draw_speed(measured, request.data, path)}
+    return Made(speed.sections(measured, request.data), _values(request, request.chosen(), measured), plots)
+
+
+def _statistics(request: Request) -> Made:
+    from hyperspan.reproduce.statistics import count, sections
+
+    found = count(request.data, request.data_dir)
+    return Made(sections(request.data, found), {part: vars(counts) for part, counts in found.items()}, {})
+
+
+def _ambiguity(request: Request) -> Made:
+    from hyperspan.corpora.registry import read_corpus
+    from hyperspan.reproduce import properties
+
+    found = properties.compute()
+    sections = properties.sections(found)
+    values = properties.to_dict(found)
+    test = request.data_dir / corpus_named(request.data).test
+    if test.exists():
+        sentences = [sentence for document in read_corpus(str(test)) for sentence in document.sentences]
+        title = f"{request.data} test, {len(sentences):,} sentences"
+        sections.append(properties.corpus_section(sentences, title))
+        values["held"] = {"sentences": len(sentences), **properties.held_in(sentences)}
+    return Made(sections, values, {})
+
+
+def _tell_changed(request: Request, results: Results) -> None:
+    """Says which finished rows were trained with another configuration than the one that is there now."""
+    for name, found in results.items():
+        if (request.configs / request.data / ROWS[name].file).is_file():
+            config = config_of(ROWS[name], request.data, request.configs, request.data_dir, request.overrides)
+            keys = {key for result in found if (key := changed_key(result, config)) is not None}
+            if keys:
+                _say(f"{name} was trained with another {', '.join(sorted(keys))} than its configuration has now")
+
+
+def _values(request: Request, rows: Sequence[Row], found: Sequence[Summary]) -> dict[str, Any]:
+    """For JSON; scores are fractions, but the paper's are in percent, as it has them."""
+    papers = {row.name: row.paper[request.data] for row in rows if request.data in row.paper}
+    return {
+        "data": request.data,
+        "seeds": request.seeds,
+        "paper": papers,
+        "rows": [summary.to_dict() for summary in found],
+    }
+
+
+# -- training what is missing ---------------------------------------------------------------------------------------
+
+
+def _train(request: Request, rows: Sequence[Row]) -> list[str]:
+    """Trains what is not finished, one seed after the other; returns what could not be trained."""
+    if not request.train:
+        return []
+    todo = _unfinished(request, _configured(request, rows))
+    failed = []
+    for number, (seed, row) in enumerate(todo, start=1):
+        try:
+            _train_one(request, row, seed, f"{number} of {len(todo)}")
+        except TrainingError as error:  # the other rows may still do well
+            failed.append(f"{row.name}, seed {seed}: {error}")
+            _say(failed[-1])
+        except KeyboardInterrupt:
+            _say(f"stopped; the same command goes on with {row.name}, seed {seed}, in {request.output}{os.sep}")
+            raise
+    return failed
+
+
+def _configured(request: Request, rows: Sequence[Row]) -> list[Row]:
+    """The rows that have a configuration; those that were asked for by name must."""
+    files = {row: request.configs / request.data / row.file for row in rows}
+    missing = [row for row, file in files.items() if not file.is_file()]
+    if missing and request.rows:
+        file = files[missing[0]]
+        raise InputError(
+            f"the row {missing[0].name} has no configuration yet: {file} is not there; leave it out of --rows"
+        )
+    if missing:
+        _say(f"left out, as their configurations are missing: {', '.join(row.name for row in missing)}")
+    return [row for row in rows if row not in missing]
+
+
+def _unfinished(request: Request, rows: Sequence[Row]) -> list[tuple[int, Row]]:
+    """What is still to be trained, seed by seed; what can be refused is refused now, not after hours."""
+    todo: list[tuple[int, Row]] = []
+    wanted = [(seed, row) for seed in request.seeds for row in rows]
+    configs = {row: config_of(row, request.data, request.configs, request.data_dir, request.overrides) for row in rows}
+    for seed, row in wanted:
+        folder = folder_of(request.output, request.data, row, seed)
+        if request.force or finished_result(folder, configs[row]) is None:
+            todo.append((seed, row))
+    if len(todo) < len(wanted):
+        _say(f"{len(wanted) - len(todo)} of {len(wanted)} runs are finished already")
+    if todo:
+        from hyperspan.reproduce.run import check_run
+
+        for row in dict.fromkeys(row for _, row in todo):
+            check_run(configs[row], request.data_dir / corpus_named(request.data).test)
+    return todo
+
+
+def _train_one(request: Request, row: Row, seed: int, place: str) -> None:
+    from rich.console import Console
+
+    from hyperspan.reproduce.run import run_row
+    from hyperspan.training.display import TrainingDisplay
+
+    _say(f"{row.name}, seed {seed} ({place})")
+    with TrainingDisplay(Console(stderr=True)) as display:
+        result = run_row(
+            row,
+            request.data,
+            seed,
+            request.output,
+            request.device,
+            configs=request.configs,
+            data_dir=request.data_dir,
+            overrides=request.overrides,
+            threads=request.threads,
+            force=request.force,
+            listeners=[display],
+        )
+    _say(f"{row.name}, seed {seed}: finished, test F1 {100 * result.f1:.2f}")
+
+
+def _say(text: str) -> None:
+    print(f"hyperspan: {text}", file=sys.stderr, flush=True)

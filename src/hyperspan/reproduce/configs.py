@@ -1,0 +1,79 @@
+"""The configuration of a row, with its files where the user has them; and whether a finished row had the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, fields, replace
+from pathlib import Path, PurePath
+
+from hyperspan.config import Config
+from hyperspan.errors import InputError, OutputExistsError
+from hyperspan.reproduce.results import RESULT, Result
+from hyperspan.reproduce.rows import Row
+
+DATA = "data/"
+"""What the paths in configurations begin with: the folder of data."""
+
+
+def config_of(
+    row: Row, data: str, configs: str | Path = "configs", data_dir: str | Path = "data", overrides: Iterable[str] = ()
+) -> Config:
+    """The configuration of a row for a corpus, its files looked for in a folder of data."""
+    file = Path(configs) / data / row.file
+    if not file.is_file():
+        raise InputError(
+            f"the row {row.name} has no configuration for {data}: {file} is not there; write it, or leave the row out"
+        )
+    return _moved(Config.read(file, row.overrides), Path(data_dir)).override(overrides)
+
+
+def _moved(config: Config, data_dir: Path) -> Config:
+    """The configuration with another folder in place of "data/" wherever a path begins with it."""
+    sections = {}
+    for section in fields(config):
+        values = vars(getattr(config, section.name))
+        paths = {
+            key: str(data_dir / value.removeprefix(DATA))
+            for key, value in values.items()
+            if isinstance(value, str) and value.startswith(DATA)
+        }
+        sections[section.name] = replace(getattr(config, section.name), **paths)
+    return replace(config, **sections)
+
+
+def finished_result(folder: Path, config: Config) -> Result | None:
+    """The result of a row and seed, None if it is not finished; an error if it was configured otherwise."""
+    if not (folder / RESULT).is_file():
+        return None
+    result = Result.read(folder / RESULT)
+    if (key := changed_key(result, config)) is not None:
+        raise OutputExistsError(
+            f"{folder} was finished with another {key}; choose another --output, train it anew with --force, "
+            "or tabulate it as it is with --no-train"
+        )
+    return result
+
+
+_SECTIONS = asdict(Config())
+_FREE = {("model", "temperature"), ("model", "threshold"), ("training", "seed"), ("training", "save_minutes")}
+"""What a finished run may differ in: what training finds, what the folder says, what changes no result."""
+
+
+def changed_key(result: Result, config: Config) -> str | None:
+    """The first key in which a finished run was configured otherwise, or None; where files lie does not matter.
+
+    Keys that an older hyperspan did not know had the value that is now their default.
+    """
+    for section, values in asdict(config).items():
+        if section == "data":
+            continue
+        for key, value in values.items():
+            before = result.config.get(section, {}).get(key, _SECTIONS[section][key])
+            if (section, key) not in _FREE and _name(before) != _name(value):
+                return f"{section}.{key}"
+    return None
+
+
+def _name(value: object) -> object:
+    """Of a path its last part."""
+    return PurePath(value).name if isinstance(value, str) else value

@@ -1,0 +1,129 @@
+"""How the cost of a structure grows with words, types and the widest mention: counted exactly, and timed.
+
+One pass over a hypergraph takes an operation for each hyperedge and each node of its tail. That number is a polynomial in the
+number of words n, of types m and, where mentions are limited, their widest c, as soon as n exceeds c. Its largest
+monomials are those whose differences, taken as often along each axis as their exponents say, do not vanish, while no higher
+differences remain. So they are found by counting on small grids, without any rounding.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperspan.reproduce.systems import System
+from hyperspan.structures.hypergraph import Hypergraph, inside
+from hyperspan.structures.semirings import Max
+
+POINTS = 5
+"""Along each axis: enough for monomials of degree 3, and to see that there is none of degree 4."""
+FIRST = 6
+"""Words of the shortest sentence counted; no fewer than the widest mention, and beyond what begins and ends of sentences do."""
+WIDTH = 6
+"""c of the timed passes, as in the paper."""
+SHORTEST, SIZES = 16, 3
+"""Sentences are timed from so many words on, each twice as long as the one before; so many of the longest count."""
+MOST = 30_000
+"""Operations of the longest sentence that is timed."""
+ROUNDS = 5
+POWERS = {1: "", 2: "²", 3: "³"}
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How the cost of one pass grows."""
+
+    order: str
+    """In O notation, from counting; with c where mentions are limited, and without limit as well."""
+    exponent: float
+    """Of n, timed, mentions of any width."""
+    limited: float | None
+    """Of n, timed, mentions of at most 6 words; None where they cannot be limited."""
+
+
+def measure(system: System) -> Growth:
+    """Counts and times the growth of a system."""
+    return Growth(
+        order=counted_order(system),
+        exponent=_time_exponent(system, None),
+        limited=_time_exponent(system, WIDTH) if system.limited else None,
+    )
+
+
+def counted_order(system: System) -> str:
+    """The growth in O notation, without a clock."""
+    free = order(_count(system, limited=False), "mn")
+    return f"{order(_count(system, limited=True), 'cmn')}; c=n: {free}" if system.limited else free
+
+
+def operations(graph: Hypergraph) -> int:
+    """The additions and multiplications of one inside pass."""
+    return sum(1 + len(edge.tail) for edge in graph.edges)
+
+
+def _count(system: System, *, limited: bool) -> NDArray[np.int64]:
+    """The operations on a grid: (c,) m, n, from the smallest on."""
+    widths: list[int | None] = list(range(1, POINTS + 1)) if limited else [None]
+    grid = product(widths, range(1, POINTS + 1), range(FIRST, FIRST + POINTS))
+    counts = [sum(map(operations, system.graphs(n, m, c))) for c, m, n in grid]
+    shape = (*([POINTS] if limited else []), POINTS, POINTS)
+    return np.array(counts, dtype=np.int64).reshape(shape)
+
+
+def order(counts: NDArray[np.int64], names: str) -> str:
+    """The largest monomials of a polynomial given by its values on a grid, one axis a name.
+
+    >>> m, n = np.meshgrid(np.arange(1, 6), np.arange(6, 11), indexing="ij")
+    >>> order(2 * m * n**2 + n**3 - 7 * m * n + 5, "mn")
+    'O(mn² + n³)'
+    """
+    there = [degrees for degrees in product(range(POINTS), repeat=counts.ndim) if np.any(_differences(counts, degrees))]
+    largest = [one for one in there if not any(other != one and _is_below(one, other, names) for other in there)]
+    if any(POINTS - 1 in degrees for degrees in largest):
+        raise ValueError(f"the counts grow faster than any polynomial of degree {POINTS - 2}")
+    terms = ["".join(name + POWERS[power] for name, power in zip(names, one, strict=True) if power) for one in largest]
+    return f"O({' + '.join(sorted(terms)) or '1'})"
+
+
+def _is_below(one: Sequence[int], other: Sequence[int], names: str) -> bool:
+    """Whether a monomial never exceeds another for long: by each exponent, where c, being at most n, may stand for n."""
+    wide = names.find("c")
+    if wide >= 0:
+        one, other = ([*p, p[wide] + p[names.index("n")]] for p in (one, other))
+    return all(a <= b for i, (a, b) in enumerate(zip(one, other, strict=True)) if i != wide)
+
+
+def _differences(counts: NDArray[np.int64], degrees: Sequence[int]) -> NDArray[np.int64]:
+    for axis, degree in enumerate(degrees):
+        counts = np.diff(counts, n=degree, axis=axis)
+    return counts
+
+
+def _time_exponent(system: System, width: int | None) -> float:
+    """The slope of the logarithm of time against that of the number of words, by least squares."""
+    seconds: dict[int, float] = {}
+    words, taken = SHORTEST, 0
+    while len(seconds) < SIZES or 2 * taken <= MOST:
+        graphs = system.graphs(words, 1, width)
+        taken = sum(map(operations, graphs))
+        seconds[words] = min(_seconds(graphs) for _ in range(ROUNDS))
+        words *= 2
+    sizes, times = np.log(list(seconds.items())[-SIZES:]).T
+    return float(np.polyfit(sizes, times, 1)[0])
+
+
+def _seconds(graphs: Sequence[Hypergraph]) -> float:
+    """Of one pass, on this process's own clock."""
+    gc.disable()
+    begun = time.process_time()
+    for graph in graphs:
+        inside(graph, lambda edge: 0.0, Max())
+    spent = time.process_time() - begun
+    gc.enable()
+    return spent

@@ -1,0 +1,169 @@
+"""The paper's table of model properties, computed: no cell is typed in.
+
+On a short sentence, all sets of mentions and all hyperpaths are written out. A hyperpath is *spurious* if no set is learnt as
+it; sets that are learnt as the same are *ambiguous*. Whether mentions may cross, and whether those of one type may overlap,
+is looked up among the sets that a system can hold; a *pipeline* decodes several hypergraphs one after the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain, combinations, product
+from typing import Any
+
+from hyperspan.evaluation.tables import NOTHING, Section
+from hyperspan.reproduce.growth import WIDTH, Growth, measure
+from hyperspan.reproduce.systems import SYSTEMS, System, overlapping_pairs
+from hyperspan.structures.hypergraph import hyperpaths
+from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.types import Sentence
+
+WORDS, TYPES = 3, 2
+"""The shortest sentence in which mentions can be nested, crossing, of the same type or of different ones."""
+
+
+@dataclass(frozen=True)
+class Properties:
+    """What was counted of a system on a sentence of `words` words and `types` types."""
+
+    words: int
+    types: int
+    sets: int
+    """Sets of mentions that there are."""
+    held: int
+    """… that the system can learn from."""
+    hyperpaths: int
+    spurious: int
+    """Hyperpaths that no set is learnt as."""
+    ambiguous: int
+    """Sets that are learnt as the same as another set."""
+    overlapping: int
+    """Sets it can learn from in which mentions overlap."""
+    crossing: int
+    """… without one containing the other."""
+    same_type: int
+    """… of the same type."""
+    stages: int
+    """Hypergraphs that are decoded one after the other."""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The paper's columns but the last; "flat" where nothing may overlap, so that there is nothing to ask."""
+        return (
+            _yes(self.spurious > 0),
+            _yes(self.ambiguous > 0),
+            _yes(not self.crossing) if self.overlapping else "flat",
+            _yes(self.stages > 1),
+            _yes(not self.same_type) if self.overlapping else "flat",
+        )
+
+
+def _yes(truth: bool) -> str:
+    return "yes" if truth else "no"
+
+
+def all_sets(n: int, m: int) -> Iterator[MentionSet]:
+    """Every set of mentions in a sentence of n words and m types."""
+    spans = combinations(range(n + 1), 2)
+    mentions: list[Mention] = [(start, end, kind) for (start, end), kind in product(spans, range(m))]
+    sizes = range(len(mentions) + 1)
+    return map(frozenset, chain.from_iterable(combinations(mentions, size) for size in sizes))
+
+
+def count(system: System, n: int = WORDS, m: int = TYPES) -> Properties:
+    """Counts the properties of a system by writing everything out.
+
+    >>> separators = next(system for system in SYSTEMS if system.name.startswith("Muis"))
+    >>> found = count(separators, n=3, m=1)
+    >>> found.sets, found.hyperpaths, found.spurious, found.ambiguous
+    (64, 40, 0, 28)
+    """
+    graphs = system.graphs(n, m, None)
+    codes = [system.code_of_paths(paths) for paths in product(*(list(hyperpaths(graph)) for graph in graphs))]
+    learnt = {mentions: system.code_of_set(mentions, n, m) for mentions in all_sets(n, m)}
+    possible = set(codes)
+    held = {mentions: code for mentions, code in learnt.items() if code in possible}
+    times = Counter(held.values())
+    pairs = {mentions: overlapping_pairs(mentions) for mentions in held}
+    return Properties(
+        words=n,
+        types=m,
+        sets=len(learnt),
+        held=len(held),
+        hyperpaths=len(codes),
+        spurious=len(codes) - len(times),
+        ambiguous=sum(times[code] > 1 for code in held.values()),
+        overlapping=sum(bool(found) for found in pairs.values()),
+        crossing=sum(any(_cross(*pair) for pair in found) for found in pairs.values()),
+        same_type=sum(any(a[2] == b[2] for a, b in found) for found in pairs.values()),
+        stages=len(graphs),
+    )
+
+
+def _cross(one: Mention, other: Mention) -> bool:
+    """Of two mentions that share a word, the first first."""
+    return one[0] < other[0] and one[1] < other[1]
+
+
+def compute(systems: Sequence[System] = SYSTEMS) -> dict[str, tuple[Properties, Growth]]:
+    """The properties and the growth of each system, by its name."""
+    return {system.name: (count(system), measure(system)) for system in systems}
+
+
+def to_dict(found: dict[str, tuple[Properties, Growth]]) -> dict[str, Any]:
+    """For JSON."""
+    return {name: {**asdict(counted), **asdict(growth)} for name, (counted, growth) in found.items()}
+
+
+def sections(found: dict[str, tuple[Properties, Growth]]) -> list[Section]:
+    """The paper's table, what was counted for it, and the growth that was measured."""
+    return [_cells_section(found), _counts_section(found), _growth_section(found)]
+
+
+def _cells_section(found: dict[str, tuple[Properties, Growth]]) -> Section:
+    papers = {system.name: system.paper for system in SYSTEMS}
+    rows = []
+    for name, (counted, growth) in found.items():
+        *cells, time = papers[name] or [NOTHING]
+        agrees = _yes(tuple(cells) == counted.cells) if cells else NOTHING
+        rows.append([name, *counted.cells, growth.order, time, agrees])
+    header = ("", "spurious", "ambiguous", "only nested", "pipeline", "different types only", "time", "paper's time")
+    note = "flat: no two mentions may overlap; time: the operations of one pass, counted; last: whether the paper says the same"
+    return Section("Model properties", (*header, "as the paper"), rows, note)
+
+
+def _counts_section(found: dict[str, tuple[Properties, Growth]]) -> Section:
+    names = ("hyperpaths", "spurious", "held", "ambiguous", "overlapping", "crossing", "same_type", "stages")
+    rows = [[name, *(f"{getattr(counted, key):,}" for key in names)] for name, (counted, _) in found.items()]
+    one = next(iter(found.values()))[0]
+    title = f"Counted in {one.words} words with {one.types} types, which have {one.sets:,} sets of mentions"
+    note = "held: sets it can learn from, then how many of them are ambiguous, have overlapping mentions, and so on"
+    return Section(title, ("", *(name.replace("_", " ") for name in names)), rows, note)
+
+
+def _growth_section(found: dict[str, tuple[Properties, Growth]]) -> Section:
+    rows = [
+        [name, growth.order, f"n^{growth.exponent:.2f}", f"n^{growth.limited:.2f}" if growth.limited else NOTHING]
+        for name, (_, growth) in found.items()
+    ]
+    note = "seconds of one pass of the generic engine, one type"
+    return Section("Growth", ("", "counted", "measured, c=n", f"measured, c={WIDTH}"), rows, note)
+
+
+def held_in(sentences: Iterable[Sentence], systems: Sequence[System] = SYSTEMS) -> dict[str, tuple[int, int]]:
+    """By system: how many sentences there are, and how many have mentions that it can tell from all other sets."""
+    sets: list[MentionSet] = []
+    for sentence in sentences:
+        kinds = {label: kind for kind, label in enumerate(sorted({m.label for m in sentence.mentions}))}
+        sets.append(frozenset((m.start, m.end, kinds[m.label]) for m in sentence.mentions if not m.fragments))
+    return {system.name: (len(sets), sum(map(system.holds, sets))) for system in systems}
+
+
+def corpus_section(sentences: Iterable[Sentence], title: str) -> Section:
+    """How many of the sentences of a corpus each system can hold."""
+    rows = [
+        [name, f"{held:,}", f"{100 * held / max(all_, 1):.1f}%"] for name, (all_, held) in held_in(sentences).items()
+    ]
+    return Section(title, ("", "held", "share"), rows, "sentences whose mentions a system can tell from all other sets")

@@ -1,0 +1,101 @@
+"""The finished seeds of a row as one line: means, bootstrap intervals, and a paired test against another row."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hyperspan.errors import InputError
+from hyperspan.evaluation.significance import Counts, Difference, confidence, differences
+from hyperspan.reproduce.results import Result
+from hyperspan.reproduce.rows import Row
+
+Results = Mapping[str, Sequence[Result]]
+"""The finished seeds of rows, by their names."""
+ROUNDS = 10_000
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The finished seeds of a row together; scores are fractions."""
+
+    row: Row
+    seeds: list[int]
+    precision: float
+    recall: float
+    f1: float
+    """All three are means over the seeds."""
+    deviation: float | None
+    """Of F1 between seeds; None of a single one."""
+    interval: tuple[float, float]
+    """Where F1 lies in the middle 95% of bootstrap samples of the sentences, all seeds' answers taken together."""
+    dev_f1: float | None
+    overlapping: dict[str, float]
+    non_overlapping: dict[str, float]
+    words_per_second: float
+    device: str
+    parameters: int
+    seconds: float
+    difference: Difference | None = None
+    """F1 of the row that all are compared with, minus this one's."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        own = {**vars(self), "row": self.row.name, "title": self.row.title, "group": self.row.group}
+        return own | {"difference": vars(self.difference) if self.difference else None}
+
+
+def summarize(row: Row, results: Sequence[Result], against: Sequence[Result] = ()) -> Summary:
+    """The seeds of one row as one line, compared with the seeds of another row."""
+
+    def mean(part: str, measure: str) -> float:
+        return statistics.fmean(result.test[part][measure] for result in results)
+
+    def scores(part: str) -> dict[str, float]:
+        return {measure: mean(part, measure) for measure in ("precision", "recall", "f1")}
+
+    dev = [result.dev_f1 for result in results if result.dev_f1 is not None]
+    f1 = [result.f1 for result in results]
+    return Summary(
+        row=row,
+        seeds=[result.seed for result in results],
+        **scores("micro"),
+        deviation=statistics.stdev(f1) if len(f1) > 1 else None,
+        interval=confidence(_pooled(results)).f1,
+        dev_f1=statistics.fmean(dev) if dev else None,
+        overlapping=scores("overlapping"),
+        non_overlapping=scores("non_overlapping"),
+        words_per_second=statistics.fmean(result.test["words_per_second"] for result in results),
+        device=", ".join(sorted({result.device for result in results})),
+        parameters=results[0].parameters,
+        seconds=statistics.fmean(result.seconds for result in results),
+        difference=compared(results, against) if against and against[0].row != row.name else None,
+    )
+
+
+def _pooled(results: Sequence[Result]) -> Counts:
+    """(sentences, 3): the counts of each sentence, added up over seeds, as if one system answered several times."""
+    return np.sum([result.counts for result in results], axis=0)
+
+
+def compared(ours: Sequence[Result], others: Sequence[Result]) -> Difference:
+    """F1 of the others minus ours, over the seeds that both have, or as many of each as there are of both."""
+    shared = {result.seed for result in ours} & {result.seed for result in others}
+    few = min(len(ours), len(others))
+    pair = [[r for r in side if r.seed in shared] if shared else side[:few] for side in (ours, others)]
+    one, other = pair[0][0], pair[1][0]
+    if not np.array_equal(one.counts[:, 2], other.counts[:, 2]):
+        raise InputError(
+            f"{one.row} and {other.row} were not scored on the same sentences ({len(one.counts):,} and {len(other.counts):,}, or other "
+            "mentions in them); train one of them again with --force, on the same data"
+        )
+    return differences(_pooled(pair[0]), _pooled(pair[1]), rounds=ROUNDS)["f1"]
+
+
+def summaries(rows: Iterable[Row], results: Results, against: str) -> list[Summary]:
+    """A line for each row that has a finished seed."""
+    return [summarize(row, results[row.name], results.get(against, ())) for row in rows if row.name in results]

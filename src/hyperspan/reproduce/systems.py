@@ -1,0 +1,120 @@
+"""The structures of the paper's table of model properties, each as what is counted: explicit hypergraphs, and encodings of sets.
+
+A system decodes one hypergraph, or several one after the other. Each of its hyperpaths stands for something (its *code*), and
+a set of mentions that it can learn from has a code too. All properties follow from which codes there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, combinations
+
+from hyperspan.structures.constituency import is_nested
+from hyperspan.structures.constituency_graph import constituency_hypergraph, constituents_of
+from hyperspan.structures.hypergraph import Hypergraph, Hyperpath
+from hyperspan.structures.linear_chain import linear_chain_hypergraph, linear_chain_mentions
+from hyperspan.structures.mention_graphs import (
+    SeparatorNode,
+    consistent_hyperpath_of,
+    mention_network,
+    separators_hypergraph,
+)
+from hyperspan.structures.mention_separators import labels_of
+from hyperspan.structures.readings import is_ambiguous
+from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.structures.segmental_graph import mentions_of, segmental_hypergraph
+from hyperspan.structures.semi_markov import semi_markov_hypergraph, semi_markov_mentions
+
+
+@dataclass(frozen=True)
+class System:
+    """A system as it is counted; `n` words, `m` types, mentions of at most `c` words (None: of any)."""
+
+    name: str
+    graphs: Callable[[int, int, int | None], list[Hypergraph]]
+    """(n, m, c) -> the hypergraphs that are decoded one after the other."""
+    code_of_paths: Callable[[Sequence[Hyperpath]], Hashable]
+    """What hyperpaths, one for each hypergraph, stand for."""
+    code_of_set: Callable[[MentionSet, int, int], Hashable]
+    """(mentions, n, m) -> the code that a set is learnt as; one that no hyperpath has if it cannot be learnt."""
+    holds: Callable[[MentionSet], bool]
+    """Whether the system can tell this set of mentions from all others, in a sentence of any length."""
+    limited: bool = False
+    """Whether mentions may be limited to c words."""
+    paper: tuple[str, ...] = ()
+    """The cells of the paper's table, where it has this system."""
+
+
+def _itself(mentions: MentionSet, n: int, m: int) -> Hashable:
+    return mentions
+
+
+def _cascade(n: int, m: int, c: int | None) -> list[Hypergraph]:
+    """A chain for each type, which sees what the chains before it found."""
+    return [linear_chain_hypergraph(n, 1) for _ in range(m)]
+
+
+def _cascaded_mentions(paths: Sequence[Hyperpath]) -> MentionSet:
+    found = (linear_chain_mentions(path) for path in paths)
+    return frozenset((start, end, kind) for kind, mentions in enumerate(found) for start, end, _ in mentions)
+
+
+def _labels(paths: Sequence[Hyperpath]) -> Hashable:
+    """The labels of all gaps, as the hyperpath has them type by type."""
+    nodes = chain.from_iterable(edge.tail for path in paths for edge in path)
+    return tuple(node.label for node in nodes if isinstance(node, SeparatorNode) and node.letter == "label")
+
+
+def _labels_of_set(mentions: MentionSet, n: int, m: int) -> Hashable:
+    return tuple(chain.from_iterable(labels_of(mentions, n, m)))
+
+
+_network = cache(mention_network)  # asked for again with every set
+
+
+def _network_path_of_set(mentions: MentionSet, n: int, m: int) -> Hashable:
+    return consistent_hyperpath_of(mentions, _network(n, m))
+
+
+def overlapping_pairs(mentions: Iterable[Mention]) -> list[tuple[Mention, Mention]]:
+    """The pairs of mentions that share a word."""
+    return [(a, b) for a, b in combinations(sorted(mentions), 2) if a[0] < b[1] and b[0] < a[1]]
+
+
+def _is_flat(mentions: MentionSet) -> bool:
+    return not overlapping_pairs(mentions)
+
+
+def _is_flat_by_type(mentions: MentionSet) -> bool:
+    return all(a[2] != b[2] for a, b in overlapping_pairs(mentions))
+
+
+def _is_unambiguous(mentions: MentionSet) -> bool:
+    return not is_ambiguous(mentions)
+
+
+# fmt: off
+SYSTEMS = (
+    System("CRF (linear)", lambda n, m, c: [linear_chain_hypergraph(n, m)],
+           lambda paths: linear_chain_mentions(paths[0]), _itself, _is_flat),
+    System("Semi-CRF", lambda n, m, c: [semi_markov_hypergraph(n, m, c)],
+           lambda paths: semi_markov_mentions(paths[0]), _itself, _is_flat, limited=True),
+    System("Alex et al. 2007 (cascaded CRF)", _cascade, _cascaded_mentions, _itself, _is_flat_by_type,
+           paper=("no", "no", "no", "yes", "yes", "O(mn)")),
+    System("Finkel & Manning 2009", lambda n, m, c: [constituency_hypergraph(n, m)],
+           lambda paths: constituents_of(paths[0]), _itself, is_nested,
+           paper=("no", "no", "yes", "no", "no", "O(|G|n³)")),
+    System("Lu & Roth 2015", lambda n, m, c: [_network(n, m)],
+           lambda paths: paths[0], _network_path_of_set, _is_unambiguous,
+           paper=("yes", "yes", "no", "no", "no", "O(mn)")),
+    System("Muis & Lu 2017", lambda n, m, c: [separators_hypergraph(n, m)],
+           _labels, _labels_of_set, _is_unambiguous,
+           paper=("no", "yes", "no", "no", "no", "O(mn)")),
+    System("SH", lambda n, m, c: [segmental_hypergraph(n, m, c)],
+           lambda paths: mentions_of(paths[0]), _itself, lambda mentions: True, limited=True,
+           paper=("no", "no", "no", "no", "no", "O(cmn)")),
+)
+"""A later system is one entry."""
+# fmt: on

@@ -1,0 +1,159 @@
+"""The tables of finished rows: beside the paper's figures, by overlap, and of ablations; and how far each row has come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hyperspan.evaluation.tables import NOTHING, Section
+from hyperspan.reproduce.results import folder_of, state_of
+from hyperspan.reproduce.rows import GROUPS, ROWS, Row
+from hyperspan.reproduce.summaries import ROUNDS, Summary
+
+PAPER_OVERLAP = {
+    "mention-hypergraph": (68.1, 52.6, 59.4, 64.1, 65.1, 64.6, 503),
+    "mention-separators": (70.4, 55.0, 61.8, 67.2, 63.4, 65.2, 253),
+    "transition": (77.4, 70.5, 73.8, 76.1, 69.6, 72.7, 1445),
+    "sh-6": (80.2, 68.3, 73.8, 74.8, 70.0, 72.3, 248),
+    "sh-n": (80.6, 73.6, 76.9, 75.5, 71.5, 73.4, 157),
+}
+"""The paper's Table 5, on ACE-2005: P, R, F1 in sentences with overlapping mentions, the same without, words/s."""
+
+
+def main_sections(
+    rows: Sequence[Row], found: Sequence[Summary], data: str, seeds: Sequence[int], against: str
+) -> list[Section]:
+    """The main table, a part for each group of rows; rows that are not finished have the paper's figures alone."""
+    ours = ("P", "R", "F1", "±", "95% interval", f"{ROWS[against].title} −", "p", "words/s", "parameters", "seeds")
+    lines = {row.name: _main_line(row, _named(found, row), data, seeds) for row in rows}
+    test = (
+        f"F1 of {ROWS[against].title} minus that of the row, seeds taken together, p by paired approximate randomisation over "
+        f"sentences ({ROUNDS:,} rounds)"
+    )
+    return _by_group(rows, ("", "paper P", "R", "F1", *ours), lines, f"{_about(found, data)}; {test}")
+
+
+def _main_line(row: Row, found: Summary | None, data: str, seeds: Sequence[int]) -> list[str]:
+    paper = [NOTHING if value is None else f"{value:.1f}" for value in row.paper.get(data, (None,) * 3)]
+    if found is None:
+        return [row.label, *paper, *[NOTHING] * 9, f"0 of {len(seeds)}"]
+    return [
+        row.label,
+        *paper,
+        *map(_percent, (found.precision, found.recall, found.f1)),
+        *_spread(found),
+        *_difference(found),
+        f"{found.words_per_second:,.0f}",
+        f"{found.parameters:,}",
+        f"{len(found.seeds)} of {len(seeds)}",
+    ]
+
+
+def overlap_sections(rows: Sequence[Row], found: Sequence[Summary], data: str) -> list[Section]:
+    """Scores in sentences with and without overlapping mentions, beside the paper's, which are of ACE-2005."""
+    header = ("", "overlapping P", "R", "F1", "not overlapping P", "R", "F1", "words/s")
+    lines = {summary.row.name: _overlap_line(summary) for summary in found}
+    sections = _by_group([row for row in rows if row.name in lines], header, lines, _about(found, data))
+    paper = [
+        [ROWS[name].title, *(f"{value:.1f}" for value in figures[:6]), f"{figures[6]:,}"]
+        for name, figures in PAPER_OVERLAP.items()
+    ]
+    return [*sections, Section("The paper, ACE-2005", header, paper)]
+
+
+def _overlap_line(found: Summary) -> list[str]:
+    parts = (found.overlapping, found.non_overlapping)
+    scores = [_percent(part[measure]) for part in parts for measure in ("precision", "recall", "f1")]
+    return [found.row.label, *scores, f"{found.words_per_second:,.0f}"]
+
+
+def ablation_sections(rows: Sequence[Row], found: Sequence[Summary], data: str, seeds: Sequence[int]) -> list[Section]:
+    """What is lost without a part of the model: a table for each model that parts are taken away from.
+
+    Each summary of an ablation holds its difference from the row that it takes something away from.
+    """
+    header = ("", "paper F1", "lost", "dev F1", "F1", "±", "95% interval", "lost", "p", "seeds")
+    sections = []
+    for base in dict.fromkeys(row.base for row in rows if row.base):
+        family = [ROWS[base], *(row for row in rows if row.base == base)]
+        lines = [_ablation_line(row, _named(found, row), data, seeds) for row in family]
+        sections.append(Section(ROWS[base].title, header, lines))
+    return _with_note(sections, f"{_about(found, data)}; lost: F1 of the whole model minus that of the row")
+
+
+def _ablation_line(row: Row, found: Summary | None, data: str, seeds: Sequence[int]) -> list[str]:
+    paper, whole = (ROWS[name].paper.get(data) if name else None for name in (row.name, row.base))
+    cells = [
+        f"{paper[2]:.1f}" if paper else NOTHING,
+        f"{whole[2] - paper[2]:+.1f}" if paper and whole else NOTHING,
+    ]
+    if found is None:
+        return [row.title, *cells, *[NOTHING] * 6, f"0 of {len(seeds)}"]
+    return [
+        row.title,
+        *cells,
+        NOTHING if found.dev_f1 is None else _percent(found.dev_f1),
+        _percent(found.f1),
+        *_spread(found),
+        *_difference(found),
+        f"{len(found.seeds)} of {len(seeds)}",
+    ]
+
+
+def state_lines(
+    rows: Sequence[Row], data: str, seeds: Sequence[int], output: Path, configs: Path
+) -> Iterator[tuple[Row, str]]:
+    """Each row with how far it has come: one word for all seeds where they agree, or one for each."""
+    for row in rows:
+        file = configs / data / row.file
+        states = [state_of(folder_of(output, data, row, seed)) for seed in seeds]
+        finished = [state.f1 for state in states if state.f1 is not None]
+        if not file.is_file() and not finished:
+            yield row, f"config missing: {file}"
+        elif len(finished) == len(states):
+            each = " ".join(f"{100 * f1:.2f}" for f1 in finished)
+            yield row, f"finished, F1 {100 * sum(finished) / len(finished):.2f} ({each})"
+        elif len({str(state) for state in states}) == 1:
+            yield row, str(states[0])
+        else:
+            yield row, "; ".join(f"seed {seed}: {state}" for seed, state in zip(seeds, states, strict=True))
+
+
+def _named(found: Sequence[Summary], row: Row) -> Summary | None:
+    return next((summary for summary in found if summary.row.name == row.name), None)
+
+
+def _by_group(rows: Sequence[Row], header: Sequence[str], lines: dict[str, list[str]], note: str) -> list[Section]:
+    groups = {group: [lines[row.name] for row in rows if row.group == group] for group in GROUPS}
+    return _with_note([Section(GROUPS[group], header, inside) for group, inside in groups.items() if inside], note)
+
+
+def _with_note(sections: list[Section], note: str) -> list[Section]:
+    """The same with a note under the last."""
+    return [*sections[:-1], *(Section(last.title, last.header, last.rows, note) for last in sections[-1:])]
+
+
+def _about(found: Sequence[Summary], data: str) -> str:
+    if not found:
+        return f"no row is finished on {data}"
+    devices = ", ".join(sorted({summary.device for summary in found}))
+    return (
+        f"{data} test, in percent; means over seeds, ± their standard deviation, 95% bootstrap intervals over sentences; "
+        f"words/s on {devices}"
+    )
+
+
+def _spread(found: Summary) -> list[str]:
+    deviation = NOTHING if found.deviation is None else _percent(found.deviation)
+    return [deviation, "–".join(map(_percent, found.interval))]
+
+
+def _difference(found: Summary) -> list[str]:
+    if found.difference is None:
+        return [NOTHING, NOTHING]
+    p = found.difference.p_randomization
+    return [f"{100 * found.difference.difference:+.2f}", f"{p:.3f}" if p >= 0.001 else "<0.001"]
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.2f}"

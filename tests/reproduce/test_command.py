@@ -1,0 +1,229 @@
+"""`hyperspan reproduce` as a user drives it, in a process of its own, on an invented corpus in place of GENIA."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hyperspan.cli import main
+from hyperspan.corpora.registry import read_corpus
+from hyperspan.errors import OutputExistsError, TrainingError
+from hyperspan.reproduce.results import Result, state_of
+from hyperspan.reproduce.rows import Row
+from hyperspan.reproduce.run import run_row
+from tests.cli.test_draw import hyperspan
+from tests.reproduce.results import result
+
+SMALL = {
+    "words.vectors": "",
+    "words.dimension": 6,
+    "words.tags": 0,
+    "encoder.layers": 1,
+    "encoder.hidden": 6,
+    "encoder.span_hidden": 6,
+    "training.epochs": 2,
+}
+HARBOUR = Path("examples/harbour.data")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data/ where the configurations of GENIA look."""
+    folder = tmp_path_factory.mktemp("reproduce")
+    (folder / "data" / "genia").mkdir(parents=True)
+    for part in ("train", "dev", "test"):
+        shutil.copy(HARBOUR, folder / "data" / "genia" / f"{part}.data")
+    return folder
+
+
+def arguments(home: Path, *given: str, **changes: object) -> list[str]:
+    sets = {**SMALL, **{name.replace("__", "."): value for name, value in changes.items()}}
+    options = [part for name, value in sets.items() for part in ("--set", f"{name}={value}")]
+    where = ["--data-dir", str(home / "data"), "--output", str(home / "out"), "--device", "cpu", "--threads", "1"]
+    return ["reproduce", *given, *where, *options]
+
+
+@pytest.fixture(scope="module")
+def trained(home: Path) -> subprocess.CompletedProcess[str]:
+    return hyperspan(*arguments(home, "main", "--rows", "sh-n,sh-6", "--seeds", "1"))
+
+
+def test_rows_are_trained_and_tabulated(home: Path, trained: subprocess.CompletedProcess[str]) -> None:
+    assert trained.returncode == 0, trained.stderr
+    assert "SH (c=n)" in trained.stdout and "74.5" in trained.stdout and "1 of 1" in trained.stdout
+    assert "sh-6, seed 1 (1 of 2)" in trained.stderr
+    table = json.loads((home / "out" / "genia" / "main.json").read_text(encoding="utf-8"))
+    assert [row["row"] for row in table["rows"]] == ["sh-6", "sh-n"] and table["paper"]["sh-n"] == [76.1, 72.9, 74.5]
+    assert table["rows"][0]["difference"]["p_randomization"] > 0 and table["rows"][1]["difference"] is None
+    assert "| SH (c=n) | 76.1 |" in (home / "out" / "genia" / "main.md").read_text(encoding="utf-8")
+    assert (home / "out" / "genia" / "main.png").read_bytes().startswith(b"\x89PNG")
+    folder = home / "out" / "genia" / "sh-n" / "seed-1"
+    found = Result.read(folder / "result.json")
+    assert found.dev_f1 == found.f1  # dev and test are the same here
+    assert found.epochs == 2 and found.parameters > 0 and found.test["words_per_second"] > 0 and found.seconds > 0
+    assert found.config["training"]["seed"] == 1 and len(found.counts) == 24
+    predicted = [sentence for document in read_corpus(folder / "predictions.jsonl") for sentence in document.sentences]
+    assert sum(len(sentence.mentions) for sentence in predicted) == found.counts[:, 1].sum()
+    assert sorted(path.name for path in folder.iterdir()) == ["model", "predictions.jsonl", "result.json"]
+    assert not (folder / "model" / "checkpoint.safetensors").exists()
+
+
+@pytest.mark.usefixtures("trained")
+def test_what_is_finished_is_not_trained_again(home: Path) -> None:
+    file = home / "out" / "genia" / "sh-n" / "seed-1" / "result.json"
+    before = file.stat().st_mtime_ns
+    again = hyperspan(*arguments(home, "main", "--rows", "sh-n,sh-6", "--seeds", "1", "--format", "json"))
+    assert again.returncode == 0, again.stderr
+    assert "2 of 2 runs are finished already" in again.stderr and "training" not in again.stderr
+    assert file.stat().st_mtime_ns == before
+    assert json.loads(again.stdout)["rows"][1]["f1"] == Result.read(file).f1
+    sets = [f"{name}={value}" for name, value in SMALL.items()]
+    with pytest.raises(OutputExistsError, match=r"was finished with another encoder\.hidden; .* anew with --force"):
+        run_row("sh-n", "genia", 1, home / "out", data_dir=home / "data", overrides=[*sets, "encoder.hidden=7"])
+    assert file.stat().st_mtime_ns == before
+
+
+@pytest.mark.usefixtures("trained")
+def test_without_typer_and_matplotlib(home: Path) -> None:
+    """As on a machine that only has what training needs: rows are run, and the table is written without its picture."""
+    code = f"""
+import sys
+from pathlib import Path
+sys.modules["typer"] = sys.modules["matplotlib"] = None
+from hyperspan.reproduce.command import Request, make_table
+from hyperspan.reproduce.rows import Row
+from hyperspan.reproduce.run import run_row
+sets = {[f"{name}={value}" for name, value in SMALL.items()]!r}
+home = Path({str(home)!r})
+print(run_row("sh-n", "genia", 1, home / "out", "cpu", data_dir=home / "data", overrides=sets).row)
+(home / "out" / "genia" / "main.md").unlink()
+make_table("main", Request("genia", home / "data", ("sh-n",), (1,), home / "out", Path("configs"), tuple(sets), "sh-n",
+                           False, False, "cpu", None), "table")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.startswith("sh-n\n"), done.stderr
+    assert 'no picture, as drawing the table needs the extra `plots`: pip install "hyperspan[plots]"' in done.stderr
+    assert (home / "out" / "genia" / "main.md").is_file()
+
+
+@pytest.mark.usefixtures("trained")
+def test_speed_is_measured_in_one_run(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = ["--data-dir", str(home / "data"), "--output", str(home / "out"), "--device", "cpu", "--seeds", "1"]
+    monkeypatch.setattr(sys, "argv", ["hyperspan", "reproduce", "speed", *where, "--format", "json"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code in (0, None)
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {row["row"] for row in rows} >= {"sh-6", "sh-n"} and all(row["words_per_second"] > 0 for row in rows)
+    assert (home / "out" / "genia" / "speed.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_killed_run_goes_on(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = ["main", "--rows", "sh-n", "--seeds", "4"]
+    given = arguments(home, *rows, training__epochs=40)
+    process = subprocess.Popen([sys.executable, "-m", "hyperspan", *given], stderr=subprocess.DEVNULL)
+    folder = home / "out" / "genia" / "sh-n" / "seed-4"
+    while state_of(folder).epoch < 2:
+        assert process.poll() is None, "it ended before it could be stopped"
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    reached = state_of(folder).epoch
+    assert reached < 40 and not (folder / "result.json").exists()
+    monkeypatch.setattr(sys, "argv", ["hyperspan", *arguments(home, "--list", "--seeds", "4", "--rows", "sh-n,fofe-6")])
+    with pytest.raises(SystemExit):
+        main()
+    listed = capsys.readouterr().out.splitlines()
+    assert len(listed) == 2 and listed[1].endswith(f"epoch {reached} of 40")
+    done = hyperspan(*arguments(home, *rows, training__epochs=reached + 1))
+    assert done.returncode == 0, done.stderr
+    assert "resumed after epoch" in done.stderr and "1 of 1" in done.stdout
+    assert Result.read(folder / "result.json").epochs == reached + 1
+    assert str(state_of(folder)).startswith("finished, F1")
+
+
+def test_one_row_that_fails_does_not_stop_the_others(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail_or_finish(row: Row, *given: object, **options: object) -> Result:
+        if row.name == "sh-6":
+            raise TrainingError("the loss is nan")
+        return result(row.name, 1, [1, 2])
+
+    monkeypatch.setattr("hyperspan.reproduce.run.run_row", fail_or_finish)
+    monkeypatch.setattr(sys, "argv", ["hyperspan", *arguments(home, "main", "--rows", "sh-6,sh-n", "--seeds", "7")])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    printed = capsys.readouterr()
+    assert stopped.value.code == 2 and "SH (c=6)" in printed.out
+    assert "not all rows could be trained: sh-6, seed 7: the loss is nan" in printed.err
+    assert "sh-n, seed 7: finished, test F1 75.00" in printed.err
+
+
+def test_results_of_another_machine_are_tabulated(tmp_path: Path) -> None:
+    """Without data, configurations or torch."""
+    for row, right in (("crf", [1, 1, 0]), ("sh-n", [2, 2, 1])):
+        folder = tmp_path / "genia" / row / "seed-2"
+        folder.mkdir(parents=True)
+        result(row, 2, right).write(folder / "result.json")
+    where = ["--output", str(tmp_path), "--configs", str(tmp_path), "--data-dir", str(tmp_path)]
+    code = f"""
+import sys
+sys.argv = ["hyperspan", "reproduce", "main", "--no-train", *{where!r}]
+from hyperspan.cli import app
+app(standalone_mode=False)
+sys.exit('torch' in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    line = next(line.split() for line in done.stdout.splitlines() if line.startswith("CRF (linear)"))
+    assert line[2:8] == ["77.1", "63.3", "69.5", "33.33", "33.33", "33.33"] and "+50.00" in line
+    assert done.stdout.count("1 of 3") == 2 and done.stdout.count("0 of 3") == 22
+    for table, expected in (("overlap", "83.33"), ("ablation", "− dropout")):
+        done = hyperspan("reproduce", table, "--no-train", *where)
+        assert done.returncode == 0 and expected in done.stdout and (tmp_path / "genia" / f"{table}.md").is_file()
+
+
+def test_statistics(home: Path) -> None:
+    done = hyperspan("reproduce", "statistics", "--data-dir", str(home / "data"), "--output", str(home / "s"))
+    assert done.returncode == 0, done.stderr
+    assert "14,836" in done.stdout and "3,199 (22%)" in done.stdout
+    assert json.loads((home / "s" / "genia" / "statistics.json").read_text(encoding="utf-8"))["test"]["sentences"] == 24
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "no table is named; choose main"),
+        (["main", "--rows", "sh-n-cahr"], "there is no row 'sh-n-cahr'; did you mean sh-n-char"),
+        (["main", "--data", "ace"], "there is no corpus 'ace'; choose one of genia, litbank"),
+        (["main", "--seeds", "one"], "--seeds 'one' is not a list of whole numbers"),
+        (
+            ["main", "--rows", "crf", "--configs", "nowhere"],
+            "the row crf has no configuration yet: nowhere/genia/crf.toml",
+        ),
+        (["main", "--against", "best-of-all"], "there is no row 'best-of-all'"),
+        (["overlap", "--output", "nowhere"], "no row is finished in nowhere/genia; train some with"),
+        (["ablation", "--rows", "crf"], "none of these rows is an ablation"),
+        (["statistics", "--data-dir", "nowhere"], "nowhere/genia/train.data is not there"),
+    ],
+)
+def test_mistakes_get_one_sentence(
+    given: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["hyperspan", "reproduce", *given])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    printed = capsys.readouterr()
+    assert stopped.value.code == 2 and printed.out == ""
+    assert message in printed.err and len(printed.err.splitlines()) == 1

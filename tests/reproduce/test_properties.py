@@ -1,0 +1,87 @@
+"""The table of model properties: counted cells against the paper's, and against what is known of each structure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+
+import pytest
+
+from hyperspan.reproduce import growth
+from hyperspan.reproduce.growth import counted_order, measure
+from hyperspan.reproduce.properties import all_sets, compute, corpus_section, count, held_in, sections
+from hyperspan.reproduce.systems import SYSTEMS, System
+from hyperspan.structures import Counting, hyperpaths, inside
+from hyperspan.types import Mention, Sentence
+
+NAMES = [system.name for system in SYSTEMS]
+
+
+def system(name: str) -> System:
+    return next(system for system in SYSTEMS if system.name.startswith(name))
+
+
+@pytest.mark.parametrize("name", [system.name for system in SYSTEMS if system.paper])
+def test_counting_gives_the_cells_of_the_paper(name: str) -> None:
+    *cells, time = system(name).paper
+    assert count(system(name)).cells == tuple(cells)
+    # Trees: the paper counts the rules of a grammar, we the types; both are cubic.
+    assert counted_order(system(name)).partition(";")[0] == time or (time, name[:6]) == ("O(|G|n³)", "Finkel")
+
+
+def test_orders() -> None:
+    orders = [counted_order(system) for system in SYSTEMS]
+    limited, mentions = "O(cmn); c=n: O(mn²)", "O(mn)"
+    assert orders == ["O(m²n)", limited, mentions, "O(mn² + n³)", mentions, mentions, limited]
+
+
+def test_flat_structures_have_nothing_to_nest() -> None:
+    assert count(system("CRF")).cells == count(system("Semi-CRF")).cells == ("no", "no", "flat", "no", "flat")
+
+
+def test_four_words() -> None:
+    """The figures of docs/structures.md, and those of the generic engine."""
+    found = {name: count(system(name), n=4, m=1) for name in ("Lu & Roth", "Muis & Lu", "SH")}
+    assert (found["Lu & Roth"].hyperpaths, found["Lu & Roth"].spurious) == (1024, 816)
+    assert found["Muis & Lu"].spurious == found["SH"].spurious == found["SH"].ambiguous == 0
+    assert found["Lu & Roth"].ambiguous == found["Muis & Lu"].ambiguous > 0
+    for name, counted in found.items():
+        (graph,) = system(name).graphs(4, 1, None)
+        assert counted.hyperpaths == inside(graph, lambda edge: 0.0, Counting())[graph.root]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_system_holds_is_what_is_counted(name: str) -> None:
+    """The short test that is used on corpora, against everything written out."""
+    own, n, m = system(name), 3, 2
+    codes = {own.code_of_paths(paths) for paths in product(*(list(hyperpaths(g)) for g in own.graphs(n, m, None)))}
+    learnt = {mentions: own.code_of_set(mentions, n, m) for mentions in all_sets(n, m)}
+    times = Counter(learnt.values())
+    for mentions, code in learnt.items():
+        assert own.holds(mentions) == (code in codes and times[code] == 1), sorted(mentions)
+
+
+def test_the_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("SHORTEST", 4), ("MOST", 50), ("ROUNDS", 1)):  # how long it takes is not tested
+        monkeypatch.setattr(growth, name, value)
+    few = [system("Lu"), system("SH")]
+    cells, counts, times = sections(compute(few))
+    assert cells.rows == [
+        ["Lu & Roth 2015", "yes", "yes", "no", "no", "no", "O(mn)", "O(mn)", "yes"],
+        ["SH", "no", "no", "no", "no", "no", "O(cmn); c=n: O(mn²)", "O(cmn)", "yes"],
+    ]
+    assert counts.rows[0][:5] == ["Lu & Roth 2015", "4,096", "2,496", "4,096", "2,800"]
+    assert times.rows[0][3] == "–" and measure(few[1]).limited is not None
+
+
+def test_sentences_of_a_corpus() -> None:
+    words = ["a", "b", "c", "d"]
+    sentences = [
+        Sentence(words, [Mention(0, 4, "X"), Mention(1, 3, "X")]),  # nested, and ambiguous for starts and ends
+        Sentence(words, [Mention(0, 2, "X"), Mention(1, 3, "Y")]),  # crossing, of two types
+        Sentence(words, [Mention(0, 2, "X"), Mention(2, 3, "X")]),
+        Sentence(words),
+    ]
+    held = {name: number for name, (_, number) in held_in(sentences).items()}
+    assert list(held.values()) == [2, 2, 3, 3, 3, 3, 4]
+    assert corpus_section(sentences, "test").rows[-1] == ["SH", "4", "100.0%"]

@@ -1,0 +1,127 @@
+"""From results to tables: means, intervals, tests, and what is said where something is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hyperspan.config import Config
+from hyperspan.errors import InputError
+from hyperspan.reproduce.configs import changed_key, config_of
+from hyperspan.reproduce.plots import draw_scores, draw_speed
+from hyperspan.reproduce.results import Result, folder_of, read_results, state_of
+from hyperspan.reproduce.rows import ABLATIONS, GROUPS, MAIN, ROWS, rows_for, rows_named
+from hyperspan.reproduce.summaries import summaries, summarize
+from hyperspan.reproduce.tables import ablation_sections, main_sections, overlap_sections, state_lines
+from tests.reproduce.results import result
+
+GOOD, POOR = [2, 2, 2, 1] * 10, [1, 2, 0, 1] * 10
+
+
+def test_the_rows_are_those_of_the_paper() -> None:
+    assert len(MAIN) + len(ABLATIONS) == len(ROWS)
+    assert {row.group for row in ROWS.values()} == set(GROUPS)
+    assert sum("genia" in row.paper for row in MAIN) == 18 and sum("ace2005" in row.paper for row in MAIN) == 17
+    for row in MAIN:
+        if "genia" in row.paper:
+            precision, recall, f1 = row.paper["genia"]
+            assert precision and recall and 2 * precision * recall / (precision + recall) == pytest.approx(f1, abs=0.15)
+    assert ROWS["sh-6-no-margin"].paper["genia"] == (None, None, 72.4)
+    assert ROWS["sh-6-no-margin"].file == "sh-6.toml" and ROWS["crf"].file == "crf.toml"
+    assert "best" not in {row.name for row in rows_for("genia")} and "raw" in {row.name for row in rows_for("genia")}
+    assert [row.name for row in rows_named(["sh-n", "crf"])] == ["crf", "sh-n"]
+
+
+def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
+    written = result("sh-n", 3, GOOD)
+    written.write(tmp_path / "result.json")
+    read = Result.read(tmp_path / "result.json")
+    assert read == written and (read.counts == written.counts).all() and read.f1 == 0.875
+    (tmp_path / "result.json").write_text('{"row": "sh-n"}', encoding="utf-8")
+    with pytest.raises(InputError, match="is not a result of hyperspan reproduce"):
+        Result.read(tmp_path / "result.json")
+
+
+def test_seeds_are_summarised_and_compared() -> None:
+    ours, others = [result("crf", seed, POOR) for seed in (1, 2)], [result("sh-n", seed, GOOD) for seed in (2, 3)]
+    found = summarize(ROWS["crf"], ours, others)
+    assert (found.f1, found.deviation, found.seeds, found.words_per_second) == (0.5, 0.0, [1, 2], 1500.0)
+    assert found.interval[0] < 0.5 < found.interval[1]
+    assert found.difference is not None and found.difference.difference == pytest.approx(0.375)
+    assert found.difference.p_randomization < 0.001
+    assert summarize(ROWS["sh-n"], others, others).difference is None
+    with pytest.raises(InputError, match="were not scored on the same sentences"):
+        summarize(ROWS["crf"], ours, [result("sh-n", 1, GOOD, gold=3)])
+
+
+def test_the_main_table() -> None:
+    rows = rows_named(["crf", "sh-n", "crf-neural"])
+    results = {"crf": [result("crf", 1, POOR)], "sh-n": [result("sh-n", seed, GOOD) for seed in (1, 2, 3)]}
+    sections = main_sections(rows, summaries(rows, results, "sh-n"), "genia", (1, 2, 3), "sh-n")
+    assert [section.title for section in sections] == list(GROUPS.values())[:3]
+    lines = [line for section in sections for line in section.rows]
+    assert all(len(line) == len(sections[0].header) for line in lines)
+    assert list(lines[0][:7]) == ["CRF (linear)", "77.1", "63.3", "69.5", "50.00", "50.00", "50.00"]
+    assert list(lines[0][9:]) == ["+37.50", "<0.001", "1,000", "1,234", "1 of 3"]
+    assert list(lines[1][6:8]) == ["87.50", "0.00"] and lines[1][9] == "–"
+    assert set(lines[2][1:-1]) == {"–"} and lines[2][-1] == "0 of 3"
+    assert "randomisation" in sections[-1].note and "on cpu" in sections[-1].note
+
+
+def test_the_other_tables_of_results() -> None:
+    rows = [ROWS["sh-n"], ROWS["sh-n-no-margin"], ROWS["sh-n-no-dropout"]]
+    whole, less = [result("sh-n", 1, GOOD)], [result("sh-n-no-margin", 1, POOR)]
+    found = [summarize(rows[0], whole), summarize(rows[1], less, whole)]
+    (section,) = ablation_sections(rows, found, "genia", (1,))
+    assert [line[:3] for line in section.rows] == [
+        ["SH (c=n)", "74.5", "–"],
+        ["− softmax-margin", "73.3", "+1.2"],
+        ["− dropout", "72.8", "+1.7"],
+    ]
+    assert section.rows[1][3:5] == ["70.00", "50.00"] and section.rows[1][7] == "+37.50"
+    ours, paper = overlap_sections(rows, found[:1], "genia")
+    assert ours.rows[0] == ["SH (c=n)", *["87.50"] * 6, "1,000"] and paper.rows[-1][-1] == "157"
+
+
+def test_pictures(tmp_path: Path) -> None:
+    rows = rows_named(["crf", "sh-n"])
+    found = summaries(rows, {"crf": [result("crf", 1, POOR)], "sh-n": [result("sh-n", 1, GOOD)]}, "sh-n")
+    for draw in (draw_scores, draw_speed):
+        draw(found, "genia", tmp_path / "picture.png")
+        assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_states(tmp_path: Path) -> None:
+    configs, row = tmp_path / "configs", ROWS["crf"]
+    arguments = ("genia", (1, 2), tmp_path, configs)
+    assert next(state_lines([row], *arguments))[1] == f"config missing: {configs / 'genia' / 'crf.toml'}"
+    (configs / "genia").mkdir(parents=True)
+    (configs / "genia" / "crf.toml").touch()
+    assert next(state_lines([row], *arguments))[1] == "not started"
+    folders = [folder_of(tmp_path, "genia", row, seed) for seed in (1, 2)]
+    for folder in folders:
+        (folder / "model").mkdir(parents=True)
+    events = [{"event": "start", "epochs": 9}, *({"event": "epoch", "epoch": epoch} for epoch in (1, 2))]
+    log = "".join(json.dumps(event) + "\n" for event in events) + '{"event": "epo'
+    (folders[0] / "model" / "log.jsonl").write_text(log, encoding="utf-8")
+    assert str(state_of(folders[0])) == "epoch 2 of 9"
+    assert next(state_lines([row], *arguments))[1] == "seed 1: epoch 2 of 9; seed 2: not started"
+    for seed, folder in enumerate(folders, start=1):
+        result("crf", seed, GOOD if seed == 1 else POOR).write(folder / "result.json")
+    assert next(state_lines([row], *arguments))[1] == "finished, F1 68.75 (87.50 50.00)"
+    assert [found.seed for found in read_results(tmp_path, "genia", [row], (2, 3))["crf"]] == [2]
+
+
+def test_another_configuration_is_noticed(tmp_path: Path) -> None:
+    config = config_of(ROWS["sh-6-no-pretrained"], "genia", "configs", tmp_path, ["training.epochs=2"])
+    assert config.data.train == str(tmp_path / "genia" / "train.data") and config.words.vectors == ""
+    assert config_of(ROWS["sh-6"], "genia", "configs", tmp_path).words.vectors.startswith(str(tmp_path))
+    with pytest.raises(InputError, match=r"the row crf has no configuration for genia: .*crf\.toml is not there"):
+        config_of(ROWS["crf"], "genia", tmp_path)
+    same = {"words": {"vectors": "elsewhere/glove.npz"}, "training": {"epochs": 2, "seed": 7}}
+    done = result("sh-n", 1, GOOD, config=same)
+    here = Config().override(["words.vectors=here/glove.npz", "training.epochs=2"])
+    assert changed_key(done, here) is None
+    assert changed_key(done, here.override(["training.epochs=3"])) == "training.epochs"
