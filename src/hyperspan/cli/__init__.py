@@ -15,6 +15,8 @@ from hyperspan.cli.compare import compare
 from hyperspan.cli.convert import convert
 from hyperspan.cli.draw import draw
 from hyperspan.cli.evaluate import evaluate
+from hyperspan.cli.explain import explain
+from hyperspan.cli.reproduce import reproduce
 from hyperspan.cli.stats import stats
 from hyperspan.cli.train import train
 from hyperspan.cli.view import view
@@ -27,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (annotate, train, evaluate, compare, compact, convert, stats, view, draw, benchmark):
+for command in (annotate, train, evaluate, compare, compact, convert, stats, view, draw, explain, reproduce, benchmark):
     app.command()(command)
 
 

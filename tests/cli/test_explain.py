@@ -1,0 +1,84 @@
+"""`hyperspan train` and `explain` with handcrafted attributes, as a user drives them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_draw import hyperspan
+
+CONFIG = """\
+[data]
+train = "examples/harbour.data"
+dev = "examples/harbour.data"
+
+[model]
+kind = "linear-chain"
+
+[encoder]
+kind = "handcrafted"
+input_dropout = 0.0
+
+[attributes]
+min_count = 1
+
+[training]
+epochs = 6
+batch_size = 4
+rate = 0.05
+tune_penalty = true
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("explain")
+    (folder / "crf.toml").write_text(CONFIG, encoding="utf-8")
+    trained = hyperspan("train", str(folder / "crf.toml"), "-o", str(folder / "model"))
+    assert trained.returncode == 0, trained.stderr
+    assert "more than the model can hold" in trained.stderr
+    return str(folder / "model")
+
+
+def test_the_most_telling_attributes_are_listed(model: str) -> None:
+    shown = hyperspan("explain", model, "--type", "PER", "--top", "3")
+    assert shown.returncode == 0, shown.stderr
+    assert "PER" in shown.stdout and "is alone" in shown.stdout and "GPE" not in shown.stdout
+    rows = [json.loads(line) for line in hyperspan("explain", model, "-n", "2", "--json").stdout.splitlines()]
+    assert {row["label"] for row in rows} == {"FAC", "GPE", "LOC", "ORG", "PER", "VEH"}
+    assert {row["role"] for row in rows} == {"begins", "is inside", "ends", "is alone"}
+    by_role = [row for row in rows if (row["label"], row["role"]) == ("PER", "begins")]
+    weights = [row["weight"] for row in by_role]
+    assert weights == sorted(weights, reverse=True) and len(weights) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["genia"], "the model is neural"),
+        (["MODEL", "--type", "CITY"], "the label 'CITY' is not among those of the model; it knows FAC, GPE"),
+        (["nowhere"], "there is no model 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_explained_is_said_in_a_sentence(model: str, arguments: list[str], message: str) -> None:
+    result = hyperspan("explain", *(model if argument == "MODEL" else argument for argument in arguments))
+    assert result.returncode == 2 and result.stdout == ""
+    assert message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_a_bad_configuration_is_refused_before_data_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    for changed, message in (
+        (CONFIG.replace("[attributes]", '[attributes]\nwords = "prefixes"'), "attributes.words names 'prefixes'"),
+        (CONFIG.replace('"linear-chain"', '"chain"'), "model.kind is 'chain', but must be one of segmental, linear-chain"),
+        (CONFIG + "neighbours = 0.1\n", "the handcrafted encoder has no layers"),
+        (CONFIG.replace("[attributes]", '[attributes]\nwords = "words clusters"'), "words.clusters"),
+    ):
+        path.write_text(changed, encoding="utf-8")
+        result = hyperspan("train", str(path), "-o", str(tmp_path / "model"))
+        assert result.returncode == 2 and message in result.stderr, result.stderr
+    path.write_text(CONFIG.replace('"linear-chain"', '"cascaded"\norder = "PER GPE"'), encoding="utf-8")
+    result = hyperspan("train", str(path), "-o", str(tmp_path / "model"))
+    assert result.returncode == 2 and "model.order" in result.stderr, result.stderr
