@@ -245,6 +245,15 @@ def test_loading_by_folder_and_by_name(tmp_path: Path, monkeypatch: pytest.Monke
         load("smal")
     with pytest.raises(InputError, match="the device 'abacus' cannot be used"):
         load("small", device="abacus")
+    with pytest.raises(InputError, match="skip is nan for a model of kind 'segmental'; it must be a number"):
+        load("small", skip=float("nan"))
+
+
+def test_words_that_begin_no_mention_are_skipped_on_request(tmp_path: Path) -> None:
+    save_model(small_model(), tmp_path / "small")
+    expected = load(tmp_path / "small")(TEXT)
+    assert load(tmp_path / "small", skip=1e9)(TEXT) == expected
+    assert expected.mentions and not load(tmp_path / "small", skip=-1e9)(TEXT).mentions
 
 
 @given(st.lists(st.integers(0, 60)), st.none() | st.integers(1, 9), st.integers(1, 2000))

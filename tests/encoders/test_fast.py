@@ -16,7 +16,7 @@ from hyperspan.config import Config
 from hyperspan.encoders import fast, native
 from hyperspan.errors import InputError
 from hyperspan.models import Recognizer, new_model
-from hyperspan.structures import EdgeScores
+from hyperspan.structures import EdgeScores, SegmentalHypergraph
 from hyperspan.types import Mention, Sentence
 
 pytestmark = pytest.mark.skipif(
@@ -139,6 +139,29 @@ def test_bfloat16_is_close() -> None:
     model.precision = "float32"
     exact, _ = both(model, sentences_of(lengths))
     assert not torch.equal(exact.close, found.close)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("width", ["n", "1", "4"])
+def test_starts_that_are_skipped_open_nothing_and_the_others_are_as_before(
+    variant: str, width: str, share: float
+) -> None:
+    lengths = [17, 9, 9, 1, 0, 30] * 5
+    model = model_of([f"model.max_width={width}", "encoder.hidden=35", "encoder.span_hidden=20"], types=2)
+    whole, _ = both(model, sentences_of(lengths))
+    inside = torch.arange(30) < torch.tensor(lengths)[:, None]  # (B, n)
+    margins = (whole.absent - whole.present).amin(2)
+    model.skip = margins[inside].sort().values[int((1 - share) * (inside.sum() - 1))].item() + (
+        1e-3 if share < 1 else -1
+    )
+    skipped = inside & (margins > model.skip)
+    assert abs(skipped.sum() / inside.sum() - share) < 0.05
+    found, expected = both(model, sentences_of(lengths))
+    assert found.present[skipped].isneginf().all() and expected.present[skipped].isneginf().all()
+    assert SegmentalHypergraph(found, lengths).argmax() == SegmentalHypergraph(expected, lengths).argmax()
+    for field in ("present", "extend", "close"):
+        ours, theirs = getattr(found, field)[inside & ~skipped], getattr(whole, field)[inside & ~skipped]
+        torch.testing.assert_close(ours, theirs)
 
 
 def test_a_precision_that_cannot_be_had_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

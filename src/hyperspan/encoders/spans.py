@@ -22,8 +22,10 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from hyperspan.batching import Batch
-from hyperspan.encoders.recurrent import has_triton
+from hyperspan.encoders import cpu_lstm
+from hyperspan.encoders.recurrent import triton_runs
 from hyperspan.structures.chains import ChainLayout, chain_layout
+from hyperspan.structures.gpu import has_triton
 
 # From an activation's value and the gradient there to the gradient of what was activated, in one pass.
 _SIGMOID_BACKWARD = torch.ops.aten.sigmoid_backward.grad_input
@@ -62,6 +64,10 @@ class SpanLayout:
 @lru_cache(maxsize=2)
 def span_layout(lengths: tuple[int, ...], longest: int, max_width: int, device: torch.device) -> SpanLayout:
     """The layout of a batch's spans, made once for all who work on that batch."""
+    if device.type == "cuda" and has_triton():
+        from hyperspan.encoders.triton_spans import DeviceSpans
+
+        return DeviceSpans(chain_layout(lengths, longest, max_width, device), lengths, longest, max_width)  # type: ignore[arg-type, return-value]: they have the same attributes
     return SpanLayout(lengths, longest, max_width, device)
 
 
@@ -81,14 +87,25 @@ class SpanLSTM(nn.Module):
 
     def forward(self, words: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
         """(N, dimension) -> (rows, 2, hidden): the states of the forward rows, and of the backward rows in their own order."""
+        if cpu_lstm.usable(words):
+            steps = _steps(batch, layout)
+            return cpu_lstm.run(self, words, self.inputs, self.bias, self.recurrent, steps).transpose(0, 1)
         gates = torch.baddbmm(self.bias, words.expand(2, -1, -1), self.inputs)  # (2, N, 4 * hidden)
-        read = batch.row_of.index_select(0, layout.read.flatten()).view(2, -1)
-        if words.is_cuda and has_triton():
-            from hyperspan.encoders.triton_lstm import ChainLSTM
+        if triton_runs(words, self.hidden):
+            from hyperspan.encoders.triton_lstm import SpanStates
 
-            return ChainLSTM.apply(gates, self.recurrent, read, layout.counts, layout.chains.going_on).transpose(0, 1)
+            chains = layout.over(batch.row_of)  # type: ignore[attr-defined]: it was made for a GPU
+            return SpanStates.apply(chains, gates, self.recurrent, layout.rank, layout.room).transpose(0, 1)  # type: ignore[attr-defined]
+        read = batch.row_of.index_select(0, layout.read.flatten()).view(2, -1)
         states = _SpanStates.apply(gates, self.recurrent, read, layout.chains)
         return states.view(-1, 2, self.hidden)
+
+
+def _steps(batch: Batch, layout: SpanLayout) -> cpu_lstm.Steps:
+    """The steps of the spans' chains, on the CPU."""
+    place = layout.read.numpy()
+    row = np.broadcast_to(np.arange(place.shape[1]), place.shape)
+    return cpu_lstm.Steps(layout.counts, row, batch.row_of.numpy()[place], place // max(batch.longest, 1))
 
 
 class _SpanStates(Function):

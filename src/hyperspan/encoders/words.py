@@ -65,12 +65,12 @@ class Dropout(nn.Module):
         return rows * mask.bernoulli_(1 - self.rate).div_(1 - self.rate).index_select(0, sentence)
 
 
-class WordEncoder(nn.Module):
-    """h^w: every word of a batch in its sentence."""
+class WordVectors(nn.Module):
+    """What is known of each word of a batch by itself: its vector, tag, clusters and letters."""
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__()
-        words, encoder = config.words, config.encoder
+        words = config.words
         self.unknown_rate = words.unknown_rate
         self.words = WordEmbedding(vocabulary, words.dimension)
         dimension = words.dimension
@@ -85,22 +85,12 @@ class WordEncoder(nn.Module):
             kind = CHARACTER_ENCODERS[config.characters.encoder]
             self.characters = kind(len(vocabulary.characters) + 2, config.characters)
             dimension += self.characters.dimension
-        sizes = [dimension] + [2 * encoder.hidden] * (encoder.layers - 1)
-        self.layers = nn.ModuleList(nn.LSTM(size, encoder.hidden, bidirectional=True) for size in sizes)
-        self.input_dropout = Dropout(encoder.input_dropout, encoder.shared_dropout)
-        self.output_dropout = Dropout(encoder.output_dropout, encoder.shared_dropout)
-        self.dimension = 2 * encoder.hidden
+        self.input_dropout = Dropout(config.encoder.input_dropout, config.encoder.shared_dropout)
+        self.dimension = dimension
 
     def forward(self, batch: Batch) -> list[Tensor]:
-        """(N, dimension) for every layer; the last is h^w."""
-        rows = self.input_dropout(self.vectors(batch), batch.sentence)
-        outputs: list[Tensor] = []
-        lengths = sorted(filter(None, batch.lengths), reverse=True)
-        for layer in self.layers:
-            assert isinstance(layer, nn.LSTM)
-            rows = self.output_dropout(run_both_ways(layer, rows, lengths), batch.sentence)
-            outputs.append(rows)
-        return outputs
+        """(N, dimension): a single layer."""
+        return [self.input_dropout(self.vectors(batch), batch.sentence)]
 
     def vectors(self, batch: Batch) -> Tensor:
         """(N, d): what is known of each word by itself."""
@@ -110,18 +100,46 @@ class WordEncoder(nn.Module):
         if self.clusters is not None:
             parts.append(self.clusters(batch.clusters).flatten(1))
         if self.characters is not None:
-            letters = batch.letters
-            if self.training and self.unknown_rate:
-                chance = torch.rand(letters.shape, device=letters.device)
-                letters = letters.masked_fill((letters > 0) & (chance < self.unknown_rate / LETTERS_A_WORD), 1)
-            parts.append(self.characters(letters, batch.letter_counts).index_select(0, batch.spelling))
+            spelled = self.characters(self.letters(batch), batch.letter_counts)
+            parts.append(spelled.index_select(0, batch.spelling))
         return torch.cat(parts, dim=1)
+
+    def letters(self, batch: Batch) -> Tensor:
+        """(U, longest): the letters of spellings, some of them read as unknown in training."""
+        letters = batch.letters
+        if not self.training or not self.unknown_rate:
+            return letters
+        chance = torch.rand(letters.shape, device=letters.device)
+        return letters.masked_fill((letters > 0) & (chance < self.unknown_rate / LETTERS_A_WORD), 1)
 
     def _with_unknown(self, ids: Tensor) -> Tensor:
         """The ids, some of them read as unknown in training, so that its vector is learnt."""
         if not self.training or not self.unknown_rate:
             return ids
         return ids.masked_fill(torch.rand(ids.shape, device=ids.device) < self.unknown_rate, UNKNOWN)
+
+
+class WordEncoder(WordVectors):
+    """h^w: every word of a batch in its sentence."""
+
+    def __init__(self, config: Config, vocabulary: Vocabulary):
+        super().__init__(config, vocabulary)
+        encoder = config.encoder
+        sizes = [self.dimension] + [2 * encoder.hidden] * (encoder.layers - 1)
+        self.layers = nn.ModuleList(nn.LSTM(size, encoder.hidden, bidirectional=True) for size in sizes)
+        self.output_dropout = Dropout(encoder.output_dropout, encoder.shared_dropout)
+        self.dimension = 2 * encoder.hidden
+
+    def forward(self, batch: Batch) -> list[Tensor]:
+        """(N, dimension) for every layer; the last is h^w."""
+        (rows,) = super().forward(batch)
+        outputs: list[Tensor] = []
+        lengths = sorted(filter(None, batch.lengths), reverse=True)
+        for layer in self.layers:
+            assert isinstance(layer, nn.LSTM)
+            rows = self.output_dropout(run_both_ways(layer, rows, lengths), batch.sentence)
+            outputs.append(rows)
+        return outputs
 
 
 class NeighbourWords(nn.Module):

@@ -29,6 +29,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn.functional import softplus
 
+from hyperspan.structures.gpu import has_triton
 from hyperspan.structures.scores import EdgeScores
 
 MINUS_INFINITY = float("-inf")
@@ -42,10 +43,7 @@ class ChainLayout:
     """
 
     def __init__(self, lengths: Sequence[int], n: int, max_width: int, device: torch.device):
-        room = (np.array(lengths, dtype=np.int64)[:, None] - np.arange(n)).clip(0, max_width).ravel()  # (B * n,)
-        order = np.argsort(-room, kind="stable")
-        longer_than = np.bincount(room, minlength=max_width + 1)[::-1].cumsum()[::-1][1:]
-        counts = longer_than[longer_than > 0]
+        _, order, counts = sorted_chains(lengths, n, max_width)
         self.counts: list[int] = counts.tolist()
         self.chains = self.counts[0] if self.counts else 0
         self.longer = slice(self.chains, None)
@@ -63,9 +61,9 @@ class ChainLayout:
         """(rows,) the chain of each row; a chain's number is its place in block 0."""
         self.place = _tensor(order[: self.chains], device)
         """(chains,) sentence * n + start of each chain."""
-        self._chain_index = _Index(order[: self.chains], (len(lengths), n), device)
-        self._width_index = _Index(row, (len(lengths), n, max_width), device)
-        self._extend_index = _Index(extend_row, (len(lengths), n, max_width - 1), device)
+        self._chain_index = _index(order[: self.chains], (len(lengths), n), device)
+        self._width_index = _index(row, (len(lengths), n, max_width), device)
+        self._extend_index = _index(extend_row, (len(lengths), n, max_width - 1), device)
         self.going_on = _tensor(rows[self.longer] - np.repeat(counts[:-1], counts[1:]), device)
         """(rows of width 1 and more,): the row that each of them goes on from."""
 
@@ -126,17 +124,38 @@ class ChainLayout:
 def chain_layout(lengths: tuple[int, ...], n: int, max_width: int, device: torch.device) -> ChainLayout:
     """The layout of a batch, made once for all who work on that batch, in whatever mode and with whatever default device."""
     with torch.inference_mode(False):
+        if device.type == "cuda" and has_triton():
+            from hyperspan.structures.triton_chains import DeviceLayout
+
+            return DeviceLayout(lengths, n, max_width, device)
         return ChainLayout(lengths, n, max_width, device)
 
 
-class _Index:
+def sorted_chains(lengths: Sequence[int], n: int, max_width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(B * n,): how many widths there is room for at each sentence * n + start, and those places, widest first; and the
+    number of chains with room for each width."""
+    room = (np.array(lengths, dtype=np.int64)[:, None] - np.arange(n)).clip(0, max_width).ravel()
+    longer_than = np.bincount(room, minlength=max_width + 1)[::-1].cumsum()[::-1][1:]
+    return room, widest_first(room), longer_than[longer_than > 0]
+
+
+def widest_first(room: np.ndarray) -> np.ndarray:
+    """The places with the most room first, those with as much in their order. Numbers of 16 bits sort fastest."""
+    return np.argsort(-(room.astype(np.int16) if room.max(initial=0) < 2**15 else room), kind="stable")
+
+
+class Index(NamedTuple):
     """Which rows of a padded tensor are kept, in which order, and the way back; the row after the last stands for padding."""
 
-    def __init__(self, kept: np.ndarray, shape: tuple[int, ...], device: torch.device):
-        self.shape = shape
-        back = np.full(math.prod(shape), len(kept))
-        back[kept] = np.arange(len(kept))
-        self.kept, self.back = _tensor(kept, device), _tensor(back, device)
+    shape: tuple[int, ...]
+    kept: Tensor
+    back: Tensor
+
+
+def _index(kept: np.ndarray, shape: tuple[int, ...], device: torch.device) -> Index:
+    back = np.full(math.prod(shape), len(kept))
+    back[kept] = np.arange(len(kept))
+    return Index(shape, _tensor(kept, device), _tensor(back, device))
 
 
 def _tensor(array: np.ndarray, device: torch.device) -> Tensor:
@@ -145,7 +164,7 @@ def _tensor(array: np.ndarray, device: torch.device) -> Tensor:
 
 class _Pack(Function):
     @staticmethod
-    def forward(ctx, padded: Tensor, index: _Index) -> Tensor:
+    def forward(ctx, padded: Tensor, index: Index) -> Tensor:
         ctx.index = index
         return padded.index_select(0, index.kept)
 
@@ -156,7 +175,7 @@ class _Pack(Function):
 
 class _Unpack(Function):
     @staticmethod
-    def forward(ctx, packed: Tensor, index: _Index) -> Tensor:
+    def forward(ctx, packed: Tensor, index: Index) -> Tensor:
         ctx.index = index
         return torch.cat([packed, packed.new_zeros(1, packed.shape[1])]).index_select(0, index.back)
 

@@ -14,6 +14,7 @@ from torch.autograd import Function
 from torch.nn.functional import pad, softplus
 
 from hyperspan.structures.chains import MINUS_INFINITY, finite
+from hyperspan.structures.gpu import has_triton
 
 
 class DenseLogPartition(Function):
@@ -21,6 +22,10 @@ class DenseLogPartition(Function):
 
     @staticmethod
     def forward(ctx: Any, absent: Tensor, present: Tensor, extend: Tensor, close: Tensor, lengths: Tensor) -> Tensor:
+        if kernels := _kernels(close):
+            total = kernels.log_partition(absent, present, extend, close, lengths)
+            ctx.save_for_backward(absent, present, extend, close, lengths, total)
+            return total
         clean = _without_padding(absent, present, extend, close, lengths)
         pivot, missing, stopped, total = _weights(*clean, lengths)
         ctx.save_for_backward(absent, present, extend, close, lengths, missing, stopped, total)
@@ -28,11 +33,16 @@ class DenseLogPartition(Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor):
-        absent, present, extend, close, lengths, missing, stopped, total = ctx.saved_tensors
+        absent, present, extend, close, lengths, *weights = ctx.saved_tensors
+        kernels = _kernels(close)
+        if kernels and not torch.is_grad_enabled():
+            return *kernels.posteriors(absent, present, extend, close, lengths, *weights, gradient), None
         clean = _without_padding(absent, present, extend, close, lengths)
         close = clean[3]
-        if torch.is_grad_enabled():  # a second derivative is wanted: show it how everything depends on the scores
-            _, missing, stopped, total = _weights(*clean, lengths)
+        if kernels or torch.is_grad_enabled():
+            # A second derivative is wanted: show it how everything depends on the scores.
+            _, *weights = _weights(*clean, lengths)
+        missing, stopped, total = weights
         outside = (total == 0) | (_room(close, lengths).squeeze(3) <= 0)
         share = gradient / total.masked_fill(outside, torch.inf)
         stopped = stopped * share[:, :, None]
@@ -40,6 +50,15 @@ class DenseLogPartition(Function):
         went_on = reached[:, :, 1:]
         d_close = stopped + pad(went_on * torch.sigmoid(close[:, :, :-1]), (0, 0, 0, 1))
         return missing * share, reached[:, :, 0], went_on, d_close, None
+
+
+def _kernels(close: Tensor) -> Any:
+    """The module with kernels for these scores, (B, n, c, m), or None."""
+    if not (close.is_cuda and has_triton()):
+        return None
+    from hyperspan.structures import triton_chains
+
+    return triton_chains if triton_chains.fits(close) else None
 
 
 def dense_marginals(absent: Tensor, present: Tensor, extend: Tensor, close: Tensor, lengths: Tensor) -> Tensor:

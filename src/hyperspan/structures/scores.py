@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from hyperspan.structures.gpu import to_device
 
 Mention = tuple[int, int, int]
 """(start, end, type index) in words, `end` exclusive."""
@@ -92,6 +95,11 @@ class EdgeScores:
         """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; its order stays."""
         return EdgeScores(**{name: tensor / temperature for name, tensor in self._tensors()})
 
+    def skipping(self, margin: float) -> EdgeScores:
+        """The same, but no mention can start where ``absent - present`` is above the margin for all types."""
+        skipped = (self.absent - self.present > margin).all(2, keepdim=True)  # (B, n, 1)
+        return replace(self, present=self.present.masked_fill(skipped, float("-inf")))
+
     def to(self, *args: Any, **kwargs: Any) -> EdgeScores:
         """These scores on another device or in another dtype; takes what :meth:`torch.Tensor.to` takes."""
         return EdgeScores(**{name: tensor.to(*args, **kwargs) for name, tensor in self._tensors()})
@@ -135,27 +143,25 @@ def hyperpaths_of(
     device: torch.device | None = None,
 ) -> Hyperpaths:
     """The hyperedges of the given sets, one set a sentence; mentions wider than `max_width` are left out and counted."""
-    present, extend, close, branch, too_wide = [], [], [], [], []
-    for sentence, mentions in enumerate(check_mentions(mention_sets, lengths, types)):
-        chains: dict[tuple[int, int], list[int]] = {}  # (start, type) -> widths
-        wide = 0
-        for start, end, kind in sorted(mentions):
-            if end - start > max_width:
-                wide += 1
-            else:
-                chains.setdefault((start, kind), []).append(end - start - 1)
-        too_wide.append(wide)
-        for (start, kind), widths in chains.items():
-            ending, longest = set(widths), max(widths)
-            present.append((sentence, start, kind))
-            close.append((sentence, start, longest, kind))
-            for width in range(longest):
-                (branch if width in ending else extend).append((sentence, start, width, kind))
-
-    def columns(rows: list[tuple[int, ...]], places: int) -> Tensor:
-        return torch.tensor(rows, dtype=torch.long, device=device).reshape(-1, places).T
-
-    return Hyperpaths(columns(present, 3), columns(extend, 4), columns(close, 4), columns(branch, 4), tuple(too_wide))
+    checked = check_mentions(mention_sets, lengths, types)
+    given = [(b, start, kind, end - start - 1) for b, mentions in enumerate(checked) for start, end, kind in mentions]
+    mentions = np.array(sorted(given), dtype=np.int64).reshape(-1, 4)
+    fitting = mentions[:, 3] < max_width
+    too_wide = np.bincount(mentions[~fitting, 0], minlength=len(checked))
+    mentions = mentions[fitting]
+    chain, width = mentions[:, :3], mentions[:, 3]
+    longest = np.ones(len(mentions), dtype=bool)  # the last mention of its (sentence, start, type)
+    longest[:-1] = (chain[1:] != chain[:-1]).any(1)
+    reach = width[longest]  # (chains,): each has an edge at every width below
+    first = reach.cumsum() - reach  # (chains,)
+    steps = np.repeat(chain[longest], reach, axis=0)
+    at = np.arange(len(steps)) - np.repeat(first, reach)
+    ending = np.zeros(len(steps), dtype=bool)
+    ending[(np.repeat(first, np.diff(longest.nonzero()[0], prepend=-1)) + width)[~longest]] = True
+    rows = np.column_stack([steps[:, :2], at, steps[:, 2]])
+    close = np.column_stack([chain[longest, :2], reach, chain[longest, 2]])
+    columns = [part.T for part in (chain[longest], rows[~ending], close, rows[ending])]
+    return Hyperpaths(*to_device(columns, device or "cpu"), too_wide=tuple(too_wide.tolist()))
 
 
 def check_mentions(

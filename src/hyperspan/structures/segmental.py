@@ -7,16 +7,20 @@ why that is the same, stands in :mod:`hyperspan.structures.chains`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd import Function
 from torch.nn.functional import softplus
 
 from hyperspan.structures import chains, native
 from hyperspan.structures.chains import MINUS_INFINITY
 from hyperspan.structures.dense import DenseLogPartition, dense_best, dense_marginals
+from hyperspan.structures.gpu import to_device
 from hyperspan.structures.kbest import Alternatives, best_sets, chain_alternatives
 from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
 from hyperspan.structures.scores import (
@@ -99,14 +103,19 @@ class SegmentalHypergraph:
     @property
     def _dense_scores(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         scores = self.scores
-        lengths = torch.tensor(self.lengths, device=scores.close.device)
-        return scores.absent, scores.present, scores.extend, scores.close, lengths
+        return scores.absent, scores.present, scores.extend, scores.close, self._known_lengths
+
+    @cached_property
+    def _known_lengths(self) -> Tensor:
+        """(B,): the lengths, where the scores are."""
+        with torch.inference_mode(False):
+            return to_device([np.array(self.lengths, dtype=np.int64)], self.scores.close.device)[0]
 
     @property
     def _padding(self) -> Tensor:
         """(B, n, 1): which starts are beyond their sentence."""
         device, n = self.scores.close.device, self.scores.close.shape[1]
-        return (torch.arange(n, device=device) >= torch.tensor(self.lengths, device=device)[:, None]).unsqueeze(-1)
+        return (torch.arange(n, device=device) >= self._known_lengths[:, None]).unsqueeze(-1)
 
     @property
     def _posteriors(self) -> chains.Posteriors:
@@ -145,7 +154,7 @@ class SegmentalHypergraph:
         per_chain = torch.where(active, scores.present, scores.absent).flatten()
         for tensor, edges in used:
             sentence, start, _, kind = edges
-            per_chain = per_chain.index_add(0, (sentence * n + start) * m + kind, tensor[tuple(edges)])
+            per_chain = per_chain.index_add(0, (sentence * n + start) * m + kind, _Edges.apply(tensor, edges))
         per_chain = per_chain.view_as(log_partition) - chains.finite(log_partition)
         per_chain = per_chain.masked_fill(log_partition == MINUS_INFINITY, MINUS_INFINITY).masked_fill(
             self._padding, 0.0
@@ -273,7 +282,7 @@ class SegmentalHypergraph:
         ending = (also > 0) & (torch.arange(also.shape[1], device=also.device) < last[:, None])
         rows, widths = ending.nonzero(as_tuple=True)
         everywhere = [torch.cat(parts) for parts in ((place, place[rows]), (last, widths), (kind, kind[rows]))]
-        return self._collect(*(column.tolist() for column in everywhere))
+        return self._collect(*everywhere)
 
     def _chain_rows(self, place: Tensor, kind: Tensor, scores: EdgeScores) -> tuple[Tensor, Tensor]:
         """For some chains: (chains, c) score of each longest mention, best choices below it; (chains, c - 1) log-odds."""
@@ -284,7 +293,7 @@ class SegmentalHypergraph:
         branch = (
             extend + stop[:, :-1] if scores.branch is None else scores.branch.transpose(2, 3)[sentence, start, kind]
         )
-        room = torch.tensor(self.lengths, device=place.device)[sentence] - start
+        room = self._known_lengths[sentence] - start
         widths = torch.arange(self.max_width, device=place.device)
         inside, more = widths < room[:, None], widths[1:] < room[:, None]
         extend, branch = extend.masked_fill(~more, MINUS_INFINITY), branch.masked_fill(~more, MINUS_INFINITY)
@@ -293,13 +302,15 @@ class SegmentalHypergraph:
         longest = stop + torch.cat([go.new_zeros(len(go), 1), go], dim=1)
         return longest.masked_fill(~inside, MINUS_INFINITY), also
 
-    def _collect(self, places: list[int], widths: list[int], kinds: list[int]) -> list[MentionSet]:
-        n = self.scores.close.shape[1]
-        sets: list[set[Mention]] = [set() for _ in self.lengths]
-        for place, width, kind in zip(places, widths, kinds, strict=True):
-            sentence, start = divmod(place, n)
-            sets[sentence].add((start, start + width + 1, kind))
-        return [frozenset(mentions) for mentions in sets]
+    def _collect(self, place: Tensor, width: Tensor, kind: Tensor) -> list[MentionSet]:
+        """The sets of mentions with these places (sentence * n + start), widths less 1, and types; in one copy from a device."""
+        n = max(self.scores.close.shape[1], 1)
+        start = place % n
+        found = torch.stack([place // n, start, start + width + 1, kind]).cpu().numpy()
+        found = found[:, np.argsort(found[0], kind="stable")]
+        bounds = np.searchsorted(found[0], np.arange(len(self.lengths) + 1)).tolist()
+        mentions = list(zip(*found[1:].tolist(), strict=True))
+        return [frozenset(mentions[begin:end]) for begin, end in itertools.pairwise(bounds)]
 
     def _check_possible(self, value: Tensor) -> None:
         """Raises unless every chain can hold something: `value` is (B, n, m), its best or total score, 0 in padding."""
@@ -432,6 +443,30 @@ class SegmentalHypergraph:
 
     def _in_float64(self) -> SegmentalHypergraph:
         return SegmentalHypergraph(self.scores.to(torch.float64), self.lengths)
+
+
+class _Edges(Function):
+    """The scores of edges given as index columns, each at most once; so that the way back need not add up."""
+
+    @staticmethod
+    def forward(ctx, scores: Tensor, edges: Tensor) -> Tensor:
+        ctx.edges, ctx.shape = edges, scores.shape
+        return scores[tuple(edges)]
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor):
+        return _Spread.apply(gradient, ctx.edges, ctx.shape), None
+
+
+class _Spread(Function):
+    @staticmethod
+    def forward(ctx, values: Tensor, edges: Tensor, shape: torch.Size) -> Tensor:
+        ctx.edges = edges
+        return values.new_zeros(shape).index_put_(tuple(edges), values)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor):
+        return _Edges.apply(gradient, ctx.edges), None, None
 
 
 def _check_count(k: int) -> None:

@@ -18,6 +18,9 @@ class Library(NamedTuple):
     """Sizes are rounded up to multiples of this."""
     encode: dict[str, Any]
     """The functions by the numbers that they multiply: float32, and bfloat16 where the processor has it."""
+    read: Any
+    """Runs LSTMs so that they can be trained: see training.h."""
+    read_backward: Any
 
 
 def variants() -> dict[str, Library]:
@@ -33,7 +36,8 @@ def variants() -> dict[str, Library]:
         runs = getattr(found, f"runs_{variant}", None)
         if functions["float32"] is not None and runs is not None and runs():
             known = {kind: function for kind, function in functions.items() if function is not None}
-            usable[variant] = Library(found[f"lanes_of_{variant}"](), known)
+            training = (getattr(found, f"{name}_float32_{variant}") for name in ("read_all", "read_all_backward"))
+            usable[variant] = Library(found[f"lanes_of_{variant}"](), known, *training)
     return usable
 
 

@@ -16,6 +16,7 @@ typedef struct {
     int32_t *at;      /* (words,): its position */
     int32_t *spans_from; /* (words,): the first span of those that start at a word */
     int32_t *identity;   /* (words,): 0, 1, 2, … */
+    int32_t *room[2];    /* (words,): how many spans are wanted that start (forward) or end (backward) at a word */
     element *outputs[2]; /* what a layer reads and writes */
     float *gates[2], *cells[2], *parts[2], *start;
     element *states[2][2]; /* by direction; states of one width and of the one before it */
@@ -54,6 +55,7 @@ static int NAME(open)(NAME(Block) *block, const Model *model, const Problem *pro
         block->identity = NAME(take)(memory, &used, words, sizeof(int32_t));
         block->start = NAME(take)(memory, &used, words * model->start_columns, sizeof(float));
         for (int side = 0; side < 2; side++) {
+            block->room[side] = NAME(take)(memory, &used, words, sizeof(int32_t));
             block->outputs[side] = NAME(take)(memory, &used, words * widest, sizeof(element));
             block->parts[side] = NAME(take)(memory, &used, block->spans * model->part_columns, sizeof(float));
             if (side && !two) { /* one direction after the other, in the same place */
@@ -123,6 +125,28 @@ static void NAME(read_words)(NAME(Block) *block, int64_t layer, int direction) {
     }
 }
 
+/* The scores of starts; and how many spans are wanted from each start, and to each end: those of starts that are not skipped. */
+static void NAME(score_starts)(NAME(Block) *block) {
+    const Model *model = block->model;
+    const int64_t m = model->types, columns = model->start_columns, width = block->problem->width;
+    NAME(project)(block->words, block->outputs[model->layers % 2], block->output_stride, block->output_stride, model->start,
+                  columns, block->identity, block->start);
+    for (int64_t word = 0; word < block->words; word++) {
+        float *start = block->start + word * columns;
+        int opens = 0;
+        for (int64_t k = 0; k < 2 * m; k++) start[k] += model->start_bias[k];
+        for (int64_t k = 0; k < m; k++) opens |= !(start[k] - start[m + k] > block->problem->skip); /* NaN too */
+        const int64_t spans = smaller(width, block->lengths[block->rank[word]] - block->at[word]);
+        block->room[0][word] = opens ? (int32_t)spans : 0;
+    }
+    for (int64_t rank = 0; rank < block->sentences; rank++) {
+        for (int64_t at = 0, left = 0; at < block->lengths[rank]; at++) { /* left: the first start of spans to here */
+            while (left <= at && (left <= at - width || !block->room[0][block->first[left] + rank])) left++;
+            block->room[1][block->first[at] + rank] = (int32_t)(at + 1 - left);
+        }
+    }
+}
+
 /* One direction of the LSTM over spans, and what its states add to the scores of spans. */
 static void NAME(read_spans)(NAME(Block) *block, int direction) {
     const Model *model = block->model;
@@ -130,17 +154,14 @@ static void NAME(read_spans)(NAME(Block) *block, int direction) {
     const int64_t width = smaller(block->problem->width, block->longest);
     const element *words = block->outputs[model->layers % 2];
     int32_t *chain = block->chain[direction], *read = block->read[direction], *to = block->to[direction];
-    int32_t *count = block->count[direction];
+    int32_t *count = block->count[direction], *room = block->room[direction];
     NAME(inputs)(block->words, words, block->output_stride, block->output_stride, model->inputs[lstm], units,
                  model->bias[lstm], block->gates[direction]);
     memset(count, 0, (size_t)(width + 2) * sizeof(int32_t));
-#define ROOM(word) \
-    smaller(width, direction ? block->at[word] + 1 : block->lengths[block->rank[word]] - block->at[word])
-    for (int64_t word = 0; word < block->words; word++) count[ROOM(word)]++;
-    for (int64_t room = width - 1; room >= 0; room--) count[room] += count[room + 1]; /* chains with so much room or more */
+    for (int64_t word = 0; word < block->words; word++) count[room[word]]++;
+    for (int64_t wide = width - 1; wide >= 0; wide--) count[wide] += count[wide + 1]; /* chains with so much room or more */
     /* Filling moves each count to the place after it. */
-    for (int64_t word = 0; word < block->words; word++) chain[count[ROOM(word) + 1]++] = (int32_t)word;
-#undef ROOM
+    for (int64_t word = 0; word < block->words; word++) chain[count[room[word] + 1]++] = (int32_t)word;
     for (int64_t wide = 0; wide < width; wide++) {
         const int64_t chains = count[wide + 2];
         for (int64_t c = 0; c < chains; c++) {
@@ -161,33 +182,29 @@ static void NAME(read_spans)(NAME(Block) *block, int direction) {
 static void NAME(write_scores)(NAME(Block) *block) {
     const Model *model = block->model;
     const Problem *p = block->problem;
-    const int64_t m = model->types, columns = model->part_columns, width = p->width, stride = block->output_stride;
+    const int64_t m = model->types, columns = model->part_columns, width = p->width;
     const int64_t closes = width * m, steps = closes - m;
     const float scale = p->scale, *bias = model->part_bias;
-    NAME(project)(block->words, block->outputs[model->layers % 2], stride, stride, model->start, model->start_columns,
-                  block->identity, block->start);
-    for (int64_t span = 0; span < block->spans * columns; span++) block->parts[0][span] += block->parts[1][span];
     for (int64_t rank = 0; rank < block->sentences; rank++) {
         const int64_t length = block->lengths[rank], begin = p->place[block->lengths - p->lengths + rank] * p->longest;
         for (int64_t at = 0; at < p->longest; at++) {
-            const int64_t row = begin + at, wide = at < length ? smaller(width, length - at) : 0;
+            const int64_t row = begin + at, word = at < length ? block->first[at] + rank : 0;
+            const int64_t wide = at < length ? block->room[0][word] : 0;
             float *absent = p->absent + row * m, *present = p->present + row * m, *close = p->close + row * closes;
             float *extend = p->extend + row * steps, *branch = p->branch ? p->branch + row * steps : NULL;
             const int64_t going = wide ? (wide - 1) * m : 0;
             memset(close + wide * m, 0, (size_t)(closes - wide * m) * sizeof(float));
             memset(extend + going, 0, (size_t)(steps - going) * sizeof(float));
             if (branch) memset(branch + going, 0, (size_t)(steps - going) * sizeof(float));
-            if (!wide) {
-                memset(absent, 0, (size_t)m * sizeof(float)), memset(present, 0, (size_t)m * sizeof(float));
-                continue;
-            }
-            const int64_t word = block->first[at] + rank;
             const float *start = block->start + word * model->start_columns;
-            const float *part = block->parts[0] + block->spans_from[word] * columns;
-            for (int64_t k = 0; k < m; k++) {
-                absent[k] = (start[k] + model->start_bias[k]) * scale;
-                present[k] = (start[m + k] + model->start_bias[m + k]) * scale;
+            for (int64_t k = 0; k < m; k++) { /* a start that is skipped opens no mention */
+                absent[k] = at < length ? start[k] * scale : 0;
+                present[k] = wide ? start[m + k] * scale : at < length ? -INFINITY : 0;
             }
+            if (!wide) continue;
+            float *part = block->parts[0] + block->spans_from[word] * columns;
+            const float *other = block->parts[1] + block->spans_from[word] * columns;
+            for (int64_t value = 0; value < wide * columns; value++) part[value] += other[value];
             for (int64_t w = 0; w < wide; w++)
                 for (int64_t k = 0; k < m; k++) close[w * m + k] = (part[w * columns + k] + bias[k]) * scale;
             for (int which = 0, first = 1; which < 2; which++) { /* leaving one span, arriving at the next */
@@ -214,6 +231,7 @@ static int NAME(encode_block)(const Model *model, const Problem *problem, int64_
     if (NAME(open)(&block, model, problem, index, two)) return 1;
     NAME(lay_out)(&block);
     for (int64_t layer = 0; layer <= model->layers; layer++) {
+        if (layer == model->layers) NAME(score_starts)(&block);
 #pragma omp parallel for num_threads(2) schedule(static, 1) if (two)
         for (int direction = 0; direction < 2; direction++) {
             if (layer < model->layers)

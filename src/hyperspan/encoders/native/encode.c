@@ -23,6 +23,7 @@ typedef struct { /* sentences stand longest first, words as in a packed sequence
     const float *words;
     float scale;
     float *absent, *present, *extend, *close, *branch; /* as in EdgeScores; branch may be NULL */
+    float skip; /* starts where absent - present, before scaling, is above this for all types open no mention */
 } Problem;
 
 INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -45,6 +46,7 @@ typedef vec weights_float32;
 #define CONVERT(to, from, count) memcpy(to, from, (size_t)(count) * sizeof(float))
 #include "products.h"
 #include "blocks.h"
+#include "training.h"
 
 #if defined(__AVX512BF16__) && defined(__AVX512F__)
 INLINE void to_bfloat16(uint32_t *to, const float *from, int64_t count) {

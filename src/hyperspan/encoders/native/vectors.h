@@ -4,6 +4,7 @@
  * of 2 is all that sigmoid and tanh still need: sigmoid = 1 / (1 + p), tanh = (1 - p) / (1 + p). Fractions are put on one
  * denominator, because a division takes as long as ten products.
  */
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
