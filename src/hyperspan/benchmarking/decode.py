@@ -1,15 +1,15 @@
 """How fast a model of the paper's sizes decodes on the CPU, as a share of the machine's matrix products.
 
 From a batch of ids to sets of mentions, in float32 and in bfloat16; the same in PyTorch alone; and from raw text to
-documents with mentions, offsets and probabilities. All take turns with the products of large matrices that are the
-ceiling, and only operations that are necessary count.
+documents with mentions, offsets and probabilities; and, where asked for, spaCy's spancat. All take turns with the
+products of large matrices that are the ceiling, and only operations that are necessary count.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -17,7 +17,8 @@ import torch
 from hyperspan.annotate import Annotator
 from hyperspan.batching import Batch, by_length
 from hyperspan.benchmarking.measure import Ceiling, exponent, in_turns, machine, median_ratio, peak_memory
-from hyperspan.benchmarking.sentences import invented_sentences, necessary_operations, paper_model
+from hyperspan.benchmarking.sentences import TYPES, invented_sentences, necessary_operations, paper_model
+from hyperspan.benchmarking.spancat import Spancat, spancat
 from hyperspan.encoders import native
 from hyperspan.models import Recognizer
 from hyperspan.structures import SegmentalHypergraph
@@ -58,8 +59,10 @@ def decoder(model: Recognizer, batches: Sequence[Batch], precision: str = "float
     return decode
 
 
-def measure_width(max_width: str, sentences: Sequence[Sentence], rounds: int) -> dict[str, Any]:
-    """All figures for one maximal width."""
+def measure_width(
+    max_width: str, sentences: Sequence[Sentence], rounds: int, beside: Spancat | None = None
+) -> dict[str, Any]:
+    """All figures for one maximal width, and those of spaCy's spancat beside them."""
     model = paper_model(max_width, sentences)
     batches = batches_for(model, sentences)
     with pytorch_alone():  # in batches of the size that it takes
@@ -81,6 +84,7 @@ def measure_width(max_width: str, sentences: Sequence[Sentence], rounds: int) ->
     half = native.library is not None and "bfloat16" in native.library.encode
     calls = {"ceiling": ceiling, "float32": decoder(model, batches), "raw text": annotate, "PyTorch alone": alone}
     calls |= {"bfloat16": decoder(model, batches, "bfloat16")} if half else {}
+    calls |= {"spancat": beside} if beside else {}
     times = dict(zip(calls, in_turns(list(calls.values()), rounds), strict=True))
 
     def figures(name: str, lengths: Sequence[int], words: int) -> dict[str, float]:
@@ -106,6 +110,16 @@ def measure_width(max_width: str, sentences: Sequence[Sentence], rounds: int) ->
             "words_per_second": raw / statistics.median(times["raw text"]),
             "share_of_decoding": raw / words * median_ratio(times["float32"], times["raw text"]),
         },
+        **({"spancat": spancat_figures(beside, words, times)} if beside else {}),
+    }
+
+
+def spancat_figures(beside: Spancat, words: int, times: dict[str, list[float]]) -> dict[str, Any]:
+    """How fast spaCy's spancat was, and how many times as fast float32 is."""
+    return {
+        "spacy": beside.version,
+        "words_per_second": words / statistics.median(times["spancat"]),
+        "float32_times_as_fast": median_ratio(times["spancat"], times["float32"]),
     }
 
 
@@ -148,15 +162,20 @@ def memory_of_a_stream(words: int) -> dict[str, int]:
     return {"words": done, "after a fifth, MB": early, "at the end, MB": peak_memory()}
 
 
-def run(sentences: Sequence[Sentence] | None, rounds: int, stream: int = 0) -> dict[str, Any]:
-    """Everything, on the given sentences or on invented ones."""
+def run(
+    sentences: Sequence[Sentence] | None, rounds: int, stream: int = 0, spancat_python: str | None = None
+) -> dict[str, Any]:
+    """Everything, on the given sentences or on invented ones; with the interpreter of a place with spaCy, also spancat."""
     used = sentences or invented_sentences()
     streamed = {"stream": memory_of_a_stream(stream)} if stream else {}  # first: peak memory only ever grows
+    tokens, threads = [sentence.tokens for sentence in used], torch.get_num_threads()
+    with spancat(spancat_python, tokens, TYPES, threads) if spancat_python else nullcontext() as beside:
+        widths = [measure_width(max_width, used, rounds, beside) for max_width in MAX_WIDTHS]
     return {
         "machine": machine(),
         "sentences": "given" if sentences else "invented, as long as GENIA's",
         "words": sum(map(len, used)),
-        "widths": [measure_width(max_width, used, rounds) for max_width in MAX_WIDTHS],
+        "widths": widths,
         "exponents": growth(rounds),
         **streamed,
         "peak memory, MB": peak_memory(),
@@ -175,6 +194,9 @@ def report(figures: dict[str, Any]) -> Iterator[str]:
                 yield f"  {name:<14} {speed:>9,.0f} words/s, {share:.2f} of the ceiling"
         raw = entry["raw_text"]
         yield f"  {'raw text':<14} {raw['words_per_second']:>9,.0f} words/s, {raw['share_of_decoding']:.2f} of decoding"
+        if beside := entry.get("spancat"):
+            speed, ratio = beside["words_per_second"], beside["float32_times_as_fast"]
+            yield f"  {'spancat':<14} {speed:>9,.0f} words/s (spaCy {beside['spacy']}, up to 6 words); float32 is {ratio:.1f} times as fast"
     yield "\ntime grows with " + ", ".join(f"({name})^{value:.2f}" for name, value in figures["exponents"].items())
     if "stream" in figures:
         yield "a stream of documents: " + ", ".join(f"{name} {value:,}" for name, value in figures["stream"].items())

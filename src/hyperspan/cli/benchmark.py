@@ -25,20 +25,34 @@ def benchmark(
     stream: Annotated[
         int, typer.Option(min=0, help="decode: also watch memory over a stream of documents of so many words.")
     ] = 0,
+    spancat: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PYTHON", help="decode: also measure spaCy's spancat, with an interpreter that has spaCy installed."
+        ),
+    ] = None,
+    device: Annotated[
+        Literal["cpu", "cuda"], typer.Option(help="decode and train: the CPU, or an NVIDIA GPU that PyTorch sees.")
+    ] = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Measure the speed of decoding or training, as a share of what this machine's matrix products allow."""
     import torch
 
-    from hyperspan.benchmarking import decode, latency, train
+    from hyperspan.benchmarking import decode, gpu, latency, train
     from hyperspan.corpora import read_corpus
 
     torch.set_num_threads(threads)
     sentences = [s for document in read_corpus(str(data)) for s in document.sentences] if data else None
     if sentences == []:
         raise InputError(f"{data} holds no sentences; name a file of sentences, or leave --data out for invented ones")
-    if what == "decode":
-        figures = decode.run(sentences, rounds, stream)
+    if device == "cuda":
+        if what == "latency":
+            raise InputError("latency is measured on the CPU alone; leave --device out")
+        figures = gpu.run(what, sentences, rounds)
+        lines = gpu.report(figures)
+    elif what == "decode":
+        figures = decode.run(sentences, rounds, stream, spancat)
         lines = decode.report(figures)
     elif what == "latency":
         figures = latency.run(sentences, rounds)
