@@ -39,7 +39,7 @@ class Model:
     """Which structure is put over a sentence, and what its scores see."""
 
     kind: str = "segmental"
-    """Which model: segmental is the segmental hypergraph; docs/structures.md tells of the others."""
+    """Which model: segmental is the segmental hypergraph; docs/models.md tells of the others."""
     max_width: int | Literal["n"] = field(default="n", metadata={"low": 1})
     """c: the widest mention in words; "n" for no limit."""
     tied: bool = True
@@ -128,7 +128,7 @@ class Encoder:
     output_dropout: float = _number(0.0, 0, 0.95)
     """Dropout on what leaves each layer of the word LSTM, or of fofe's network."""
     span_dropout: float = _number(0.0, 0, 0.95)
-    """Dropout on span vectors before they are scored."""
+    """Dropout on span vectors before they are scored; of transition, on what actions are decided by."""
     shared_dropout: bool = False
     """Whether dropout masks are the same at all words of a sentence."""
 

@@ -5,15 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from hyperspan.structures import EdgeScores, MentionSet, SegmentalHypergraph
+from hyperspan.structures import (
+    EdgeScores,
+    MentionHypergraph,
+    MentionSeparators,
+    MentionSet,
+    SegmentalHypergraph,
+    WordEdgeScores,
+)
 from hyperspan.types import Mention
 
 if TYPE_CHECKING:
     from hyperspan.models.base import Answers
+
+
+SETS_A_SET = 50
+"""Where types depend on each other, so many of the best sets are looked at for each set of some types that is wanted."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +59,9 @@ def decode(distribution: Answers, labels: Sequence[str], wanted: Wanted) -> list
     found = [Found() for _ in distribution.lengths]
     if not names:
         return found
-    if len(names) < distribution.types and isinstance(distribution, SegmentalHypergraph):
-        distribution, names = _of_types(distribution, wanted.types), dict(enumerate(names.values()))
+    alone = _of_types(distribution, wanted.types) if len(names) < distribution.types else None
+    if alone is not None:
+        distribution, names = alone, dict(enumerate(names.values()))
     marginals = distribution.marginals  # (B, n, c, m)
     if wanted.thresholds is None:
         best = enumerate(distribution.argmax())
@@ -64,13 +76,14 @@ def decode(distribution: Answers, labels: Sequence[str], wanted: Wanted) -> list
         if kind in names:
             found[b].mentions.append(Mention(start, start + width + 1, names[kind], probability=probability))
     if wanted.top_k:
-        for b, ranked in enumerate(distribution.topk(wanted.top_k)):
-            found[b].sets.extend(_named(ranked, names))
+        looked_at = wanted.top_k * (1 if len(names) == distribution.types else SETS_A_SET)
+        for b, ranked in enumerate(distribution.topk(looked_at)):
+            found[b].sets.extend(_named(ranked, names)[: wanted.top_k])
     return found
 
 
 def _named(ranked: Sequence[tuple[MentionSet, float]], names: dict[int, str]) -> list[tuple[float, list[Mention]]]:
-    """The sets with their probabilities; those that differ in other types alone are one."""
+    """The sets with their probabilities, best first; those that differ in other types alone are one, at least that probable."""
     together: dict[MentionSet, float] = {}
     for mentions, log_probability in ranked:
         known = frozenset(mention for mention in mentions if mention[2] in names)
@@ -79,9 +92,15 @@ def _named(ranked: Sequence[tuple[MentionSet, float]], names: dict[int, str]) ->
     return [(p, sorted(Mention(start, end, names[kind]) for start, end, kind in known)) for known, p in by_probability]
 
 
-def _of_types(distribution: SegmentalHypergraph, types: list[int]) -> SegmentalHypergraph:
-    """The distribution over the mentions of some types; types are independent here, so nothing else changes."""
+def _of_types(distribution: Answers, types: list[int]) -> Answers | None:
+    """The distribution over the mentions of some types, where types are independent, so that nothing else changes."""
+    if isinstance(distribution, MentionSeparators):
+        return MentionSeparators(distribution.scores[..., types], distribution.lengths, distribution.reading)
+    if not isinstance(distribution, (SegmentalHypergraph, MentionHypergraph)):
+        return None
     given = distribution.scores
     tensors = (given.absent, given.present, given.extend, given.close, given.branch)
-    chosen = [tensor if tensor is None else tensor[..., types] for tensor in tensors]
-    return SegmentalHypergraph(EdgeScores(*chosen), distribution.lengths)  # type: ignore[arg-type]
+    chosen: list[Any] = [tensor if tensor is None else tensor[..., types] for tensor in tensors]
+    if isinstance(distribution, SegmentalHypergraph):
+        return SegmentalHypergraph(EdgeScores(*chosen), distribution.lengths)
+    return MentionHypergraph(WordEdgeScores(*chosen), distribution.lengths, distribution.reading)

@@ -54,6 +54,33 @@ def test_the_most_telling_attributes_are_listed(model: str) -> None:
     assert weights == sorted(weights, reverse=True) and len(weights) == 4
 
 
+def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
+    data = "[/red] [bold] met Anna .\nX X X X X\n0,2 PER|3,4 PER\n\n" * 3
+    (tmp_path / "brackets.data").write_text(data, encoding="utf-8")
+    config = CONFIG.replace("examples/harbour.data", str(tmp_path / "brackets.data"))
+    config = config.replace("[attributes]", '[attributes]\nwords = "words bag"')
+    (tmp_path / "crf.toml").write_text(config, encoding="utf-8")
+    trained = hyperspan("train", str(tmp_path / "crf.toml"), "-o", str(tmp_path / "model"))
+    assert trained.returncode == 0, trained.stderr
+    shown = hyperspan("explain", str(tmp_path / "model"), "-n", "40")
+    assert shown.returncode == 0 and "word[near] [/red]" in shown.stdout and "word[0] [bold]" in shown.stdout
+    assert "none overlapping" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_run_of_l_bfgs_is_resumed_to_the_same_bits_and_not_with_other_attributes(tmp_path: Path) -> None:
+    path = tmp_path / "lbfgs.toml"
+    path.write_text(CONFIG + 'optimizer = "lbfgs"\nl2 = 1e-4\n', encoding="utf-8")
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    assert hyperspan("train", str(path), "-o", str(whole), "--set", "training.epochs=4").returncode == 0
+    assert hyperspan("train", str(path), "-o", str(stopped), "--set", "training.epochs=1").returncode == 0
+    other = hyperspan("train", str(path), "-o", str(stopped), "--resume", "--set", "attributes.min_count=2")
+    assert other.returncode == 2 and "another attributes.min_count" in other.stderr, other.stderr
+    resumed = hyperspan("train", str(path), "-o", str(stopped), "--resume", "--set", "training.epochs=4")
+    assert resumed.returncode == 0, resumed.stderr
+    one, two = ((folder / "checkpoint.safetensors").read_bytes() for folder in (whole, stopped))
+    assert one == two
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -72,8 +99,14 @@ def test_a_bad_configuration_is_refused_before_data_are_read(tmp_path: Path) -> 
     path = tmp_path / "bad.toml"
     for changed, message in (
         (CONFIG.replace("[attributes]", '[attributes]\nwords = "prefixes"'), "attributes.words names 'prefixes'"),
-        (CONFIG.replace('"linear-chain"', '"chain"'), "model.kind is 'chain', but must be one of segmental, linear-chain"),
+        (
+            CONFIG.replace('"linear-chain"', '"chain"'),
+            "model.kind is 'chain', but must be one of segmental, linear-chain",
+        ),
         (CONFIG + "neighbours = 0.1\n", "the handcrafted encoder has no layers"),
+        (CONFIG + 'optimizer = "lbfgs"\naverage = 0.9\n', "training.average is 0.9, but L-BFGS"),
+        (CONFIG.replace("= 0.0", "= 0.3") + 'optimizer = "lbfgs"\n', "encoder.input_dropout is 0.3, but L-BFGS"),
+        (CONFIG.replace("[attributes]", '[attributes]\nwords = ""'), "attributes.words names nothing"),
         (CONFIG.replace("[attributes]", '[attributes]\nwords = "words clusters"'), "words.clusters"),
     ):
         path.write_text(changed, encoding="utf-8")

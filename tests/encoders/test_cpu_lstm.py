@@ -144,3 +144,10 @@ def test_gates_that_are_wide_open_or_shut_have_gradients() -> None:
         for parameter in inputs:
             parameter.mul_(100.0)
     check(run, inputs)
+
+
+def test_with_autocast_torch_does_the_work() -> None:
+    rows = torch.zeros(3, 4)
+    assert cpu_lstm.usable(rows) == (native.library is not None)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not cpu_lstm.usable(rows)

@@ -10,6 +10,7 @@ import torch
 
 from hyperspan.annotate import Annotator
 from hyperspan.config import Config
+from hyperspan.decoding import Wanted, decode
 from hyperspan.models import Recognizer, new_model
 from hyperspan.models.scorers import SCORERS
 from hyperspan.models.tuning import PENALTIES, TEMPERATURES, best_penalty, best_temperature, tune
@@ -78,6 +79,13 @@ def test_every_model_annotates_with_probabilities_labels_and_alternatives(traine
         assert kept == {(m.start, m.end, m.label) for m in other.mentions}
     likely = list(annotator.recognize(sentences, threshold=0.3, types=["PER"]))
     assert {m.label for sentence in likely for m in sentence.mentions} <= {"PER"}
+    with torch.inference_mode():
+        marginals = trained.distribution(sentences[:1]).marginals[0]
+        sets = decode(
+            trained.distribution(sentences[:1]), trained.labels, Wanted([trained.labels.index("PER")], None, 4)
+        )[0].sets
+    none = next((p for p, found in sets if not found), 0.0)
+    assert none <= 1 - float(marginals[..., trained.labels.index("PER")].max()) + 1e-4
     sets = annotator("Captain Amsel of Lindau slept .", types=["PER"], top_k=5).metadata["alternatives"][0]["sets"]
     assert [entry["probability"] for entry in sets] == sorted((e["probability"] for e in sets), reverse=True)
     assert sum(entry["probability"] for entry in sets) <= 1 + 1e-6

@@ -23,6 +23,7 @@ def explain(
     """
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from hyperspan.annotate import folder_of
     from hyperspan.models import load_model
@@ -39,10 +40,10 @@ def explain(
     attributes = len(loaded.vocabulary.attributes) + len(loaded.vocabulary.span_attributes)
     console.print(f"{loaded.config.model.kind}: {attributes:,} attributes, {parameters:,} parameters", highlight=False)
     for label in dict.fromkeys(one.label for one in found):
-        table = Table(title=label, title_justify="left", title_style="bold", box=None, pad_edge=False)
+        table = Table(title=Text(label), title_justify="left", title_style="bold", box=None, pad_edge=False)
         for name in ("role", "weight", "attribute"):
             table.add_column(name, justify="right" if name == "weight" else "left")
         own = sorted((one for one in found if one.label == label), key=lambda one: (one.role, -one.weight))
         for one in own:
-            table.add_row(one.role, f"{one.weight:+.3f}", one.attribute, style="green" if one.weight > 0 else "red")
+            table.add_row(one.role, f"{one.weight:+.3f}", Text(one.attribute), style="green" if one.weight > 0 else "red")
         console.print(table, "")

@@ -51,7 +51,8 @@ class Steps(NamedTuple):
 
 def usable(rows: Tensor) -> bool:
     """Whether the kernels can read these inputs."""
-    return native.library is not None and rows.device.type == "cpu" and rows.dtype == torch.float32
+    plain = rows.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")  # which would make 16 bits of it
+    return native.library is not None and rows.device.type == "cpu" and plain
 
 
 def run(module: nn.Module, rows: Tensor, inputs: Tensor, bias: Tensor, recurrent: Tensor, steps: Steps) -> Tensor:

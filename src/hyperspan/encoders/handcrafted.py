@@ -21,6 +21,8 @@ from hyperspan.encoders.attributes import (
     SPAN_TEMPLATES,
     TEMPLATES,
     Attributes,
+    Reading,
+    Template,
     frequent,
     function_words_of,
     look_up,
@@ -36,6 +38,8 @@ REMEMBERED_SENTENCES = 50_000
 def check_attributes(config: Config) -> None:
     """Raises an error where a configuration asks the handcrafted encoder for what it has not, or cannot know."""
     asked = attributes_of(config, Vocabulary([], 0, [], [], []))
+    if not asked.templates:
+        raise InputError(f"attributes.words names nothing to look at; name some of {', '.join(TEMPLATES)}")
     layers = [template.layer for template in asked.templates] + list(asked.spans)
     if any(layer.startswith("cluster") for layer in layers) and not config.words.clusters:
         raise InputError(
@@ -77,9 +81,8 @@ def collect(sentences: Sequence[Sentence], config: Config, vocabulary: Vocabular
     if not any(sentence.tags for sentence in sentences):
         attributes = replace(attributes, spans=[name for name in attributes.spans if name not in OF_TAGS])
     reading = attributes.read(sentences)
-    least, templates = config.attributes.min_count, attributes.templates
-    words, places = frequent(reading.of_words(), least)
-    names = [reading.name_of_word(row, templates[column]) for row, column in _places(places, len(templates))]
+    least = config.attributes.min_count
+    words, names = _frequent_of_words(reading, least)
     mentions = _mentions(sentences)
     columns = np.array(mentions, dtype=np.int64).reshape(-1, 3).T
     spans, places = frequent(reading.of_spans(columns[0], columns[1], columns[2]), least)
@@ -89,6 +92,23 @@ def collect(sentences: Sequence[Sentence], config: Config, vocabulary: Vocabular
     ]
     vocabulary = replace(vocabulary, attributes=names, span_attributes=span_names)
     return vocabulary, torch.from_numpy(words), torch.from_numpy(spans)
+
+
+def _frequent_of_words(reading: Reading, least: int) -> tuple[np.ndarray, list[str]]:
+    """The sorted hashes of frequent attributes of words, and their names; template by template, as all at once are many."""
+    by_name: dict[str, list[Template]] = {}
+    for template in reading.attributes.templates:  # those of a bag share their name
+        by_name.setdefault(template.name, []).append(template)
+    hashes: list[np.ndarray] = []
+    names: list[str] = []
+    for templates in by_name.values():
+        columns = np.stack([reading.of_template(template) for template in templates], axis=1)
+        found, places = frequent(columns, least)
+        hashes.append(found)
+        names += [reading.name_of_word(row, templates[column]) for row, column in _places(places, len(templates))]
+    together = np.concatenate(hashes or [np.zeros(0, dtype=np.int64)])
+    order = np.argsort(together, kind="stable")
+    return together[order], [names[place] for place in order.tolist()]
 
 
 def _places(places: np.ndarray, columns: int) -> Iterator[tuple[int, int]]:
@@ -117,6 +137,7 @@ class AttributeEncoder(nn.Module):
         self.known: Tensor
         self.register_buffer("known", torch.zeros(len(vocabulary.attributes), dtype=torch.int64))
         self._kept: dict[Sentence, np.ndarray] = {}
+        self._arrays: tuple[list[tuple[int, int]], np.ndarray, np.ndarray] | None = None
         self.spans_known: Tensor
         self.register_buffer("spans_known", torch.zeros(len(vocabulary.span_attributes), dtype=torch.int64))
 
@@ -137,7 +158,7 @@ class AttributeEncoder(nn.Module):
         if layout is not None and self.attributes.spans:
             sentence, start = np.divmod(layout.chains.starts, max(batch.longest, 1))
             hashes = self.attributes.read(sentences).of_spans(sentence, start, layout.chains.widths)
-            spans = torch.from_numpy(look_up(hashes, self.spans_known.cpu().numpy())).to(device, torch.int32)
+            spans = torch.from_numpy(look_up(hashes, self._tables()[1])).to(device, torch.int32)
         return replace(batch, attributes=torch.from_numpy(words).to(device), span_attributes=spans)
 
     def _of_words(self, sentences: Sequence[Sentence]) -> np.ndarray:
@@ -145,13 +166,23 @@ class AttributeEncoder(nn.Module):
 
         Those of training sentences are kept, as they come back in every epoch.
         """
-        if len(self._kept) > REMEMBERED_SENTENCES or not self.training:
+        known, _ = self._tables()
+        if not self.training:
+            return look_up(self.attributes.read(sentences).of_words(), known).astype(np.int32)
+        if len(self._kept) > REMEMBERED_SENTENCES:
             self._kept.clear()
         new = [sentence for sentence in dict.fromkeys(sentences) if sentence not in self._kept]
-        ids = look_up(self.attributes.read(new).of_words(), self.known.cpu().numpy()).astype(np.int32)
+        ids = look_up(self.attributes.read(new).of_words(), known).astype(np.int32)
         ends = np.cumsum([len(sentence) for sentence in new])
         self._kept.update(zip(new, np.split(ids, ends[:-1]) if new else (), strict=True))
         return np.concatenate([self._kept[sentence] for sentence in sentences] or [ids])
+
+    def _tables(self) -> tuple[np.ndarray, np.ndarray]:
+        """The known hashes of words and spans as arrays, copied from the device once."""
+        state = [(id(tensor), tensor._version) for tensor in (self.known, self.spans_known)]
+        if self._arrays is None or self._arrays[0] != state:
+            self._arrays = (state, self.known.cpu().numpy(), self.spans_known.cpu().numpy())
+        return self._arrays[1:]
 
     def forward(self, batch: Batch) -> list[Tensor]:
         """(N, templates): the ids of attributes, some of which are overlooked in training."""

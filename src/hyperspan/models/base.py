@@ -43,6 +43,10 @@ class Answers(Protocol):
 class Model(nn.Module):
     """A model that can be trained, kept in a folder, and asked for mentions."""
 
+    holds: str = "overlapping in any way"
+    """Which mentions a sentence may have."""
+    over_spans: bool = True
+    """Whether all spans of a sentence are looked at, so that long ones need much memory."""
     words: Any
     """The encoder of words: :class:`hyperspan.encoders.words.WordEncoder`, or what stands in its place."""
 
@@ -107,12 +111,3 @@ class Model(nn.Module):
 
     def tune(self, sentences: Sequence[Sentence]) -> None:
         """Chooses on dev, once training is over, what training does not; and puts it into the configuration."""
-
-
-def check_neural(config: Config) -> None:
-    """Raises an error where a model that reads vectors of words is given an encoder that has none."""
-    if config.encoder.kind != "neural":
-        raise InputError(
-            f"encoder.kind is {config.encoder.kind!r}, but model.kind = {config.model.kind!r} reads vectors of words; "
-            "set encoder.kind to 'neural'"
-        )

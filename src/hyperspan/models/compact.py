@@ -20,15 +20,16 @@ def compact(model: Model, pretrained_words: int | None = None) -> Model:
     """
     old = model.vocabulary
     kept = old.words if pretrained_words is None else old.words[: old.trained + pretrained_words]
-    vocabulary = replace(old, words=kept, clusters=_clusters_of(old, kept))
+    clusters = old.clusters if pretrained_words is None else _clusters_of(old, kept)
+    vocabulary = replace(old, words=kept, clusters=clusters)
     config = model.config
     config = replace(
         config,
-        data=Data(*(path.rpartition("/")[2] for path in (config.data.train, config.data.dev))),
+        data=Data(_file(config.data.train), config.data.format, _file(config.data.dev)),
         words=replace(
             config.words,
-            vectors=config.words.vectors.rpartition("/")[2],
-            clusters=config.words.clusters.rpartition("/")[2],
+            vectors=_file(config.words.vectors),
+            clusters=_file(config.words.clusters),
         ),
     )
     small = type(model)(config, vocabulary)
@@ -40,10 +41,14 @@ def compact(model: Model, pretrained_words: int | None = None) -> Model:
     return small.to(model.device).eval()
 
 
+def _file(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
 def _clusters_of(vocabulary: Vocabulary, words: list[str]) -> dict[str, str]:
     """The clusters of words that are kept; all prefixes stay, so that they keep their ids."""
     known = set(words)
-    kept = {word: bits for word, bits in vocabulary.clusters.items() if word.lower() in known}
+    kept = {word: bits for word, bits in vocabulary.clusters.items() if word in known or word.lower() in known}
     seen = set(kept.values())
     for word, bits in vocabulary.clusters.items():
         if bits not in seen:

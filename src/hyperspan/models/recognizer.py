@@ -37,6 +37,7 @@ class Recognizer(Model):
             self.spans = None
             layers = AttributeLayers(self.words)
         self.scorer = kind(layers, self.labels, config)
+        self.holds, self.over_spans = kind.holds, kind.over_spans
 
     @property
     def at_once(self) -> int:

@@ -71,6 +71,8 @@ class Scorer(nn.Module):
 
     over_spans: ClassVar[bool] = False
     """Whether spans are looked at, no wider than c, and not words alone."""
+    holds: ClassVar[str] = "overlapping in any way"
+    """Which mentions a sentence may have."""
 
     def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
         super().__init__()
@@ -168,6 +170,8 @@ class SegmentalScorer(Scorer):
 class LinearChainScorer(Scorer):
     """The linear chain over 4 m + 1 tags, whose steps have weights of their own."""
 
+    holds = "none overlapping"
+
     def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
         super().__init__(layers, labels, config)
         tags = 4 * self.types + 1
@@ -193,10 +197,13 @@ class LinearChainScorer(Scorer):
 class CascadedScorer(Scorer):
     """Cascaded linear chains, one for each type."""
 
+    holds = "none overlapping another of its type"
+
     def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
         super().__init__(layers, labels, config)
         m = self.types
-        asked = config.model.order.replace(",", " ").split() or list(labels)
+        order = config.model.order
+        asked = [part.strip() for part in (order.split(",") if "," in order else order.split())] or list(labels)
         if sorted(asked) != sorted(labels):
             raise InputError(
                 f"model.order is {config.model.order!r}, but must name each label once; they are {', '.join(labels)}"
@@ -226,6 +233,7 @@ class SegmentScorer(Scorer):
     """Segments scored as a whole, and words outside them: of the semi-Markov structure, and of the trees."""
 
     over_spans = True
+    holds = "none overlapping"
 
     def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
         super().__init__(layers, labels, config)
@@ -254,6 +262,8 @@ class SegmentScorer(Scorer):
 
 class TreeScorer(SegmentScorer):
     """The same scores for trees: mentions nest, but do not cross."""
+
+    holds = "nested, none crossing"
 
     def distribution(self, scores: SegmentScores, lengths: Sequence[int]) -> Distribution:
         return ConstituencyTrees(scores.segment, lengths, scores.outside)

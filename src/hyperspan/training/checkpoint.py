@@ -55,9 +55,9 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dic
     tensors: dict[str, Tensor] = {}
     for index, state in optimizer.state_dict()["state"].items():
         for key, value in state.items():
-            for place, part in enumerate(value if isinstance(value, list) else ()):
-                if part is not None:
-                    tensors[f"optimizer/{names[index]}/{key}.{place}"] = part
+            # "al" is scratch paper, with holes, that L-BFGS makes anew.
+            for place, part in enumerate(value if isinstance(value, list) and key != "al" else ()):
+                tensors[f"optimizer/{names[index]}/{key}.{place}"] = part
             if isinstance(value, (int, float)):
                 tensors[f"optimizer/{names[index]}/{key}{NUMBER}"] = torch.tensor(value, dtype=torch.float64)
             elif isinstance(value, Tensor):

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -83,7 +84,8 @@ class Trainer:
 
     def _new_optimizer(self) -> torch.optim.Optimizer:
         if self.at_once:
-            return torch.optim.LBFGS(self.parameters, max_iter=ITERATIONS, history_size=ITERATIONS, line_search_fn="strong_wolfe")
+            some = {"max_iter": ITERATIONS, "max_eval": 3 * ITERATIONS, "history_size": ITERATIONS}
+            return torch.optim.LBFGS(self.parameters, line_search_fn="strong_wolfe", **some)
         split = sum(not name.startswith(WORD_VECTORS) for name in self.names)
         groups = [
             {"params": self.parameters[:split], "weight_decay": self.config.l2},
@@ -233,7 +235,7 @@ class Trainer:
         return total.detach()
 
     def _take_whole_step(self) -> Tensor:
-        """Some iterations of L-BFGS on all sentences; returns the sum of their losses before it."""
+        """Some iterations of L-BFGS on all sentences; returns what it minimises, the sum of their losses and L2, before it."""
         self.step += 1
         if not self.whole:
             chosen = batches_of(self.lengths, self.config.batch_size, self.config.seed)
@@ -252,9 +254,9 @@ class Trainer:
                 share.backward()
                 total += share.detach()
             for parameter in self.parameters:
-                assert parameter.grad is not None
-                parameter.grad.add_(parameter.detach(), alpha=self.config.l2)
-                total += 0.5 * self.config.l2 * parameter.detach().square().sum()
+                if parameter.grad is not None:
+                    parameter.grad.add_(parameter.detach(), alpha=self.config.l2)
+                    total += 0.5 * self.config.l2 * parameter.detach().square().sum()
             return float(total)
 
         return torch.tensor(self.optimizer.step(objective)) * len(self.lengths)
@@ -354,7 +356,7 @@ MAY_CHANGE = {"rate", "clip", "epochs", "patience", "save_minutes", "temperature
 
 def _difference(one: Config, other: Config) -> str | None:
     """The first key in which two configurations differ that may not, or None. Where the data lie does not matter."""
-    for section in ("model", "words", "characters", "encoder", "fofe", "training"):
+    for section in (entry.name for entry in fields(Config) if entry.name != "data"):
         for key, value in vars(getattr(one, section)).items():
             if key not in MAY_CHANGE and getattr(getattr(other, section), key) != value:
                 return f"{section}.{key}"

@@ -56,8 +56,9 @@ def train_model(
     dev = read_sentences(config.data.dev, config, problems, gold_known=False) if config.data.dev else []
     if not train:
         raise InputError(f"{config.data.train} holds no sentences; name annotated sentences in data.train")
-    check_lengths(config, train)
-    model = new_model(config, train).to(place)
+    model = new_model(config, train)
+    check_lengths(model, train)
+    model = model.to(place)
     for text in (*(f"{times:,} × {what}" for what, times in problems.notes.items()), *_about_data(model, train, dev)):
         for listener in listeners:
             listener({"event": "note", "text": text})
@@ -91,10 +92,10 @@ def check_folder(folder: Path, *, begun: bool, resume: bool, force: bool) -> Non
         raise OutputExistsError(f"{folder} holds {held} already; {hint}, or name another folder")
 
 
-def check_lengths(config: Config, sentences: Sequence[Sentence]) -> None:
+def check_lengths(model: Model, sentences: Sequence[Sentence]) -> None:
     """Raises an error for a sentence that would need more memory in training than machines have."""
-    for sentence in sentences:
-        width = len(sentence) if config.model.max_width == "n" else min(config.model.max_width, len(sentence))
+    for sentence in sentences if model.over_spans else ():
+        width = min(model.max_width or len(sentence), len(sentence))
         if len(sentence) * width > MOST_SPANS:
             raise InputError(
                 f"the training sentence that begins {' '.join(sentence.tokens[:6])[:60]!r} has {len(sentence):,} words, too many for "
@@ -127,7 +128,7 @@ def model_card(model: Model, best: float | None, epoch: int, sentences: int) -> 
 | | |
 |---|---|
 | finds | {", ".join(model.labels)} |
-| mentions | overlapping in any way, {width} |
+| mentions | {model.holds}, {width} |
 | trained on | `{Path(config.data.train).name}`, {sentences:,} sentences |
 | dev | {dev} |
 | parameters | {parameters:,} |
@@ -145,6 +146,15 @@ def check(config: Config) -> None:
     check_names(config)
     if config.encoder.kind == "handcrafted":
         check_attributes(config)
+    if config.training.optimizer == "lbfgs":
+        for name, value in (
+            ("training.average", config.training.average),
+            ("encoder.input_dropout", config.encoder.input_dropout),
+            ("encoder.output_dropout", config.encoder.output_dropout),
+            ("encoder.span_dropout", config.encoder.span_dropout),
+        ):
+            if value:
+                raise InputError(f"{name} is {value:g}, but L-BFGS minimises one function without chance; set {name} to 0")
     if not config.data.train:
         raise InputError(
             "data.train is empty, but must name a file of annotated sentences; set it, or use --set data.train=FILE"
