@@ -14,8 +14,12 @@ from hyperspan.encoders.resources import read_clusters, read_vectors
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.models.base import Model
+from hyperspan.models.fofe import Fofe
+from hyperspan.models.katiyar_cardie import KatiyarCardie
+from hyperspan.models.layered import Layered
 from hyperspan.models.recognizer import Recognizer
 from hyperspan.models.scorers import SCORERS
+from hyperspan.models.transition import Transition
 from hyperspan.text.tokenize import TOKENIZERS
 from hyperspan.training.checkpoint import read_tensors, write_tensors
 from hyperspan.types import Sentence
@@ -24,7 +28,13 @@ FIXED = "words.words.fixed"
 SCALE = "words.words.fixed_scale"
 """The vectors of words that are not trained, and what each row of whole numbers is to be multiplied by."""
 
-MODELS: dict[str, Callable[[Config, Vocabulary], Model]] = dict.fromkeys(SCORERS, Recognizer)
+MODELS: dict[str, Callable[[Config, Vocabulary], Model]] = {
+    **dict.fromkeys(SCORERS, Recognizer),
+    "fofe": Fofe,
+    "katiyar-cardie": KatiyarCardie,
+    "layered": Layered,
+    "transition": Transition,
+}
 """By the name that a configuration has under model.kind."""
 
 
@@ -93,10 +103,19 @@ def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Model:
 
 
 def check_names(config: Config) -> None:
-    """Raises an error where a configuration names a model or a tokenizer that is not there."""
+    """Raises an error where a configuration names a model or a tokenizer that is not there, or what a model has no use for."""
     model = config.model
     if model.kind not in MODELS:
         raise InputError(f"model.kind is {model.kind!r}, but must be one of {', '.join(MODELS)}")
+    if config.encoder.kind == "handcrafted" and model.kind not in SCORERS:
+        raise InputError(
+            f"model.kind {model.kind} reads vectors of words, but encoder.kind is handcrafted; set it to neural, "
+            f"or choose one of {', '.join(SCORERS)}"
+        )
+    if model.kind == "fofe" and config.training.neighbours:
+        raise InputError(
+            f"training.neighbours is {config.training.neighbours:g}, but model.kind fofe has no LSTM that could guess them; set it to 0"
+        )
     if model.tokenizer not in TOKENIZERS:
         raise InputError(f"model.tokenizer is {model.tokenizer!r}, but must be one of {', '.join(TOKENIZERS)}")
     if (known := TOKENIZERS[model.tokenizer][0]) != model.tokenizer_version:

@@ -1,4 +1,4 @@
-"""Two numbers that are chosen on dev once a model is trained.
+"""Numbers that are chosen on dev once a model is trained.
 
 *Temperature.* A network trained until it is right about its training data is too sure of itself elsewhere. Dividing all scores
 by a temperature leaves the order of mention sets as it is, so the most probable set stays, and makes the distribution
@@ -6,6 +6,8 @@ flatter. The temperature is the one under which the dev sentences are most proba
 
 *Penalty* (Lu & Roth 2015). A model that is trained to be right about sets finds too few mentions where it is unsure. A number
 added to the score of each raises recall at the price of precision; it is the one with the best F1.
+
+*Threshold.* Models that are no distributions over sets find what is probable enough; how probable, F1 says likewise.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from typing import Any
 import torch
 
 from hyperspan.batching import by_length
+from hyperspan.models.base import Model
 from hyperspan.models.recognizer import Recognizer
+from hyperspan.structures.scores import MentionSet
 from hyperspan.types import Sentence
 
 TEMPERATURES = [round(0.5 * 1.04**step, 4) for step in range(60)]
@@ -26,9 +30,11 @@ PENALTIES = [step / 4 for step in range(-8, 17)]
 """From -2 to 4."""
 
 Gold = list[set[tuple[int, int, int]]]
+Encode = Callable[[Sequence[Sentence]], Callable[[float], list[MentionSet]]]
+"""Sentences -> what a model finds in them with a threshold; they are encoded once for all thresholds."""
 
 
-def _known_gold(model: Recognizer, sentence: Sentence) -> set[tuple[int, int, int]]:
+def _known_gold(model: Model, sentence: Sentence) -> set[tuple[int, int, int]]:
     """The mentions of a sentence whose labels the model has; dev may hold others."""
     known = [mention for mention in sentence.mentions if mention.label in model.labels]
     return model.vocabulary.gold(Sentence(sentence.tokens, known))
@@ -94,5 +100,28 @@ def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
     _set(model, temperature=best_temperature(model, sentences))
 
 
-def _set(model: Recognizer, **values: float) -> None:
+@torch.inference_mode()
+def best_threshold(model: Model, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float]) -> float:
+    """The threshold with the best F1 of those tried; of equals the nearest to the one that the model has."""
+    found, right = dict.fromkeys(tried, 0), dict.fromkeys(tried, 0)
+    expected = 0
+    for indices in by_length([len(sentence) for sentence in sentences], model.max_width):
+        given = [sentences[index] for index in indices]
+        gold = [_known_gold(model, sentence) for sentence in given]
+        expected += sum(map(len, gold))
+        find = encode(given)
+        for threshold in tried:
+            best = find(threshold)
+            found[threshold] += sum(map(len, best))
+            right[threshold] += sum(len(one & other) for one, other in zip(best, gold, strict=True))
+    now = model.config.model.threshold
+    return max(tried, key=lambda value: (right[value] / max(found[value] + expected, 1), -abs(value - now)))
+
+
+def tune_threshold(model: Model, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float]) -> None:
+    """Chooses the threshold and puts it into the model's configuration."""
+    _set(model, threshold=best_threshold(model, encode, sentences, tried))
+
+
+def _set(model: Model, **values: float) -> None:
     model.config = replace(model.config, model=replace(model.config.model, **values))

@@ -57,9 +57,10 @@ def structure_of(mentions: Iterable[Mention]) -> Structure:
 def read(structure: Structure, reading: Reading = "all") -> MentionSet:
     """The mentions that a structure stands for under a reading."""
     check_reading(reading)
-    pair = _all_pairs if reading == "all" else _nested_pairs
     stretches = _stretches(structure)
-    found = frozenset((start, end, kind) for kind, starts, ends in stretches for start, end in pair(starts, ends))
+    found = frozenset(
+        (start, end, kind) for kind, starts, ends in stretches for start, end in pairs_of(starts, ends, reading)
+    )
     if structure_of(found) != structure:
         raise ValueError(
             f"expected every start to reach an end, and every end and every gap inside to be reached, got {structure}"
@@ -100,6 +101,15 @@ def _stretches(structure: Structure) -> Iterator[tuple[int, list[int], list[int]
         by_stretch.setdefault((last, kind), []).append(start)
     for (last, kind), starts in by_stretch.items():
         yield kind, starts, [gap for gap in range(starts[0] + 1, last + 1) if (gap, kind) in structure.ends]
+
+
+def pairs_of(starts: list[int], ends: list[int], reading: Reading) -> Iterator[tuple[int, int]]:
+    """The starts and ends of a stretch, each rising, as a reading pairs them up.
+
+    >>> list(pairs_of([0, 1], [3, 4], "nested"))
+    [(0, 4), (1, 3)]
+    """
+    return (_all_pairs if reading == "all" else _nested_pairs)(starts, ends)
 
 
 def _all_pairs(starts: list[int], ends: list[int]) -> Iterator[tuple[int, int]]:

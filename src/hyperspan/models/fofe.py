@@ -1,0 +1,290 @@
+"""A local classifier of spans over codes that forget what is far away (FOFE: Xu, Jiang & Watcharawittayakul 2017).
+
+Every span of at most c words is one of m types or none, whatever the others are. What the classifier sees of a sentence of any
+length are codes of a fixed size, z_t = α z_{t-1} + e_t over vectors e_t: of the words up to the span, without it and with it, of the
+words from the other side likewise; the sum of the span's own words (α = 1); and, in both directions, of the span's letters.
+
+*All spans at once.* The codes of contexts belong to a span's start or to its end alone. Those of what is inside are differences,
+z_{i:j} = z_j - α^(j - i + 1) z_{i-1}, of codes of prefixes. So n codes of each kind say all about n c spans; the first layer
+multiplies those of contexts once a word, and adds them up once a span.
+
+*What it can hold.* Mentions nested, crossing, of the same type, in any number; but one type a span, as the types of a span exclude
+each other. Of several types on a span the first label by name is learnt. Nothing removes overlapping mentions afterwards: where
+Xu et al. keep the most probable of those that overlap, here all stay that are probable enough. The threshold is chosen on dev.
+
+In training most spans are none. Some are left out, by chance: more of those far from mentions than of those that share a word.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, pad
+
+from hyperspan.batching import Batch, Vocabulary, collate
+from hyperspan.config import Config
+from hyperspan.encoders.spans import SpanLayout, span_layout
+from hyperspan.encoders.words import WordVectors
+from hyperspan.models.base import Model
+from hyperspan.structures.gpu import to_device
+from hyperspan.structures.kbest import Alternatives, cheapest_combinations
+from hyperspan.structures.losses import Loss
+from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.types import Sentence
+
+MOSTLY_NONE = 3.0
+"""What none scores at first."""
+THRESHOLDS = [step / 40 for step in range(4, 40)]
+"""From 0.1 to 0.975."""
+
+
+class Fofe(Model):
+    """Words → codes of words, contexts and letters → layers of rectified units → a type, or none, for every span."""
+
+    holds = "overlapping in any way, one type a span"
+
+    def __init__(self, config: Config, vocabulary: Vocabulary):
+        super().__init__(config, vocabulary)
+        encoder, letters, types = config.encoder, config.characters.dimension, len(self.labels)
+        self.words = WordVectors(config, vocabulary)
+        self.letters = nn.Embedding(len(vocabulary.characters) + 2, letters, padding_idx=0)
+        words = self.words.dimension
+        self.starts = nn.Linear(2 * words, encoder.hidden)
+        self.ends = nn.Linear(2 * words, encoder.hidden, bias=False)
+        self.inside = nn.Linear(words + 2 * letters, encoder.hidden, bias=False)
+        linear = [nn.Linear(encoder.hidden, encoder.hidden) for _ in range(encoder.layers - 1)]
+        linear.append(nn.Linear(encoder.hidden, types + 1))
+        with torch.no_grad():
+            linear[-1].bias[-1] = MOSTLY_NONE
+        dropout = nn.Dropout(encoder.output_dropout)
+        self.layers = nn.Sequential(*(part for layer in linear for part in (nn.ReLU(), dropout, layer)))
+
+    def collate(self, sentences: Sequence[Sentence]) -> Batch:
+        """The sentences as this model reads them: always with their letters."""
+        return collate(sentences, self.vocabulary, letters=True, device=self.device)
+
+    def _layout(self, batch: Batch) -> SpanLayout:
+        width = min(self.max_width or batch.longest, batch.longest)
+        return span_layout(tuple(batch.lengths), batch.longest, width, self.device)
+
+    def codes(self, words: Tensor, batch: Batch) -> Codes:
+        """(N, d), the vectors of words -> the codes of all spans."""
+        forget, shape = self.config.fofe, (len(batch.lengths), batch.longest)
+        lengths = torch.tensor(batch.lengths, device=words.device)
+        outside = (torch.arange(batch.longest, device=words.device) >= lengths[:, None])[..., None]  # (B, n, 1)
+
+        def by_word(rows: Tensor) -> Tensor:
+            """(N, ...) -> (B, n, ...), 0 in padding"""
+            return rows.index_select(0, batch.row_of).view(*shape, -1).masked_fill(outside, 0)
+
+        spelled, counts = letter_codes(self.letters(self.words.letters(batch)), batch.letters, forget.forget_letters)
+        forward, backward = by_word(spelled.index_select(0, batch.spelling)).chunk(2, dim=2)
+        counts = by_word(counts.index_select(0, batch.spelling)[:, None])
+        return Codes.of(by_word(words.float()), forward, backward, counts, forget.forget, forget.forget_letters)
+
+    def classify(self, codes: Codes, start: Tensor, end: Tensor) -> Tensor:
+        """(spans, m + 1): the scores of each type and of none, of spans from `start` to `end`, both as sentence * n + position."""
+        together = self.starts(codes.starts).index_select(0, start) + self.ends(codes.ends).index_select(0, end)
+        return self.layers(together + self.inside(codes.inside(start, end))).float()
+
+    def distribution(self, sentences: Sequence[Sentence]) -> SpanAnswers:
+        """What the classifier says of every span of each sentence."""
+        batch, types = self.collate(sentences), len(self.labels)
+        if batch.longest == 0:
+            empty = torch.zeros(len(sentences), 0, 1, types + 1, device=self.device)
+            return SpanAnswers(empty, batch.lengths, self.config.model.threshold)
+        layout = self._layout(batch)
+        scores = self.classify(self.codes(self.encoded(batch)[-1], batch), layout.start, layout.end)
+        found = layout.chains.unpack_widths(scores.log_softmax(1))
+        return SpanAnswers(found, batch.lengths, self.config.model.threshold)
+
+    def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
+        layout = self._layout(batch)
+        width = min(self.max_width or batch.longest, batch.longest)
+        too_wide = tuple(sum(end - start > width for start, end, _ in mentions) for mentions in gold)
+        kinds, start, end = self._learnt_from(gold, batch, layout, width)
+        wrong = cross_entropy(self.classify(self.codes(words, batch), start, end), kinds, reduction="none")  # (spans,)
+        sentence = torch.div(start, batch.longest, rounding_mode="floor")
+        return Loss(wrong.new_zeros(len(batch.lengths)).index_add(0, sentence, wrong), too_wide)
+
+    def _learnt_from(
+        self, gold: Sequence[set[Mention]], batch: Batch, layout: SpanLayout, width: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The types, starts and ends of the spans to learn from: all mentions, and some of the others."""
+        rates, none, words = self.config.fofe, len(self.labels), len(batch.lengths) * batch.longest
+        kind = np.full((words, width), none)
+        covered = np.zeros(words + 1, dtype=np.int64)
+        for sentence, mentions in enumerate(gold):
+            first = sentence * batch.longest
+            for start, end, label in mentions:
+                covered[first + start + 1 : first + end + 1] = 1
+                if end - start <= width:
+                    kind[first + start, end - start - 1] = min(label, kind[first + start, end - start - 1])
+        kinds, before = to_device([kind.ravel(), covered.cumsum()], self.device)  # mention words before each word
+        kinds = kinds.index_select(0, layout.start * width + layout.width)
+        overlaps = before.index_select(0, layout.end + 1) > before.index_select(0, layout.start)
+        rate = torch.where(overlaps, rates.overlapping, rates.disjoint)
+        chosen = ((kinds < none) | (torch.rand(rate.shape, device=self.device) < rate)).nonzero()[:, 0]
+        return kinds[chosen], layout.start[chosen], layout.end[chosen]
+
+    def holdable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        """One type a span, of those that are not too wide."""
+        spans: dict[tuple[int, int], int] = {}
+        for start, end, kind in mentions:
+            if end - start <= min(self.max_width or longest, longest):
+                spans[start, end] = min(kind, spans.get((start, end), kind))
+        return {(start, end, kind) for (start, end), kind in spans.items()}
+
+    def found_at(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
+        """From a threshold to the mentions found with it."""
+        return self.distribution(sentences).above
+
+    def tune(self, sentences: Sequence[Sentence]) -> None:
+        """Chooses the threshold, by F1 on dev."""
+        from hyperspan.models.tuning import tune_threshold
+
+        tune_threshold(self, self.found_at, sentences, THRESHOLDS)
+
+
+def forgetting(vectors: Tensor, kept: Tensor) -> Tensor:
+    """(B, n, d), (B, n, 1) -> (B, n, d): z_t = kept_t z_{t-1} + vectors_t, in about log2(n) steps.
+
+    After s steps each z_t has read 2^s vectors, and `kept` is what would be left of those before; the next step adds those.
+
+    >>> forgetting(torch.tensor([[[1.0], [0.0], [4.0]]]), torch.full((1, 3, 1), 0.5)).flatten().tolist()
+    [1.0, 0.5, 4.25]
+    """
+    step = 1
+    while step < vectors.shape[1]:
+        reaching = kept[:, step:]
+        vectors = vectors + pad(reaching * vectors[:, :-step], (0, 0, step, 0))
+        kept = pad(reaching * kept[:, :-step], (0, 0, step, 0))
+        step *= 2
+    return vectors
+
+
+def letter_codes(embedded: Tensor, letters: Tensor, forget: float) -> tuple[Tensor, Tensor]:
+    """(U, longest, d), 0 in padding, and the ids -> (U, 2 d): the codes of spellings, read forwards and backwards; and
+    (U,): how many letters each has."""
+    counts = (letters > 0).sum(1)
+    place = torch.arange(letters.shape[1], device=letters.device)
+    ahead = (counts[:, None] - 1 - place).clamp(min=0)
+    base = embedded.new_tensor(forget)
+    weights = torch.stack([base**ahead, (base**place).expand_as(ahead)], dim=1)  # (U, 2, longest)
+    return torch.bmm(weights, embedded).flatten(1), counts
+
+
+class Codes(NamedTuple):
+    """The codes of all spans of a batch, by where they start and end; words stand as sentence * n + position."""
+
+    starts: Tensor  # (B n, 2 d): of what is before a span that starts here; of that and the span, read from the right
+    ends: Tensor  # (B n, 2 d): of a span that ends here and what is before; of what is after, read from the right
+    sums: Tensor  # (2, B n, d): of the words up to each, with it and without
+    forward: Tensor  # (2, B n, d'): of the letters up to the end of a word, and up to its start
+    backward: Tensor  # (2, B n, d'): of those from its start on, and from its end on, read from the right
+    letters: Tensor  # (B n + 1,): how many letters there are before each word
+    forget_letters: float
+
+    @classmethod
+    def of(
+        cls, words: Tensor, forward: Tensor, backward: Tensor, counts: Tensor, forget: float, forget_letters: float
+    ) -> Codes:
+        """(B, n, d), twice (B, n, d'), the codes of each word's letters, and (B, n, 1), how many they are; 0 in padding."""
+        until, since = _both_ways(words, words, words.new_full((*words.shape[:2], 1), forget))
+        sums = words.cumsum(1)
+        left, right = _both_ways(forward, backward, words.new_tensor(forget_letters) ** counts)
+        return cls(
+            torch.cat([_later(until), since], dim=2).flatten(0, 1),
+            torch.cat([until, _earlier(since)], dim=2).flatten(0, 1),
+            torch.stack([sums, _later(sums)]).flatten(1, 2),
+            torch.stack([left, _later(left)]).flatten(1, 2),
+            torch.stack([right, _earlier(right)]).flatten(1, 2),
+            pad(counts.flatten().cumsum(0), (1, 0)),
+            forget_letters,
+        )
+
+    def inside(self, start: Tensor, end: Tensor) -> Tensor:
+        """(spans, d + 2 d'): the sum of the words of spans, and the codes of their letters forwards and backwards."""
+        letters = self.letters.index_select(0, end + 1) - self.letters.index_select(0, start)
+        left = (self.sums.new_tensor(self.forget_letters) ** letters)[:, None]  # of what is beyond the span
+        return torch.cat(
+            [
+                self.sums[0].index_select(0, end) - self.sums[1].index_select(0, start),
+                self.forward[0].index_select(0, end) - left * self.forward[1].index_select(0, start),
+                self.backward[0].index_select(0, start) - left * self.backward[1].index_select(0, end),
+            ],
+            dim=1,
+        )
+
+
+def _both_ways(forward: Tensor, backward: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
+    """The codes of what is up to each word, and of what is from it on, read from the right."""
+    return forgetting(forward, kept), forgetting(backward.flip(1), kept.flip(1)).flip(1)
+
+
+def _later(codes: Tensor) -> Tensor:
+    """(B, n, d): each code one word later."""
+    return pad(codes[:, :-1], (0, 0, 1, 0))
+
+
+def _earlier(codes: Tensor) -> Tensor:
+    return pad(codes[:, 1:], (0, 0, 0, 1))
+
+
+class SpanAnswers:
+    """Independent answers about every span: a type, or none."""
+
+    def __init__(self, log_probabilities: Tensor, lengths: list[int], threshold: float):
+        _, n, c, choices = log_probabilities.shape
+        words, widths = (torch.arange(size, device=log_probabilities.device) for size in (n, c))
+        place = words[:, None] + widths
+        self.beyond = place >= place.new_tensor(lengths).view(-1, 1, 1)  # (B, n, c)
+        self.log_probabilities = log_probabilities
+        """(B, n, c, m + 1): of each type and of none; anything in padding."""
+        self.lengths, self.types, self.threshold = lengths, choices - 1, threshold
+
+    @property
+    def marginals(self) -> Tensor:
+        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
+        return self.log_probabilities[..., :-1].exp().masked_fill(self.beyond[..., None], 0.0)
+
+    def above(self, threshold: float) -> list[MentionSet]:
+        """The most probable type of each span where it is probable enough."""
+        best, kind = self.marginals.max(3)  # (B, n, c)
+        places = ((best >= threshold) & (best > 0)).nonzero()
+        found: list[set[Mention]] = [set() for _ in self.lengths]
+        for (b, start, width), label in zip(places.tolist(), kind[tuple(places.T)].tolist(), strict=True):
+            found[b].add((start, start + width + 1, label))
+        return [frozenset(mentions) for mentions in found]
+
+    def argmax(self) -> list[MentionSet]:
+        """What is found with the model's threshold."""
+        return self.above(self.threshold)
+
+    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
+        """The k most probable sets with their log-probabilities, best first; the threshold says nothing about them."""
+        return [self._topk_of(b, k) for b in range(len(self.lengths))]
+
+    def _topk_of(self, sentence: int, k: int) -> list[tuple[MentionSet, float]]:
+        spans = (~self.beyond[sentence]).nonzero()  # (spans, 2): start, one less than words
+        ranked, kinds = self.log_probabilities[sentence][tuple(spans.T)].double().sort(dim=1, descending=True)
+        best = {place: kind for place, kind in enumerate(kinds[:, 0].tolist()) if kind < self.types}
+        # No other spans than those whose second choice costs least have another choice in one of the k best sets.
+        open_to_change = (ranked[:, 0] - ranked[:, 1]).topk(min(k, len(spans)), largest=False).indices.tolist()
+        choices = [Alternatives(zip((-ranked[i]).tolist(), kinds[i].tolist(), strict=True)) for i in open_to_change]
+        total = float(ranked[:, 0].sum())
+        result = []
+        for cost, changed in islice(cheapest_combinations(choices), k):
+            if not math.isfinite(cost):
+                break
+            taken = best | {open_to_change[index]: kind for index, kind in changed.items()}
+            found = ((*spans[place].tolist(), kind) for place, kind in taken.items() if kind < self.types)
+            mentions = frozenset((start, start + width + 1, kind) for start, width, kind in found)
+            result.append((mentions, total - cost))
+        return result

@@ -1,0 +1,200 @@
+"""How the transition-based model is used: all sentences of a batch take their best valid action together, step after step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import linear
+
+from hyperspan.batching import Batch
+from hyperspan.models.shift_reduce import NOTHING, SHIFT, valid_actions
+from hyperspan.structures.chains import MINUS_INFINITY
+from hyperspan.structures.common import check_count
+from hyperspan.structures.gpu import to_device
+from hyperspan.structures.scores import Mention, MentionSet
+
+if TYPE_CHECKING:
+    from hyperspan.models.transition import Transition
+
+EMPTY = 3
+"""Places without a tree below every stack, so that it always has a top three."""
+LOOKS = 8
+"""A GPU, which would have to wait, is asked only after so many steps whether all sentences are read."""
+
+
+def cell(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
+    """(R, 4 h), (R, h) -> states and cells (R, h) of an LSTM."""
+    enter, forget, new, leave = gates.chunk(4, dim=1)
+    cells = forget.sigmoid() * cells + enter.sigmoid() * new.tanh()
+    return leave.sigmoid() * cells.tanh(), cells
+
+
+def log_softmax(scores: Tensor, valid: Tensor) -> Tensor:
+    """(R, actions) -> (R, actions): the log-probabilities of the valid actions, -inf for the others."""
+    return scores.float().masked_fill(~valid, MINUS_INFINITY).log_softmax(1)
+
+
+def buffer_rows(batch: Batch) -> np.ndarray:
+    """(B, n + 2): the row of each word, and from the end of its sentence on that of the end symbol, which follows all words."""
+    order = np.argsort(-np.array(batch.lengths), kind="stable")
+    rows = np.full((len(order), batch.longest + 2), sum(batch.lengths), dtype=np.int64)
+    counts = batch.batch_sizes.numpy()
+    first = counts.cumsum() - counts
+    for position, count in enumerate(counts):
+        rows[order[:count], position] = first[position] + np.arange(count)
+    return rows
+
+
+@dataclass(frozen=True)
+class TransitionAnswers:
+    """The actions that were taken, and how probable each was among the valid ones."""
+
+    lengths: list[int]
+    types: int
+    device: torch.device
+    actions: list[list[int]]
+    log_probabilities: list[float]
+    """Of all actions of a sentence."""
+    found: list[dict[Mention, float]]
+    """The mentions of each sentence, and the probability of the action that made each."""
+
+    @property
+    def marginals(self) -> Tensor:
+        """(B, n, n, m): the probability of the action that made a mention, given the actions before it; 0 where none did.
+
+        So it says nothing of mentions that were not made, nor how probable one is after other actions.
+        """
+        n = max(self.lengths, default=0)
+        result = torch.zeros(len(self.lengths), n, n, self.types, device=self.device)
+        places = [(b, i, j - i - 1, k) for b, mentions in enumerate(self.found) for i, j, k in mentions]
+        values = [value for mentions in self.found for value in mentions.values()]
+        result[tuple(torch.tensor(places, dtype=torch.long, device=self.device).view(-1, 4).T)] = result.new_tensor(
+            values
+        )
+        return result
+
+    def argmax(self) -> list[MentionSet]:
+        """The mentions that were made."""
+        return [frozenset(mentions) for mentions in self.found]
+
+    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
+        """What was found, with the log-probability of its actions (others may lead to the same set); no other sets."""
+        check_count(k)
+        return [[pair][:k] for pair in zip(self.argmax(), self.log_probabilities, strict=True)]
+
+
+class Step(NamedTuple):
+    """What is kept of a step, (B,) each."""
+
+    action: Tensor
+    """NOTHING where a sentence was already read."""
+    log_probability: Tensor
+    start: Tensor
+    """The first word of the tree that the action made."""
+    end: Tensor
+    """The word after its last."""
+
+
+@torch.no_grad()
+def read(model: Transition, words: Tensor, batch: Batch) -> TransitionAnswers:
+    """(N, d) -> the best valid action of every sentence, step after step, until all are read."""
+    steps: list[Step] = []
+    if batch.lengths:
+        stacks = Stacks(model, words, batch)
+        looks = LOOKS if words.is_cuda else 1
+        while len(steps) <= batch.longest or len(steps) % looks or bool(stacks.left.any()):
+            steps.append(stacks.step())
+    return _answers(steps, batch.lengths, len(model.labels), model.device)
+
+
+def _answers(steps: Sequence[Step], lengths: list[int], types: int, device: torch.device) -> TransitionAnswers:
+    kept = [torch.stack(values).T.cpu().numpy() for values in zip(*steps, strict=True)]  # (B, steps) each
+    action, log_probability, start, end = kept if kept else [np.zeros((0, 0), dtype=np.int64)] * 4
+    found: list[dict[Mention, float]] = [{} for _ in lengths]
+    sentence, step = np.nonzero((action > SHIFT) & (action <= 2 * types))
+    kind, probability = (action[sentence, step] - 1) % max(types, 1), np.exp(log_probability[sentence, step])
+    columns = (sentence, start[sentence, step], end[sentence, step], kind, probability)
+    for b, first, after, k, p in zip(*(column.tolist() for column in columns), strict=True):
+        found[b][first, after, k] = p
+    actions = [row[row != NOTHING].tolist() for row in action]
+    totals = np.where(action == NOTHING, 0.0, log_probability.astype(np.float64)).sum(1).tolist()
+    return TransitionAnswers(lengths, types, device, actions, totals, found)
+
+
+class Stacks:
+    """The stacks, buffers and histories of all sentences of a batch.
+
+    Tree i of the stack of sentence b stands in row b * room + EMPTY + i, so pushing is writing there, and popping is only counting.
+    """
+
+    def __init__(self, model: Transition, words: Tensor, batch: Batch):
+        self.model, count, room = model, len(batch.lengths), batch.longest + EMPTY + 1
+        rows, lengths = to_device([buffer_rows(batch), np.array(batch.lengths)], words.device)
+        self.index = torch.arange(count, device=words.device)
+        self.rows, self.first_row = rows.flatten(), self.index * rows.shape[1]
+        self.buffer = torch.cat([words, model.end])
+        self.leaves = model.compose.leaves(self.buffer)  # (N + 1, 2 h)
+        self.base = self.index * room
+        self.top_three = torch.arange(EMPTY - 1, -1, -1, device=words.device)
+        # Of every tree the state and the cell of the stack, and its own vector and cell: (B * room, 4 h)
+        self.trees = torch.cat([*model.bottom, *torch.zeros_like(model.bottom)], dim=1).repeat(count * room, 1)
+        # Of every tree its label and its first word: (B * room, 2)
+        self.marks = torch.full((count * room, 2), NOTHING, device=words.device)
+        self.size, self.word, self.partial = torch.zeros(3, count, dtype=torch.long, device=words.device)
+        self.left = lengths + 1
+        inputs, self.recurrent, one, other = model.history.all_weights[0]
+        self.inputs = linear(model.action.weight, inputs, one + other)  # (actions + 1, 4 h)
+        nothing = words.new_zeros(count, model.history.hidden_size)
+        self.history = self._remember(torch.full_like(self.size, model.actions), nothing, nothing)
+
+    def _remember(self, action: Tensor, states: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
+        """The states and cells of the history after an action more."""
+        return cell(torch.addmm(self.inputs.index_select(0, action), states, self.recurrent.t()), cells)
+
+    def step(self) -> Step:
+        """Takes an action in every sentence that is not yet read."""
+        m, h, count = len(self.model.labels), self.model.history.hidden_size, len(self.size)
+        places = ((self.base + self.size)[:, None] + self.top_three).flatten()
+        trees = self.trees.index_select(0, places)  # (B * 3, 4 h)
+        marks = self.marks.index_select(0, places).view(count, EMPTY, 2)
+        row = self.rows.index_select(0, self.first_row + self.word)
+        states = trees[:, :h].reshape(count, EMPTY * h)
+        features = torch.cat([states, self.buffer.index_select(0, row), self.history[0]], dim=1)
+        valid = valid_actions(marks[:, 0, 0], marks[:, 1, 0], self.left, self.partial, m)
+        log_probability, action = log_softmax(self.model.decide(features), valid).max(1)
+        unread = self.left > 0
+        action = action.masked_fill(~unread, SHIFT)
+        start = self._push(action, trees, marks, row)
+        self.history = self._remember(action, *self.history)
+        return Step(action.masked_fill(~unread, NOTHING), log_probability, start, self.word)
+
+    def _push(self, action: Tensor, trees: Tensor, marks: Tensor, row: Tensor) -> Tensor:
+        """Takes the parts of each action's tree from the stack, and puts the tree there; returns its first word."""
+        m, shifts = len(self.model.labels), action == SHIFT
+        popped = (~shifts).long() + (action > m)
+        tree = torch.where(shifts[:, None], self.leaves.index_select(0, row), self._composed(action, trees, popped))
+        h, stack = tree.shape[1] // 2, self.model.stack
+        below = trees.index_select(0, self.index * EMPTY + popped)
+        gates = linear(tree[:, :h], stack.weight_ih, stack.bias_ih + stack.bias_hh)
+        state = cell(torch.addmm(gates, below[:, :h], stack.weight_hh.t()), below[:, h : 2 * h])
+        start = torch.where(shifts, self.word, marks[self.index, (popped - 1).clamp(min=0), 1])
+        remaining = self.size - popped
+        place = self.base + remaining + EMPTY
+        self.trees.index_copy_(0, place, torch.cat([*state, tree], dim=1))
+        self.marks.index_copy_(0, place, torch.stack([action, start], dim=1))
+        parts = (marks[:, :2, 0] > 2 * m).sum(1)  # only Reduce takes any away
+        self.partial = self.partial + (action > 2 * m).long() - parts * (popped == 2)
+        self.size = remaining + ~(shifts & (self.left <= 1))  # the end symbol is no tree
+        words = (shifts & (self.left > 0)).long()
+        self.word, self.left = self.word + words, self.left - words
+        return start
+
+    def _composed(self, action: Tensor, trees: Tensor, popped: Tensor) -> Tensor:
+        """(B, 2 h): the vectors and cells of trees made of the top one or two; they mean nothing where a word is shifted."""
+        right, left, _ = trees.view(-1, EMPTY, 2, trees.shape[1] // 2)[:, :, 1].unbind(1)
+        return self.model.compose(left * (popped == 2)[:, None], right, action.clamp(min=1))
