@@ -22,6 +22,7 @@ from hyperspan.config import Config
 from hyperspan.corpora import read_corpus, write_corpus
 from hyperspan.errors import InputError, LabelError
 from hyperspan.models import Recognizer, new_model, save_model
+from hyperspan.structures import SegmentalHypergraph
 from hyperspan.types import Document, Mention, Sentence
 
 
@@ -55,6 +56,7 @@ def small_model(max_width: int | Literal["n"] = "n") -> Recognizer:
         optimizer.zero_grad()
         model.loss(TRAINING).values.mean().backward()
         optimizer.step()
+    assert isinstance(model, Recognizer)
     return model.eval()
 
 
@@ -97,7 +99,9 @@ def test_a_threshold_keeps_every_mention_that_is_as_probable(annotator: Annotato
     document = annotator(TEXT, threshold=threshold)
     with torch.inference_mode():
         for part in document.sentences:
-            [expected] = annotator.model.distribution([part]).above(threshold)
+            distribution = annotator.model.distribution([part])
+            assert isinstance(distribution, SegmentalHypergraph)
+            [expected] = distribution.above(threshold)
             assert {(m.start, m.end, annotator.labels.index(m.label)) for m in part.mentions} == expected
     assert all((m.probability or 0) >= threshold for m in document.mentions)
 

@@ -52,6 +52,7 @@ def model_of(changes: Sequence[str], types: int = 1, seed: int = 0) -> Recognize
     with torch.no_grad():  # as large as trained weights become, so that gates also close
         for parameter in model.parameters():
             parameter.mul_(2.0)
+    assert isinstance(model, Recognizer)
     return model.eval()
 
 
@@ -184,6 +185,7 @@ def test_changed_weights_are_seen() -> None:
     assert_alike(*both(model, sentences), [4, 2])
     model.load_state_dict(model_of([], seed=3).state_dict())
     assert_alike(*both(model, sentences), [4, 2])
+    assert model.spans is not None
     with torch.no_grad():
         model.spans.recurrent = torch.nn.Parameter(torch.zeros_like(model.spans.recurrent))
     assert_alike(*both(model, sentences), [4, 2])
@@ -191,6 +193,7 @@ def test_changed_weights_are_seen() -> None:
 
 def test_a_score_that_is_no_number_stays_none() -> None:
     model = model_of([])
+    assert model.spans is not None
     with torch.no_grad():
         model.spans.recurrent[0, 0, 0] = float("nan")
     found, expected = both(model, sentences_of([3]))

@@ -64,10 +64,11 @@ def test_argmax_takes_the_best_of_each_type_in_turn() -> None:
     given = chains(3)
     best = given.argmax()[0]
     probabilities = {mentions: float(given.log_prob([mentions, ()])[0].exp()) for mentions in all_sets(LENGTH)}
-    by_first: Counter[MentionSet] = Counter()
+    by_first: dict[MentionSet, float] = {}
     for mentions, probability in probabilities.items():
-        by_first[frozenset(m for m in mentions if m[2] == 1)] += probability
-    first = by_first.most_common(1)[0][0]
+        of_first = frozenset(m for m in mentions if m[2] == 1)
+        by_first[of_first] = by_first.get(of_first, 0.0) + probability
+    first = max(by_first, key=by_first.__getitem__)
     fitting = {s: p for s, p in probabilities.items() if {m for m in s if m[2] == 1} == first}
     assert best == max(fitting, key=fitting.__getitem__)
     ranked = given.topk(4)[0]

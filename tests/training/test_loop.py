@@ -133,15 +133,16 @@ def test_a_loss_that_is_no_number_ends_the_run_and_keeps_the_last_checkpoint(con
     settings = Config.read(config, ["training.epochs=3"])
     sentences = read_sentences(HARBOUR)
     model = new_model(settings, sentences)
+    bias = dict(model.named_parameters())["scorer.parts.bias"]
 
     def poison(event: dict[str, object]) -> None:
         if event["event"] == "epoch" and event["epoch"] == 2:
             with torch.no_grad():
-                model.scorer.parts.bias.fill_(float("nan"))
+                bias.fill_(float("nan"))
 
     trainer = Trainer(model, sentences, sentences, tmp_path, [poison])
     save = trainer.save_checkpoint
-    trainer.save_checkpoint = lambda: None if bool(model.scorer.parts.bias.isnan().any()) else save()  # type: ignore[method-assign]
+    trainer.save_checkpoint = lambda: None if bool(bias.isnan().any()) else save()  # type: ignore[method-assign]
     with pytest.raises(TrainingError, match=r"the loss is nan near step .*lower training\.rate"):
         trainer.run()
     kept, state = read_tensors(tmp_path / CHECKPOINT)

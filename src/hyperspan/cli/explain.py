@@ -45,5 +45,7 @@ def explain(
             table.add_column(name, justify="right" if name == "weight" else "left")
         own = sorted((one for one in found if one.label == label), key=lambda one: (one.role, -one.weight))
         for one in own:
-            table.add_row(one.role, f"{one.weight:+.3f}", Text(one.attribute), style="green" if one.weight > 0 else "red")
+            table.add_row(
+                one.role, f"{one.weight:+.3f}", Text(one.attribute), style="green" if one.weight > 0 else "red"
+            )
         console.print(table, "")

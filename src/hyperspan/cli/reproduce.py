@@ -14,7 +14,9 @@ from hyperspan.errors import InputError
 def reproduce(
     table: Annotated[
         Literal["main", "ablation", "overlap", "speed", "statistics", "ambiguity"] | None,
-        typer.Argument(help="Which table; main and ablation train what is missing, overlap and speed are of finished rows."),
+        typer.Argument(
+            help="Which table; main and ablation train what is missing, overlap and speed are of finished rows."
+        ),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Print each row with how far it has come, and stop.")] = False,
     data: Annotated[str, typer.Option(help="The corpus: genia or litbank.")] = "genia",
@@ -74,7 +76,9 @@ def reproduce(
     if list_:
         list_rows(request)
     elif table is None:
-        raise InputError("no table is named; choose main, ablation, overlap, speed, statistics or ambiguity, or give --list")
+        raise InputError(
+            "no table is named; choose main, ablation, overlap, speed, statistics or ambiguity, or give --list"
+        )
     else:
         make_table(table, request, format_)
 

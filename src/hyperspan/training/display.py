@@ -105,7 +105,9 @@ class TrainingDisplay:
         else:
             self._print(_sentence(event, self._epochs))
         if event["too_wide"] and not self._too_wide_shown:  # the same mentions every epoch
-            self._print(f"{event['too_wide']:,} mentions are more than the model can hold (too wide, or overlapping as its structure does not allow) and teach it nothing")
+            self._print(
+                f"{event['too_wide']:,} mentions are more than the model can hold (too wide, or overlapping as its structure does not allow) and teach it nothing"
+            )
             self._too_wide_shown = True
         if self._run is not None and self._epoch is not None:
             self._bars.update(self._run, completed=event["step"])

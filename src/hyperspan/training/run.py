@@ -154,7 +154,9 @@ def check(config: Config) -> None:
             ("encoder.span_dropout", config.encoder.span_dropout),
         ):
             if value:
-                raise InputError(f"{name} is {value:g}, but L-BFGS minimises one function without chance; set {name} to 0")
+                raise InputError(
+                    f"{name} is {value:g}, but L-BFGS minimises one function without chance; set {name} to 0"
+                )
     if not config.data.train:
         raise InputError(
             "data.train is empty, but must name a file of annotated sentences; set it, or use --set data.train=FILE"
