@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from hyperspan.config import Config
+from hyperspan.errors import InputError
+from hyperspan.training.run import check
 from tests.cli.test_draw import hyperspan
 
 CONFIG = """\
@@ -110,8 +114,10 @@ def test_a_bad_configuration_is_refused_before_data_are_read(tmp_path: Path) -> 
         (CONFIG.replace("[attributes]", '[attributes]\nwords = "words clusters"'), "words.clusters"),
     ):
         path.write_text(changed, encoding="utf-8")
-        result = hyperspan("train", str(path), "-o", str(tmp_path / "model"))
-        assert result.returncode == 2 and message in result.stderr, result.stderr
+        with pytest.raises(InputError, match=re.escape(message)):
+            check(Config.read(path))
+    refused = hyperspan("train", str(path), "-o", str(tmp_path / "model"))
+    assert refused.returncode == 2 and "words.clusters" in refused.stderr
     path.write_text(CONFIG.replace('"linear-chain"', '"cascaded"\norder = "PER GPE"'), encoding="utf-8")
     result = hyperspan("train", str(path), "-o", str(tmp_path / "model"))
     assert result.returncode == 2 and "model.order" in result.stderr, result.stderr

@@ -29,7 +29,7 @@ SMALL = [
     "training.rate=0.015",
     "training.batch_size=4",
     "training.epochs=60",
-    "training.patience=30",
+    "training.patience=12",
     "training.schedule=cosine",
 ]
 VARIANTS = {
@@ -84,7 +84,7 @@ CASES = [
     for name, changes in (
         (VARIANTS if kind == "segmental" else {"plain": []}) | (OTHERS if kind in SCORERS else {})
     ).items()
-    if kind in ("segmental", "linear-chain") or name != "handcrafted, L-BFGS"
+    if kind in ("segmental", "linear-chain") or name in ("plain", "handcrafted")
 ]
 
 
@@ -169,7 +169,7 @@ def test_any_sentence_is_taken(config: Config) -> None:
         Sentence([]),
         Sentence(["Amsel"]),
         Sentence(["слово", "字", "\N{GRINNING FACE}", "ا", "", "x" * 5000], tags=["?"] * 6),
-        Sentence(["the", "harbour"] * 100),
+        Sentence(["the", "harbour"] * (20 if config.model.kind == "tree" else 100)),  # a tree's time is cubic
         Sentence([]),
     ]
     with torch.inference_mode():
