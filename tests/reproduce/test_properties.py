@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
+from hyperspan.config import Config
+from hyperspan.models import new_model
+from hyperspan.models.katiyar_cardie import label_sets
 from hyperspan.reproduce import growth
 from hyperspan.reproduce.growth import counted_order, measure
-from hyperspan.reproduce.properties import all_sets, compute, corpus_section, count, held_in, sections
-from hyperspan.reproduce.systems import SYSTEMS, System
+from hyperspan.reproduce.properties import (
+    all_sets,
+    compute,
+    corpus_section,
+    count,
+    held_in,
+    overlaps_section,
+    sections,
+)
+from hyperspan.reproduce.systems import HOLDS, SYSTEMS, System
 from hyperspan.structures import Counting, hyperpaths, inside
 from hyperspan.types import Mention, Sentence
 
 NAMES = [system.name for system in SYSTEMS]
+OWN = ("fofe", "layered", "transition")
 
 
 def system(name: str) -> System:
@@ -82,6 +95,31 @@ def test_sentences_of_a_corpus() -> None:
         Sentence(words, [Mention(0, 2, "X"), Mention(2, 3, "X")]),
         Sentence(words),
     ]
-    held = {name: number for name, (_, number) in held_in(sentences).items()}
-    assert list(held.values()) == [2, 2, 3, 3, 3, 3, 4]
-    assert corpus_section(sentences, "test").rows[-1] == ["SH", "4", "100.0%"]
+    held = held_in(sentences)
+    assert list(held) == list(HOLDS)
+    assert [counts[:3] for counts in held.values()][-1] == (3, 2, 2)
+    assert [counts[1] for counts in held.values()] == [1, 1, 2, 2, 2, 2, 3, 3, 2, 2, 2]
+    assert corpus_section(held, "test").rows[6] == ["SH", "3", "100.0%", "2", "100.0%"]
+
+
+def test_kinds_of_overlap() -> None:
+    found = {name: cells for name, *cells in overlaps_section().rows}
+    assert set(found["SH"]) == {"yes"}
+    assert found["FOFE (Xu et al. 2017)"] == ["yes"] * 5 + ["no"]
+    assert found["Ju et al. 2018 (layered)"] == ["yes"] * 3 + ["no", "no", "yes"]
+    assert found["Wang et al. 2018 (transition)"] == found["Finkel & Manning 2009"] == ["yes"] * 3 + ["no"] * 3
+    assert found["Katiyar & Cardie 2018"] == ["yes", "yes", "no", "yes", "yes", "yes"]
+
+
+def test_models_without_a_hypergraph_hold_what_is_said_of_them() -> None:
+    """Everything in three words with two types, against what the models themselves learn from and what labels are shared."""
+    n, m = 3, 2
+    sentence = Sentence(["a", "b", "c"], [Mention(0, 1, "X"), Mention(0, 2, "Y")])
+    models = {kind: new_model(Config(model=replace(Config().model, kind=kind)), [sentence]) for kind in OWN}
+    labels = {mentions: label_sets(mentions, n, m).tobytes() for mentions in all_sets(n, m)}
+    times = Counter(labels.values())
+    for mentions in labels:
+        for kind, name in (("fofe", "FOFE"), ("layered", "Ju"), ("transition", "Wang")):
+            (holds,) = (holds for system, holds in HOLDS.items() if system.startswith(name))
+            assert holds(mentions) == (models[kind].holdable(set(mentions), n) == mentions)
+        assert HOLDS["Katiyar & Cardie 2018"](mentions) == (times[labels[mentions]] == 1)

@@ -163,12 +163,16 @@ def _ambiguity(request: Request) -> Made:
     found = properties.compute()
     sections = properties.sections(found)
     values = properties.to_dict(found)
-    test = request.data_dir / corpus_named(request.data).test
-    if test.exists():
-        sentences = [sentence for document in read_corpus(str(test)) for sentence in document.sentences]
-        title = f"{request.data} test, {len(sentences):,} sentences"
-        sections.append(properties.corpus_section(sentences, title))
-        values["held"] = {"sentences": len(sentences), **properties.held_in(sentences)}
+    sections.append(properties.overlaps_section())
+    for part, name in vars(corpus_named(request.data)).items():
+        file = request.data_dir / name
+        if file.exists():
+            sentences = [sentence for document in read_corpus(str(file)) for sentence in document.sentences]
+            held = properties.held_in(sentences)
+            (all_, _, overlapping, _), *_ = held.values()
+            title = f"{request.data} {part}: {all_:,} sentences with mentions, {overlapping:,} with overlapping ones"
+            sections.append(properties.corpus_section(held, title))
+            values[part] = held
     return Made(sections, values, {})
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from hyperspan.evaluation.tables import NOTHING, Section
 from hyperspan.reproduce.growth import WIDTH, Growth, measure
-from hyperspan.reproduce.systems import SYSTEMS, System, overlapping_pairs
+from hyperspan.reproduce.systems import HOLDS, SYSTEMS, System, overlapping_pairs
 from hyperspan.structures.hypergraph import hyperpaths
 from hyperspan.structures.scores import Mention, MentionSet
 from hyperspan.types import Sentence
@@ -152,18 +152,47 @@ def _growth_section(found: dict[str, tuple[Properties, Growth]]) -> Section:
     return Section("Growth", ("", "counted", "measured, c=n", f"measured, c={WIDTH}"), rows, note)
 
 
-def held_in(sentences: Iterable[Sentence], systems: Sequence[System] = SYSTEMS) -> dict[str, tuple[int, int]]:
-    """By system: how many sentences there are, and how many have mentions that it can tell from all other sets."""
+EXAMPLES: dict[str, MentionSet] = {
+    "nested": frozenset({(0, 3, 0), (0, 2, 1)}),
+    "nested, one type": frozenset({(0, 3, 0), (0, 2, 0)}),
+    "… inside": frozenset({(0, 4, 0), (1, 3, 0)}),
+    "crossing": frozenset({(0, 2, 0), (1, 3, 1)}),
+    "crossing, one type": frozenset({(0, 2, 0), (1, 3, 0)}),
+    "two types on a span": frozenset({(0, 2, 0), (0, 2, 1)}),
+}
+"""The kinds of overlap that the paper speaks of, each in its smallest set."""
+
+
+def overlaps_section() -> Section:
+    """Which kinds of overlap each system can tell from all other sets."""
+    rows = [[name, *(_yes(holds(mentions)) for mentions in EXAMPLES.values())] for name, holds in HOLDS.items()]
+    return Section("Overlap that can be told from all other sets", ("", *EXAMPLES), rows)
+
+
+def held_in(sentences: Iterable[Sentence]) -> dict[str, tuple[int, int, int, int]]:
+    """By system: how many sentences have mentions, and of how many it can tell them from all other sets; and the same of those
+    that have mentions which overlap."""
     sets: list[MentionSet] = []
     for sentence in sentences:
         kinds = {label: kind for kind, label in enumerate(sorted({m.label for m in sentence.mentions}))}
         sets.append(frozenset((m.start, m.end, kinds[m.label]) for m in sentence.mentions if not m.fragments))
-    return {system.name: (len(sets), sum(map(system.holds, sets))) for system in systems}
+    sets = [mentions for mentions in sets if mentions]
+    overlapping = [mentions for mentions in sets if overlapping_pairs(mentions)]
+    return {
+        name: (len(sets), sum(map(holds, sets)), len(overlapping), sum(map(holds, overlapping)))
+        for name, holds in HOLDS.items()
+    }
 
 
-def corpus_section(sentences: Iterable[Sentence], title: str) -> Section:
+def corpus_section(held: dict[str, tuple[int, int, int, int]], title: str) -> Section:
     """How many of the sentences of a corpus each system can hold."""
     rows = [
-        [name, f"{held:,}", f"{100 * held / max(all_, 1):.1f}%"] for name, (all_, held) in held_in(sentences).items()
+        [name, f"{told:,}", _share(told, all_), f"{told_overlapping:,}", _share(told_overlapping, overlapping)]
+        for name, (all_, told, overlapping, told_overlapping) in held.items()
     ]
-    return Section(title, ("", "held", "share"), rows, "sentences whose mentions a system can tell from all other sets")
+    note = "sentences with mentions that a system can tell from all other sets, and of these the ones whose mentions overlap"
+    return Section(title, ("", "held", "share", "overlapping", "share"), rows, note)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / max(whole, 1):.1f}%"

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain, combinations
 
+from hyperspan.models.katiyar_cardie import label_sets
+from hyperspan.models.katiyar_cardie import mentions_of as mentions_of_labels
+from hyperspan.models.layered import MOST_LAYERS, layers_of
 from hyperspan.structures.constituency import is_nested
 from hyperspan.structures.constituency_graph import constituency_hypergraph, constituents_of
 from hyperspan.structures.hypergraph import Hypergraph, Hyperpath
@@ -95,6 +98,22 @@ def _is_unambiguous(mentions: MentionSet) -> bool:
     return not is_ambiguous(mentions)
 
 
+def _has_one_type_a_span(mentions: MentionSet) -> bool:
+    return len({(start, end) for start, end, _ in mentions}) == len(mentions)
+
+
+def _is_told_by_labels(mentions: MentionSet) -> bool:
+    """Whether sets of BILOU labels say these mentions however they are read."""
+    length = max((end for _, end, _ in mentions), default=0)
+    labels = label_sets(mentions, length, 1 + max((kind for _, _, kind in mentions), default=0))
+    return mentions_of_labels(labels, "all") == mentions_of_labels(labels, "nested") == mentions
+
+
+def _is_nested_and_shallow(mentions: MentionSet) -> bool:
+    spans = frozenset((start, end, 0) for start, end, _ in mentions)
+    return is_nested(spans) and len(layers_of(mentions)) <= MOST_LAYERS
+
+
 # fmt: off
 SYSTEMS = (
     System("CRF (linear)", lambda n, m, c: [linear_chain_hypergraph(n, m)],
@@ -118,3 +137,12 @@ SYSTEMS = (
 )
 """A later system is one entry."""
 # fmt: on
+
+HOLDS: dict[str, Callable[[MentionSet], bool]] = {
+    **{system.name: system.holds for system in SYSTEMS},
+    "FOFE (Xu et al. 2017)": _has_one_type_a_span,
+    "Katiyar & Cardie 2018": _is_told_by_labels,
+    "Ju et al. 2018 (layered)": _is_nested_and_shallow,
+    "Wang et al. 2018 (transition)": is_nested,
+}
+"""By system, also those that are no hypergraphs: whether it can tell a set of mentions, of any width, from all others."""
