@@ -70,6 +70,10 @@ class Sentence:
     """The character span of each token in the document, or none at all."""
     duplicates: tuple[Mention, ...] = field(default=(), compare=False)
     """Mentions that a corpus lists more than once, as often as they are too many."""
+    before: tuple[str, ...] = field(default=(), compare=False)
+    """The last tokens of its document before it, for models that read them; :func:`hyperspan.corpora.documents.with_context`."""
+    after: tuple[str, ...] = field(default=(), compare=False)
+    """The first tokens after it."""
 
     def __init__(
         self,
@@ -77,6 +81,8 @@ class Sentence:
         mentions: Iterable[Mention] = (),
         tags: Iterable[str] = (),
         offsets: Iterable[Span] = (),
+        before: Iterable[str] = (),
+        after: Iterable[str] = (),
     ) -> None:
         object.__setattr__(self, "tokens", tuple(tokens))
         distinct: set[Mention] = set()
@@ -87,6 +93,8 @@ class Sentence:
         object.__setattr__(self, "duplicates", tuple(duplicates))
         object.__setattr__(self, "tags", tuple(tags))
         object.__setattr__(self, "offsets", tuple(offsets))
+        object.__setattr__(self, "before", tuple(before))
+        object.__setattr__(self, "after", tuple(after))
         for name, values in (("tags", self.tags), ("offsets", self.offsets)):
             if values and len(values) != len(self.tokens):
                 raise SpanError(
@@ -104,6 +112,12 @@ class Sentence:
     def text_of(self, mention: Mention) -> str:
         """The tokens of a mention, with a space between them."""
         return " ".join(self.tokens[mention.start : mention.end])
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the words, and a bar under them for each mention."""
+        from hyperspan.render.notebook import sentence_html
+
+        return sentence_html(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +153,12 @@ class Document:
         for start, end in (offset for sentence in self.sentences for offset in sentence.offsets):
             if not 0 <= start <= end <= len(text):
                 raise SpanError(f"a token has character span {start}:{end}, but the text has {len(text)} characters")
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the text, and a bar under it for each mention."""
+        from hyperspan.render.notebook import document_html
+
+        return document_html(self)
 
     def _with_text(self, mention: Mention) -> Mention:
         covered = self.text[mention.start : mention.end]

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.render.html import html_fragment, html_pieces, render_html
-from hyperspan.render.layout import lanes
+from hyperspan.render.layout import PALETTE, lanes
+from hyperspan.render.page_style import DARK, style_sheet
 from hyperspan.types import Document, Mention
 
 
@@ -91,7 +92,7 @@ def test_nested_and_crossing_mentions_have_lanes_of_their_own() -> None:
 
 def test_the_less_probable_the_paler_and_numbers_are_written_down() -> None:
     page = render_html(NESTED)
-    assert "color-mix(in srgb,var(--c2) 44%,transparent)" in page
+    assert "color-mix(in srgb,var(--c2) 44%,var(--page))" in page
     assert "<td>0.25<td>0–33" in page and "<td>–<td>19–33" in page
 
 
@@ -119,6 +120,11 @@ def test_labels_come_again_on_a_new_line_and_in_long_mentions() -> None:
     assert again[:4] == [(0, False), (4, False), (43, True), (83, False)]
 
 
+def test_no_label_stands_alone_on_an_empty_line() -> None:
+    assert _places(render_html(Document("Bo\n\n\nGrey", [Mention(0, 9, "X")]))) == [0, 5]
+    assert _places(render_html(Document("\n\nBo", [Mention(0, 4, "X")]))) == [0, 2]
+
+
 def _places(page: str) -> list[int]:
     return [place for place, _, _ in Page(page).labels]
 
@@ -137,6 +143,19 @@ def test_more_labels_than_colours_differ_in_pattern() -> None:
     page = render_html(Document("word", [Mention(0, 4, f"L{number:02}") for number in range(25)]))
     samples = re.findall(r'<li><i style="background-image:(.*?)">', page)
     assert len(samples) == 25 and len(set(samples)) == 25
+
+
+def test_labels_can_be_read_by_day_and_by_night() -> None:
+    """Their contrast is at least that of WCAG's level AA for small text."""
+
+    def light(colour: str) -> float:
+        parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05
+
+    [night] = set(re.findall(r"--page: (#1\w+)", style_sheet()))
+    assert all(light("#ffffff") / light(colour) >= 4.5 for colour in PALETTE)
+    assert all(light(colour) / light(night) >= 4.5 for colour in DARK)
 
 
 def test_documents_are_taken_one_by_one_and_colours_stay() -> None:

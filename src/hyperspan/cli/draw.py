@@ -105,8 +105,8 @@ def list_readings(words: Sequence[str], mentions: Sequence[Mention], structure: 
         print(f"{'':>8}  and more", file=sys.stderr)
 
 
-def parse_mention(written: str) -> Mention:
-    """START:END:LABEL as a mention.
+def parse_mention(written: str, option: str = "--mention", counted: str = "words") -> Mention:
+    """START:END:LABEL, as it was given with an option, as a mention.
 
     >>> parse_mention("0:3:PER")
     Mention(start=0, end=3, label='PER', fragments=(), text='', probability=None, head=None, id='')
@@ -115,9 +115,9 @@ def parse_mention(written: str) -> Mention:
     end, _, label = rest.partition(":")
     if not (start.isdecimal() and end.isdecimal() and label and len(start) < 10 and len(end) < 10):
         raise InputError(
-            f"--mention {written!r} is not START:END:LABEL; write for example 0:3:PER for the first three words"
+            f"{option} {written!r} is not START:END:LABEL; write for example 0:3:PER for the first three {counted}"
         )
     try:
         return Mention(int(start), int(end), label)
     except SpanError as error:
-        raise SpanError(f"--mention {written!r}: {error}") from None
+        raise SpanError(f"{option} {written!r}: {error}") from None

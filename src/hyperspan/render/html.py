@@ -89,7 +89,8 @@ class _Colouring:
         """What a bar is filled with: the less probable, the paler."""
         colour = f"var({self.name(label)})"
         if probability is not None and probability < 0.995:
-            colour = f"color-mix(in srgb,{colour} {25 + 75 * max(probability, 0.0):.0f}%,transparent)"
+            # Mixed with the page rather than transparent: where two pieces meet they may overlap by part of a point, in print.
+            colour = f"color-mix(in srgb,{colour} {25 + 75 * max(probability, 0.0):.0f}%,var(--page))"
         dash = self.numbers[label] // len(PALETTE)
         if not dash:
             return f"linear-gradient({colour} 0 0)"
@@ -153,7 +154,8 @@ def _label_places(text: str, mention: Mention, room: int) -> Iterator[tuple[int,
     """Where a label is written (at the beginning, on a new line, at a word every now and then), and if only on narrow pages."""
     place, narrow = mention.start, False
     while True:
-        yield place, narrow
+        if place == mention.start or text[place] != "\n":  # on an empty line there would be no bar beside it
+            yield place, narrow
         found = text.find("\n", place, min(place + REPEAT, mention.end))
         narrow = found < 0 and not narrow
         if found < 0:

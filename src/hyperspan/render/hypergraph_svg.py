@@ -15,6 +15,7 @@ from hyperspan.render.hypergraphs.readings import sets_with_structure_of
 from hyperspan.render.hypergraphs.segmental import SegmentalPage
 from hyperspan.render.hypergraphs.semi_markov import SemiMarkovPage
 from hyperspan.render.hypergraphs.tree import TreePage
+from hyperspan.render.svg import Picture
 from hyperspan.types import Mention
 
 StructureName = Literal["segmental", "linear-chain", "semi-markov", "mention-hypergraph", "mention-separators", "tree"]
@@ -36,8 +37,8 @@ def draw_hypergraph(
     max_width: int | None = None,
     show: Literal["both", "graph", "path"] = "both",
     structure: StructureName = "segmental",
-) -> str:
-    """SVG text of the complete hypergraph of a sentence with the hyperpath of the given mentions in it.
+) -> Picture:
+    """SVG text of the complete hypergraph of a sentence with the hyperpath of the given mentions in it; notebooks show it.
 
     `types` are the labels, in their order (by default those of the mentions); `max_width` the most words in a mention;
     `show` leaves the hyperpath or everything else out; `structure` is one of `PAGES`.

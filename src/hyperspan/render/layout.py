@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from hyperspan.types import Mention
 
-PALETTE = ("#1b6ac9", "#c4421a", "#23834a", "#8a3fb0", "#a86b00", "#0f7d86", "#b02a6b", "#5b6b1f", "#5a5a5a", "#6c4ad1")
+PALETTE = ("#1b6ac9", "#c4421a", "#23834a", "#8a3fb0", "#a36800", "#0f7d86", "#b02a6b", "#5b6b1f", "#5a5a5a", "#6c4ad1")
 """Dark enough for text on white, apart in hue and lightness; labels are always written out as well."""
 
 

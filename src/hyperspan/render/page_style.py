@@ -15,6 +15,7 @@ STYLE = """\
 .hyperspan, .hyperspan-page { LIGHT color-scheme: light dark; }
 @media screen and (prefers-color-scheme: dark) { .hyperspan, .hyperspan-page { NIGHT } }
 @media screen { [data-jp-theme-light="false"] .hyperspan, .vscode-dark .hyperspan { NIGHT } }
+@media screen { [data-jp-theme-light="true"] .hyperspan, .vscode-light .hyperspan { LIGHT } }
 .hyperspan-page { margin: 0 auto; padding: 1.2rem clamp(.8rem, 4vw, 3rem) 3rem; max-width: 60rem; background: var(--page); color: var(--ink); font-family: system-ui, "Segoe UI", "Noto Sans", sans-serif; }
 .hyperspan-page h1 { font-size: 1.35rem; margin: 0 0 1rem; overflow-wrap: anywhere; }
 .hyperspan { background: var(--page); color: var(--ink); font: 1.06rem/1.5 system-ui, "Segoe UI", "Noto Sans", sans-serif; margin: 0 0 1.5rem; padding: .2rem 0 1rem; border-bottom: 1px solid var(--rule); text-align: start; }
@@ -35,7 +36,8 @@ STYLE = """\
 .hyperspan summary { cursor: pointer; color: var(--soft); width: fit-content; }
 .hyperspan table { border-collapse: collapse; margin-top: .4rem; }
 .hyperspan th, .hyperspan td { text-align: start; vertical-align: top; padding: .2rem .9rem .2rem 0; border-bottom: 1px solid var(--rule); overflow-wrap: anywhere; font-variant-numeric: tabular-nums; background: none; color: inherit; }
-@media print { .hyperspan * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
+.hyperspan h2, .hyperspan .legend { break-after: avoid; }
+@media print { .hyperspan * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } .hyperspan details:not([open]) { display: none; } }
 """
 
 

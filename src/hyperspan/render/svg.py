@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -79,6 +80,22 @@ class Arrow:
         return f'<g class="edge {style}" stroke="{self.colour}" fill="{self.colour}">{body}</g>'
 
 
+class Picture(str):
+    """The text of an SVG, which notebooks show as the picture that it is."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """An image, so that its style and its arrowheads are not mixed up with those of another picture."""
+        data = base64.b64encode(self.encode("utf-8")).decode("ascii")
+        said = self.partition("<title>")[2].partition("</title>")[0]  # escaped
+        image = f'<img alt="{said}" style="max-width:none" src="data:image/svg+xml;base64,{data}">'
+        return f'<div style="overflow-x:auto">{image}</div>'
+
+
 @dataclass
 class Drawing:
     """Shapes in the order they are painted: faint edges and dots first, strong ones over them, text last."""
@@ -124,7 +141,7 @@ class Drawing:
         self.extras.append(sign)
         self.text(x + 18, y + 4, meaning, size=12, anchor="start", colour="#444")
 
-    def svg(self, title: str) -> str:
+    def svg(self, title: str) -> Picture:
         """The whole picture; `title` is what a screen reader says."""
         by_strength = [[*(edge.svg() for edge in self.edges if edge.strong is strong)] for strong in (False, True)]
         dots: list[list[str]] = [[], []]
@@ -136,7 +153,7 @@ class Drawing:
             for colour in sorted({edge.colour for edge in self.edges})
         )
         body = "\n".join([*by_strength[0], *dots[0], *by_strength[1], *dots[1], *self.extras])
-        return (
+        return Picture(
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width:.0f}" height="{self.height:.0f}" '
             f'viewBox="0 0 {self.width:.0f} {self.height:.0f}" role="img" font-family="Helvetica, Arial, sans-serif" text-anchor="middle">\n'
             f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n"

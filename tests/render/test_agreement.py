@@ -1,0 +1,235 @@
+"""Page, terminal and JSON show the same mentions: each is read back as a person would, from what stands where."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from html.parser import HTMLParser
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from hyperspan.corpora.documents import by_characters, document_of
+from hyperspan.corpora.jsonl import document_record
+from hyperspan.render.html import html_fragment, render_html
+from hyperspan.render.hypergraph_svg import draw_hypergraph
+from hyperspan.render.notebook import sentence_html
+from hyperspan.render.terminal import render_sentence
+from hyperspan.types import Document, Mention, Sentence
+
+Seen = set[tuple[int, int, str, int]]
+"""Start, end, label, and hundredths of the probability, which tell mentions apart here."""
+LABELS = ["A", "BC", "LONGLABEL"]
+
+
+@st.composite
+def sentences(draw: st.DrawFn, first: int = 1) -> Sentence:
+    """Words with mentions that nest, cross and share spans; each has a probability of its own."""
+    tokens = draw(
+        st.lists(st.sampled_from(["a", "zoo", "longer-word", "<b>", "é", "東京", "שלום"]), min_size=1, max_size=9)
+    )
+    spans = st.tuples(st.integers(0, len(tokens) - 1), st.integers(1, len(tokens)), st.sampled_from(LABELS))
+    found = draw(st.lists(spans.filter(lambda span: span[0] < span[1]), max_size=8, unique=True))
+    offsets: list[tuple[int, int]] = []
+    place = 0
+    for token in tokens:  # some of them without a space between, as a word and its full stop
+        place += draw(st.booleans()) if offsets else 0
+        offsets.append((place, place + len(token)))
+        place += len(token)
+    placed = offsets if draw(st.booleans()) else ()
+    return Sentence(tokens, [Mention(*m, probability=(first + i) / 100) for i, m in enumerate(found)], offsets=placed)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> Document:
+    given = [draw(sentences(1)), draw(sentences(11)), draw(sentences(21))][: draw(st.integers(1, 3))]
+    return document_of(given)
+
+
+def truth(mentions: frozenset[Mention]) -> Seen:
+    return {(m.start, m.end, m.label, round(100 * (m.probability or 0))) for m in mentions}
+
+
+# -- reading them back -------------------------------------------------------------------------------------------------
+
+
+def in_json(document: Document) -> Seen:
+    record = json.loads(json.dumps(document_record(document)))
+    found = record["mentions"]
+    assert all(record["text"][m["start"] : m["end"]] == m["text"] for m in found)
+    return {(m["start"], m["end"], m["label"], round(100 * m["probability"])) for m in found}
+
+
+class Bars(HTMLParser):
+    """The mentions of a page by its bars alone: each runs in one lane from one tick to another."""
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.seen: Seen = set()
+        self.place, self.height = 0, 0
+        self.begun: dict[int, int] = {}  # by lane
+        self.where: list[str] = []
+        self.colours: dict[str, str] = {}
+        self.sample = ""
+        self.bars: list[tuple[int, str, int]] = []  # of this piece: lane, image, ticks
+        self.feed(page)
+        assert not self.begun
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        kind, style = given.get("class", ""), given.get("style", "")
+        if tag == "i":
+            self.sample = style.removeprefix("background-image:linear-gradient(").removesuffix(" 0 0)")
+        if kind == "text" or self.where:
+            self.where.append(tag if tag == "b" else kind)
+        if kind == "room":
+            self.height = int(style.removeprefix("--n:"))
+        if kind == "bars":
+            self.piece(style)
+
+    def piece(self, style: str) -> None:
+        images, places, sizes = (part.partition(":")[2] for part in style.split(";"))
+        layers = zip(re.split(",(?=linear)", images), places.split(","), sizes.split(","), strict=True)
+        self.bars = []
+        for image, place, size in layers:
+            if size.startswith("100%"):
+                lane = self.height - 1 - int(float(place.split()[2].removesuffix("em")))
+                self.bars.append((lane, image, 0))
+            else:
+                lane, image, ticks = self.bars[-1]
+                self.bars[-1] = (lane, image, ticks + 1)
+
+    def handle_data(self, data: str) -> None:
+        if not self.where:
+            if self.sample:
+                self.colours[self.sample], self.sample = data.strip(), ""
+            return
+        if self.where[-1] == "b":
+            return
+        start, self.place = self.place, self.place + len(data)
+        for lane, image, ticks in self.bars if self.where[-1] == "bars" else ():
+            begins = lane not in self.begun
+            self.begun.setdefault(lane, start)
+            assert ticks >= begins
+            if ticks > begins:
+                [(name, share)] = re.findall(r"color-mix\(in srgb,(var\(--c\d\)) (\d+)%", image)
+                probability = (int(share) - 25) / 0.75  # to a hundredth or so
+                self.seen.add((self.begun.pop(lane), self.place, self.colours[name], round(probability)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if self.where:
+            self.where.pop()
+
+
+def in_table(page: str) -> Seen:
+    rows = re.findall(r"<tr><td><bdi>.*?</bdi><td>([A-Z]+)<td>(0\.\d\d)<td>(\d+)–(\d+)", page, re.DOTALL)
+    return {(int(start), int(end), label, round(100 * float(p))) for label, p, start, end in rows}
+
+
+NAME = r"([A-Z]+ 0\.\d\d)"
+BAR = re.compile(rf"(╵){NAME}|([╰─]─*){NAME}(─*[╯─])|([╰─]─*╯?){NAME}")
+"""A bar of one column with its label behind it, one with the label in it, and a longer one with the label behind it."""
+
+
+def in_terminal(sentence: Sentence, width: int) -> Seen:
+    """In tokens; by the columns of the bars, of which a mention has one on each line that it is on."""
+    apart = [before[1] < after[0] for before, after in pairwise(sentence.offsets)]
+    gaps = [False, *(apart or [True] * (len(sentence) - 1))]
+    waiting = list(zip(range(len(sentence)), sentence.tokens, gaps, strict=True))[::-1]
+    columns: dict[int, int] = {}  # token by column, on this line
+    covered: dict[str, set[int]] = defaultdict(set)
+    for line in render_sentence(sentence, width).plain.split("\n"):
+        if not re.match(r"^ *[╰─╵]", line):
+            columns = _tokens_of(line, waiting)
+            continue
+        for bar in BAR.finditer(line):
+            one, behind_one, left, inside, right, alone, behind = bar.groups()
+            drawn = one or alone or f"{left}{inside}{right}"
+            start = cell_len(line[: bar.start()])
+            covered[behind_one or inside or behind] |= {
+                columns[start + i] for i in range(cell_len(drawn)) if start + i in columns
+            }
+    assert not waiting
+    assert all(tokens == set(range(min(tokens), max(tokens) + 1)) for tokens in covered.values())
+    return {(min(t), max(t) + 1, who.split()[0], round(100 * float(who.split()[1]))) for who, t in covered.items()}
+
+
+def _tokens_of(line: str, waiting: list[tuple[int, str, bool]]) -> dict[int, int]:
+    """Takes the tokens that stand on a line from those that are still to come."""
+    columns: dict[int, int] = {}
+    column = place = 0
+    while place < len(line):
+        index, token, gap = waiting.pop()
+        skipped = int(gap and place > 0)
+        assert line[place : place + skipped + len(token)] == " " * skipped + token
+        column += skipped
+        columns |= dict.fromkeys(range(column, column + cell_len(token)), index)
+        column, place = column + cell_len(token), place + skipped + len(token)
+    return columns
+
+
+# -- they agree --------------------------------------------------------------------------------------------------------
+
+
+@given(document=documents(), width=st.integers(20, 90))
+@settings(max_examples=60)
+def test_page_terminal_and_json_show_the_same_mentions(document: Document, width: int) -> None:
+    wanted = truth(document.mentions)
+    page = render_html(document)
+    assert in_json(document) == wanted
+    assert in_table(page) == wanted
+    assert _rounded(Bars(page).seen, wanted) == wanted
+    shown: Seen = set()
+    for sentence in document.sentences:
+        found = [Mention(a, b, label, probability=p / 100) for a, b, label, p in in_terminal(sentence, width)]
+        shown |= truth(frozenset(by_characters(mention, sentence.offsets) for mention in found))
+    assert shown == wanted
+
+
+@given(sentence=sentences(), width=st.integers(20, 90))
+@settings(max_examples=60)
+def test_terminal_and_notebook_show_the_mentions_of_a_sentence(sentence: Sentence, width: int) -> None:
+    """Also where there is no space between words."""
+    assert in_terminal(sentence, width) == truth(sentence.mentions)
+    fragment = sentence_html(sentence)
+    assert {mention[2:] for mention in in_table(fragment)} == {mention[2:] for mention in truth(sentence.mentions)}
+    assert in_table(fragment) == _rounded(Bars(fragment).seen, in_table(fragment))
+
+
+def _rounded(seen: Seen, wanted: Seen) -> Seen:
+    """What bars say, with the probabilities that mentions of the same place and label have, if the bars are that pale."""
+    known = {(start, end, label): p for start, end, label, p in wanted}
+    assert all(abs(known.get((start, end, label), p) - p) <= 1 for start, end, label, p in seen)
+    return {(start, end, label, known.get((start, end, label), p)) for start, end, label, p in seen}
+
+
+def test_notebooks_are_shown_documents_sentences_and_drawings() -> None:
+    document = Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE", probability=0.9)], id="zoo")
+    assert document._repr_html_() == html_fragment(document)
+    [sentence] = document_of([Sentence(["a", "zoo"], [Mention(0, 2, "FAC")])]).sentences
+    assert "FAC: a zoo" in sentence._repr_html_() and Sentence([])._repr_html_().count("<article") == 1
+    assert "mention" not in Sentence(["", "a"], [Mention(0, 1, "X")])._repr_html_().partition("</style>")[2]
+    picture = draw_hypergraph(["a", '"zoo"'], [Mention(0, 2, "FAC")])
+    assert picture._repr_svg_() == picture and picture.startswith("<svg")
+    shown = picture._repr_html_()
+    [data] = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', shown)
+    assert base64.b64decode(data).decode() == picture
+    assert 'of: a &quot;zoo&quot;. Mentions: a &quot;zoo&quot; (FAC)"' in shown
+
+
+def test_showing_a_document_loads_no_torch() -> None:
+    code = "import sys; from hyperspan import Document; Document('zoo')._repr_html_(); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_long_documents_are_shown_in_part() -> None:
+    text = "word " * 10_000
+    document = Document(text, [Mention(0, 4, "A"), Mention(5 * 9_000, 5 * 9_000 + 4, "B")])
+    shown = document._repr_html_()
+    assert "the first 20,000 of 50,000 characters; render_html shows all" in shown and ">B<" not in shown

@@ -1,0 +1,139 @@
+"""Pages as a browser lays them out: bars are unbroken and under their words, labels apart, nothing beyond the edge."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+pytest.importorskip("playwright", reason="pip install 'hyperspan[dev]'")
+
+from playwright.sync_api import Browser, sync_playwright
+
+from hyperspan.render.html import render_html
+from hyperspan.types import Document, Mention
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed"),
+    pytest.mark.xdist_group("page"),
+]
+
+
+def document(text: str, *mentions: tuple[str, str]) -> Document:
+    found = []
+    for number, (covered, label) in enumerate(mentions):
+        start = text.index(covered)
+        found.append(Mention(start, start + len(covered), label, probability=0.3 + 0.05 * number))
+    return Document(text, found)
+
+
+UNIVERSITY = "the university of the capital of Oz"
+DEEP = document(
+    f"the deputy head of the archive of the library of {UNIVERSITY} resigned, and Ada Park wrote to Ur about it.",
+    (f"the deputy head of the archive of the library of {UNIVERSITY}", "PER"),
+    (f"the archive of the library of {UNIVERSITY}", "ORG"),
+    (f"the library of {UNIVERSITY}", "FAC"),
+    (UNIVERSITY, "ORG"),
+    ("the capital of Oz", "LOC"),
+    ("Oz", "GPE"),
+    ("library of the university", "crossing"),
+    ("Ur", "GPE"),
+    ("Ur", "LOC"),
+    ("Ur", "a long label"),
+)
+LINES = document(
+    "the mayor of\nthe city\n\nof Ur, Bo", ("mayor of\nthe city\n\nof Ur", "PER"), ("the city\n\nof Ur", "GPE")
+)
+HEBREW = document("שר החוץ של מדינת ישראל אמר בירושלים", ("שר החוץ של מדינת ישראל", "PER"), ("מדינת ישראל", "GPE"))
+PAGE = render_html([DEEP, LINES, HEBREW])
+
+LAID_OUT = """() => [...document.querySelectorAll(".text")].map((text) => {
+  const range = document.createRange();
+  const lines = (node) => [...node.getClientRects()].filter((r) => r.width > 0).map((r) => [r.left, r.right, r.top, r.bottom]);
+  getSelection().selectAllChildren(text);
+  const copied = getSelection().toString();
+  const pieces = [...text.querySelectorAll(".bars")].map((piece) => {
+    range.selectNodeContents(piece.lastChild);
+    return {said: piece.title.split("\\n"), boxes: lines(piece), words: lines(range), content: piece.lastChild.data};
+  });
+  const shown = [...text.querySelectorAll("b")].filter((label) => label.checkVisibility());
+  return {copied, pieces, labels: shown.map((label) => lines(label)[0])};
+})"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module", params=[320, 600, 1100])
+def texts(browser: Browser, request: pytest.FixtureRequest) -> Iterator[tuple[int, list[Any]]]:
+    page = browser.new_page(viewport={"width": request.param, "height": 800})
+    page.set_content(PAGE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= request.param
+    yield request.param, page.evaluate(LAID_OUT)
+    page.close()
+
+
+def test_what_is_copied_is_the_text(texts: tuple[int, list[Any]]) -> None:
+    assert [text["copied"].strip("\n") for text in texts[1]] == [shown.text for shown in (DEEP, LINES, HEBREW)]
+
+
+def test_bars_are_unbroken_on_each_line(texts: tuple[int, list[Any]]) -> None:
+    """The boxes of the pieces of a mention, whose backgrounds are the bars, touch each other wherever they share a line."""
+    for text in texts[1]:
+        of_mention: dict[str, list[list[float]]] = {}
+        for piece in text["pieces"]:
+            for said in piece["said"]:
+                of_mention.setdefault(said, []).extend(piece["boxes"])
+        for said, boxes in of_mention.items():
+            lines: dict[int, list[list[float]]] = {}
+            for box in boxes:
+                lines.setdefault(round(box[2]), []).append(box)
+            for line in lines.values():
+                line.sort()
+                gaps = [after[0] - before[1] for before, after in pairwise(line)]
+                assert all(abs(gap) < 0.6 for gap in gaps), (said, line)
+
+
+def test_bars_are_below_their_words_and_above_the_next_line(texts: tuple[int, list[Any]]) -> None:
+    for text in texts[1]:
+        for piece in text["pieces"]:
+            for box, words in zip(piece["boxes"], piece["words"], strict=True):
+                assert abs(box[0] - words[0]) < 0.6 and abs(box[1] - words[1]) < 0.6
+                assert box[3] - words[3] >= 15 * len(piece["said"])
+        boxes = [box for piece in text["pieces"] for box in piece["boxes"]]
+        tops = sorted({round(box[2]) for box in boxes})
+        for top, below in pairwise(tops):
+            lowest = max(box[3] for box in boxes if round(box[2]) == top)
+            assert lowest <= below + 4  # the letters of a line do not reach its very top
+
+
+def test_labels_do_not_cover_each_other_and_stay_on_the_page(texts: tuple[int, list[Any]]) -> None:
+    width, shown = texts
+    for text in shown:
+        for number, (left, right, top, bottom) in enumerate(text["labels"]):
+            assert left >= 0 and right <= width
+            for other in text["labels"][:number]:
+                across = min(right, other[1]) - max(left, other[0])
+                down = min(bottom, other[3]) - max(top, other[2])
+                assert across <= 0.5 or down <= 1.5
+
+
+def test_the_night_is_dark_and_paper_is_white(browser: Browser) -> None:
+    page = browser.new_page(color_scheme="dark")
+    page.set_content(PAGE)
+    background = "getComputedStyle(document.querySelector('.hyperspan')).backgroundColor"
+    assert page.evaluate(background) == "rgb(23, 24, 27)"
+    assert page.locator("details").first.is_visible()
+    page.emulate_media(media="print")
+    assert page.evaluate(background) == "rgb(255, 255, 255)"
+    assert not page.locator("details").first.is_visible()
+    page.close()
