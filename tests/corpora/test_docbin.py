@@ -19,6 +19,7 @@ from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import OnError, Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError, MissingExtraError
+from hyperspan.training.run import read_sentences
 from tests.corpora.data import data_path
 
 
@@ -148,7 +149,7 @@ def test_groups_are_read_together_or_one_by_one(spacy: Any) -> None:
     assert {(m.text, m.label) for m in both.mentions} == {("the Seattle zoo", "FAC"), ("Seattle", "GPE")}
     assert problems.notes == {
         "span groups a, b read together": 1,
-        "document without sentence boundaries read as one sentence": 1,
+        "document without sentence boundaries split into sentences": 1,
     }
     [one] = read(bytes_of(doc), spans_key="b")
     assert [m.label for m in one.mentions] == ["GPE"] and one.metadata == {"spans_key": "b"}
@@ -173,6 +174,25 @@ def test_sentences_are_joined_where_a_span_crosses_them(spacy: Any) -> None:
     [sentence] = document.sentences
     assert sentence.tokens == ("a", "b", "c") and sentence.mentions == {Mention(1, 3, "")}
     assert problems.notes == {"sentences joined because a mention crosses them": 1}
+
+
+def test_training_reads_sentences_of_spacys_tokens_with_all_overlaps(spacy: Any, tmp_path: Path) -> None:
+    """Though the documents have no sentence boundaries, and a span crosses one that we would set."""
+    tokens = importlib.import_module("spacy.tokens")
+    doc = spacy.blank("en")("The IL-2;IL-4 gene slept. Ada did not.  So what? \n Nothing.")
+    spans = [(0, 3, "DNA"), (1, 3, "DNA"), (1, 2, "P"), (1, 2, "Q"), (5, 6, "PER"), (7, 12, "X")]
+    doc.spans["sc"] = [tokens.Span(doc, *span) for span in spans]
+    tokens.DocBin(docs=[doc]).to_disk(tmp_path / "train.spacy")
+    problems = Problems()
+    first, second, third = read_sentences(str(tmp_path / "train.spacy"), problems=problems)
+    assert first.tokens == ("The", "IL-2;IL-4", "gene", "slept", ".")
+    assert first.mentions == {Mention(0, 3, "DNA"), Mention(1, 3, "DNA"), Mention(1, 2, "P"), Mention(1, 2, "Q")}
+    assert second.tokens == ("Ada", "did", "not", ".", "So", "what", "?")
+    assert second.mentions == {Mention(0, 1, "PER"), Mention(2, 6, "X")} and third.tokens == ("Nothing", ".")
+    assert problems.notes == {
+        "document without sentence boundaries split into sentences": 1,
+        "sentences joined because a mention crosses them": 1,
+    }
 
 
 def test_empty_spans_are_wrong(spacy: Any) -> None:

@@ -19,6 +19,7 @@ from hyperspan.corpora.documents import by_characters, with_sentences
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.errors import HyperspanError, InputError, MissingExtraError, SpanError
+from hyperspan.text.sentences import sentence_spans
 from hyperspan.types import Document, Mention, Sentence, Span
 
 OURS = "hyperspan"
@@ -154,10 +155,11 @@ def _sentence_spans(doc: Any, mentions: Sequence[Mention], problems: Problems) -
     """The sentences in tokens, joined where a mention crosses them."""
     if not len(doc):
         return []
-    if not doc.has_annotation("SENT_START"):
-        problems.note("document without sentence boundaries read as one sentence")
-        return [(0, len(doc))]
-    starts = [sentence.start for sentence in doc.sents]
+    if doc.has_annotation("SENT_START"):
+        starts = [sentence.start for sentence in doc.sents]
+    else:
+        problems.note("document without sentence boundaries split into sentences")
+        starts = _found_starts(doc)
     crossed = {
         start
         for mention in mentions
@@ -167,6 +169,13 @@ def _sentence_spans(doc: Any, mentions: Sequence[Mention], problems: Problems) -
         problems.note("sentences joined because a mention crosses them", len(crossed))
     starts = [start for start in starts if start not in crossed]
     return list(zip(starts, [*starts[1:], len(doc)], strict=True))
+
+
+def _found_starts(doc: Any) -> list[int]:
+    """The tokens with which sentences begin, as we would split the text."""
+    places = [token.idx for token in doc]
+    found = {bisect_left(places, start) for start, _ in sentence_spans(doc.text)}
+    return sorted({0} | (found - {len(doc)}))
 
 
 def _sentence(part: Any, mentions: Sequence[Mention]) -> Sentence:
