@@ -303,3 +303,107 @@ def test_wrong_arguments_are_explained(annotator: Annotator) -> None:
         annotator("Ada", threshold="0.5")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="must be from 0 to 10,000"):
         annotator("Ada", top_k=100_000_000)
+
+
+# -- what is known already -------------------------------------------------------------------------------------------------
+
+
+def place(text: str, part: str, label: str) -> Mention:
+    start = text.index(part)
+    return Mention(start, start + len(part), label)
+
+
+def test_required_and_forbidden_mentions_are_given(annotator: Annotator) -> None:
+    text = "Ada left the zoo of Oz."
+    oz, odd, zoo = place(text, "Oz", "place"), place(text, "left the", "person"), place(text, "the zoo of Oz", "place")
+    plain = annotator(text, threshold=0.001)
+    document = annotator(text, threshold=0.001, require=[odd], forbid=(mention for mention in [oz]))
+    assert odd in document.mentions and oz not in document.mentions and oz in plain.mentions
+    assert {m.probability for m in document.mentions if m == odd} == {1.0}
+    assert odd in annotator(text, threshold=1.0, require=[odd]).mentions
+    assert odd in annotator(text, require=[odd]).mentions and zoo not in annotator(text, forbid=[zoo]).mentions
+    assert odd in annotator(text, require=[odd], types=["person"], threshold=1.0).mentions
+    assert odd not in annotator(text, require=[odd], types=["place"]).mentions
+    assert not annotator(text, require=[odd], types=[]).mentions
+    ranked = annotator(text, require=[odd], forbid=[oz], top_k=5).metadata["alternatives"][0]["sets"]
+    for one in ranked:
+        mentions = {Mention(m["start"], m["end"], m["label"]) for m in one["mentions"]}
+        assert odd in mentions and oz not in mentions
+
+
+def test_probabilities_are_those_of_the_conditioned_distribution(annotator: Annotator) -> None:
+    text = TEXT
+    keeper = place(text, "keeper", "person")
+    document = annotator(text, threshold=0.0001, require=[keeper])
+    with torch.inference_mode():
+        for index, part in enumerate(document.sentences):
+            distribution = annotator.model.distribution([part])
+            assert isinstance(distribution, SegmentalHypergraph)
+            pins = {(1, 2, annotator.labels.index("person"))} if index == 1 else set()
+            marginals = distribution.condition(require=[pins]).marginals
+            for mention in part.mentions:
+                expected = marginals[
+                    0, mention.start, mention.end - mention.start - 1, annotator.labels.index(mention.label)
+                ]
+                assert mention.probability == pytest.approx(expected.item(), abs=1e-6)
+    assert [len(part.mentions) > 3 for part in document.sentences][1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            {"require": [Mention(1, 3, "person")]},
+            "at 1:3 to require does not begin and end with words; whole words .* 0:3",
+        ),
+        ({"forbid": [Mention(23, 25, "person")]}, "at 23:25 to forbid does not begin .* there are only spaces"),
+        ({"require": [Mention(20, 28, "place")]}, "begins in one sentence and ends in another"),
+        ({"forbid": [Mention(0, 3, "gene")]}, "'gene' at 0:3 to forbid has a label .* it knows person, place"),
+        ({"require": [Mention(0, 999, "place")]}, f"reaches beyond the text, which has {len(TEXT)} characters"),
+        ({"require": [Mention(0, 8, "place", ((0, 3), (4, 8)))]}, "is in several pieces"),
+        (
+            {"require": [Mention(0, 3, "place")], "forbid": [Mention(0, 3, "place")]},
+            "0:3 is both required and forbidden",
+        ),
+    ],
+)
+def test_what_cannot_be_known_is_said(annotator: Annotator, arguments: dict[str, list[Mention]], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        annotator(TEXT, **arguments)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_required_mention_may_be_too_wide_or_skipped(tmp_path: Path) -> None:
+    limited = Annotator(small_model(3))
+    wide = place(TEXT, "the zoo of Oz", "place")
+    with pytest.raises(InputError, match="has 4 words, and this model finds mentions of up to 3"):
+        limited(TEXT, require=[wide])
+    assert wide not in limited(TEXT, forbid=[wide]).mentions
+    save_model(small_model(), tmp_path / "small")
+    with pytest.raises(InputError, match="begins at a word that the model passes over; load it without `skip`"):
+        load(tmp_path / "small", skip=-1e9)(TEXT, require=[wide])
+
+
+def test_models_that_cannot_be_told_say_so() -> None:
+    config = replace(Config(), model=replace(Config().model, kind="linear-chain"))
+    model = new_model(replace(config, words=replace(config.words, tags=0, dimension=4)), TRAINING)
+    with pytest.raises(
+        InputError, match="the structure of this model cannot be told so; use a model of the kind 'segm"
+    ):
+        Annotator(model)(TEXT, require=[Mention(0, 3, "person")])
+
+
+def test_candidates_let_any_threshold_be_applied_later(annotator: Annotator, tmp_path: Path) -> None:
+    document = annotator(TEXT, candidates=0.01)
+    assert document.mentions == annotator(TEXT).mentions
+    listed = document.metadata["candidates"]
+    assert listed == sorted(listed, key=lambda m: (m["start"], -m["end"], m["label"]))
+    for threshold in (0.01, 0.3, 0.7):
+        kept = {Mention(m["start"], m["end"], m["label"]) for m in listed if m["probability"] >= threshold}
+        assert kept == annotator(TEXT, threshold=threshold).mentions
+    places = annotator(TEXT, candidates=0.01, types=["place"]).metadata["candidates"]
+    assert [(m["start"], m["end"]) for m in places] == [(m["start"], m["end"]) for m in listed if m["label"] == "place"]
+    assert "candidates" not in annotator(document).metadata
+    [long] = annotator.pipe([TEXT], candidates=0.01, keep_sentences=False)
+    assert long.metadata["candidates"] == listed
+    with pytest.raises(InputError, match="the least probability of candidates is 0; it must be a probability above 0"):
+        annotator(TEXT, candidates=0)

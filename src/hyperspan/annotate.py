@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from hyperspan.corpora.brat import ORDER, OTHER_LINES
-from hyperspan.corpora.documents import by_characters
+from hyperspan.assembling import assemble, other_metadata
+from hyperspan.corpora.documents import with_context
 from hyperspan.errors import InputError, LabelError
+from hyperspan.pinning import Pins, pins_of
 from hyperspan.text.sentences import Piece, iter_pieces
 from hyperspan.types import Document, Mention, Sentence
 
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from hyperspan.models.base import Answers
 
 PRETRAINED = Path(__file__).parent / "pretrained"
-ALTERNATIVES = "alternatives"
-"""Under this name the metadata of a document hold the k best sets of each of its sentences."""
-_ABOUT_MENTIONS = (ALTERNATIVES, OTHER_LINES, ORDER)
-"""Metadata that speak of the mentions a document came with, and mean nothing once others are found."""
 
 MOST_SETS = 10_000
 """The most alternatives of a sentence that are looked for."""
@@ -121,9 +118,15 @@ class Annotator:
     ``{"protein": 0.3, "*": 0.5}``; labels that are not named take what stands under "*" or None, and 0.5 where there is
     neither. `types` are the only labels to look for. Each mention carries its exact marginal probability.
 
+    What is known of a text can be told: mentions that it has (`require`) and has not (`forbid`), in characters of the text. The rest,
+    and all probabilities, are then given that.
+
     >>> document = load("genia")("c-Rel binds the IL-2 promoter in Jurkat T cells.", types=["DNA", "protein"])
     >>> [(mention.text, mention.label) for mention in sorted(document.mentions)]
     [('c-Rel', 'protein'), ('IL-2', 'protein'), ('IL-2 promoter', 'DNA')]
+    >>> known = {"require": [Mention(33, 39, "cell_line")], "types": ["cell_line"]}
+    >>> [mention.text for mention in load("genia")(document.text, **known).mentions]  # and not 'Jurkat T cells', as without it
+    ['Jurkat']
     """
 
     def __init__(self, model: Model):
@@ -135,11 +138,27 @@ class Annotator:
     def labels(self) -> tuple[str, ...]:
         return self.model.labels
 
+    @property
+    def context(self) -> int:
+        """How many words of a text the model reads before and after each sentence."""
+        return getattr(self.model, "context", 0)
+
     def __call__(
-        self, text: str | Document, *, threshold: Threshold = None, types: Iterable[str] | None = None, top_k: int = 0
+        self,
+        text: str | Document,
+        *,
+        threshold: Threshold = None,
+        types: Iterable[str] | None = None,
+        top_k: int = 0,
+        candidates: float | None = None,
+        require: Iterable[Mention] = (),
+        forbid: Iterable[Mention] = (),
     ) -> Document:
-        """The text with its mentions; see `pipe`."""
-        return next(self.pipe([text], threshold=threshold, types=types, top_k=top_k))
+        """The text with its mentions, of which some may be known already; see `pipe` for the rest."""
+        wanted = self.wanted(threshold, types, top_k, candidates)
+        document = self.split(text)
+        pins = self.pins(document, require, forbid)
+        return assemble(document, self.find(document.sentences, wanted, pins), wanted)
 
     def pipe(
         self,
@@ -148,6 +167,7 @@ class Annotator:
         threshold: Threshold = None,
         types: Iterable[str] | None = None,
         top_k: int = 0,
+        candidates: float | None = None,
         keep_sentences: bool = True,
     ) -> Iterator[Document]:
         """The texts with their mentions, in order; they are taken as needed, some thousand words ahead.
@@ -159,10 +179,13 @@ class Annotator:
         hold under "alternatives" for each sentence the k most probable sets, best first, in characters of the text::
 
             {"start": 0, "end": 42, "sets": [{"probability": 0.81, "mentions": [{"start": 4, "end": 8, "label": "DNA"}]}]}
+
+        With `candidates`, they hold under "candidates" every mention at least that probable, so that any higher threshold can be
+        applied later: ``{"start": 4, "end": 8, "label": "DNA", "probability": 0.97}``.
         """
         if isinstance(texts, (str, Document)):
             raise InputError("pipe takes a list of texts, and was given one; call the annotator itself with it")
-        return self._in_order(texts, self._wanted(threshold, types, top_k), keep_sentences)
+        return self._in_order(texts, self.wanted(threshold, types, top_k, candidates), keep_sentences)
 
     def _in_order(self, texts: Iterable[str | Document], wanted: Wanted, keep_sentences: bool) -> Iterator[Document]:
         def is_long(given: str | Document) -> bool:
@@ -180,14 +203,18 @@ class Annotator:
         self, sentences: Iterable[Sentence], *, threshold: Threshold = None, types: Iterable[str] | None = None
     ) -> Iterator[Sentence]:
         """The same for sentences that are tokenised already: tokens, tags and offsets as given, mentions as found."""
-        wanted = self._wanted(threshold, types, 0)
+        wanted = self.wanted(threshold, types)
         return (
             Sentence(sentence.tokens, found.mentions, sentence.tags, sentence.offsets)
             for window in _windows(map(self._check_length, sentences), len)
-            for sentence, found in zip(window, self._find(window, wanted), strict=True)
+            for sentence, found in zip(window, self.find(window, wanted), strict=True)
         )
 
-    def _wanted(self, threshold: Threshold, types: Iterable[str] | None, top_k: int) -> Wanted:
+    # -- the steps of it, for front ends that compute the texts of many people together ------------------------------------
+
+    def wanted(
+        self, threshold: Threshold, types: Iterable[str] | None, top_k: int = 0, candidates: float | None = None
+    ) -> Wanted:
         """What is asked for, or an error that says what cannot be."""
         from hyperspan.decoding import Wanted
 
@@ -199,41 +226,20 @@ class Annotator:
                     f"the label {label!r} is not among those of the model; it knows {', '.join(self.labels)}"
                 )
         for value in thresholds.values():
-            if not isinstance(value, (int, float)) or not 0.0 < value <= 1.0:
-                raise InputError(f"the threshold is {value!r}; it must be a probability above 0 and at most 1")
+            _check_probability("the threshold", value)
+        if candidates is not None:
+            _check_probability("the least probability of candidates", candidates)
         if not 0 <= top_k <= MOST_SETS:
             raise InputError(f"the number of alternatives is {top_k}; it must be from 0 to {MOST_SETS:,}")
-        chosen = [index for index, label in enumerate(self.labels) if label in asked]
+        chosen = tuple(index for index, label in enumerate(self.labels) if label in asked)
         if threshold is None:
-            return Wanted(chosen, None, top_k)
+            return Wanted(chosen, None, top_k, candidates)
         others = thresholds.get("*", 0.5)
-        return Wanted(chosen, [thresholds.get(self.labels[index], others) for index in chosen], top_k)
+        least = tuple(thresholds.get(self.labels[index], others) for index in chosen)
+        return Wanted(chosen, least, top_k, candidates)
 
-    def _pipe(self, texts: Iterable[str | Document], wanted: Wanted) -> Iterator[Document]:
-        documents = (self._with_sentences(text) for text in texts)
-        for window in _windows(documents, lambda document: sum(map(len, document.sentences))):
-            found = iter(self._find([sentence for document in window for sentence in document.sentences], wanted))
-            for document in window:
-                yield _annotated(document, [next(found) for _ in document.sentences], wanted.top_k)
-
-    def _annotate_long(self, given: str | Document, wanted: Wanted) -> Document:
-        """A text with its mentions, and nothing kept of its sentences but what was found in them."""
-        document = Document(given) if isinstance(given, str) else given
-        where = f" of document {document.id!r}" if document.id else ""
-        pieces = iter_pieces(document.text, self.model.tokenizer)
-        sentences = (self._check_length(_sentence(piece, document.text), where) for piece in pieces)
-        mentions: list[Mention] = []
-        alternatives: list[dict[str, Any]] = []
-        for window in _windows(sentences, len):
-            part = Document(document.text, (), window)
-            done = _annotated(part, self._find(window, wanted), wanted.top_k)
-            mentions += done.mentions
-            alternatives += done.metadata.get(ALTERNATIVES, [])
-        metadata = {key: value for key, value in document.metadata.items() if key not in _ABOUT_MENTIONS}
-        metadata |= {ALTERNATIVES: alternatives} if wanted.top_k else {}
-        return Document(document.text, mentions, (), document.id, metadata)
-
-    def _with_sentences(self, given: str | Document) -> Document:
+    def split(self, given: str | Document) -> Document:
+        """A text with its sentences and tokens, those that it came with where it has any."""
         if not isinstance(given, (str, Document)):
             raise InputError(f"a text to annotate is {given!r:.50}, but must be a str or a Document")
         document = Document(given) if isinstance(given, str) else given
@@ -248,9 +254,19 @@ class Annotator:
             )
         for sentence in document.sentences:
             self._check_length(sentence, f" of document {document.id!r}" if document.id else "")
+        if self.context:
+            around = with_context(document.sentences, self.context)
+            document = Document(document.text, document.mentions, around, document.id, document.metadata)
         return document
 
-    def _find(self, sentences: Sequence[Sentence], wanted: Wanted) -> list[Found]:
+    def pins(self, document: Document, require: Iterable[Mention], forbid: Iterable[Mention]) -> dict[int, Pins]:
+        """What is known of some of the sentences of a document, by their index, or an error that says what cannot be."""
+        require, forbid = tuple(require), tuple(forbid)
+        return pins_of(document, require, forbid, self.labels, self.model.max_width) if require or forbid else {}
+
+    def find(
+        self, sentences: Sequence[Sentence], wanted: Wanted, pins: Mapping[int, Pins] | None = None
+    ) -> list[Found]:
         """What is found in each sentence, in their order, whatever the batches in which it was computed."""
         import torch
 
@@ -260,13 +276,36 @@ class Annotator:
         found = [Found() for _ in sentences]
         limit = getattr(self.model, "at_once", AT_ONCE)
         for batch in by_length([len(sentence) for sentence in sentences], self.model.max_width, limit):
+            known = [pins.get(index, Pins()) for index in batch] if pins and not pins.keys().isdisjoint(batch) else None
             with torch.inference_mode():
                 distribution = self.model.distribution([sentences[index] for index in batch])
-                for index, result in zip(batch, decode(distribution, self.labels, wanted), strict=True):
+                for index, result in zip(batch, decode(distribution, self.labels, wanted, known), strict=True):
                     found[index] = result
             if self.on_words is not None:
                 self.on_words(sum(len(sentences[index]) for index in batch))
         return found
+
+    def _pipe(self, texts: Iterable[str | Document], wanted: Wanted) -> Iterator[Document]:
+        documents = (self.split(text) for text in texts)
+        for window in _windows(documents, lambda document: sum(map(len, document.sentences))):
+            found = iter(self.find([sentence for document in window for sentence in document.sentences], wanted))
+            for document in window:
+                yield assemble(document, [next(found) for _ in document.sentences], wanted)
+
+    def _annotate_long(self, given: str | Document, wanted: Wanted) -> Document:
+        """A text with its mentions, and nothing kept of its sentences but what was found in them."""
+        document = Document(given) if isinstance(given, str) else given
+        where = f" of document {document.id!r}" if document.id else ""
+        pieces = iter_pieces(document.text, self.model.tokenizer)
+        sentences = (self._check_length(_sentence(piece, document.text), where) for piece in pieces)
+        mentions: list[Mention] = []
+        more: dict[str, list[dict[str, Any]]] = {}
+        for window in _windows(with_context(sentences, self.context), len):
+            done = assemble(Document(document.text, (), window), self.find(window, wanted), wanted)
+            mentions += done.mentions
+            for key, records in done.metadata.items():
+                more.setdefault(key, []).extend(records)
+        return Document(document.text, mentions, (), document.id, other_metadata(document.metadata) | more)
 
     def _check_length(self, sentence: Sentence, where: str = "") -> Sentence:
         width = min(self.model.max_width or len(sentence), len(sentence))
@@ -285,6 +324,11 @@ def _by_label(threshold: Threshold) -> Mapping[str | None, float]:
     return dict(threshold.items()) if isinstance(threshold, Mapping) else {None: threshold}
 
 
+def _check_probability(what: str, value: object) -> None:
+    if not isinstance(value, (int, float)) or not 0.0 < value <= 1.0:
+        raise InputError(f"{what} is {value!r}; it must be a probability above 0 and at most 1")
+
+
 def _windows(items: Iterable[_Item], words_in: Callable[[_Item], int]) -> Iterator[list[_Item]]:
     """The items in groups of about WINDOW words."""
     window: list[_Item] = []
@@ -301,26 +345,3 @@ def _windows(items: Iterable[_Item], words_in: Callable[[_Item], int]) -> Iterat
 
 def _sentence(piece: Piece, text: str) -> Sentence:
     return Sentence([text[start:end] for start, end in piece.tokens], offsets=piece.tokens)
-
-
-def _annotated(document: Document, found: Sequence[Found], top_k: int) -> Document:
-    sentences: list[Sentence] = []
-    mentions: list[Mention] = []
-    alternatives: list[dict[str, Any]] = []
-    for sentence, here in zip(document.sentences, found, strict=True):
-        sentences.append(Sentence(sentence.tokens, here.mentions, sentence.tags, sentence.offsets))
-        mentions += [by_characters(mention, sentence.offsets) for mention in here.mentions]
-        if top_k and sentence.tokens:
-            sets = [
-                {"probability": probability, "mentions": [_place(by_characters(m, sentence.offsets)) for m in ranked]}
-                for probability, ranked in here.sets
-            ]
-            alternatives.append({"start": sentence.offsets[0][0], "end": sentence.offsets[-1][1], "sets": sets})
-    metadata = {key: value for key, value in document.metadata.items() if key not in _ABOUT_MENTIONS}
-    if top_k:
-        metadata[ALTERNATIVES] = alternatives
-    return Document(document.text, mentions, sentences, document.id, metadata)
-
-
-def _place(mention: Mention) -> dict[str, Any]:
-    return {"start": mention.start, "end": mention.end, "label": mention.label}

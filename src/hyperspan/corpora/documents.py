@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
 
@@ -37,6 +39,32 @@ def document_of(sentences: Iterable[Sentence], id: str = "", metadata: Mapping[s
 
 def replace_offsets(sentence: Sentence, offsets: Sequence[Span]) -> Sentence:
     return Sentence(sentence.tokens, (*sentence.mentions, *sentence.duplicates), sentence.tags, offsets)
+
+
+def with_context(sentences: Iterable[Sentence], words: int) -> Iterator[Sentence]:
+    """The sentences of a document, each with up to so many words of those before and after it; they are taken as needed.
+
+    >>> zoo = [Sentence(["The", "zoo"]), Sentence(["sleeps"]), Sentence(["Why", "?"])]
+    >>> [(sentence.before, sentence.after) for sentence in with_context(zoo, 2)]
+    [((), ('sleeps', 'Why')), (('The', 'zoo'), ('Why', '?')), (('zoo', 'sleeps'), ())]
+    """
+    if words == 0:
+        yield from sentences
+        return
+    before: deque[str] = deque(maxlen=words)
+    waiting: deque[Sentence] = deque()
+    ahead = 0  # words of those that wait, the first one left out
+    for sentence in chain(sentences, (None,)):
+        if sentence is not None:
+            ahead += len(sentence) if waiting else 0
+            waiting.append(sentence)
+        while waiting and (ahead >= words or sentence is None):
+            first = waiting.popleft()
+            ahead -= len(waiting[0]) if waiting else 0
+            after = islice((token for later in waiting for token in later.tokens), words)
+            mentions = (*first.mentions, *first.duplicates)
+            yield Sentence(first.tokens, mentions, first.tags, first.offsets, before, after)
+            before.extend(first.tokens)
 
 
 def by_characters(mention: Mention, offsets: Sequence[Span]) -> Mention:
