@@ -1,0 +1,104 @@
+"""What was found, as the records of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hyperspan.assembling import ALTERNATIVES, CANDIDATES, assemble
+from hyperspan.errors import InputError
+from hyperspan.serve.offsets import Offsets
+from hyperspan.types import Document, Mention
+
+if TYPE_CHECKING:
+    from hyperspan.decoding import Found
+    from hyperspan.serve.engine import Prepared
+    from hyperspan.serve.models import Served
+    from hyperspan.serve.schema import HypergraphRequest, Options
+
+
+def documents(prepared: Prepared, found: Sequence[Found], asked: Options) -> list[dict[str, Any]]:
+    """One record a text."""
+    results, wanted = iter(found), prepared.job.wanted
+    records: list[dict[str, Any]] = []
+    for document, offsets in zip(prepared.documents, prepared.offsets, strict=True):
+        annotated = assemble(document, [next(results) for _ in document.sentences], wanted)
+        records.append(_document(annotated, offsets, asked.probabilities))
+    return records
+
+
+def hypergraph(
+    prepared: Prepared, found: Sequence[Found], asked: HypergraphRequest, served: Served, most_types: int
+) -> dict[str, Any]:
+    """A picture of one sentence, and what is in it."""
+    from hyperspan.render.hypergraph_svg import draw_hypergraph
+
+    [document] = prepared.documents
+    [sentence], [here] = document.sentences, found
+    labels = list(dict.fromkeys(asked.types or [mention.label for mention in sorted(here.mentions)]))
+    if len(labels) > most_types:
+        raise InputError(
+            f"mentions of {len(labels)} types were found, and up to {most_types} are drawn; name them in `types`"
+        )
+    picture = draw_hypergraph(
+        sentence.tokens,
+        here.mentions,
+        types=labels or served.annotator.labels[:1],
+        max_width=served.annotator.model.max_width,
+    )
+    offsets = Offsets(document.text, asked.offset_unit)
+    record = _document(assemble(document, found, prepared.job.wanted), offsets, True)
+    return {"svg": picture, "tokens": record["sentences"][0]["tokens"], "mentions": record["mentions"]}
+
+
+def _document(document: Document, offsets: Offsets, probabilities: bool) -> dict[str, Any]:
+    given = offsets.given
+    record: dict[str, Any] = {
+        "mentions": [_mention(mention, offsets, probabilities) for mention in in_order(document.mentions)],
+        "sentences": [
+            {
+                "start": given(sentence.offsets[0][0]),
+                "end": given(sentence.offsets[-1][1]),
+                "tokens": [[given(start), given(end)] for start, end in sentence.offsets],
+            }
+            for sentence in document.sentences
+            if sentence.offsets
+        ],
+    }
+    if ALTERNATIVES in document.metadata:
+        record["alternatives"] = [_alternatives(entry, offsets) for entry in document.metadata[ALTERNATIVES]]
+    if CANDIDATES in document.metadata:
+        record["candidates"] = [
+            _span(entry, offsets)
+            | {"text": document.text[entry["start"] : entry["end"]]}
+            | ({"probability": entry["probability"]} if probabilities else {})
+            for entry in document.metadata[CANDIDATES]
+        ]
+    return record
+
+
+def in_order(mentions: Iterable[Mention]) -> list[Mention]:
+    """As they come in answers: by start, the longest first, then by label."""
+    return sorted(mentions, key=lambda mention: (mention.start, -mention.end, mention.label))
+
+
+def _mention(mention: Mention, offsets: Offsets, probabilities: bool) -> dict[str, Any]:
+    record = {
+        "start": offsets.given(mention.start),
+        "end": offsets.given(mention.end),
+        "label": mention.label,
+        "text": mention.text,
+    }
+    return record | {"probability": mention.probability} if probabilities else record
+
+
+def _alternatives(entry: dict[str, Any], offsets: Offsets) -> dict[str, Any]:
+    sets = [
+        {"probability": ranked["probability"], "mentions": [_span(mention, offsets) for mention in ranked["mentions"]]}
+        for ranked in entry["sets"]
+    ]
+    return {"start": offsets.given(entry["start"]), "end": offsets.given(entry["end"]), "sets": sets}
+
+
+def _span(entry: dict[str, Any], offsets: Offsets) -> dict[str, Any]:
+    return {"start": offsets.given(entry["start"]), "end": offsets.given(entry["end"]), "label": entry["label"]}

@@ -1,0 +1,229 @@
+"""Sentences of all callers, computed together.
+
+One thread computes. Whenever it becomes free it takes what waits, up to a fixed amount of work, and computes that at once: a
+lone request is never held back for others to come, and under load many are computed together. Every request has the same share of
+a round, so that a short one does not wait until a long one is done.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hyperspan.annotate import Annotator
+from hyperspan.pinning import Pins
+from hyperspan.serve.metrics import Metrics
+from hyperspan.serve.problems import Problem, overloaded
+from hyperspan.types import Sentence
+
+if TYPE_CHECKING:
+    from hyperspan.decoding import Found, Wanted
+
+ROUND = 4_000
+"""So much work is done at a time: enough to fill the kernels, and soon over."""
+SHARE = 1_000
+"""What one request gets of a round while others wait."""
+USUAL_WIDTH = 25
+"""A word of a sentence of so many words is the unit of work; in longer ones it begins more spans."""
+COST_OF_SETS = 10
+"""The best sets of a sentence take so many times as long as its mentions alone."""
+
+
+@dataclass(eq=False)
+class Job:
+    """The sentences of one request, and what was found in them."""
+
+    model: str
+    sentences: Sequence[Sentence]
+    wanted: Wanted
+    pins: Mapping[int, Pins]
+    max_width: int | None = None
+    done: Future[list[Found]] = field(default_factory=Future)
+    found: list[Found] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        factor = COST_OF_SETS if self.wanted.top_k else 1
+        self.work = [factor * self._work(len(sentence)) for sentence in self.sentences]
+        self.left = sum(self.work)
+
+    def _work(self, words: int) -> float:
+        return words * max(1.0, min(words, self.max_width or words) / USUAL_WIDTH)
+
+
+@dataclass
+class Share:
+    """The sentences of a job that are computed in a round: those from `first` to before `last`."""
+
+    job: Job
+    first: int
+    last: int
+
+    @property
+    def work(self) -> float:
+        return sum(self.job.work[self.first : self.last])
+
+    @property
+    def finishes(self) -> bool:
+        return self.last == len(self.job.sentences)
+
+    def extend(self, room: float) -> float:
+        """Takes on more sentences, one at least, until the room is used up; returns how much was taken."""
+        taken = 0.0
+        while not self.finishes and taken < room:
+            taken += self.job.work[self.last]
+            self.last += 1
+        return taken
+
+
+class Batcher:
+    """The jobs that wait, and the thread that works on them."""
+
+    def __init__(self, annotators: Mapping[str, Annotator], max_queued: int, metrics: Metrics):
+        self.annotators, self.max_queued, self.metrics = annotators, max_queued, metrics
+        self.queued = 0.0
+        """Words that wait or are being computed; long sentences and best sets count for more."""
+        self.speed = 10_000.0
+        """Words a second, of late."""
+        self._waiting: deque[Job] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="hyperspan-batcher", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    @property
+    def jobs(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def is_full(self) -> bool:
+        return self.queued >= self.max_queued
+
+    def check_room(self) -> None:
+        """Says so if there is no place in the queue."""
+        if self.is_full:
+            self.metrics.shed.add(1, "queue")
+            raise overloaded(
+                f"{self.queued:,.0f} words are waiting already, and the limit is {self.max_queued:,}; send the request again later",
+                self.queued / self.speed,
+            )
+
+    def submit(self, job: Job) -> Future[list[Found]]:
+        """Puts a job into the queue, or says that there is no place."""
+        if not job.sentences:
+            job.done.set_result([])
+            return job.done
+        with self._changed:
+            if self._closed:
+                raise Problem(503, "the server is shutting down; send the request again later", "shutting_down")
+            self.check_room()
+            self.queued += job.left
+            self._waiting.append(job)
+            self._changed.notify()
+        return job.done
+
+    def cancel(self, job: Job) -> None:
+        """Takes a job out of the queue; what is being computed of it is thrown away."""
+        with self._changed:
+            job.done.cancel()
+            if job in self._waiting:
+                self._waiting.remove(job)
+                self.queued -= job.left
+
+    def close(self) -> None:
+        """Finishes what is in the queue, takes nothing new, and returns when all is done."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    # -- in the thread ---------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._closed:
+                    self._changed.wait()
+                if not self._waiting:
+                    return
+                shares = self._take()
+            start = time.perf_counter()
+            for group in _alike(shares):
+                self._compute(group)
+            self._observe(shares, time.perf_counter() - start)
+
+    def _take(self) -> list[Share]:
+        """What is computed next, all with the model of the job that has waited longest; those jobs leave the queue."""
+        model = self._waiting[0].model
+        shares = [Share(job, len(job.found), len(job.found)) for job in self._waiting if job.model == model]
+        room = float(ROUND)
+        while room > 0 and not all(share.finishes for share in shares):
+            for share in shares:
+                if room > 0 and not share.finishes:
+                    room -= share.extend(min(SHARE, room))
+        shares = [share for share in shares if share.last > share.first]
+        taken = {id(share.job) for share in shares}
+        self._waiting = deque(job for job in self._waiting if id(job) not in taken)
+        return shares
+
+    def _compute(self, shares: Sequence[Share]) -> None:
+        """Computes some shares together; if that fails, each alone, so that nobody suffers from what others sent."""
+        try:
+            found = self._find(shares)
+        except Exception as error:
+            if len(shares) > 1:
+                for share in shares:
+                    self._compute([share])
+            else:
+                self._settle(shares[0], [], error)
+            return
+        for share in shares:
+            self._settle(share, [next(found) for _ in range(share.first, share.last)])
+
+    def _find(self, shares: Sequence[Share]):
+        sentences = [sentence for share in shares for sentence in share.job.sentences[share.first : share.last]]
+        job = shares[0].job
+        pins = {
+            index - shares[0].first: pin for index, pin in job.pins.items() if shares[0].first <= index < shares[0].last
+        }
+        return iter(self.annotators[job.model].find(sentences, job.wanted, pins))
+
+    def _settle(self, share: Share, found: list[Found], error: Exception | None = None) -> None:
+        """Keeps what was found, answers whoever waits for it, or puts the job at the end of the queue."""
+        job = share.job
+        job.found += found
+        with self._changed:
+            over = error is not None or share.finishes or job.done.cancelled()
+            less = job.left if over else share.work
+            self.queued, job.left = self.queued - less, job.left - less
+            if not over:
+                self._waiting.append(job)
+        if over:
+            with suppress(InvalidStateError):  # cancelled meanwhile
+                job.done.set_result(job.found) if error is None else job.done.set_exception(error)
+
+    def _observe(self, shares: Sequence[Share], seconds: float) -> None:
+        words = sum(len(sentence) for share in shares for sentence in share.job.sentences[share.first : share.last])
+        self.metrics.batch_jobs.observe(len(shares))
+        self.metrics.batch_words.observe(words)
+        self.metrics.batch_seconds.observe(seconds)
+        self.metrics.words.add(words, shares[0].job.model)
+        now = sum(share.work for share in shares) / max(seconds, 1e-6)
+        self.speed = 0.8 * self.speed + 0.2 * now
+
+
+def _alike(shares: Sequence[Share]) -> list[list[Share]]:
+    """The shares in groups of which the same is wanted. What is known of a text concerns it alone."""
+    groups: dict[object, list[Share]] = {}
+    for share in shares:
+        groups.setdefault((share.job.wanted, id(share.job) if share.job.pins else None), []).append(share)
+    return list(groups.values())

@@ -1,0 +1,297 @@
+"""Between HTTP and the annotator: limits, the queue, and answers as JSON records."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hyperspan.annotate import Annotator
+from hyperspan.errors import HyperspanError, InputError
+from hyperspan.pinning import Pins
+from hyperspan.serve import answers
+from hyperspan.serve.batcher import Batcher, Job
+from hyperspan.serve.metrics import Metrics
+from hyperspan.serve.models import Served, load_models, places
+from hyperspan.serve.offsets import Offsets
+from hyperspan.serve.problems import Problem, overloaded
+from hyperspan.serve.schema import HypergraphRequest, Options, Pin
+from hyperspan.serve.settings import Settings
+from hyperspan.types import Document, Mention
+
+if TYPE_CHECKING:
+    from hyperspan.decoding import Wanted
+
+SMALL = 5_000
+"""Texts of so many characters are dealt with at once; more is done in another thread, so that nobody waits for it."""
+MOST_SETS = 20_000
+"""Of all sentences of a request together."""
+MOST_PINS = 1_000
+"""Mentions that a request may require and forbid."""
+MOST_DRAWN = 1_000
+"""Characters of a sentence whose hypergraph is drawn."""
+LOG = logging.getLogger("hyperspan.serve")
+_T = TypeVar("_T")
+
+
+@dataclass
+class Call:
+    """A request at work: until when it may take, how to know that its caller is gone, and what the log says of it."""
+
+    deadline: float
+    gone: Callable[[], asyncio.Future[None]]
+    record: dict[str, Any] = field(default_factory=dict)
+    place: str | None = None
+    """Which kind of place it takes, once it has one."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Texts that are cut into sentences, and what is wanted of them."""
+
+    documents: list[Document]
+    offsets: list[Offsets]
+    job: Job
+
+
+class Engine:
+    """The models of a server and the work that it has."""
+
+    def __init__(self, settings: Settings, annotators: Mapping[str, Annotator] | None = None):
+        self.settings, self.metrics = settings, Metrics()
+        self._given = [Served(name, annotator) for name, annotator in (annotators or {}).items()]
+        self._folders = {} if annotators else places(settings.models)
+        self.models: dict[str, Served] = {}
+        self.batcher: Batcher | None = None
+        self.failure: Exception | None = None
+        """Why the models could not be loaded."""
+        self.draining = False
+        self.in_flight = 0
+        """Requests that came and are not answered, those whose bodies are still on their way included."""
+        self.taken = {"requests": 0, "streams": 0}
+        """Places taken by requests whose bodies are there, and by streams."""
+        self.buffered = 0
+        """Bytes of requests at work."""
+        self._pool = ThreadPoolExecutor(2, thread_name_prefix="hyperspan-texts")
+        self.metrics.gauge("hyperspan_requests_in_flight", "Requests at work.", lambda: self.in_flight)
+        self.metrics.gauge(
+            "hyperspan_queue_words", "Words that wait, as work.", lambda: self.batcher.queued if self.batcher else 0
+        )
+        self.metrics.gauge(
+            "hyperspan_queue_requests", "Requests that wait.", lambda: self.batcher.jobs if self.batcher else 0
+        )
+        self.metrics.gauge("hyperspan_ready", "Whether requests are taken.", lambda: float(self.is_ready))
+
+    # -- from start to end -----------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Loads the models in a thread of its own, so that the server answers meanwhile that it is not ready."""
+        threading.Thread(target=self._load, name="hyperspan-loading", daemon=True).start()
+
+    def _load(self) -> None:
+        try:
+            models = self._given or load_models(self._folders, self.settings.device, self.settings.precision)
+            for served in models:
+                served.annotator("A text, so that the first caller need not wait for what is made once.")
+        except Exception as error:
+            self.failure = error
+            LOG.error("the models could not be loaded: %s", error)
+            return
+        self.models = {served.name: served for served in models}
+        annotators = {served.name: served.annotator for served in models}
+        self.batcher = Batcher(annotators, self.settings.max_queued_words, self.metrics)
+
+    @property
+    def is_ready(self) -> bool:
+        return self.batcher is not None and self.batcher.is_alive and not self.draining
+
+    def close(self) -> None:
+        """Finishes what is in the queue."""
+        self.draining = True
+        if self.batcher is not None:
+            self.batcher.close()
+        self._pool.shutdown()
+
+    # -- requests --------------------------------------------------------------------------------------------------------
+
+    def model(self, name: str | None) -> Served:
+        self.check_loaded()
+        if name is None:
+            return next(iter(self.models.values()))
+        if name not in self.models:
+            raise Problem(404, f"there is no model {name[:60]!r}; there are {', '.join(self.models)}")
+        return self.models[name]
+
+    def check_loaded(self) -> None:
+        if self.failure is not None:
+            raise overloaded("the models could not be loaded; the log of the server says why", 60, "not_ready")
+        if self.batcher is None:
+            raise overloaded("the models are being loaded; send the request again in a moment", 1, "not_ready")
+        if not self.batcher.is_alive:
+            raise overloaded("the server has stopped working; it must be started again", 60, "not_ready")
+
+    def check_place(self, kind: str) -> None:
+        """Says so if no place of this kind is free. Who sends slowly takes none, so that nobody can take all of them by that."""
+        if self.taken[kind] >= self.settings.max_requests:
+            self.metrics.shed.add(1, kind)
+            raise overloaded(
+                f"{self.settings.max_requests} {kind} are at work, which is the limit; send the request again later"
+            )
+
+    def take_place(self, kind: str, call: Call) -> None:
+        self.check_place(kind)
+        self.taken[kind] += 1
+        call.place = kind
+
+    def leave_place(self, call: Call) -> None:
+        if call.place is not None:
+            self.taken[call.place] -= 1
+
+    async def annotate(
+        self, texts: Sequence[str], asked: Options, call: Call, *, wait: bool = False
+    ) -> list[dict[str, Any]]:
+        """What was found in each text, as the records of an answer; with `wait`, a full queue is waited for."""
+        served, wanted = self.check_options(asked)
+        characters = self._check_size(texts)
+        if self.batcher is not None and not wait:
+            self.batcher.check_room()  # before there is work with the text
+        prepared = await self.elsewhere(characters, self._prepare, served, wanted, texts, asked)
+        call.record["texts"] = call.record.get("texts", 0) + len(texts)
+        call.record["words"] = call.record.get("words", 0) + sum(map(len, prepared.job.sentences))
+        found = await self._computed(prepared.job, call, wait)
+        self.metrics.texts.add(len(texts), served.name)
+        return await self.elsewhere(characters, answers.documents, prepared, found, asked)
+
+    async def hypergraph(self, asked: HypergraphRequest, call: Call) -> dict[str, Any]:
+        """A short sentence's hypergraph with the hyperpath of its most probable mentions."""
+        options = Options(model=asked.model, types=asked.types)
+        served, wanted = self.check_options(options)
+        if len(asked.text) > MOST_DRAWN:
+            raise Problem(
+                413,
+                f"the sentence has {len(asked.text):,} characters, and up to {MOST_DRAWN:,} are drawn; give a shorter one",
+            )
+        prepared = self._prepare(served, wanted, [asked.text], options)
+        call.record |= {"texts": 1, "words": sum(map(len, prepared.job.sentences))}
+        _check_drawable(prepared.documents[0], asked.types, self.settings)
+        found = await self._computed(prepared.job, call, False)
+        most = self.settings.max_hypergraph_types
+        return await self.elsewhere(SMALL + 1, answers.hypergraph, prepared, found, asked, served, most)
+
+    def _check_size(self, texts: Sequence[str]) -> int:
+        limits = self.settings
+        if len(texts) > limits.max_texts:
+            raise Problem(
+                413,
+                f"the request has {len(texts):,} texts, and the limit is {limits.max_texts:,}; send fewer at a time",
+            )
+        characters = sum(map(len, texts))
+        if characters > limits.max_characters:
+            raise Problem(
+                413,
+                f"the request has {characters:,} characters of text, and the limit is {limits.max_characters:,}; send less at a time",
+            )
+        return characters
+
+    def check_options(self, asked: Options) -> tuple[Served, Wanted]:
+        """The model that is asked for, and what is wanted of it; refuses what it does not do, whatever the texts."""
+        served, limits = self.model(asked.model), self.settings
+        if asked.top_k > limits.max_alternatives:
+            raise Problem(
+                422, f"top_k is {asked.top_k:,}, and the limit is {limits.max_alternatives:,}; ask for fewer sets"
+            )
+        thresholds = asked.threshold.values() if isinstance(asked.threshold, dict) else [asked.threshold]
+        for value in (*thresholds, asked.candidates):
+            if value is not None and value < limits.least_probability:
+                raise Problem(
+                    422,
+                    f"mentions are asked for from a probability of {value:.3g} on, and the limit is {limits.least_probability:g}; ask for fewer",
+                )
+        if len(asked.require) + len(asked.forbid) > MOST_PINS:
+            raise Problem(413, f"more than {MOST_PINS:,} mentions are required and forbidden; send fewer at a time")
+        return served, served.annotator.wanted(asked.threshold, asked.types, asked.top_k, asked.candidates)
+
+    def _prepare(self, served: Served, wanted: Wanted, texts: Sequence[str], asked: Options) -> Prepared:
+        annotator = served.annotator
+        documents = [_split(annotator, text, index if len(texts) > 1 else None) for index, text in enumerate(texts)]
+        offsets = [Offsets(text, asked.offset_unit) for text in texts]
+        pins: dict[int, Pins] = {}
+        require, forbid = (_placed(given, offsets) for given in (asked.require, asked.forbid))
+        first = 0
+        for document, required, forbidden in zip(documents, require, forbid, strict=True):
+            known = annotator.pins(document, required, forbidden)
+            pins |= {first + sentence: pin for sentence, pin in known.items()}
+            first += len(document.sentences)
+        sentences = [sentence for document in documents for sentence in document.sentences]
+        if asked.top_k * len(sentences) > MOST_SETS:
+            raise Problem(
+                413,
+                f"the {asked.top_k} best sets of {len(sentences):,} sentences are more than the {MOST_SETS:,} sets of an answer; "
+                "ask for fewer, or send less text at a time",
+            )
+        return Prepared(documents, offsets, Job(served.name, sentences, wanted, pins, annotator.model.max_width))
+
+    async def _computed(self, job: Job, call: Call, wait: bool) -> list[Any]:
+        """What was found in the sentences of a job; its place in the queue is freed when nobody waits for it any more."""
+        assert self.batcher is not None
+        while wait and self.batcher.is_full:
+            await asyncio.sleep(0.02)
+        computed, gone = asyncio.wrap_future(self.batcher.submit(job)), call.gone()
+        left = self.settings.seconds if wait else max(call.deadline - time.monotonic(), 0)
+        try:
+            await asyncio.wait({computed, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if computed.done():
+                return computed.result()
+        finally:
+            if not computed.done():
+                self.batcher.cancel(job)
+        if gone.done():
+            raise Problem(499, "the caller closed the connection before the answer was there")
+        raise Problem(
+            504,
+            f"the request took longer than {self.settings.seconds:g} seconds; send less text at a time, or try again later",
+        )
+
+    async def elsewhere(self, characters: int, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Runs a function here if there is little to do, and else in another thread."""
+        if characters <= SMALL:
+            return function(*arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+
+
+def _split(annotator: Annotator, text: str, index: int | None) -> Document:
+    try:
+        return annotator.split(text)
+    except HyperspanError as error:
+        raise InputError(str(error) if index is None else f"in texts[{index}], {error}") from None
+
+
+def _placed(pins: Sequence[Pin], offsets: Sequence[Offsets]) -> list[list[Mention]]:
+    """The mentions of each text, in code points."""
+    placed: list[list[Mention]] = [[] for _ in offsets]
+    for pin in pins:
+        if pin.document >= len(offsets):
+            raise InputError(f"a mention is in document {pin.document}, but there are {len(offsets)}, counted from 0")
+        here = offsets[pin.document]
+        placed[pin.document].append(Mention(here.read(pin.start, "start"), here.read(pin.end, "end"), pin.label))
+    return placed
+
+
+def _check_drawable(document: Document, types: Sequence[str] | None, limits: Settings) -> None:
+    if len(document.sentences) != 1:
+        raise Problem(422, f"the text has {len(document.sentences)} sentences, and one is drawn; give one")
+    words = len(document.sentences[0])
+    if words > limits.max_hypergraph_words:
+        raise Problem(
+            413,
+            f"the sentence has {words:,} words, and up to {limits.max_hypergraph_words} are drawn; give a shorter one",
+        )
+    if types is not None and not 0 < len(types) <= limits.max_hypergraph_types:
+        raise Problem(
+            422, f"{len(types):,} types are asked for, and 1 to {limits.max_hypergraph_types} are drawn; name fewer"
+        )

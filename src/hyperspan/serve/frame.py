@@ -1,0 +1,190 @@
+"""What goes around every request: its id, the API key, the limit on requests at work, headers, metrics, and the log."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+import re
+import time
+import traceback
+import uuid
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hyperspan.serve.engine import Call, Engine
+from hyperspan.serve.problems import Problem, overloaded
+
+ACCESS = logging.getLogger("hyperspan.access")
+"""One JSON record a request, which says nothing of texts."""
+ROUTES = (
+    *("/v1/annotate", "/v1/annotate/stream", "/v1/hypergraph", "/v1/models"),
+    *("/healthz", "/readyz", "/metrics", "/openapi.json", "/"),
+)
+OPEN = ("/", "/healthz", "/readyz")
+"""What anybody may ask for: the page, which holds nothing secret, and whether the server is well."""
+CHUNK = 256 * 1024
+"""A longer answer is sent in pieces, each when the caller has taken the one before."""
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class _DeafCallerError(Exception):
+    """The caller does not take what is sent to him."""
+
+
+class Frame:
+    """The outermost layer of the application."""
+
+    def __init__(self, app: ASGIApp, engine: Engine):
+        self.app, self.engine = app, engine
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        await _Exchange(self.engine, scope, receive, send).run(self.app)
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    def __init__(self, engine: Engine, scope: Scope, receive: Receive, send: Send):
+        self.engine, self.scope, self.receive, self._send = engine, scope, receive, send
+        self.start = time.monotonic()
+        self.headers = Headers(scope=scope)
+        self.route = route_of(scope["path"])
+        given = self.headers.get("x-request-id", "")
+        self.id = given if _ID.fullmatch(given) else uuid.uuid4().hex
+        self.status = 0
+        self._gone: asyncio.Future[None] | None = None
+        self.call = Call(self.start + engine.settings.seconds, self.gone)
+        scope.setdefault("state", {})["call"] = self.call
+
+    async def run(self, app: ASGIApp) -> None:
+        counted = self.scope["method"] == "POST"  # the others take no time
+        try:
+            self._admit(counted)
+            self.engine.in_flight += counted
+            try:
+                await app(self.scope, self.receive, self.send)
+            finally:
+                self.engine.in_flight -= counted
+                self.engine.leave_place(self.call)
+        except Problem as problem:
+            await self._answer(problem)
+        except _DeafCallerError:  # the server closes the connection
+            self.call.record["error"] = "the caller did not take the answer"
+        except Exception as error:
+            self.call.record |= {"error": type(error).__name__, "at": _frames(error)}
+            await self._answer(
+                Problem(500, "something went wrong inside the server; its log has more under this request's id")
+            )
+        finally:
+            if self._gone is not None:
+                self._gone.cancel()
+            self._record()
+
+    def _admit(self, counted: bool) -> None:
+        """Refuses who has no key, and what is too much."""
+        key = self.engine.settings.api_key
+        if key is not None and self.route not in (*OPEN, "/static") and not self._knows(key):
+            raise Problem(
+                401,
+                "the API key is missing or wrong; send it as Authorization: Bearer KEY, or as X-API-Key: KEY",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        if counted and self.engine.draining:
+            raise overloaded(
+                "the server is shutting down; send the request to another one, or later", 5, "shutting_down"
+            )
+        if counted:
+            self.engine.check_place("streams" if self.route.endswith("/stream") else "requests")
+
+    def _knows(self, key: str) -> bool:
+        scheme, _, token = self.headers.get("authorization", "").partition(" ")
+        shown = token.strip() if scheme.lower() == "bearer" else self.headers.get("x-api-key", "")
+        return hmac.compare_digest(shown.encode("latin-1", "replace"), key.encode())
+
+    def gone(self) -> asyncio.Future[None]:
+        """What is done when the caller has closed the connection; asked for once the body was read."""
+        if self._gone is None:
+            self._gone = asyncio.ensure_future(_disconnected(self.receive))
+        return self._gone
+
+    # -- answers ---------------------------------------------------------------------------------------------------------
+
+    async def _answer(self, problem: Problem) -> None:
+        if self.status == 0:  # nothing was sent yet
+            with suppress(_DeafCallerError):
+                await problem.response()(self.scope, self.receive, self.send)
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            headers["X-Request-ID"] = self.id
+            headers.setdefault("Cache-Control", "no-store" if self.route.startswith("/v1") else "no-cache")
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        body: bytes = message.get("body", b"")
+        for first in range(0, len(body) - CHUNK, CHUNK):
+            piece = {"type": "http.response.body", "body": body[first : first + CHUNK], "more_body": True}
+            await self._pass_on(piece)
+        if len(body) > CHUNK:
+            message = dict(message) | {"body": body[(len(body) - 1) // CHUNK * CHUNK :]}
+        await self._pass_on(message)
+
+    async def _pass_on(self, message: Any) -> None:
+        try:
+            async with asyncio.timeout(self.engine.settings.seconds):
+                await self._send(message)
+        except TimeoutError:
+            raise _DeafCallerError from None
+
+    def _record(self) -> None:
+        self.status = self.status or 499  # nobody was there to be answered
+        seconds = time.monotonic() - self.start
+        self.engine.metrics.requests.add(1, self.route, str(self.status))
+        self.engine.metrics.seconds.observe(seconds, self.route)
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        entry = {"time": now, "request": self.id, "method": self.scope["method"], "route": self.route}
+        entry |= {"status": self.status, "ms": round(1000 * seconds, 1)} | self.call.record
+        ACCESS.info("%s", json.dumps(entry))
+
+
+def route_of(path: str) -> str:
+    """The route of a path, of which there are few, for logs and metrics.
+
+    >>> route_of("/v1/models"), route_of("/static/page.js"), route_of("/wp-admin")
+    ('/v1/models', '/static', 'other')
+    """
+    if path in ROUTES:
+        return path
+    return "/static" if path.startswith("/static/") else "other"
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _frames(error: Exception) -> list[str]:
+    """Where an error came from, without what it says, which may quote a text."""
+    frames = traceback.extract_tb(error.__traceback__)[-6:]
+    return [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]

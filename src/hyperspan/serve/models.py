@@ -1,0 +1,73 @@
+"""The models that a server serves, and what it says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hyperspan.annotate import Annotator, bundled_models, folder_of, load
+from hyperspan.errors import InputError
+
+
+@dataclass(frozen=True)
+class Served:
+    """A model under the name that requests give it."""
+
+    name: str
+    annotator: Annotator
+    card: str = ""
+
+    def info(self, is_default: bool) -> dict[str, Any]:
+        """What ``/v1/models`` says of it."""
+        model: Any = self.annotator.model
+        config = getattr(model, "config", None)
+        kind = config.model.kind if config is not None else type(model).__name__
+        return {
+            "name": self.name,
+            "default": is_default,
+            "labels": list(self.annotator.labels),
+            "max_width": model.max_width,
+            "tokenizer": model.tokenizer,
+            "kind": kind,
+            "parameters": sum(parameter.numel() for parameter in model.parameters()) if config is not None else 0,
+            "pins": kind == "segmental",
+            "description": description(self.card),
+            "card": self.card,
+        }
+
+
+def description(card: str) -> str:
+    """The first paragraph of a model card.
+
+    >>> description("# zoo\\n\\nFinds animals\\nand keepers.\\n\\n| a | table |")
+    'Finds animals and keepers.'
+    """
+    paragraphs = (" ".join(part.split()) for part in card.split("\n\n"))
+    return next((part for part in paragraphs if part and not part.startswith(("#", "|", "-"))), "")
+
+
+def places(models: Iterable[str]) -> dict[str, Path]:
+    """The folder of each model by the name it is served under, from names, folders, and NAME=FOLDER."""
+    found: dict[str, Path] = {}
+    for given in models or bundled_models():
+        name, _, path = given.rpartition("=") if "=" in given and not Path(given).is_dir() else ("", "", given)
+        folder = folder_of(path)
+        name = name or (folder.name if folder.name else folder.resolve().name)
+        if name in found:
+            raise InputError(f"two models are called {name!r}; name one of them otherwise, as in other={path}")
+        found[name] = folder
+    if not found:
+        raise InputError("there is no model to serve; name one with --model")
+    return found
+
+
+def load_models(folders: dict[str, Path], device: str, precision: str) -> list[Served]:
+    """The models in these folders, ready for use."""
+    loaded: list[Served] = []
+    for name, folder in folders.items():
+        card = folder / "README.md"
+        text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
+        loaded.append(Served(name, load(folder, device, precision), text))
+    return loaded

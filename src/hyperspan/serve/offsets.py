@@ -1,0 +1,35 @@
+"""Places in a text as different languages count them: Python by code points, JavaScript and Java by UTF-16 units."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from hyperspan.errors import SpanError
+
+
+class Offsets:
+    """Between code points, which hyperspan counts, and the unit that a caller counts.
+
+    >>> offsets = Offsets("🦁 roars", "utf16")
+    >>> offsets.given(2), offsets.read(3, "start")  # the space behind the lion, and the r
+    (3, 2)
+    """
+
+    def __init__(self, text: str, unit: str):
+        self.length = len(text)
+        wide = unit == "utf16" and not text.isascii()
+        self._wide = [place for place, sign in enumerate(text) if sign > "\uffff"] if wide else []
+        self._ends = [place + index + 2 for index, place in enumerate(self._wide)]  # in units, behind each of them
+
+    def given(self, place: int) -> int:
+        """A place that hyperspan found, as the caller counts."""
+        return place + bisect_left(self._wide, place) if self._wide else place
+
+    def read(self, place: int, name: str) -> int:
+        """A place that the caller gave, in code points."""
+        before = bisect_left(self._ends, place + 1)  # characters of two units that end here or earlier
+        if before < len(self._wide) and self._ends[before] - 1 == place:
+            raise SpanError(
+                f"the {name} {place} is inside a character that takes two UTF-16 units; choose one of its ends"
+            )
+        return place - before

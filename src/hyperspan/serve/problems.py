@@ -1,0 +1,67 @@
+"""What a server cannot do, as a status, a code for programs and a sentence for people."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.responses import Response
+
+CODES = {
+    400: "bad_request",
+    401: "unauthorized",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "request_timeout",
+    413: "too_large",
+    415: "unsupported_media_type",
+    422: "invalid_value",
+    499: "client_gone",
+    500: "internal_error",
+    503: "overloaded",
+    504: "time_limit",
+}
+"""What each status means, in a word that programs can rely on."""
+
+
+class Problem(Exception):  # noqa: N818
+    """A request that is answered with an error: what its caller is told, which is not always that something failed."""
+
+    def __init__(
+        self, status: int, message: str, code: str | None = None, headers: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status, self.message, self.code = status, message, code or CODES[status]
+        self.headers = headers or {}
+
+    def content(self) -> dict[str, str]:
+        """Under "error" in every answer with an error."""
+        return {"code": self.code, "message": self.message}
+
+    def response(self) -> Response:
+        return JSON({"error": self.content()}, self.status, self.headers)
+
+
+def overloaded(message: str, seconds: float = 1.0, code: str = "overloaded") -> Problem:
+    """A request that may be sent again after some seconds."""
+    return Problem(503, message, code, {"Retry-After": str(max(1, min(round(seconds), 60)))})
+
+
+class JSON(Response):
+    """Compact JSON, as UTF-8 where the text can be written so; halves of surrogate pairs, which it cannot, are escaped."""
+
+    media_type = "application/json"
+
+    def __init__(self, content: Any, status_code: int = 200, headers: dict[str, str] | None = None) -> None:
+        super().__init__(dumps(content), status_code, headers)
+
+
+def dumps(content: Any) -> bytes:
+    """
+    >>> dumps({"text": "é", "half": "\\ud83d"}), dumps(["é"])
+    (b'{"text":"\\\\u00e9","half":"\\\\ud83d"}', b'["\\xc3\\xa9"]')
+    """
+    try:
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()

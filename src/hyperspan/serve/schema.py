@@ -1,0 +1,250 @@
+"""What callers send and get, for checking requests and for OpenAPI; and what was wrong with a request, in a sentence."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema, model_validator
+
+from hyperspan.serve.problems import Problem
+
+_Checked = TypeVar("_Checked", bound=BaseModel)
+PROBABILITY = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+LARGEST = 2**53 - 1
+"""Of whole numbers, so that JavaScript can hold them."""
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be a string")
+    return value  # as it stands: pydantic would refuse halves of surrogate pairs, which a browser may send
+
+
+def _probability(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
+        raise ValueError("must be a number above 0 and at most 1")
+    return value
+
+
+def _threshold(value: Any) -> float | dict[str, float] | None:
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        return {str(label): _probability(number) for label, number in value.items()}
+    return _probability(value)
+
+
+def _id(value: Any) -> str | float | None:
+    if isinstance(value, (dict, list)):
+        raise ValueError("must be a string, a number or null")
+    return value
+
+
+Id = Annotated[Any, PlainValidator(_id), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
+Text = Annotated[str, PlainValidator(_text), WithJsonSchema({"type": "string"})]
+Threshold = Annotated[
+    Any,
+    PlainValidator(_threshold),
+    WithJsonSchema(
+        {"anyOf": [PROBABILITY, {"type": "object", "additionalProperties": PROBABILITY}, {"type": "null"}]},
+    ),
+]
+Probability = Annotated[float, PlainValidator(_probability), WithJsonSchema(PROBABILITY)]
+Place = Annotated[int, Field(ge=0, le=LARGEST)]
+Unit = Literal["codepoint", "utf16"]
+
+
+class _Strict(BaseModel):
+    """Types as they are in JSON, and no field that is not known."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Pin(_Strict):
+    """A mention to require or to forbid."""
+
+    start: Place
+    end: Place
+    label: str
+    document: Place = Field(default=0, description="Which of the texts it is in, counted from 0.")
+
+
+class Options(_Strict):
+    """What is wanted of texts."""
+
+    model: str | None = Field(default=None, description="The name of a model; without it, the first one served.")
+    threshold: Threshold = Field(
+        default=None,
+        description="Null: the most probable set. A number, or one by label: every mention at least that probable.",
+    )
+    types: list[str] | None = Field(default=None, description="The only labels to look for.")
+    top_k: int = Field(default=0, ge=0, le=LARGEST, description="Also so many most probable sets of each sentence.")
+    candidates: Probability | None = Field(default=None, description="Also list every mention at least this probable.")
+    probabilities: bool = Field(default=True, description="Whether mentions come with their probabilities.")
+    offset_unit: Unit = Field(default="codepoint", description="What offsets count, in requests and answers.")
+    require: list[Pin] = Field(default=[], description="Mentions that the texts have.")
+    forbid: list[Pin] = Field(default=[], description="Mentions that they have not.")
+
+
+class AnnotateRequest(Options):
+    """One text or several."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["text"], "properties": {"text": {"type": "string"}, "texts": {"type": "null"}}},
+                {"required": ["texts"], "properties": {"texts": {"type": "array"}, "text": {"type": "null"}}},
+            ]
+        }
+    )
+    text: Text | None = None
+    texts: list[Text] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> AnnotateRequest:
+        if (self.text is None) == (self.texts is None):
+            raise ValueError('the body has both "text" and "texts" or neither; give one of them')
+        return self
+
+    @property
+    def all_texts(self) -> list[str]:
+        return self.texts if self.texts is not None else [self.text or ""]
+
+
+class StreamLine(Options):
+    """A line of a stream."""
+
+    text: Text
+    id: Id = Field(default=None, description="What tells the caller which answer this is; it comes back with it.")
+
+
+class HypergraphRequest(_Strict):
+    """A short sentence."""
+
+    text: Text
+    model: str | None = None
+    types: list[str] | None = Field(default=None, description="The labels to draw; without it, those that were found.")
+    offset_unit: Unit = "codepoint"
+
+
+class Mention(BaseModel):
+    start: int
+    end: int
+    label: str
+    text: str
+    probability: float | None = Field(default=None, ge=0, le=1)
+
+
+class Sentence(BaseModel):
+    start: int
+    end: int
+    tokens: list[tuple[int, int]]
+
+
+class Span(BaseModel):
+    start: int
+    end: int
+    label: str
+
+
+class RankedSet(BaseModel):
+    probability: float
+    mentions: list[Span]
+
+
+class Alternatives(BaseModel):
+    start: int
+    end: int
+    sets: list[RankedSet]
+
+
+class AnnotatedText(BaseModel):
+    """A text's mentions, sorted by start, longest first, then label; and its sentences with their tokens."""
+
+    mentions: list[Mention]
+    sentences: list[Sentence]
+    alternatives: list[Alternatives] | None = Field(default=None, description="With top_k alone.")
+    candidates: list[Mention] | None = Field(default=None, description="If asked for.")
+
+
+class AnnotateResponse(BaseModel):
+    model: str
+    offset_unit: Unit
+    documents: list[AnnotatedText]
+
+
+class HypergraphResponse(BaseModel):
+    svg: str
+    tokens: list[tuple[int, int]]
+    mentions: list[Mention]
+
+
+class ModelInfo(BaseModel):
+    name: str
+    default: bool
+    labels: list[str]
+    max_width: int | None = Field(description="The most words in a mention; null for no limit.")
+    tokenizer: str
+    kind: str
+    parameters: int
+    pins: bool = Field(description="Whether mentions can be required and forbidden.")
+    description: str
+    card: str = Field(description="All that is known of the model, in Markdown.")
+
+
+class ModelsResponse(BaseModel):
+    models: list[ModelInfo]
+    limits: dict[str, float]
+
+
+class ErrorContent(BaseModel):
+    code: str
+    message: str
+
+
+class ErrorResponse(BaseModel):
+    error: ErrorContent
+
+
+def check(kind: type[_Checked], value: Any) -> _Checked:
+    """What was sent, checked, or a problem that says what is wrong with it first of all."""
+    if not isinstance(value, dict):
+        raise Problem(422, f"what was sent is {_kind_of(value)}, but must be an object with fields; see /openapi.json")
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise Problem(
+            422, sentence(first["loc"], first["type"], first["msg"], first["input"], list(kind.model_fields))
+        ) from None
+
+
+def sentence(path: tuple[Any, ...], kind: str, message: str, given: Any, known: list[str]) -> str:
+    """What one check of pydantic says, as a sentence: what was given, what was expected.
+
+    >>> sentence(("require", 0, "start"), "int_type", "Input should be a valid integer", "x", [])
+    "the field require[0].start is 'x': input should be a valid integer"
+    """
+    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")[:80]
+    if kind == "extra_forbidden":
+        return f"the field {name!r} is not known; " + (
+            f"known are {', '.join(known)}" if len(path) == 1 else "leave it out"
+        )
+    if kind == "missing":
+        return f"the field {name} is missing; give it"
+    said = message.removeprefix("Value error, ")
+    if not path:
+        return said
+    return f"the field {name} is {_shown(given)}: {said[:1].lower()}{said[1:]}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (dict, list)):
+        return _kind_of(value)
+    written = repr(value) if not isinstance(value, str) else repr(value[:60])
+    return written if len(written) <= 60 else written[:59] + "…"
+
+
+def _kind_of(value: Any) -> str:
+    names: list[tuple[type, str]] = [(dict, "an object"), (list, "a list"), (str, "a string"), (bool, "a boolean")]
+    return next((name for kind, name in names if isinstance(value, kind)), "null" if value is None else "a number")

@@ -1,0 +1,66 @@
+"""What a server is told: which models it serves, and how much it takes on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+from hyperspan.errors import InputError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The models and limits of a server; docs/serve.md says what happens at each limit.
+
+    >>> Settings(models=("genia",), max_texts=10).limits["texts"]
+    10
+    """
+
+    models: tuple[str, ...] = ()
+    """Names of bundled models, folders, or NAME=FOLDER; none for all bundled ones. The first is the default of requests."""
+    device: str = "cpu"
+    precision: str = "float32"
+    api_key: str | None = None
+    """What callers must show, if anything."""
+    max_body_bytes: int = 4_000_000
+    max_texts: int = 1_000
+    max_characters: int = 500_000
+    """Of all texts of a request together."""
+    max_requests: int = 128
+    """Requests at work at the same time."""
+    max_queued_words: int = 100_000
+    """No request is taken on while more words than this wait for the model."""
+    max_alternatives: int = 100
+    least_probability: float = 0.001
+    """Thresholds below this would make answers far longer than texts."""
+    max_hypergraph_words: int = 12
+    max_hypergraph_types: int = 6
+    seconds: float = 60.0
+    """How long a request may take."""
+    shutdown_seconds: float = 30.0
+    """How long the server finishes what it has accepted after it was told to stop."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name.startswith("max_") and value < 1:
+                raise InputError(f"the limit {field.name} is {value}; it must be at least 1")
+            if field.name.endswith("seconds") and not (0 < value < math.inf):
+                raise InputError(f"the limit {field.name} is {value}; it must be a number of seconds above 0")
+        if not 0 < self.least_probability <= 1:
+            raise InputError(
+                f"the limit least_probability is {self.least_probability}; it must be above 0 and at most 1"
+            )
+        if self.api_key is not None and not (self.api_key and self.api_key.isascii() and self.api_key.isprintable()):
+            raise InputError(
+                "the API key is empty or has characters that no HTTP header can carry; use letters and digits"
+            )
+
+    @property
+    def limits(self) -> dict[str, int | float]:
+        """The limits that concern callers, by the names that ``/v1/models`` gives them."""
+        named = {field.name.removeprefix("max_"): getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in named.items() if name not in _INTERNAL}
+
+
+_INTERNAL = ("models", "device", "precision", "api_key", "shutdown_seconds")

@@ -1,0 +1,255 @@
+"""Many callers at once: who is computed with whom, who waits, who is turned away, and what happens when somebody leaves."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from hyperspan.annotate import Annotator
+from hyperspan.errors import InputError
+from hyperspan.serve import answers, run
+from hyperspan.serve import batcher as batching
+from hyperspan.serve.batcher import Batcher, Job
+from hyperspan.serve.metrics import Metrics
+from hyperspan.serve.problems import Problem
+from hyperspan.serve.settings import Settings
+from tests.serve.running import Gated, Running, running, until
+
+
+@pytest.fixture
+def gated() -> Iterator[Gated]:
+    one = Gated()
+    yield one
+    one.gate.set()
+
+
+def job(annotator: Annotator, text: str, **options: Any) -> Job:
+    wanted = annotator.wanted(options.get("threshold"), None, options.get("top_k", 0))
+    return Job("small", annotator.split(text).sentences, wanted, options.get("pins", {}))
+
+
+def started(gated: Gated, queued: int = 1000) -> Batcher:
+    """A batcher that is busy with something."""
+    one = Batcher({"small": gated}, queued, Metrics())
+    one.submit(job(gated, "First."))
+    gated.busy.wait(10)
+    return one
+
+
+def test_what_waits_is_computed_together_and_the_first_does_not_wait(gated: Gated) -> None:
+    one = started(gated)
+    jobs = [job(gated, f"Ada left {name}.") for name in ("Oz", "home", "soon")]
+    odd = job(gated, "Ada left late.", threshold=0.5)
+    for waiting in (jobs[0], odd, *jobs[1:]):
+        one.submit(waiting)
+    gated.gate.set()
+    for text, waiting in zip(("Oz", "home", "soon"), jobs, strict=True):
+        assert waiting.done.result(10)[0].mentions == gated.find(waiting.sentences, waiting.wanted)[0].mentions, text
+    odd.done.result(10)
+    one.close()
+    assert gated.given[:3] == [
+        ["First ."],
+        ["Ada left Oz .", "Ada left home .", "Ada left soon ."],
+        ["Ada left late ."],
+    ]
+    assert one.queued == 0
+
+
+def test_a_short_request_does_not_wait_for_a_long_one(gated: Gated, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "ROUND", 40)
+    monkeypatch.setattr(batching, "SHARE", 10)
+    one = started(gated)
+    long, short = job(gated, "Ada left Oz. " * 100), job(gated, "Oz slept.")
+    finished: list[str] = []
+    long.done.add_done_callback(lambda _: finished.append("long"))
+    short.done.add_done_callback(lambda _: finished.append("short"))
+    one.submit(long)
+    one.submit(short)
+    gated.gate.set()
+    assert len(long.done.result(20)) == 100 and len(short.done.result(20)) == 1
+    assert finished == ["short", "long"]
+    assert max(map(len, gated.given)) <= 12 and one.queued == 0
+    alone = gated.find(long.sentences, long.wanted)
+    assert [found.mentions for found in long.done.result()] == [found.mentions for found in alone]
+    one.close()
+
+
+def test_nobody_suffers_from_what_others_send(gated: Gated, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = started(gated)
+    plain = Annotator.find
+
+    def find(self: Annotator, sentences: Any, wanted: Any, pins: Any = None) -> Any:
+        if any("poison" in sentence.tokens for sentence in sentences):
+            raise InputError("poison is no text")
+        return plain(self, sentences, wanted, pins)
+
+    monkeypatch.setattr(Annotator, "find", find)
+    good, bad, other = job(gated, "Ada left."), job(gated, "The poison."), job(gated, "Oz slept.")
+    for waiting in (good, bad, other):
+        one.submit(waiting)
+    gated.gate.set()
+    assert good.done.result(10)[0].mentions and len(other.done.result(10)) == 1
+    with pytest.raises(InputError, match="poison is no text"):
+        bad.done.result(10)
+    one.close()
+    assert one.queued == 0
+
+
+def test_a_full_queue_turns_away_and_who_leaves_makes_room(gated: Gated) -> None:
+    one = started(gated, queued=10)
+    waiting = job(gated, "Ada left the zoo of Oz and slept.")
+    one.submit(waiting)
+    with pytest.raises(
+        Problem, match=r"11 words are waiting already, and the limit is 10; send the request again"
+    ) as full:
+        one.submit(job(gated, "Oz."))
+    assert full.value.status == 503 and int(full.value.headers["Retry-After"]) >= 1
+    one.cancel(waiting)
+    kept = job(gated, "Oz.")
+    one.submit(kept)
+    gated.gate.set()
+    assert len(kept.done.result(10)) == 1 and waiting.done.cancelled()
+    dropped = job(gated, "Ada left. " * 20)
+    gated.gate.clear()
+    gated.busy.clear()
+    one.submit(dropped)
+    gated.busy.wait(10)
+    one.cancel(dropped)  # while it is computed
+    gated.gate.set()
+    one.close()
+    assert one.queued == 0 and not any("Ada left the" in text for given in gated.given for text in given)
+    with pytest.raises(Problem, match="shutting down"):
+        one.submit(job(gated, "Oz."))
+
+
+def test_long_sentences_and_best_sets_count_for_more(gated: Gated) -> None:
+    short, long = job(gated, "Ada left Oz. " * 25), job(gated, "Ada left Oz " * 33 + ".")
+    assert short.left == 100 and long.left == 100 * 100 / batching.USUAL_WIDTH
+    assert job(gated, "Ada left Oz.", top_k=1).left == 4 * batching.COST_OF_SETS
+    assert Job("small", long.sentences, long.wanted, {}, max_width=3).left == 100
+
+
+# -- over HTTP -------------------------------------------------------------------------------------------------------------
+
+
+def asking(pool: ThreadPoolExecutor, one: Running, text: str) -> Future[Any]:
+    return pool.submit(lambda: one.post(text=text))
+
+
+def test_overload_is_said_at_once_and_what_was_accepted_is_answered(gated: Gated) -> None:
+    settings = Settings(max_queued_words=10, max_requests=4)
+    with running(settings, {"small": gated}) as one, ThreadPoolExecutor(8) as pool:
+        accepted = [asking(pool, one, "Ada left the zoo of Oz and slept.")]
+        gated.busy.wait(10)
+        accepted.append(asking(pool, one, "Ada left."))
+        until(lambda: one.engine.in_flight == 2)
+        until(lambda: one.engine.batcher is not None and one.engine.batcher.jobs == 1)
+        shed = one.post(text="Oz.")
+        assert shed.status_code == 503 and int(shed.headers["retry-after"]) >= 1
+        assert shed.json()["error"]["code"] == "overloaded" and "words are waiting already" in shed.text
+        gated.gate.set()
+        assert [future.result(10).status_code for future in accepted] == [200, 200]
+        gated.gate.clear()
+        many = [asking(pool, one, "Oz.") for _ in range(4)]
+        until(lambda: one.engine.taken["requests"] == 4)
+        assert "4 requests are at work, which is the limit" in one.post(text="Oz.").text
+        assert one.client.get("/healthz").status_code == one.client.get("/metrics").status_code == 200
+        gated.gate.set()
+        assert all(future.result(10).status_code == 200 for future in many)
+        text = one.client.get("/metrics").text
+        assert 'hyperspan_shed_total{reason="queue"} 1' in text and 'hyperspan_shed_total{reason="requests"} 1' in text
+
+
+def test_a_request_that_takes_too_long_is_given_up(gated: Gated) -> None:
+    with running(Settings(seconds=0.3), {"small": gated}) as one:
+        blocking = threading.Thread(target=lambda: one.post(text="Ada left."))
+        blocking.start()
+        gated.busy.wait(10)
+        late = one.post(text="Oz slept.")
+        assert late.status_code == 504 and "took longer than 0.3 seconds" in late.json()["error"]["message"]
+        gated.gate.set()
+        blocking.join()
+        until(lambda: one.engine.batcher is not None and one.engine.batcher.queued == 0)
+        assert not any("Oz slept ." in given for given in gated.given)  # nobody waited for it any more
+
+
+def test_a_caller_who_leaves_frees_his_place(gated: Gated) -> None:
+    with running(None, {"small": gated}) as one, ThreadPoolExecutor(1) as pool:
+        first = asking(pool, one, "Ada left.")
+        gated.busy.wait(10)
+        leaving = http.client.HTTPConnection("127.0.0.1", one.port)
+        leaving.request("POST", "/v1/annotate", json.dumps({"text": "Oz slept."}), {"Content-Type": "application/json"})
+        until(lambda: one.engine.in_flight == 2)
+        leaving.close()
+        until(lambda: one.engine.in_flight == 1)
+        gated.gate.set()
+        assert first.result(10).status_code == 200
+        until(lambda: any(json.loads(entry)["status"] == 499 for entry in one.log))
+        assert not any("Oz slept ." in given for given in gated.given)
+
+
+def test_slow_callers_are_not_waited_for(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "HEAD_SECONDS", 0.2)
+    with running(Settings(seconds=0.3), {"small": annotator}) as one:
+        slow = http.client.HTTPConnection("127.0.0.1", one.port, timeout=10)
+        slow.putrequest("POST", "/v1/annotate")
+        slow.putheader("Content-Length", "100")
+        slow.endheaders(b'{"text":')
+        response = slow.getresponse()
+        assert response.status == 408 and b"did not come within 0.3 seconds" in response.read()
+        silent = http.client.HTTPConnection("127.0.0.1", one.port, timeout=10)
+        silent.connect()
+        assert silent.sock is not None
+        silent.sock.sendall(b"POST /v1/annotate HTT")
+        assert silent.sock.recv(100) == b""  # closed
+        silent.close()
+        kept = http.client.HTTPConnection("127.0.0.1", one.port, timeout=10)
+        for _ in range(2):  # on one connection, with a pause that is longer than a head may take
+            kept.request("POST", "/v1/annotate", b'{"text": "Ada"}')
+            assert kept.getresponse().read().startswith(b'{"model"')
+            assert kept.sock is not None
+            time.sleep(0.05)
+        kept.close()
+        slow.close()
+
+
+def test_slow_callers_do_not_take_the_places_of_others(annotator: Annotator) -> None:
+    with running(Settings(max_requests=2), {"small": annotator}) as one, ExitStack() as stack:
+        head = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"
+        for path in (b"/v1/annotate", b"/v1/annotate", b"/v1/annotate", b"/v1/annotate/stream", b"/v1/annotate/stream"):
+            stack.enter_context(socket.create_connection(("127.0.0.1", one.port))).sendall(head % path)
+        until(lambda: one.engine.in_flight == 5 and one.engine.taken["streams"] == 2)
+        assert one.post(text="Ada").status_code == 200
+        third = one.client.post("/v1/annotate/stream", content=b"")
+        assert third.status_code == 503 and "2 streams are at work, which is the limit" in third.text
+
+
+def test_a_caller_who_does_not_read_is_left(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "documents", lambda *_: ["x" * 20_000_000])  # more than any socket keeps
+    with running(Settings(seconds=0.5), {"small": annotator}) as one:
+        deaf = http.client.HTTPConnection("127.0.0.1", one.port)
+        deaf.request("POST", "/v1/annotate", b'{"text": "Ada"}', {"Content-Type": "application/json"})
+        until(lambda: any("did not take the answer" in entry for entry in one.log))
+        until(lambda: one.engine.in_flight == 0)
+        deaf.close()
+
+
+def test_stopping_finishes_what_was_accepted_and_refuses_the_rest(gated: Gated) -> None:
+    with running(None, {"small": gated}) as one, ThreadPoolExecutor(2) as pool:
+        accepted = [asking(pool, one, "Ada left."), asking(pool, one, "Oz slept.")]
+        until(lambda: one.engine.in_flight == 2)
+        one.server.stop()
+        refused = one.post(text="Nobody.")
+        assert refused.status_code == 503 and refused.json()["error"]["code"] == "shutting_down"
+        assert one.client.get("/readyz").status_code == 503 and one.client.get("/healthz").status_code == 200
+        gated.gate.set()
+        assert [future.result(10).status_code for future in accepted] == [200, 200]

@@ -1,0 +1,171 @@
+"""`hyperspan serve` as a process: how it starts, how it is stopped, and how it comes back after being killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from hyperspan import cli, errors
+from hyperspan.errors import InputError
+from hyperspan.models import save_model
+from hyperspan.serve import run
+from hyperspan.serve.settings import Settings
+from tests.serve.running import TEXT, until
+from tests.test_annotate import small_model
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    save_model(small_model(), tmp_path / "small")
+    return tmp_path / "small"
+
+
+@pytest.fixture(autouse=True)
+def _the_log_of_the_tests_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "_log_to_standard_error", lambda: None)
+
+
+class Process:
+    """The command, and the address that it printed."""
+
+    def __init__(self, *arguments: str):
+        command = [sys.executable, "-m", "hyperspan", "serve", *arguments]
+        environment = os.environ | {"HYPERSPAN_API_KEY": "key", "OMP_NUM_THREADS": "1"}
+        self.popen = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        assert self.popen.stdout is not None
+        self.line = self.popen.stdout.readline()
+        self.url = self.line.partition(" at ")[2].partition(" ")[0]
+        self.client = httpx2.Client(base_url=self.url, timeout=30, headers={"X-API-Key": "key"})
+
+    def wait_until_ready(self) -> None:
+        until(lambda: self.client.get("/readyz").status_code == 200)
+
+    def end(self) -> tuple[int, str]:
+        _, said = self.popen.communicate(timeout=20)
+        self.client.close()
+        return self.popen.returncode, said
+
+
+@pytest.fixture
+def processes() -> Iterator[list[Process]]:
+    started: list[Process] = []
+    yield started
+    for process in started:
+        if process.popen.poll() is None:
+            process.popen.kill()
+            process.end()
+
+
+def test_it_is_killed_comes_back_and_stops_in_order(folder: Path, processes: list[Process]) -> None:
+    first = Process("--model", str(folder), "--port", "0", "--max-texts", "3")
+    processes.append(first)
+    assert first.line.startswith("hyperspan: serving at http://127.0.0.1:")
+    first.wait_until_ready()
+    expected = first.client.post("/v1/annotate", json={"text": TEXT}).json()
+    assert first.client.post("/v1/annotate", json={"texts": ["a"] * 4}).status_code == 413
+    lost: list[str] = []
+
+    def ask(client: httpx2.Client, **body: object) -> None:
+        try:
+            lost.append(str(client.post("/v1/annotate", json=body).status_code))
+        except httpx2.TransportError as error:
+            lost.append(type(error).__name__)
+
+    asking = threading.Thread(target=ask, args=[first.client], kwargs={"text": TEXT * 1000, "top_k": 1})
+    asking.start()
+    until(lambda: "hyperspan_requests_in_flight 1" in first.client.get("/metrics").text)
+    first.popen.send_signal(signal.SIGKILL)
+    asking.join(20)
+    assert first.end()[0] == -signal.SIGKILL and lost[0] != "200"
+
+    second = Process("--model", str(folder), "--port", str(httpx2.URL(first.url).port))
+    processes.append(second)
+    assert second.url == first.url
+    second.wait_until_ready()
+    assert second.client.post("/v1/annotate", json={"text": TEXT}).json() == expected
+    asking = threading.Thread(target=ask, args=[second.client], kwargs={"text": TEXT * 60, "top_k": 1})
+    asking.start()
+    until(lambda: "hyperspan_requests_in_flight 1" in second.client.get("/metrics").text)
+    second.popen.send_signal(signal.SIGTERM)
+    until(lambda: second.client.get("/readyz").status_code == 503)
+    refused = second.client.post("/v1/annotate", json={"text": "Ada"})
+    assert refused.status_code == 503 and refused.headers["retry-after"]
+    asking.join(20)
+    status, said = second.end()
+    assert (status, lost[1]) == (0, "200")
+    entries = [json.loads(line) for line in said.splitlines()]
+    assert [entry["status"] for entry in entries if entry["route"] == "/v1/annotate"] == [200, 503, 200]
+    assert "Ada" not in said and "key" not in said.replace("keeper", "")
+
+
+def test_an_address_that_is_taken(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        monkeypatch.setattr(sys, "argv", ["hyperspan", "serve", "--model", "genia", "--port", port])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    assert ended.value.code == 2
+    said = capfd.readouterr().err
+    assert said.startswith(
+        f"hyperspan: the address 127.0.0.1:{port} cannot be used (Address already in use); choose another"
+    )
+    assert said.count("\n") == 1
+    with pytest.raises(InputError, match="cannot be used"):
+        run.listen("203.0.113.7", 0)  # an address that is nobody's
+
+
+def test_mistakes_and_warnings(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    for arguments, sentence in (
+        (["--model", "gena"], "there is no model 'gena'"),
+        (["--max-texts", "0"], "the limit max_texts is 0; it must be at least 1"),
+        (["--port", "x"], "--port"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["hyperspan", "serve", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == 2 and sentence in capfd.readouterr().err
+    monkeypatch.setattr(run.Server, "run", lambda *_, sockets: sockets[0].close())
+    run.serve(Settings(models=("genia",)), "0.0.0.0", 0)
+    assert "anybody who reaches 0.0.0.0 can use this server" in capfd.readouterr().err
+    for settings, host in (
+        (Settings(models=("genia",), api_key="key"), "0.0.0.0"),
+        (Settings(models=("genia",)), "127.0.0.1"),
+    ):
+        run.serve(settings, host, 0)
+        assert capfd.readouterr().err == ""
+    monkeypatch.setattr(errors, "find_spec", lambda _: None)
+    monkeypatch.setattr(sys, "argv", ["hyperspan", "serve"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert 'pip install "hyperspan[serve]"' in capfd.readouterr().err
+
+
+def test_a_model_that_cannot_be_loaded_ends_it(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"nonsense")
+    start = time.monotonic()
+    thread_errors: list[Exception] = []
+
+    def serve() -> None:
+        try:
+            run.serve(Settings(models=(str(folder),)), port=0)
+        except Exception as error:
+            thread_errors.append(error)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive() and time.monotonic() - start < 20
+    assert isinstance(thread_errors[0], InputError)

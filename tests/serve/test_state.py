@@ -1,0 +1,144 @@
+"""What the server says of itself: models, health, metrics, headers, its log, and its page."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hyperspan.annotate import Annotator, load
+from hyperspan.errors import InputError
+from hyperspan.models import save_model
+from hyperspan.serve.app import STATIC, create_app
+from hyperspan.serve.engine import Engine
+from hyperspan.serve.models import places
+from hyperspan.serve.settings import Settings
+from tests.serve.running import Running, running, until
+from tests.test_annotate import small_model
+
+
+def test_models_with_their_cards(tmp_path: Path) -> None:
+    save_model(small_model(), tmp_path / "small")
+    (tmp_path / "small" / "README.md").write_text("# small\n\nFinds people\nand places.\n", encoding="utf-8")
+    with running(Settings(models=("genia", f"zoo={tmp_path}/small"), max_texts=7), {}) as one:
+        content = one.client.get("/v1/models").json()
+        genia, zoo = content["models"]
+        assert (genia["name"], genia["default"], zoo["name"], zoo["default"]) == ("genia", True, "zoo", False)
+        assert zoo["description"] == "Finds people and places." and zoo["card"].startswith("# small")
+        assert genia["labels"] == list(load("genia").labels) and genia["parameters"] > 1_000_000
+        assert (zoo["kind"], zoo["max_width"], zoo["tokenizer"], zoo["pins"]) == ("segmental", None, "words", True)
+        assert content["limits"]["texts"] == 7 and "api_key" not in content["limits"]
+        text = "c-Rel binds the IL-2 promoter."
+        assert {m["text"] for m in one.annotate(text=text)[0]["mentions"]} == {"c-Rel", "IL-2", "IL-2 promoter"}
+        assert one.annotate(text="Ada left.", model="zoo")[0]["mentions"][0]["label"] == "person"
+
+
+def test_models_that_cannot_be_served(tmp_path: Path) -> None:
+    save_model(small_model(), tmp_path / "small")
+    with pytest.raises(InputError, match="there is no model 'gena'"):
+        Engine(Settings(models=("gena",)))
+    with pytest.raises(InputError, match="two models are called 'small'; name one of them otherwise, as in other="):
+        places([f"{tmp_path}/small", f"{tmp_path}/small/"])
+    (tmp_path / "small" / "config.toml").write_text("[model]\nkind = 'nonsense'\n", encoding="utf-8")
+    with running(Settings(models=(f"{tmp_path}/small",)), {}, ready=False) as one:
+        until(lambda: one.engine.failure is not None)
+        assert isinstance(one.engine.failure, InputError)
+
+
+def test_it_is_not_ready_while_models_are_loaded(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, loading = threading.Event(), Engine._load
+    monkeypatch.setattr(Engine, "_load", lambda self: gate.wait(20) and loading(self))
+    with running(annotators={"small": annotator}, ready=False) as one:
+        assert one.client.get("/healthz").status_code == 200
+        for response in (one.client.get("/readyz"), one.client.get("/v1/models"), one.post(text="Ada")):
+            assert response.status_code == 503 and response.headers["retry-after"] == "1"
+            assert response.json()["error"]["code"] == "not_ready"
+        gate.set()
+        until(lambda: one.client.get("/readyz").status_code == 200)
+        assert one.post(text="Ada").status_code == 200
+        one.server.stop()
+        assert one.client.get("/readyz").json()["error"]["code"] == "shutting_down"
+
+
+def test_headers_and_ids(server: Running) -> None:
+    for path in ("/v1/models", "/healthz", "/nothing", "/"):
+        headers = server.client.get(path).headers
+        assert (
+            "default-src 'self'" in headers["content-security-policy"]
+            and "http" not in headers["content-security-policy"]
+        )
+        assert headers["x-content-type-options"] == "nosniff" and re.fullmatch("[0-9a-f]{32}", headers["x-request-id"])
+        assert "server" not in headers
+    assert server.client.get("/v1/models").headers["cache-control"] == "no-store"
+    own = server.client.get("/healthz", headers={"X-Request-ID": "abc-1"})
+    assert own.headers["x-request-id"] == "abc-1"
+    for odd in ("a b", "x" * 65, '{"json"}'):
+        assert server.client.get("/healthz", headers={"X-Request-ID": odd}).headers["x-request-id"] != odd
+
+
+def test_the_log_has_numbers_and_no_texts(server: Running) -> None:
+    response = server.post(texts=["Ada left Oz.", "Nobody slept."])
+    entry = server.entry(response)
+    assert (entry["method"], entry["route"], entry["status"]) == ("POST", "/v1/annotate", 200)
+    assert (entry["texts"], entry["words"]) == (2, 7) and entry["ms"] > 0
+    missing = server.client.get("/Ada?text=Ada")
+    assert server.entry(missing)["route"] == "other"
+    assert not any("Ada" in written for written in server.log)
+
+
+def test_metrics_count(server: Running) -> None:
+    def value(name: str) -> float:
+        found = re.search(rf"^{re.escape(name)} (\S+)$", server.client.get("/metrics").text, re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+    names = ['hyperspan_requests_total{route="/v1/annotate",status="200"}', 'hyperspan_words_total{model="small"}']
+    names += ['hyperspan_request_seconds_count{route="/v1/annotate"}', 'hyperspan_texts_total{model="small"}']
+    names += ['hyperspan_batch_words_bucket{le="+Inf"}', "hyperspan_batch_words_sum"]
+    before = [value(name) for name in names]
+    server.annotate(texts=["Ada left.", "Oz."])
+    until(lambda: value(names[0]) == before[0] + 1)  # it is counted when the answer is on its way
+    assert [value(name) - then for name, then in zip(names, before, strict=True)] == [1, 5, 1, 2, 1, 5]
+    text = server.client.get("/metrics").text
+    assert value("hyperspan_ready") == 1 and value("hyperspan_requests_in_flight") == 0
+    assert value("process_resident_memory_bytes") > 1e6
+    line = r'(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="[^"]*",?)+\})? [0-9.e+-]+)'
+    assert all(re.fullmatch(line, one) for one in text.splitlines())
+
+
+def test_the_description_has_examples_that_work(server: Running) -> None:
+    content = server.client.get("/openapi.json").json()
+    assert content["info"]["title"] == "hyperspan"
+    assert {"/v1/annotate", "/v1/annotate/stream", "/v1/hypergraph", "/v1/models", "/metrics"} <= set(content["paths"])
+    assert "http://" not in json.dumps(content).replace("http://json-schema", "")
+    with running(Settings(models=("genia",)), {}) as one:
+        for path in ("/v1/annotate", "/v1/hypergraph"):
+            [body] = content["paths"][path]["post"]["requestBody"]["content"].values()
+            for example in body["examples"].values():
+                assert one.post(path, **example["value"]).status_code == 200
+
+
+def test_the_page(server: Running) -> None:
+    page = server.client.get("/")
+    assert page.status_code == 200 and page.headers["content-type"].startswith("text/html")
+    assert "http://" not in page.text and "https://" not in page.text
+    assert server.client.head("/").status_code == 200
+    for file in STATIC.iterdir():
+        assert server.client.get(f"/static/{file.name}").content == file.read_bytes()
+
+
+def test_settings_are_checked() -> None:
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"max_texts": 0}, "max_texts is 0; it must be at least 1"),
+        ({"seconds": float("inf")}, "seconds is inf"),
+        ({"least_probability": 0.0}, "least_probability is 0.0"),
+        ({"api_key": ""}, "the API key is empty"),
+        ({"api_key": "clé"}, "the API key is empty or has characters"),
+    )
+    for wrong, sentence in cases:
+        with pytest.raises(InputError, match=sentence):
+            Settings(**wrong)
+    assert create_app().state.engine.settings == Settings()
