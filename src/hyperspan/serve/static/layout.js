@@ -1,0 +1,122 @@
+// Who stands where: lanes for overlapping spans, and places for their labels. The counterpart of render/layout.py and of
+// the first half of render/html.py, which draw the same picture without a browser.
+
+export const COLOURS = 10;
+const REPEAT = 35; // a label is written again after so many characters: by then a new line has probably begun
+const SHORT = 400, LONG = 4_000; // characters: shorter lines are drawn together, longer ones apart
+const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]|\p{Emoji_Presentation}/u;
+const NOTHING = /\p{M}|\p{Cf}/u;
+const DIRECTED = /(\p{Script=Hebrew}|\p{Script=Arabic}|\p{Script=Syriac}|\p{Script=Thaana}|\p{Script=Nko})|\p{L}/u;
+const ANCHOR = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]\p{M}*|[\p{L}\p{M}\p{N}_]+|[^]/uy;
+
+/** For each half-open span the first lane in which it meets none of the spans before it. */
+export function lanes(spans) {
+  const taken = []; // the spans of a lane, from left to right
+  return spans.map((span) => {
+    for (let lane = 0; ; lane++) {
+      const others = (taken[lane] ??= []);
+      const place = upperBound(others, span);
+      const before = others[place - 1], after = others[place];
+      if ((!before || before[1] <= span[0]) && (!after || span[1] <= after[0])) {
+        others.splice(place, 0, span);
+        return lane;
+      }
+    }
+  });
+}
+
+function upperBound(spans, [start, end]) {
+  let low = 0, high = spans.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const [s, e] = spans[middle];
+    if (s < start || (s === start && e <= end)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Columns that a text takes up: two for wide characters, none for marks. */
+export function cells(text) {
+  let sum = 0;
+  for (const sign of text) sum += NOTHING.test(sign) ? 0 : WIDE.test(sign) ? 2 : 1;
+  return sum;
+}
+
+/** The mentions as bars: each with its lane, and the places where its label is written (true: on narrow pages only). */
+export function barsOf(text, mentions, labelOf) {
+  const order = [...mentions].sort(shortestFirst);
+  const labels = order.map(labelOf);
+  const widths = labels.map(cells);
+  const rows = lanes(order.map((m, i) => [m.start, Math.max(m.end, m.start + widths[i] + 1)]));
+  return order.map((mention, i) => ({
+    mention,
+    lane: rows[i],
+    label: labels[i],
+    writtenAt: labelPlaces(text, mention, widths[i] + 1),
+  }));
+}
+
+/** What is inside stands nearer to the text than what is around it. */
+function shortestFirst(a, b) {
+  return a.end - a.start - (b.end - b.start) || a.start - b.start || (a.label < b.label ? -1 : a.label > b.label ? 1 : 0);
+}
+
+function labelPlaces(text, mention, room) {
+  const inner = text.slice(mention.start, mention.end);
+  const places = new Map();
+  let place = 0, narrow = false;
+  for (;;) {
+    if (place === 0 || inner[place] !== "\n") places.set(mention.start + place, narrow); // an empty line shows no bar
+    let found = inner.slice(place, place + REPEAT).indexOf("\n");
+    narrow = found < 0 && !narrow;
+    found = found < 0 ? inner.indexOf(" ", place + REPEAT) : found + place;
+    place = found + 1;
+    if (found < 0 || place + room > inner.length) return places;
+  }
+}
+
+/** Where the word (or the sign) at a place ends; no line break comes between a label and its bar. */
+export function anchorEnd(text, place) {
+  ANCHOR.lastIndex = place;
+  return ANCHOR.test(text) ? ANCHOR.lastIndex : place;
+}
+
+/** Whether the first letter from here on that has a direction is written from right to left. */
+export function rightToLeft(text, place) {
+  const found = DIRECTED.exec(text.slice(place, place + 50));
+  return found !== null && found[1] !== undefined;
+}
+
+/** Characters that a page may show, as many as before. */
+export function cleaned(text) {
+  const shown = text.toWellFormed().replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]/g, "\ufffd");
+  return shown.replace(/\r\n/g, " \n").replace(/\r/g, "\n");
+}
+
+/**
+ * The text cut into parts, so that one can be drawn anew without the others: at line breaks, and where no line breaks for
+ * long at one of `breaks` (the starts of sentences, in order); never inside a mention.
+ */
+export function parts(text, mentions, breaks = []) {
+  const inside = [...mentions].sort((a, b) => a.start - b.start);
+  const cut = [];
+  let from = 0, next = 0, reach = 0;
+  const end = (at) => {
+    for (; next < inside.length && inside[next].start < at; next++) reach = Math.max(reach, inside[next].end);
+    if (reach > at) return;
+    cut.push([from, at]);
+    from = at;
+  };
+  let sentence = 0;
+  for (let at = 0; at >= 0; ) {
+    at = text.indexOf("\n", Math.max(at, from));
+    const line = at < 0 ? text.length : at + 1;
+    for (; breaks[sentence] < line; sentence++)
+      if (line - from > 2 * LONG && breaks[sentence] - from >= LONG) end(breaks[sentence]);
+    if (at >= 0 && line - from >= SHORT) end(line);
+    if (at >= 0) at = line;
+  }
+  if (from < text.length) cut.push([from, text.length]);
+  return cut;
+}

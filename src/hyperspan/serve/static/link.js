@@ -1,0 +1,84 @@
+// A view as the fragment of an address, which browsers never send to a server; and back, from other versions too.
+
+const VERSION = "1";
+const MOST = 30_000; // a longer address is cut or refused by programs that people paste links into
+
+/** The fragment of a view {text, model, tab, mode, least, byLabel, hidden, pins, ranks}, and whether the text is in it. */
+export async function fragmentOf(view) {
+  const fields = new URLSearchParams({ v: VERSION, model: view.model });
+  if (view.tab !== "mentions") fields.set("tab", view.tab);
+  if (view.mode === "threshold") fields.set("at", view.least);
+  for (const [label, least] of Object.entries(view.byLabel)) fields.append("at-type", `${least}:${label}`);
+  for (const label of view.hidden) fields.append("hide", label);
+  for (const { kind, start, end, label } of view.pins) fields.append(kind, `${start}:${end}:${label}`);
+  const chosen = [...view.ranks].filter(([, rank]) => rank).map((pair) => pair.join(":"));
+  if (chosen.length) fields.set("sets", chosen.join());
+  const written = [`t=${encodeURIComponent(view.text.toWellFormed())}`];
+  if (written[0].length > 300 && globalThis.CompressionStream) written.push(`z=${await packed(view.text)}`);
+  const shortest = written.reduce((a, b) => (b.length < a.length ? b : a));
+  const complete = shortest.length + fields.toString().length <= MOST;
+  return { fragment: `${fields}&${complete ? shortest : `left=${view.text.length}`}`, complete };
+}
+
+/** What a fragment says, as a view, and a sentence for each thing in it that cannot be understood. */
+export async function viewOf(fragment) {
+  const fields = new URLSearchParams(fragment.replace(/^#/, ""));
+  const problems = [];
+  const pin = (kind) => fields.getAll(kind).flatMap((written) => {
+    const [, start, end, label] = /^(\d+):(\d+):(.+)$/s.exec(written) ?? [];
+    const span = { kind, start: Number(start), end: Number(end), label };
+    return label === undefined || span.start >= span.end ? [] : [span];
+  });
+  const probability = (written) => (Number(written) >= 0.01 && Number(written) <= 0.99 ? Number(written) : null);
+  const byLabel = fields.getAll("at-type").flatMap((written) => {
+    const [, least, label] = /^([\d.]+):(.+)$/s.exec(written) ?? [];
+    return probability(least) === null ? [] : [[label, probability(least)]];
+  });
+  const ranks = (fields.get("sets") ?? "").split(",").map((pair) => pair.split(":").map(Number))
+    .filter(([sentence, rank]) => sentence >= 0 && rank > 0);
+  let text = fields.get("t");
+  if (fields.has("z")) text = await unpacked(fields.get("z")).catch(() => null);
+  if (fields.has("z") && text === null) problems.push("The text in the link is damaged and was left out.");
+  if (fields.has("left")) {
+    const length = (Number(fields.get("left")) || 0).toLocaleString("en");
+    problems.push(`The text of this view, ${length} characters, was too long for a link. Paste it here.`);
+  }
+  if (fields.get("v") !== VERSION)
+    problems.push("This link was made by another version of the page; what could be understood is shown.");
+  return {
+    problems,
+    view: {
+      text: text?.toWellFormed() ?? null,
+      model: fields.get("model"),
+      tab: fields.get("tab") === "hypergraph" ? "hypergraph" : "mentions",
+      mode: probability(fields.get("at")) === null ? "set" : "threshold",
+      least: probability(fields.get("at")) ?? 0.5,
+      byLabel: Object.fromEntries(byLabel),
+      hidden: fields.getAll("hide"),
+      pins: [...pin("require"), ...pin("forbid")],
+      ranks: new Map(ranks),
+    },
+  };
+}
+
+async function packed(text) {
+  const stream = new Blob([text.toWellFormed()]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  let letters = "";
+  for (let i = 0; i < bytes.length; i += 0x8000) letters += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
+  return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+const LARGEST = 10_000_000; // a few letters can unpack to gigabytes
+
+async function unpacked(letters) {
+  const bytes = Uint8Array.from(atob(letters.replaceAll("-", "+").replaceAll("_", "/")), (sign) => sign.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  let text = "";
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    text += next.value;
+    if (text.length > LARGEST) throw new RangeError("too long");
+  }
+  return text;
+}

@@ -1,0 +1,315 @@
+// The page: what the reader does changes the view, the view is asked for, and the answer is drawn.
+
+import { drawSets } from "./alternatives.js";
+import { Latest, Server, ServerError, busyText } from "./api.js";
+import { Card } from "./card.js";
+import { askKey, showModelCard } from "./dialogs.js";
+import { $, count, debounced, fill, make } from "./dom.js";
+import { examplesFor, isExample } from "./examples.js";
+import { listen, textOf } from "./files.js";
+import { HypergraphTab } from "./hypergraph.js";
+import { copyLink, keep, save } from "./keeping.js";
+import { cleaned } from "./layout.js";
+import { viewOf } from "./link.js";
+import { notice, say } from "./notices.js";
+import { codePoints } from "./offsets.js";
+import { buildTypes, drawPins, updateTypes } from "./panels.js";
+import { Reading } from "./reading.js";
+import { fileName } from "./save.js";
+import { Table } from "./table.js";
+import { listenToTabs, select } from "./tabs.js";
+import { Colouring } from "./text.js";
+import { View } from "./view.js";
+
+const view = new View();
+const server = new Server(askKey);
+const [answers, alternatives] = [new Latest(), new Latest()];
+let colouring = new Colouring([]);
+let took = 0; // milliseconds of the last answer
+let graph = null;
+
+const light = (mention) => reading.light(mention);
+const table = new Table({ changed: drawSoon, pin, light });
+const card = new Card(pin, () => reading.back());
+const reading = new Reading({
+  mentions: (mentions, rect) => card.forMentions(view, colouring, mentions, rect),
+  words: (span, rect) => card.forWords(view, colouring, span, rect),
+  problem: (problem, rect) => card.sayProblem(problem, rect),
+});
+
+// -- asking ----------------------------------------------------------------------------------------------------------------
+
+const askSoon = debounced(ask);
+const askAlternativesSoon = debounced(askAlternatives);
+const dim = debounced(() => $("result").parentElement.setAttribute("aria-busy", String(answers.busy)));
+
+async function ask() {
+  askSoon.stop();
+  alternatives.stop();
+  if (!view.text.trim()) {
+    answers.stop();
+    view.answer = null;
+    notice("server", "");
+    return settle();
+  }
+  const { request, model, tooLong } = view, started = performance.now();
+  dim(400);
+  try {
+    if (tooLong) throw new ServerError(tooLong, { status: 413 });
+    const found = await answers.run((signal) => server.annotate(request, signal), busy);
+    if (!found) return; // a newer request is under way
+    took = performance.now() - started;
+    take(request, model, found.documents[0]);
+    notice("server", "");
+  } catch (error) {
+    if (view.answer?.text !== request.text) view.answer = null; // what is shown would be about another text
+    notice("server", error.message, remedy(error));
+  }
+  settle();
+}
+
+function remedy({ status }) {
+  if (view.pins.length && (status === 400 || status === 422)) return ["Remove the pins", () => unpin(view.pins)];
+  return status === 0 || status >= 500 ? ["Try again", ask] : undefined;
+}
+
+function take(request, model, found) {
+  if (view.answer && view.answer.text !== request.text) view.ranks = new Map();
+  view.answer = {
+    model,
+    text: request.text,
+    shownText: cleaned(request.text),
+    place: codePoints(request.text),
+    document: { candidates: [], sentences: [], ...found },
+    alternatives: request.top_k ? found.alternatives : null,
+  };
+  if (!request.top_k) askAlternativesSoon(300);
+}
+
+/** The alternatives among some types are others than those among all. */
+async function askAlternatives() {
+  const { answer, alternativesRequest } = view;
+  if (!answer || answers.busy || !view.topK || !view.shownLabels.length) return;
+  try {
+    const found = await alternatives.run((signal) => server.annotate(alternativesRequest, signal), busy);
+    if (!found || view.answer !== answer) return;
+    answer.alternatives = found.documents[0].alternatives;
+  } catch (error) {
+    answer.alternatives = [];
+    notice("server", error.message);
+  }
+  settle();
+}
+
+function busy(error) {
+  notice("busy", busyText(error));
+}
+
+function settle() {
+  dim(0);
+  notice("busy", "");
+  drawSoon();
+}
+
+// -- drawing ---------------------------------------------------------------------------------------------------------------
+
+let frame = 0;
+function drawSoon() {
+  cancelAnimationFrame(frame);
+  frame = requestAnimationFrame(draw);
+}
+
+function draw() {
+  const { answer, shown } = view;
+  reading.draw(view, shown, colouring);
+  $("mentions").classList.toggle("empty", !answer);
+  $("found").textContent = answer ? count(shown.length, "mention") : "";
+  $("about-text").textContent = answer ? sizeOf(answer) : "";
+  for (const radio of document.getElementsByName("mode")) radio.checked = radio.value === view.mode;
+  $("threshold").value = view.least;
+  $("threshold-value").textContent = view.least.toFixed(2);
+  $("threshold").closest(".panel").classList.toggle("by-set", view.mode === "set");
+  updateTypes(view);
+  drawPins(view, colouring, { remove: unpin, light });
+  drawSets(view, colouring, { choose, more: moreSets, anyway: setsAnyway, light });
+  table.draw(view, shown, colouring);
+  if (view.tab === "hypergraph") graph.open(view);
+  if (answer) say(`${count(shown.length, "mention")} shown.`);
+}
+
+function sizeOf({ text, place, document: { sentences } }) {
+  const words = sentences.reduce((sum, sentence) => sum + sentence.tokens.length, 0);
+  return [count(sentences.length, "sentence"), count(words, "word"), count(place(text.length), "character")].join(", ");
+}
+
+// -- what the reader does --------------------------------------------------------------------------------------------------
+
+function edit(text, name = view.name) {
+  const lost = view.edit(text);
+  notice("pins", lost ? `${count(lost, "pin")} removed, because the words changed.` : "");
+  view.name = name;
+  table.reset();
+  keep(view);
+  askSoon(Math.min(Math.max(0.6 * took, 120), 1500)); // what takes long is not asked at every letter
+}
+
+function setText(text, name) {
+  $("text").value = text;
+  edit($("text").value, name); // a text area has its own idea of line breaks, and places count in its text
+}
+
+function chooseModel(name) {
+  const wasExample = isExample(view.text) || !view.text;
+  view.choose(view.models.find((model) => model.name === name) ?? view.model);
+  showModel();
+  if (wasExample) setText(examplesFor(view.model)[0], view.model.name);
+  keep(view);
+  ask();
+}
+
+function showModel() {
+  $("model").value = view.model.name;
+  document.body.classList.toggle("no-pins", view.model.pins === false);
+  colouring = new Colouring(view.model.labels);
+  buildTypes(view, colouring, { toggle, least: setLeast });
+  if (view.answer?.model !== view.model) view.answer = null;
+}
+
+function toggle(label, isShown) {
+  if (isShown) view.hidden.delete(label);
+  else view.hidden.add(label);
+  view.ranks = new Map();
+  if (view.answer) view.answer.alternatives = null;
+  changed();
+  askAlternativesSoon(200);
+}
+
+function setLeast(label, least) {
+  const isProbability = least >= 0.01 && least <= 0.99;
+  if (label !== null && !isProbability) delete view.byLabel[label];
+  else if (label !== null) view.byLabel[label] = least;
+  else view.least = least;
+  view.mode = "threshold";
+  changed();
+}
+
+function choose(ranks) {
+  view.ranks = new Map(ranks);
+  view.mode = "set";
+  changed();
+}
+
+function moreSets() {
+  view.sets *= 2;
+  ask();
+}
+
+function setsAnyway() {
+  view.setsAnyway = true;
+  ask();
+}
+
+function pin(kind, mention) {
+  view.pin(kind, mention);
+  changed();
+  ask();
+}
+
+function unpin(pins) {
+  view.pins = view.pins.filter((pin) => !pins.includes(pin));
+  view.ranks = new Map();
+  changed();
+  ask();
+}
+
+function changed() {
+  keep(view);
+  drawSoon();
+}
+
+/** The words that are selected in the field above: the way to pin them without a pointer. */
+function pinSelected() {
+  const { selectionStart: start, selectionEnd: end } = $("text");
+  if (view.answer?.text === view.text.toWellFormed()) reading.choose([start, end], $("pin-words").getBoundingClientRect());
+}
+
+async function openFile(file, files) {
+  const { text, problem = "" } = await textOf(file);
+  notice("file", `${problem} ${files > 1 ? `Of ${files} files, only ${file.name} is shown.` : ""}`.trim());
+  if (text !== undefined) setText(text, fileName(file.name));
+}
+
+// -- arriving --------------------------------------------------------------------------------------------------------------
+
+async function arrive() {
+  for (const kind of ["link", "version", "pins", "file"]) notice(kind, "");
+  if (history.state?.hyperspan) return restore(history.state.hyperspan);
+  if (location.hash.includes("=")) {
+    const { view: kept, problems } = await viewOf(location.hash);
+    notice("version", problems.join(" "));
+    return restore(kept);
+  }
+  showModel();
+  showTab("mentions");
+  setText(examplesFor(view.model)[0], view.model.name);
+  return ask();
+}
+
+function restore(kept) {
+  $("text").value = kept.text ?? "";
+  const isThere = view.restore(kept, $("text").value);
+  notice("link", isThere ? "" : `This server has no model “${kept.model}”; ${view.model.name} is used instead.`);
+  showModel();
+  showTab(view.tab);
+  drawSoon();
+  ask();
+}
+
+function showTab(name) {
+  view.tab = name;
+  select(name);
+  if (name === "hypergraph") (graph ??= new HypergraphTab(server)).open(view);
+}
+
+function wire() {
+  const on = (id, type, action) => $(id).addEventListener(type, action);
+  on("text", "input", () => edit($("text").value));
+  document.addEventListener("selectionchange", () => {
+    $("pin-words").hidden = document.activeElement !== $("pin-words") && $("text").selectionStart === $("text").selectionEnd;
+  });
+  on("pin-words", "click", pinSelected);
+  on("model", "change", () => chooseModel($("model").value));
+  on("about", "click", () => showModelCard(view.model));
+  on("clear", "click", () => (setText("", "hyperspan"), $("text").focus()));
+  on("example", "click", () => {
+    const texts = examplesFor(view.model);
+    setText(texts[(texts.indexOf(view.text) + 1) % texts.length], view.model.name);
+  });
+  listen(openFile);
+  on("threshold", "input", () => setLeast(null, $("threshold").valueAsNumber));
+  for (const radio of document.getElementsByName("mode"))
+    radio.addEventListener("change", () => ((view.mode = radio.value), changed()));
+  for (const button of document.querySelectorAll("[data-save]"))
+    button.addEventListener("click", () => save(view, colouring, button.dataset.save));
+  on("link", "click", () => copyLink(view));
+  on("skip", "click", (event) => (event.preventDefault(), (reading.text.buttons[0] ?? $("result")).focus()));
+  listenToTabs((name) => (showTab(name), keep(view)));
+  addEventListener("popstate", arrive);
+}
+
+async function begin() {
+  try {
+    ({ models: view.models, limits: view.limits } = await new Latest().run((signal) => server.models(signal), busy));
+  } catch (error) {
+    return notice("server", error.message, ["Try again", begin]);
+  }
+  for (const kind of ["busy", "server"]) notice(kind, "");
+  $("threshold").min = view.candidates;
+  view.model = view.models.find((model) => model.default) ?? view.models[0];
+  if (!view.model) return notice("server", "This server has no models.");
+  fill($("model"), ...view.models.map(({ name }) => make("option", { value: name }, name)));
+  return arrive();
+}
+
+wire();
+begin();

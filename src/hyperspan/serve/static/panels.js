@@ -1,0 +1,98 @@
+// The lists beside the text: types with their counts, and pins.
+
+import { $, fill, make } from "./dom.js";
+import { excerpt, keyOf } from "./text.js";
+
+/** A sample of the bars of a label. */
+export function swatch(colouring, label) {
+  const sample = make("i", { className: "swatch", "aria-hidden": "true" });
+  sample.style.backgroundImage = colouring.image(label);
+  return sample;
+}
+
+/** A label in its colour. */
+export function typeName(colouring, label) {
+  const name = make("b", { className: "type" }, label);
+  name.style.color = colouring.colour(label);
+  return name;
+}
+
+export const note = (text) => make("p", { className: "note" }, text);
+
+/** `on`: toggle(label, isShown), least(label, probability or null). */
+export function buildTypes(view, colouring, on) {
+  const items = view.model.labels.map((label) => {
+    const box = make("input", {
+      type: "checkbox",
+      autocomplete: "off",
+      "data-key": `type-${label}`,
+      onchange: () => on.toggle(label, box.checked),
+    });
+    const least = make("input", {
+      type: "number",
+      className: "least",
+      autocomplete: "off",
+      inputMode: "decimal",
+      min: 0.01,
+      max: 0.99,
+      step: 0.01,
+      title: `Least probability of ${label}; empty: as for all`,
+      "aria-label": `Least probability of ${label}`,
+      oninput: () => on.least(label, least.value === "" ? null : least.valueAsNumber),
+    });
+    const name = make("span", { className: "label" }, label);
+    const title = make("label", {}, box, swatch(colouring, label), name, make("small"));
+    return make("li", { "data-label": label }, title, least);
+  });
+  fill($("types"), ...items);
+}
+
+export function updateTypes(view) {
+  const counts = new Map();
+  for (const mention of view.chosen) counts.set(mention.label, (counts.get(mention.label) ?? 0) + 1);
+  for (const item of $("types").children) {
+    const { label } = item.dataset, least = item.querySelector(".least");
+    item.querySelector("small").textContent = (counts.get(label) ?? 0).toLocaleString("en");
+    item.querySelector("[type=checkbox]").checked = !view.hidden.has(label);
+    least.hidden = view.mode !== "threshold";
+    least.placeholder = view.least.toFixed(2);
+    if (document.activeElement !== least) least.value = view.byLabel[label]?.toFixed(2) ?? "";
+  }
+}
+
+/** `on`: remove(pins), light(mention or null). */
+export function drawPins(view, colouring, on) {
+  const items = [...view.pins].sort((a, b) => a.start - b.start).map((pin) => pinItem(view, colouring, on, pin));
+  if (items.length > 1) {
+    const all = make("button", { className: "quiet", onclick: () => on.remove(view.pins) }, "Remove all");
+    items.push(make("li", { className: "all" }, all));
+  }
+  fill($("pins"), ...(items.length ? items : [make("li", { className: "note" }, "None: nothing is required or forbidden.")]));
+}
+
+function pinItem(view, colouring, on, pin) {
+  const words = excerpt(view.text, pin, 60), kind = pin.kind === "require" ? "Required" : "Forbidden";
+  const remove = make("button", {
+    className: "quiet",
+    "aria-label": `Remove: ${kind.toLowerCase()} ${pin.label}, ${words}`,
+    "data-key": `pin-${keyOf(pin)}`,
+    onclick: () => on.remove([pin]),
+  }, "×");
+  return make("li", { className: pin.kind, onmouseenter: () => on.light(pin), onmouseleave: () => on.light(null) },
+    make("span", { className: "kind" }, kind),
+    make("span", { className: "words" }, make("bdi", {}, words), " ", typeName(colouring, pin.label)),
+    remove);
+}
+
+/** Buttons to require and to forbid a mention, pressed where it is. */
+export function pinButtons(view, mention, onPin, words) {
+  const now = view.pinOf(mention);
+  return [["require", "Require"], ["forbid", "Forbid"]].map(([kind, title]) =>
+    make("button", {
+      className: `pin ${kind}`,
+      "aria-pressed": String(now === kind),
+      "aria-label": `${title} ${mention.label}, ${words}`,
+      "data-key": `${kind}-${keyOf(mention)}`,
+      onclick: () => onPin(kind, mention),
+    }, title));
+}

@@ -1,0 +1,146 @@
+// What is shown, as files: hyperspan's JSON Lines, brat's two files in a zip, and a page that stands alone.
+// Files count places in Unicode code points.
+
+import { cleaned } from "./layout.js";
+import { codePoints } from "./offsets.js";
+import { RunningText, excerpt, number } from "./text.js";
+
+const byPlace = (a, b) => a.start - b.start || a.end - b.end || (a.label < b.label ? -1 : 1);
+
+/** One line of hyperspan's JSON Lines (corpora/jsonl.py): mentions by character, and in sentences by token. */
+export function jsonl({ name, text, mentions, sentences, metadata }) {
+  const place = codePoints(text);
+  const all = [...mentions].sort(byPlace);
+  const record = {
+    format: "hyperspan",
+    version: 1,
+    id: name,
+    text,
+    mentions: all.map((m) => ({
+      start: place(m.start),
+      end: place(m.end),
+      label: m.label,
+      text: text.slice(m.start, m.end),
+      ...probability(m),
+    })),
+    sentences: sentences.map((sentence) => sentenceRecord(sentence, all, place)),
+    metadata,
+  };
+  return `${JSON.stringify(record)}\n`;
+}
+
+const probability = (mention) => (mention.probability == null ? {} : { probability: mention.probability });
+
+function sentenceRecord(sentence, mentions, place) {
+  const starts = new Map(sentence.tokens.map(([start], index) => [start, index]));
+  const ends = new Map(sentence.tokens.map(([, end], index) => [end, index + 1]));
+  const inside = mentions.filter((m) => starts.has(m.start) && ends.has(m.end));
+  return {
+    tokens: sentence.tokens.map(([start, end]) => [place(start), place(end)]),
+    mentions: inside.map((m) => ({ start: starts.get(m.start), end: ends.get(m.end), label: m.label, ...probability(m) })),
+  };
+}
+
+/** brat's .txt and .ann in one zip archive, and how many mentions brat cannot hold because of their labels. */
+export function brat({ name, text, mentions }) {
+  const place = codePoints(text);
+  const kept = [...mentions].sort(byPlace).filter((m) => /^[^ \t\r\n]+$/.test(m.label));
+  const lines = kept.map((m, index) => {
+    const words = text.slice(m.start, m.end).replace(/[\r\n]/g, " ");
+    return `T${index + 1}\t${m.label} ${place(m.start)} ${place(m.end)}\t${words}\n`;
+  });
+  return { zip: zip({ [`${name}.txt`]: text, [`${name}.ann`]: lines.join("") }), lost: mentions.length - kept.length };
+}
+
+/** A page without a script that shows the same text and bars, and a table of the mentions. */
+export async function html({ name, text, mentions, sentences, colouring, labels }) {
+  const style = await (await fetch("/static/text.css")).text();
+  const page = document.implementation.createHTMLDocument(name);
+  const add = (parent, tag, properties = {}) => parent.appendChild(Object.assign(page.createElement(tag), properties));
+  for (const [key, content] of [["viewport", "width=device-width, initial-scale=1"], ["color-scheme", "light dark"]])
+    add(page.head, "meta", { name: key, content });
+  add(page.head, "style", { textContent: style });
+  page.body.className = "hyperspan-page";
+  add(page.body, "h1", { textContent: name });
+  const article = add(page.body, "article", { className: "hyperspan" });
+  const legend = add(article, "ul", { className: "legend" });
+  for (const label of labels) {
+    const item = add(legend, "li");
+    add(item, "i").style.backgroundImage = colouring.image(label);
+    item.append(`${label} `);
+    add(item, "small", { textContent: mentions.filter((m) => m.label === label).length });
+  }
+  const shown = cleaned(text);
+  const running = add(article, "div", { className: "text", lang: "" });
+  const breaks = sentences.map((sentence) => sentence.start);
+  new RunningText(running).draw(shown, mentions, { colouring, breaks, still: true });
+  addTable(add, article, shown, mentions, codePoints(text));
+  const head = `<head><meta charset="utf-8">${page.head.innerHTML}</head>`;
+  return `<!doctype html>\n<html lang="en">${head}\n${page.body.outerHTML}\n</html>\n`;
+}
+
+function addTable(add, article, text, mentions, place) {
+  const details = add(article, "details");
+  add(details, "summary", { textContent: `${mentions.length.toLocaleString("en")} mention${mentions.length === 1 ? "" : "s"}` });
+  const table = add(details, "table");
+  const head = add(add(table, "thead"), "tr");
+  for (const title of ["Mention", "Label", "Probability", "Characters"]) add(head, "th", { scope: "col", textContent: title });
+  const body = add(table, "tbody");
+  for (const m of [...mentions].sort(byPlace)) {
+    const row = add(body, "tr");
+    add(add(row, "td"), "bdi", { textContent: excerpt(text, m) });
+    const cells = [m.label, number(m.probability), `${place(m.start)}–${place(m.end)}`];
+    for (const textContent of cells) add(row, "td", { textContent });
+  }
+}
+
+/** A zip archive of texts, stored as they are. */
+function zip(files) {
+  const encoder = new TextEncoder();
+  const parts = [], directory = [];
+  let at = 0;
+  for (const [name, text] of Object.entries(files)) {
+    const [path, data] = [encoder.encode(name), encoder.encode(text)];
+    // Version 2.0, names in UTF-8, stored, 1 January 1980; the same fields stand before the data and in the directory.
+    const [sum, size] = [[crc32(data), 4], [data.length, 4]];
+    const fields = numbers([20, 2], [0x0800, 2], [0, 2], [0, 2], [33, 2], sum, size, size, [path.length, 2], [0, 2]);
+    parts.push(numbers([0x04034b50, 4]), fields, path, data);
+    directory.push(numbers([0x02014b50, 4], [20, 2]), fields, numbers([0, 2], [0, 2], [0, 2], [0, 4], [at, 4]), path);
+    at += 4 + fields.length + path.length + data.length;
+  }
+  const size = directory.reduce((sum, piece) => sum + piece.length, 0), count = Object.keys(files).length;
+  const end = numbers([0x06054b50, 4], [0, 2], [0, 2], [count, 2], [count, 2], [size, 4], [at, 4], [0, 2]);
+  return new Blob([...parts, ...directory, end], { type: "application/zip" });
+}
+
+function numbers(...fields) {
+  return Uint8Array.from(fields.flatMap(([value, bytes]) => Array.from({ length: bytes }, (_, i) => (value >>> (8 * i)) & 255)));
+}
+
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
+  let value = index;
+  for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
+  return value;
+});
+
+function crc32(bytes) {
+  let sum = 0xffffffff;
+  for (const byte of bytes) sum = CRC_TABLE[(sum ^ byte) & 255] ^ (sum >>> 8);
+  return (sum ^ 0xffffffff) >>> 0;
+}
+
+/** Hands a file to the browser to keep. */
+export function download(name, content, type) {
+  const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  const link = Object.assign(document.createElement("a"), { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}
+
+/** A name of a file that no system refuses. */
+export function fileName(given) {
+  const stem = given.replace(/\.[^.]{1,8}$/, "").replace(/[^\p{L}\p{M}\p{N}._+-]+/gu, "_");
+  return stem.replace(/^[._]+/, "").slice(0, 80) || "hyperspan";
+}

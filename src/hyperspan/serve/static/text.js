@@ -1,0 +1,246 @@
+// Running text with an unbroken bar under it for each mention. The text is cut wherever a mention begins or ends; each piece
+// is an inline element whose background shows the bars that run under it, as in render/html.py. User text only ever becomes
+// text nodes.
+
+import { COLOURS, anchorEnd, barsOf, cells, parts, rightToLeft } from "./layout.js";
+
+const LANE = 1.0, BAR = 0.17, TICK = 0.17, LABEL_SIZE = 0.66; // in font sizes (em), as in text.css and render/page_style.py
+
+export const keyOf = (mention) => `${mention.start}:${mention.end}:${mention.label}`;
+export const number = (probability) => (probability == null ? "< 0.01" : probability.toFixed(2));
+
+/** The colour of a label, by its place among the model's labels, and its pattern once colours are used up. */
+export class Colouring {
+  constructor(labels) {
+    this.numbers = new Map(labels.map((label, index) => [label, index]));
+  }
+  number(label) {
+    if (!this.numbers.has(label)) this.numbers.set(label, this.numbers.size);
+    return this.numbers.get(label);
+  }
+  colour(label) {
+    return `var(--c${this.number(label) % COLOURS})`;
+  }
+  /** What a bar is filled with: the less probable, the paler. */
+  image(label, probability = 1) {
+    const share = 25 + 75 * Math.max(probability ?? 0, 0);
+    const full = this.colour(label);
+    const colour = share < 99.6 ? `color-mix(in srgb,${full} ${share.toFixed(0)}%,var(--page))` : full;
+    const dash = Math.floor(this.number(label) / COLOURS);
+    if (!dash) return `linear-gradient(${colour} 0 0)`;
+    const on = Math.max(Math.floor(8 / dash), 1);
+    return `repeating-linear-gradient(90deg,${colour} 0 ${on}px,transparent ${on}px ${on + 3}px)`;
+  }
+}
+
+/** Draws a text part by part, and keeps the parts that did not change. */
+export class RunningText {
+  constructor(element) {
+    this.element = element;
+    this.drawn = new Map(); // what a part shows, as a string -> its elements
+    this.pieces = new WeakMap(); // element -> {start, end, height, bars}, places relative to its part
+    this.spans = new WeakMap(); // the element of a part -> where it starts and ends in the text
+    this.lit = [];
+  }
+
+  /** `options`: colouring; pinned(mention) -> "require" or undefined; breaks: as in `parts`; still: without a script. */
+  draw(text, mentions, options) {
+    const shown = [...mentions].sort((a, b) => a.start - b.start || b.end - a.end);
+    const before = this.drawn;
+    this.drawn = new Map();
+    const elements = [];
+    let next = 0;
+    for (const [start, end] of parts(text, shown, options.breaks)) {
+      const inside = [];
+      for (; next < shown.length && shown[next].start < end; next++) inside.push(shifted(shown[next], -start));
+      elements.push(this.#part(text.slice(start, end), inside, start, options, before));
+    }
+    this.element.style.padding = margins(text, shown);
+    this.element.replaceChildren(...elements);
+  }
+
+  #part(text, mentions, start, options, before) {
+    const pinned = (m) => options.pinned?.(shifted(m, start));
+    const shown = mentions.map((m) => [m.start, m.end, m.label, options.colouring.number(m.label), m.probability, pinned(m)]);
+    const key = JSON.stringify([text, shown]);
+    const kept = before.get(key)?.pop();
+    const element = kept ?? document.createElement("div");
+    if (!kept) {
+      element.className = "part";
+      element.append(...this.#content(text, mentions, pinned, options));
+    }
+    this.spans.set(element, [start, start + text.length]);
+    this.drawn.set(key, [...(this.drawn.get(key) ?? []), element]);
+    return element;
+  }
+
+  *#content(text, mentions, pinned, options) {
+    const bars = barsOf(text, mentions, (m) => (pinned(m) === "require" ? "✓ " : "") + m.label);
+    const starting = Map.groupBy(bars, (bar) => bar.mention.start);
+    const labelled = new Map();
+    const cuts = new Set([0, text.length]);
+    for (const bar of bars) {
+      cuts.add(bar.mention.start).add(bar.mention.end);
+      for (const place of bar.writtenAt.keys()) {
+        if (!labelled.has(place)) labelled.set(place, []);
+        labelled.get(place).push(bar);
+        cuts.add(place).add(anchorEnd(text, place));
+      }
+    }
+    const places = [...cuts].sort((a, b) => a - b);
+    let open = [];
+    for (let i = 0; i + 1 < places.length; i++) {
+      const [start, end] = [places[i], places[i + 1]];
+      open = open.filter((bar) => bar.mention.end > start).concat(starting.get(start) ?? []);
+      if (!open.length) yield document.createTextNode(text.slice(start, end));
+      else yield this.#piece(text, start, end, open.sort((a, b) => a.lane - b.lane), labelled.get(start) ?? [], options);
+    }
+  }
+
+  #piece(text, start, end, bars, labelled, options) {
+    const height = bars.at(-1).lane + 1;
+    const [near, far] = rightToLeft(text, start) ? ["right", "left"] : ["left", "right"];
+    const layers = []; // image, position, size
+    for (const { mention, lane } of bars) {
+      const image = options.colouring.image(mention.label, mention.probability);
+      const above = (height - lane) * LANE;
+      layers.push([image, `left bottom ${(above - BAR).toFixed(2)}em`, `100% ${BAR}em`]);
+      for (const [side, isEnd] of [[near, start === mention.start], [far, end === mention.end]])
+        if (isEnd) layers.push([image, `${side} bottom ${(above - 0.02).toFixed(2)}em`, `.13em ${TICK}em`]);
+    }
+    if (!options.still) // what `light` turns on
+      layers.push(["linear-gradient(var(--hot,transparent) 0 0)", "left top", "100% calc(100% - var(--below,0em))"]);
+    const room = document.createElement("span"), piece = document.createElement("span");
+    room.className = "room";
+    room.style.setProperty("--n", height);
+    piece.className = "bars";
+    piece.style.backgroundImage = layers.map((layer) => layer[0]).join();
+    piece.style.backgroundPosition = layers.map((layer) => layer[1]).join();
+    piece.style.backgroundSize = layers.map((layer) => layer[2]).join();
+    if (options.still) piece.title = bars.map((bar) => saying(bar.mention, text)).join("\n");
+    const labels = labelled.map((bar) => this.#label(bar, start, height, near, text, options));
+    piece.append(...labels, text.slice(start, end));
+    this.pieces.set(piece, { start, end, height, bars });
+    room.append(piece);
+    return room;
+  }
+
+  #label(bar, start, height, side, text, options) {
+    const first = start === bar.mention.start && !options.still;
+    const label = document.createElement(first ? "button" : "b");
+    if (first) {
+      label.type = "button";
+      label.tabIndex = -1;
+      label.className = "tag";
+      label.setAttribute("aria-label", saying(bar.mention, text));
+    } else {
+      label.setAttribute("aria-hidden", "true");
+      if (bar.writtenAt.get(start)) label.className = "narrow";
+    }
+    label.style.setProperty(side, ".25em");
+    label.style.bottom = `${(((height - bar.lane - 1) * LANE) / LABEL_SIZE).toFixed(2)}em`;
+    label.style.color = options.colouring.colour(bar.mention.label);
+    label.textContent = bar.label;
+    this.pieces.set(label, { start, end: start, height, bars: [bar] });
+    return label;
+  }
+
+  // -- what is where ----------------------------------------------------------------------------------------------------
+
+  #shiftOf(element) {
+    return this.spans.get(element.closest(".part"))?.[0] ?? 0;
+  }
+
+  /** The mention at a point, and all that cover the place, the one meant first; or null. */
+  hit(target, x, y) {
+    const label = target.closest?.(".tag, .bars b"), piece = target.closest?.(".bars");
+    if (!piece || !this.pieces.has(piece)) return null;
+    const shift = this.#shiftOf(piece);
+    const { bars, height } = this.pieces.get(piece);
+    const meant = label ? this.pieces.get(label).bars[0] : barAt(piece, bars, height, x, y);
+    const all = [meant, ...bars.filter((bar) => bar !== meant)];
+    return { mentions: all.map((bar) => shifted(bar.mention, shift)), element: label ?? piece };
+  }
+
+  /** The mention of a label's button. */
+  mentionOf(button) {
+    const info = this.pieces.get(button);
+    return info ? shifted(info.bars[0].mention, this.#shiftOf(button)) : null;
+  }
+
+  get buttons() {
+    return [...this.element.querySelectorAll("button.tag")];
+  }
+
+  /** Marks the words of a mention down to its bar, and nothing else; none: no words. */
+  light(mention, colour) {
+    for (const piece of this.lit) for (const name of ["--hot", "--below"]) piece.style.removeProperty(name);
+    this.lit = [];
+    for (const part of mention ? this.element.children : []) {
+      const [shift, reach] = this.spans.get(part);
+      if (shift > mention.start || reach < mention.end) continue;
+      for (const piece of part.querySelectorAll(".bars")) {
+        const { start, end, height, bars } = this.pieces.get(piece);
+        if (start + shift < mention.start || end + shift > mention.end) continue;
+        const bar = bars.find((other) => keyOf(shifted(other.mention, shift)) === keyOf(mention));
+        piece.style.setProperty("--hot", `color-mix(in srgb,${colour} 20%,transparent)`);
+        piece.style.setProperty("--below", `${((height - (bar?.lane ?? 0)) * LANE).toFixed(2)}em`);
+        this.lit.push(piece);
+      }
+    }
+  }
+
+  /** The characters between two ends of a selection, or null where it reaches beyond the text. */
+  selected(range) {
+    if (!this.element.contains(range.startContainer) || !this.element.contains(range.endContainer)) return null;
+    const start = this.#placeOf(range.startContainer, range.startOffset);
+    const end = this.#placeOf(range.endContainer, range.endOffset);
+    return start < end ? [start, end] : null;
+  }
+
+  #placeOf(node, offset) {
+    // What stands before the point, without labels: they are drawn, but not part of the text.
+    const part = (node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement).closest(".part");
+    if (!part) return this.spans.get(this.element.children[offset])?.[0] ?? Infinity;
+    const before = document.createRange();
+    before.setStart(part, 0);
+    before.setEnd(node, offset);
+    const fragment = before.cloneContents();
+    for (const label of fragment.querySelectorAll(".tag, b")) label.remove();
+    return this.spans.get(part)[0] + fragment.textContent.length;
+  }
+}
+
+function shifted(mention, by) {
+  return { ...mention, start: mention.start + by, end: mention.end + by };
+}
+
+function saying(mention, text) {
+  return `${mention.label}${mention.probability == null ? "" : ` ${number(mention.probability)}`}: ${excerpt(text, mention)}`;
+}
+
+/** The words of a mention on one line, at most so many characters of them. */
+export function excerpt(text, { start, end }, most = 90) {
+  const shown = text.slice(start, Math.min(end, start + most + 1)).replace(/\s+/g, " ").trim();
+  return shown.length <= most ? shown : `${shown.slice(0, most - 1).toWellFormed().replace(/\ufffd$/, "")}…`;
+}
+
+function barAt(piece, bars, height, x, y) {
+  const em = parseFloat(getComputedStyle(piece).fontSize);
+  const rects = [...piece.getClientRects()];
+  const rect = rects.find((r) => y >= r.top && y <= r.bottom && x >= r.left && x <= r.right) ?? rects[0];
+  const lane = height - Math.ceil((rect.bottom - y) / (LANE * em));
+  const distance = (bar) => Math.abs(bar.lane - Math.max(lane, 0));
+  return bars.reduce((best, bar) => (distance(bar) < distance(best) ? bar : best));
+}
+
+/** Room beside the text for labels that are longer than the words over them, where those end a line. */
+function margins(text, mentions) {
+  const beyond = { left: 0, right: 0 };
+  for (const { label, start } of mentions) {
+    const side = rightToLeft(text, start) ? "left" : "right";
+    beyond[side] = Math.max(beyond[side], cells(label) - (anchorEnd(text, start) - start));
+  }
+  const room = (sum) => `max(0px, ${Math.min(0.4 * sum, 6).toFixed(2)}em - var(--spare, 0px))`;
+  return `0 ${room(beyond.right)} 0 ${room(beyond.left)}`;
+}

@@ -1,0 +1,161 @@
+// What the reader chose, what the server answered, and what follows from both: the mentions to show.
+
+import { afterEdit, codePoints } from "./offsets.js";
+import { keyOf } from "./text.js";
+
+const CANDIDATES = 0.01; // mentions come along down to this probability, which is where the slider ends
+const SHORT = 1_000; // characters up to which alternatives come with the mentions: they take longer
+const WITHOUT_ASKING = 20_000; // characters up to which they come at all without being asked for
+
+export class View {
+  models = [];
+  limits = {}; // of the server
+  model = null; // one of models
+  text = "";
+  name = "hyperspan"; // of files to download
+  tab = "mentions";
+  mode = "set";
+  least = 0.5;
+  byLabel = {};
+  hidden = new Set();
+  pins = []; // {kind: "require" | "forbid", start, end, label}
+  ranks = new Map(); // sentence -> which of its best sets is shown, where not the first
+  sets = 5; // how many of them are asked for
+  setsAnyway = false; // although the text is long
+  answer = null; // {text, shownText, model, document, place, alternatives: null while they are on the way}
+
+  get topK() {
+    const most = Math.min(this.sets, this.limits.alternatives ?? Infinity);
+    return this.text.length <= WITHOUT_ASKING || this.setsAnyway ? most : 0;
+  }
+
+  get candidates() {
+    return Math.max(CANDIDATES, this.limits.least_probability ?? 0);
+  }
+
+  /** Why the text is not sent, if it is not. */
+  get tooLong() {
+    const most = this.limits.characters ?? Infinity;
+    if (this.text.length <= most || codePoints(this.text)(this.text.length) <= most) return "";
+    const limit = `${most.toLocaleString("en")} characters`;
+    return `The text has more than the ${limit} that this server takes at once. Shorten it, or use “hyperspan annotate” for it.`;
+  }
+
+  get shownLabels() {
+    return this.model.labels.filter((label) => !this.hidden.has(label));
+  }
+
+  /** The body of a request for all that can be shown without another one. */
+  get request() {
+    const pinned = (kind) => this.pins.filter((pin) => pin.kind === kind).map(({ start, end, label }) => ({ start, end, label }));
+    return {
+      text: this.text.toWellFormed(),
+      model: this.model.name,
+      require: pinned("require"),
+      forbid: pinned("forbid"),
+      candidates: this.candidates,
+      top_k: this.hidden.size || this.text.length > SHORT ? 0 : this.topK,
+      offset_unit: "utf16",
+    };
+  }
+
+  /** The same for the alternatives alone, among the types that are shown. */
+  get alternativesRequest() {
+    return { ...this.request, candidates: null, types: this.shownLabels, top_k: this.topK };
+  }
+
+  /** A new text; pins move with their words, and the number of those that cannot is given back. */
+  edit(text) {
+    const before = this.pins.length;
+    this.pins = afterEdit(this.pins, this.text, text);
+    this.ranks = new Map();
+    this.text = text;
+    return before - this.pins.length;
+  }
+
+  /** What a link or the browser's history keeps. */
+  get snapshot() {
+    const { text, name, tab, mode, least, byLabel, pins, ranks } = this;
+    return { text, name, model: this.model.name, tab, mode, least, byLabel, hidden: [...this.hidden], pins, ranks };
+  }
+
+  /** Takes over what was kept; false if the model is not there. */
+  restore(kept, text) {
+    const model = this.models.find((other) => other.name === kept.model);
+    const { mode, least, byLabel, tab } = kept;
+    Object.assign(this, { mode, least, tab, text, byLabel: { ...byLabel }, hidden: new Set(kept.hidden) });
+    this.name = kept.name ?? "hyperspan";
+    this.answer = null;
+    this.pins = kept.pins.filter((pin) => pin.end <= text.length);
+    this.choose(model ?? this.model);
+    this.ranks = new Map(kept.ranks);
+    return model !== undefined || !kept.model;
+  }
+
+  choose(model) {
+    this.model = model;
+    this.pins = this.pins.filter((pin) => model.labels.includes(pin.label));
+    this.hidden = new Set([...this.hidden].filter((label) => model.labels.includes(label)));
+    if (this.hidden.size >= model.labels.length) this.hidden.clear();
+    this.byLabel = Object.fromEntries(Object.entries(this.byLabel).filter(([label]) => model.labels.includes(label)));
+    this.ranks = new Map();
+  }
+
+  pinOf(mention) {
+    return this.pins.find((pin) => keyOf(pin) === keyOf(mention))?.kind;
+  }
+
+  /** Requires or forbids a mention; neither, if that is what it already is. */
+  pin(kind, { start, end, label }) {
+    const [span] = afterEdit([{ start, end, label }], this.answer.text, this.text); // the text may have gone on
+    if (!span) return;
+    const was = this.pinOf(span);
+    this.pins = this.pins.filter((pin) => keyOf(pin) !== keyOf(span));
+    if (was !== kind) this.pins.push({ kind, ...span });
+    this.ranks = new Map();
+  }
+
+  leastOf(label) {
+    return this.byLabel[label] ?? this.least;
+  }
+
+  // -- what the answer holds --------------------------------------------------------------------------------------------
+
+  get alternatives() {
+    return this.answer?.alternatives ?? [];
+  }
+
+  get lists() {
+    return this.alternatives.map((sentence) => sentence.sets);
+  }
+
+  /** The mentions to show, those of hidden types too. */
+  get chosen() {
+    if (!this.answer) return [];
+    const { mentions, candidates } = this.answer.document;
+    if (this.mode === "threshold") return candidates.filter((m) => m.probability >= this.leastOf(m.label));
+    const ranks = [...this.ranks].filter(([sentence, rank]) => this.alternatives[sentence]?.sets[rank]);
+    if (!ranks.length) return mentions;
+    const others = ranks.map(([sentence]) => this.alternatives[sentence]);
+    const kept = mentions.filter((m) => this.hidden.has(m.label) || !others.some((s) => m.start >= s.start && m.end <= s.end));
+    const sets = ranks.map(([sentence, rank]) => this.alternatives[sentence].sets[rank]);
+    return kept.concat(sets.flatMap((set) => set.mentions.map((m) => this.candidate(m) ?? { ...m, probability: null })));
+  }
+
+  get shown() {
+    return this.chosen.filter((m) => !this.hidden.has(m.label));
+  }
+
+  /** The mention with its probability, if that is not too small to have come along. */
+  candidate(mention) {
+    if (!this.answer) return undefined;
+    const { candidates, mentions } = this.answer.document;
+    this.answer.byKey ??= new Map([...candidates, ...mentions].map((m) => [keyOf(m), m]));
+    return this.answer.byKey.get(keyOf(mention));
+  }
+
+  /** The mentions of some sentences, with these of their sets chosen. */
+  mentionsOf(ranks, sentences) {
+    return sentences.flatMap((sentence) => this.lists[sentence][ranks.get(sentence) ?? 0].mentions);
+  }
+}

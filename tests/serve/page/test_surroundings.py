@@ -1,0 +1,81 @@
+"""Phones, the other tab, and servers that say no."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from playwright.sync_api import expect
+
+from hyperspan.annotate import Annotator
+from hyperspan.serve.settings import Settings
+from tests.serve.page.reader import NEEDS, TEXT, Opener, annotate, listed, wait_for_text, write
+from tests.serve.running import running
+
+pytestmark = NEEDS
+
+
+def test_on_a_phone(opened: Opener) -> None:
+    page = opened(viewport={"width": 375, "height": 700}, has_touch=True, is_mobile=True)
+    write(page, f"{TEXT} {'x' * 200} https://example.org/{'y' * 90}")
+
+    def is_wide() -> bool:
+        return page.evaluate("document.documentElement.scrollWidth > innerWidth")
+
+    listed(page)
+    page.locator("#threshold").fill("0.02")
+    assert not is_wide()
+    page.locator("#result .tag").first.tap()
+    box = page.locator("#card").bounding_box()
+    assert box is not None and box["x"] == 0 and box["width"] == 375 and box["y"] + box["height"] <= 700
+    page.keyboard.press("Escape")
+    page.locator("#tab-hypergraph").tap()
+    page.locator("#canvas svg").wait_for()
+    assert not is_wide()
+
+
+def test_the_hypergraph_of_a_sentence(opened: Opener) -> None:
+    page = opened()
+    page.locator("#tab-mentions").press("ArrowRight")
+    expect(page.locator("#tab-hypergraph")).to_have_attribute("aria-selected", "true")
+    drawing = page.locator("#canvas svg")
+    expect(drawing.locator("title").first).to_contain_text("Rel proteins bind")
+    expect(page.locator("#graph-state")).to_contain_text("IL-2 promoter (DNA)")
+    assert drawing.locator("g.strong").count() > 10
+    before = page.evaluate("document.getElementById('canvas').shadowRoot.querySelector('svg').clientWidth")
+    page.get_by_role("button", name="Larger").click()
+    after = page.evaluate("document.getElementById('canvas').shadowRoot.querySelector('svg').clientWidth")
+    assert after == pytest.approx(1.25 * before, abs=2)
+    page.locator("#graph-types").get_by_label("RNA").check()
+    expect(drawing.locator("text", has_text="RNA").first).to_be_visible()
+    page.locator("#sentence").fill("a " * 30)
+    expect(page.locator("#graph-state")).to_contain_text("12")  # the limit on words
+    page.locator("#sentence").fill("")
+    expect(page.locator("#graph-state")).to_contain_text("Type a sentence")
+
+
+def test_a_server_with_a_key(opened: Opener, annotators: dict[str, Annotator]) -> None:
+    with running(Settings(api_key="sesame"), annotators) as one:
+        page = opened(address=one.url)
+        page.get_by_label("API key").fill("wrong")
+        page.get_by_role("button", name="Use it").click()
+        expect(page.locator("#key-title")).to_contain_text("does not know")
+        page.get_by_label("API key").fill("sesame")
+        page.keyboard.press("Enter")
+        expect(page.locator("#result .tag").first).to_be_visible()
+        page.reload()
+        expect(page.locator("#result .tag").first).to_be_visible()
+
+
+def test_a_busy_server(opened: Opener, annotators: dict[str, Annotator]) -> None:
+    with running(Settings(max_requests=1), annotators) as one:
+        page = opened(address=one.url)
+        expect(page.locator("#result .tag").first).to_be_visible()
+        long = threading.Thread(target=annotate, args=(one, f"{TEXT} " * 200))
+        long.start()
+        page.wait_for_timeout(50)
+        page.locator("#text").fill(TEXT)
+        expect(page.locator("#notices")).to_contain_text("The server is busy; trying again")
+        long.join()
+        wait_for_text(page, TEXT)
+        expect(page.locator("#notices")).to_be_empty()
