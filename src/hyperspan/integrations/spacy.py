@@ -1,0 +1,313 @@
+"""spaCy's component "hyperspan": overlapping mentions in ``doc.spans``, with their probabilities.
+
+spaCy imports this module for everyone who has both packages, whenever it makes a pipeline (it is an entry point). So nothing
+here imports torch or a model before a component is asked for.
+"""
+
+import inspect
+import json
+import math
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hyperspan.errors import InputError, MissingExtraError
+from hyperspan.integrations.spacy_docs import ALIGNMENTS, SOURCES, align, as_document
+from hyperspan.types import Document
+
+try:
+    import numpy as np
+    import srsly
+    from spacy.language import Language
+    from spacy.pipeline import Pipe
+    from spacy.tokens import Doc, Span, SpanGroup
+    from spacy.util import minibatch
+    from spacy.vocab import Vocab
+    from thinc.api import Config
+except ImportError:
+    raise MissingExtraError("the component of spaCy", "spacy") from None
+
+if TYPE_CHECKING:
+    from hyperspan.annotate import Annotator
+
+STATE = "hyperspan.json"
+"""The file of a saved component that says which bundled model it has, and which settings were changed since they were given.
+
+A model that is not bundled is beside it, in a folder "model".
+"""
+
+
+class Component(Pipe):
+    """What ``nlp.add_pipe("hyperspan", config={…})`` adds to a pipeline. It finds; it is trained with ``hyperspan train``.
+
+    The settings, in `cfg`, may be changed at any time:
+
+    - `spans_key`: the group of ``doc.spans`` that is filled; its ``attrs["scores"]`` are the probabilities;
+    - `threshold`, `types`, `top_k`: as for :class:`hyperspan.Annotator`; alternatives go to ``attrs["alternatives"]``;
+    - `alignment`: of a mention that begins or ends inside a token, take all tokens that it touches ("expand"), those inside
+      it ("contract"), or leave it out ("strict");
+    - `sentences`, `tokens`: let the model read those of "hyperspan", as in its training, or those of "spacy".
+
+    >>> import spacy
+    >>> nlp = spacy.blank("en")
+    >>> component = nlp.add_pipe("hyperspan", config={"model": "genia", "threshold": 0.5})
+    >>> doc = nlp("NF-kappa B binds the IL-2 promoter.")
+    >>> [(span.text, span.label_) for span in doc.spans["sc"]]
+    [('NF-kappa B', 'protein'), ('IL-2', 'protein'), ('IL-2 promoter', 'DNA')]
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        name: str,
+        model: str,
+        cfg: dict[str, Any],
+        loading: dict[str, Any],
+        scorer: Callable[..., Any] | None = None,
+    ):
+        self.vocab, self.name, self.scorer = vocab, name, scorer
+        self.cfg = cfg
+        self.counts: Counter[str] = Counter()
+        """Of the mentions found so far: how many there were, and of those how many were unaligned, dropped and merged."""
+        self._given = dict(cfg)
+        self._source, self._loading = model, loading
+        self._annotator: Annotator | None = None
+        self._stamps: dict[str, tuple[int, int]] = {}
+        self._process = os.getpid()
+
+    @property
+    def key(self) -> str:
+        """The group of ``doc.spans`` that is filled."""
+        return self.cfg["spans_key"]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Those that are looked for; none before the model is there."""
+        known = self._annotator.labels if self._annotator else ()
+        return tuple(label for label in known if self.cfg["types"] is None or label in self.cfg["types"])
+
+    @property
+    def annotator(self) -> "Annotator":
+        """hyperspan's own annotator, for all that spaCy has no place for."""
+        if self._annotator is None:
+            self._load(self._source)
+        assert self._annotator is not None
+        return self._annotator
+
+    def _load(self, source: str) -> None:
+        from hyperspan.annotate import folder_of, load
+
+        stamps = _stamps(folder_of(source))
+        annotator = load(source, **self._loading)
+        self._source, self._annotator, self._stamps = source, annotator, stamps
+        for label in annotator.labels:
+            self.vocab.strings.add(label)
+
+    def check(self) -> None:
+        """Loads the model, and raises an error for settings that are wrong or do not fit it."""
+        for name, known in (("alignment", ALIGNMENTS), ("sentences", SOURCES), ("tokens", SOURCES)):
+            if self.cfg[name] not in known:
+                raise InputError(f"{name} is {self.cfg[name]!r}, but must be one of {', '.join(known)}")
+        self.annotator.pipe((), **self._wanted())
+
+    def _wanted(self) -> dict[str, Any]:
+        return {name: self.cfg[name] for name in ("threshold", "types", "top_k")}
+
+    # -- documents -----------------------------------------------------------------------------------------------------
+
+    def __call__(self, doc: Doc) -> Doc:
+        self.set_annotations([doc], self.predict([doc]))
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """The documents with their mentions, in order; a document that fails does not take others of its batch along."""
+        for docs in minibatch(stream, batch_size):
+            try:
+                self.set_annotations(docs, self.predict(docs))
+                done = docs
+            except Exception:
+                done = self._one_by_one(docs)
+            yield from done
+
+    def _one_by_one(self, docs: Sequence[Doc]) -> Iterator[Doc]:
+        handle = self.get_error_handler()
+        for doc in docs:
+            try:
+                self(doc)
+            except Exception as error:
+                handle(self.name, self, [doc], error)
+            else:
+                yield doc
+
+    def predict(self, docs: Sequence[Doc]) -> list[Document]:
+        """What is found in the documents, by characters, as hyperspan's own; they are left as they are."""
+        if os.getpid() != self._process:
+            # In a process of nlp.pipe(n_process=…). OpenMP's threads are no longer there, and it would wait for them.
+            import torch
+
+            torch.set_num_threads(1)
+            self._process = os.getpid()
+        annotator, settings = self.annotator, (self.cfg["sentences"], self.cfg["tokens"])
+        given = [as_document(doc, annotator.model.tokenizer, *settings) for doc in docs]
+        return list(annotator.pipe(given, **self._wanted(), keep_sentences=False))
+
+    def set_annotations(self, docs: Sequence[Doc], found: Sequence[Document]) -> None:
+        """Puts what was found into ``doc.spans``."""
+        for doc, document in zip(docs, found, strict=True):
+            placed, counts = align(doc, document.mentions, self.cfg["alignment"])
+            group = SpanGroup(doc, name=self.key, spans=[Span(doc, *place) for place in placed])
+            group.attrs["scores"] = np.array(list(placed.values()), dtype="float32")
+            group.attrs |= {name: counts[name] for name in ("unaligned", "dropped", "merged")}
+            if self.cfg["top_k"]:
+                group.attrs["alternatives"] = document.metadata["alternatives"]
+            doc.spans[self.key] = group
+            self.counts.update(counts)
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Writes the name of a bundled model, or all files of another, to a folder."""
+        for name, content in self._files().items():
+            file = Path(path) / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Component":
+        """Reads what `to_disk` wrote; settings that were not changed since they were given stay as they are here."""
+        folder = Path(path)
+        if (folder / STATE).is_file():
+            state = json.loads((folder / STATE).read_bytes())
+            self.cfg.update(state["changes"])
+            self._load(state["model"] or str(folder / "model"))
+        self.check()
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """What `to_disk` writes, as one string of bytes."""
+        return srsly.msgpack_dumps(self._files())
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "Component":
+        """Reads what `to_bytes` returned."""
+        from hyperspan.models.storage import FILES
+
+        held: Any = srsly.msgpack_loads(bytes_data)
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "model").mkdir()
+            for name in (STATE, *(f"model/{file}" for file in FILES)):
+                if name in held:
+                    (Path(folder) / name).write_bytes(held[name])
+            return self.from_disk(folder)
+
+    def _files(self) -> dict[str, bytes]:
+        """What is saved, by its name in the folder of the component."""
+        from hyperspan.annotate import bundled_models
+
+        changes = {name: value for name, value in self.cfg.items() if value != self._given.get(name)}
+        bundled = self._source in bundled_models()
+        state = {"model": self._source if bundled else None, "changes": changes}
+        files = {STATE: json.dumps(state, ensure_ascii=False).encode()}
+        return files if bundled else files | {f"model/{name}": data for name, data in self._model_files().items()}
+
+    def _model_files(self) -> dict[str, bytes]:
+        """Those that the model was read from; if they have changed or gone since, those of the model as it is in memory."""
+        from hyperspan.models import save_model
+
+        model: Any = self.annotator.model
+        if _stamps(Path(self._source)) == self._stamps:
+            return _contents(Path(self._source))
+        with tempfile.TemporaryDirectory() as folder:
+            save_model(model, Path(folder))
+            return _contents(Path(folder))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = (self.vocab, self.name, self._source, self._given, self._loading, self.scorer)
+        return _revived, (made, self.to_bytes(), self._process)
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    from hyperspan.models.storage import FILES
+
+    return {name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()}
+
+
+def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
+    """Times and sizes of the files of a model, which change when they do."""
+    from hyperspan.models.storage import FILES
+
+    found = {name: (folder / name).stat() for name in FILES if (folder / name).is_file()}
+    return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in found.items()}
+
+
+def _revived(made: tuple[Any, ...], state: bytes, process: int) -> Component:
+    """The component of another process; that of ``nlp.pipe`` where processes are not forked."""
+    component = Component(*made).from_bytes(state)
+    component._process = process
+    return component
+
+
+# Older versions of spaCy read the annotations as they are, so that they may not become strings (from __future__).
+@Language.factory(
+    "hyperspan",
+    assigns=["doc.spans"],
+    default_config={
+        "model": "genia",
+        "spans_key": "sc",
+        "threshold": None,
+        "types": None,
+        "alignment": "expand",
+        "sentences": "hyperspan",
+        "tokens": "hyperspan",
+        "top_k": 0,
+        "device": "cpu",
+        "precision": "float32",
+        "skip": None,
+        "scorer": {"@scorers": "spacy.spancat_scorer.v1"},
+    },
+)
+def make_component(
+    nlp: Language,
+    name: str,
+    model: str,
+    spans_key: str,
+    threshold: float | dict[str, float] | None,
+    types: list[str] | None,
+    alignment: str,
+    sentences: str,
+    tokens: str,
+    top_k: int,
+    device: str,
+    precision: str,
+    skip: float | None,
+    scorer: Callable[..., Any] | None,
+) -> Component:
+    """The factory: settings as :class:`Component` has them, and those of :func:`hyperspan.load`."""
+    cfg = {
+        "spans_key": spans_key,
+        "threshold": threshold,
+        "types": types,
+        "alignment": alignment,
+        "sentences": sentences,
+        "tokens": tokens,
+        "top_k": top_k,
+    }
+    if isinstance(threshold, dict) and Config().from_str(Config({"t": threshold}).to_str()) != {"t": threshold}:
+        raise InputError(
+            f"the thresholds {threshold} have labels that a config file of spaCy cannot hold; leave them out here and set "
+            f'nlp.get_pipe("{name}").cfg["threshold"], which is saved as well'
+        )
+    loading = {"device": device, "precision": precision, "skip": math.inf if skip is None else skip}
+    component = Component(nlp.vocab, name, model, cfg, loading, scorer)
+    if not _from_config():
+        component.check()
+    return component
+
+
+def _from_config() -> bool:
+    """Whether spaCy makes a pipeline from a config. It may read files next, and they may hold a model that is nowhere else."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_name != Language.from_config.__name__:
+        frame = frame.f_back
+    return frame is not None

@@ -1,0 +1,89 @@
+"""Between spaCy's documents and ours: its tokens and sentences for a model, and a model's mentions on its tokens.
+
+As spaCy imports this for everyone, what takes time to import is imported in functions.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from hyperspan.errors import InputError
+from hyperspan.types import Document, Mention, Sentence, Span
+
+ALIGNMENTS = ("expand", "contract", "strict")
+"""What becomes of a mention that begins or ends inside a token: all tokens that it touches, those inside it, or nothing."""
+SOURCES = ("hyperspan", "spacy")
+"""Whose sentences, and whose tokens, a model reads."""
+
+
+def as_document(doc: Any, tokenizer: str, sentences: str, tokens: str) -> Document:
+    """The text of a spaCy document; with its sentences or its tokens where these are asked for.
+
+    Tokens of white space are left out, which no model has seen.
+    """
+    from hyperspan.text.sentences import sentence_spans
+
+    text: str = doc.text
+    if sentences == tokens == "hyperspan":
+        return Document(text)
+    if sentences == "spacy":
+        if not doc.has_annotation("SENT_START"):
+            raise InputError(
+                f"the text that begins {text[:40]!r} has no sentence boundaries, but the setting sentences is 'spacy'; put a "
+                "component that sets them before hyperspan, such as sentencizer, or set sentences to 'hyperspan'"
+            )
+        spans = [(sentence.start_char, sentence.end_char) for sentence in doc.sents]
+    else:
+        spans = list(sentence_spans(text))
+    found = _spacys_tokens(doc, spans) if tokens == "spacy" else _our_tokens(text, spans, tokenizer)
+    return Document(text, (), [sentence for sentence in found if sentence.tokens])
+
+
+def _our_tokens(text: str, spans: list[Span], tokenizer: str) -> list[Sentence]:
+    from hyperspan.text.tokenize import tokenize
+
+    sentences: list[Sentence] = []
+    for first, last in spans:
+        offsets = [(first + start, first + end) for start, end in tokenize(text[first:last], tokenizer)]
+        sentences.append(Sentence([text[start:end] for start, end in offsets], offsets=offsets))
+    return sentences
+
+
+def _spacys_tokens(doc: Any, spans: list[Span]) -> list[Sentence]:
+    starts = [start for start, _ in spans]
+    groups: list[list[Any]] = [[] for _ in spans]
+    for token in doc:
+        if not token.text.isspace():  # token.is_space is not known to every vocabulary
+            groups[bisect_right(starts, token.idx) - 1].append(token)
+    tagged = doc.has_annotation("TAG")
+    return [
+        Sentence(
+            [token.text for token in group],
+            tags=[token.tag_ for token in group] if tagged else (),
+            offsets=[(token.idx, token.idx + len(token)) for token in group],
+        )
+        for group in groups
+    ]
+
+
+def align(doc: Any, mentions: Iterable[Mention], mode: str) -> tuple[dict[tuple[int, int, str], float], Counter[str]]:
+    """The mentions as tokens from, to and label, in order, with their probabilities; and how many fared how.
+
+    Of those that become the same span with the same label, the most probable stays.
+    """
+    placed: dict[tuple[int, int, str], float] = {}
+    counts = Counter(mentions=0, unaligned=0, dropped=0, merged=0)
+    for mention in sorted(mentions):
+        counts["mentions"] += 1
+        span = doc.char_span(mention.start, mention.end, alignment_mode=mode)
+        if span is None:
+            counts.update(("unaligned", "dropped"))
+            continue
+        counts["unaligned"] += (span.start_char, span.end_char) != mention.span
+        place, probability = (span.start, span.end, mention.label), mention.probability or 0.0
+        counts["merged"] += place in placed
+        placed[place] = max(probability, placed.get(place, 0.0))
+    return dict(sorted(placed.items())), counts
