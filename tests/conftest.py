@@ -1,12 +1,25 @@
-"""How property tests run: no test measures time, and on CI (the variable CI is set) every run draws the same examples."""
+"""How property tests run: no test measures time, and on CI (the variable CI is set) every run draws the same examples.
+
+And what tests in several folders share.
+"""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "hyperspan", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
 )
 settings.load_profile("hyperspan")
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a pretrained encoder, so small that it is trained in a moment."""
+    from tests.encoders.tiny import make_tiny
+
+    return make_tiny(tmp_path_factory.mktemp("tiny"))

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -24,6 +24,10 @@ from hyperspan.files import Target
 from hyperspan.structures.gpu import to_device
 from hyperspan.types import Sentence
 
+if TYPE_CHECKING:
+    from hyperspan.encoders.subwords import Subwords
+
+T = TypeVar("T")
 UNKNOWN = 0
 """The id of every symbol that was not seen in training."""
 LONGEST_SPELLING = 48
@@ -54,6 +58,8 @@ class Vocabulary:
     """Words that stand inside mentions; handcrafted encoders alone know them, and attributes by their names."""
     attributes: list[str] = field(default_factory=list)
     span_attributes: list[str] = field(default_factory=list)
+    transformer: dict[str, Any] = field(default_factory=dict)
+    """The description of a pretrained encoder, where there is one: :mod:`hyperspan.encoders.hub` makes it."""
 
     def __post_init__(self) -> None:
         self._words = _ids(self.words)
@@ -177,6 +183,22 @@ class Lexicon:
 
 
 @dataclass(frozen=True)
+class Pieces:
+    """Sentences as a pretrained encoder reads them: W windows of up to L pieces of words; P pieces speak for the N words."""
+
+    words: int
+    """N"""
+    ids: Tensor
+    """(W, L), with padding at the end of windows."""
+    counts: Tensor
+    """(W,): how many pieces a window has."""
+    place: Tensor
+    """(P,): where the pieces of each row stand, as window * L + position; the first one alone if no others are looked at."""
+    owner: Tensor
+    """(P,): the row that each is of."""
+
+
+@dataclass(frozen=True)
 class Batch:
     """Sentences as ids, one row a word, in packed order; N words, U different spellings."""
 
@@ -205,6 +227,8 @@ class Batch:
     """(N, templates): the attributes of words, for handcrafted encoders."""
     span_attributes: Tensor | None = None
     """(rows, templates): the attributes of spans, in the order of their layout."""
+    pieces: Pieces | None = None
+    """The words in pieces, for a pretrained encoder."""
 
     @property
     def longest(self) -> int:
@@ -213,9 +237,14 @@ class Batch:
 
 
 def collate(
-    sentences: Sequence[Sentence], vocabulary: Vocabulary, *, letters: bool, device: torch.device | str = "cpu"
+    sentences: Sequence[Sentence],
+    vocabulary: Vocabulary,
+    *,
+    letters: bool,
+    device: torch.device | str = "cpu",
+    subwords: Subwords | None = None,
 ) -> Batch:
-    """A batch of the given sentences, in their order."""
+    """A batch of the given sentences, in their order; with `subwords`, also cut into pieces."""
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     longest = int(lengths.max(initial=0))
     rank = np.empty(len(lengths), dtype=np.int64)
@@ -248,12 +277,28 @@ def collate(
         "spelling": rows(order[place] if letters else []),
         "letters": spelled,
     }
+    pieces = _in_pieces(sentences, subwords, rows) if subwords is not None else {}
+    tensors = to_device([*arrays.values(), *pieces.values()], device)
     return Batch(
         lengths=lengths.tolist(),
         batch_sizes=torch.from_numpy(batch_sizes),
         letter_counts=torch.from_numpy(counts),
-        **dict(zip(arrays, to_device(list(arrays.values()), device), strict=True)),
+        pieces=Pieces(len(row), **dict(zip(pieces, tensors[len(arrays) :], strict=True))) if pieces else None,
+        **dict(zip(arrays, tensors[: len(arrays)], strict=True)),
     )
+
+
+def _in_pieces(
+    sentences: Sequence[Sentence], subwords: Subwords, rows: Callable[[Any], np.ndarray]
+) -> dict[str, np.ndarray]:
+    """The sentences in windows, and the pieces of each row; `rows` puts what is known of words into the order of rows."""
+    cut = subwords.cut(sentences)
+    first, sizes = rows(cut.first), rows(cut.sizes)
+    if subwords.pooling == "first":
+        sizes = np.ones_like(sizes)
+    owner = np.repeat(np.arange(len(first)), sizes)
+    within = np.arange(len(owner)) - np.repeat(sizes.cumsum() - sizes, sizes)
+    return {"ids": cut.ids, "counts": cut.counts, "place": first[owner] + within, "owner": owner}
 
 
 def _spell(spellings: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -283,6 +328,17 @@ def batches_of(lengths: Sequence[int], batch_size: int, seed: int) -> Iterator[l
     batches = [order[first : first + batch_size] for first in range(0, len(order), batch_size)]
     chance.shuffle(batches)
     yield from batches
+
+
+def in_parts(items: list[T], most: int) -> list[list[T]]:
+    """The items in their order, in as few parts as hold at most so many each, and about as many each.
+
+    >>> in_parts([1, 2, 3, 4, 5], 4), in_parts([], 4)
+    ([[1, 2, 3], [4, 5]], [])
+    """
+    count = -(-len(items) // max(most, 1))
+    size = -(-len(items) // max(count, 1))
+    return [items[first : first + size] for first in range(0, len(items), max(size, 1))]
 
 
 def by_length(lengths: Sequence[int], max_width: int | None = None, limit: int = AT_ONCE) -> Iterator[list[int]]:

@@ -1,4 +1,5 @@
-"""Vectors of words: by themselves (word, tag, cluster, letters), then in their sentence (a bidirectional LSTM)."""
+"""Vectors of words: by themselves (word, tag, cluster, letters) or as a pretrained encoder reads them, then in their sentence
+(a bidirectional LSTM)."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from hyperspan.batching import CLUSTER_PREFIXES, UNKNOWN, Batch, Vocabulary
 from hyperspan.config import Config
 from hyperspan.encoders.characters import CHARACTER_ENCODERS
 from hyperspan.encoders.recurrent import run_both_ways
+from hyperspan.encoders.transformer import Transformer
+from hyperspan.errors import InputError
 
 LETTERS_A_WORD = 5
 """So that about as many words have an unknown letter in training as are unknown themselves."""
@@ -66,13 +69,13 @@ class Dropout(nn.Module):
 
 
 class WordVectors(nn.Module):
-    """What is known of each word of a batch by itself: its vector, tag, clusters and letters."""
+    """What is known of each word of a batch: its vector, tag, clusters and letters, and what a pretrained encoder says of it."""
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__()
         words = config.words
         self.unknown_rate = words.unknown_rate
-        self.words = WordEmbedding(vocabulary, words.dimension)
+        self.words = WordEmbedding(vocabulary, words.dimension) if words.dimension else None
         dimension = words.dimension
         self.tags = nn.Embedding(len(vocabulary.tags) + 1, words.tags) if vocabulary.tags else None
         dimension += words.tags if vocabulary.tags else 0
@@ -85,6 +88,19 @@ class WordVectors(nn.Module):
             kind = CHARACTER_ENCODERS[config.characters.encoder]
             self.characters = kind(len(vocabulary.characters) + 2, config.characters)
             dimension += self.characters.dimension
+        self.transformer = None
+        if config.transformer.name:
+            if not vocabulary.transformer:
+                raise InputError(
+                    f"transformer.name is {config.transformer.name}, but vocabulary.json does not describe that encoder; train the model again"
+                )
+            self.transformer = Transformer(config.transformer, vocabulary.transformer)
+            dimension += self.transformer.dimension
+        if not dimension:
+            raise InputError(
+                "words.dimension is 0, and words have no tags, clusters, letters nor transformer either; set one of them, "
+                "or words.dimension to 100"
+            )
         self.input_dropout = Dropout(config.encoder.input_dropout, config.encoder.shared_dropout)
         self.dimension = dimension
 
@@ -93,8 +109,10 @@ class WordVectors(nn.Module):
         return [self.input_dropout(self.vectors(batch), batch.sentence)]
 
     def vectors(self, batch: Batch) -> Tensor:
-        """(N, d): what is known of each word by itself."""
-        parts = [self.words(self._with_unknown(batch.words))]
+        """(N, d): what is known of each word."""
+        parts: list[Tensor] = []
+        if self.words is not None:
+            parts.append(self.words(self._with_unknown(batch.words)))
         if self.tags is not None:
             parts.append(self.tags(self._with_unknown(batch.tags)))
         if self.clusters is not None:
@@ -102,6 +120,9 @@ class WordVectors(nn.Module):
         if self.characters is not None:
             spelled = self.characters(self.letters(batch), batch.letter_counts)
             parts.append(spelled.index_select(0, batch.spelling))
+        if self.transformer is not None:
+            assert batch.pieces is not None, "the batch was not collated for this model"
+            parts.append(self.transformer(batch.pieces))
         return torch.cat(parts, dim=1)
 
     def letters(self, batch: Batch) -> Tensor:
@@ -125,14 +146,16 @@ class WordEncoder(WordVectors):
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)
         encoder = config.encoder
-        sizes = [self.dimension] + [2 * encoder.hidden] * (encoder.layers - 1)
+        sizes = ([self.dimension] + [2 * encoder.hidden] * encoder.layers)[: encoder.layers]
         self.layers = nn.ModuleList(nn.LSTM(size, encoder.hidden, bidirectional=True) for size in sizes)
         self.output_dropout = Dropout(encoder.output_dropout, encoder.shared_dropout)
-        self.dimension = 2 * encoder.hidden
+        self.dimension = 2 * encoder.hidden if encoder.layers else self.dimension
 
     def forward(self, batch: Batch) -> list[Tensor]:
-        """(N, dimension) for every layer; the last is h^w."""
+        """(N, dimension) for every layer, or for the vectors alone if there are none; the last is h^w."""
         (rows,) = super().forward(batch)
+        if not self.layers:
+            return [rows]
         outputs: list[Tensor] = []
         lengths = sorted(filter(None, batch.lengths), reverse=True)
         for layer in self.layers:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from hyperspan.batching import AT_ONCE, Batch, Vocabulary, collate
 from hyperspan.config import Config
 from hyperspan.encoders.words import WordVectors
+from hyperspan.errors import InputError
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention, MentionSet
 from hyperspan.types import Sentence
@@ -56,7 +57,11 @@ class Model(nn.Module):
         self.labels = tuple(vocabulary.labels)
         self.tokenizer = config.model.tokenizer
         width = config.model.max_width
-        self.max_width = None if width == "n" or not limited else width
+        if width != "n" and not limited:
+            raise InputError(
+                f'model.max_width is {width}, but model.kind {config.model.kind} looks at no spans that it could limit; set it to "n"'
+            )
+        self.max_width = None if width == "n" else width
         """c, or None for no limit."""
         self.precision = "float32"
         """Of products in use on the CPU; "bfloat16" is quicker where the processor has it, and a little less exact."""
@@ -72,10 +77,20 @@ class Model(nn.Module):
         """Sentences × words × widths of a batch, in use."""
         return AT_ONCE
 
+    @property
+    def context(self) -> int:
+        """How many words of the document it reads before and after a sentence, where the sentence has them."""
+        return self.config.transformer.context if self.config.transformer.name else 0
+
+    @property
+    def reads_letters(self) -> bool:
+        return isinstance(self.words, WordVectors) and self.words.characters is not None
+
     def collate(self, sentences: Sequence[Sentence]) -> Batch:
         """The sentences as this model reads them, on its device."""
-        letters = isinstance(self.words, WordVectors) and self.words.characters is not None
-        return collate(sentences, self.vocabulary, letters=letters, device=self.device)
+        transformer = self.words.transformer if isinstance(self.words, WordVectors) else None
+        subwords = transformer.subwords if transformer is not None else None
+        return collate(sentences, self.vocabulary, letters=self.reads_letters, device=self.device, subwords=subwords)
 
     def encoded(self, batch: Batch) -> list[Tensor]:
         """What each layer of the encoder says of words, (N, dimension); the last is for scores."""

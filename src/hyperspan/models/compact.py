@@ -31,6 +31,7 @@ def compact(model: Model, pretrained_words: int | None = None) -> Model:
             vectors=_file(config.words.vectors),
             clusters=_file(config.words.clusters),
         ),
+        transformer=replace(config.transformer, name=_encoder(config.transformer.name)),
     )
     small = type(model)(config, vocabulary)
     tensors = model.state_dict()
@@ -43,6 +44,11 @@ def compact(model: Model, pretrained_words: int | None = None) -> Model:
 
 def _file(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _encoder(name: str) -> str:
+    """Of a folder its last part; names on the hub have two."""
+    return name if name.count("/") == 1 and not name.startswith(("/", ".")) else _file(name.rstrip("/"))
 
 
 def _clusters_of(vocabulary: Vocabulary, words: list[str]) -> dict[str, str]:

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, pad
 
-from hyperspan.batching import Batch, Vocabulary, collate
+from hyperspan.batching import Batch, Vocabulary
 from hyperspan.config import Config
 from hyperspan.encoders.spans import SpanLayout, span_layout
 from hyperspan.encoders.words import WordVectors
@@ -65,9 +65,10 @@ class Fofe(Model):
         dropout = nn.Dropout(encoder.output_dropout)
         self.layers = nn.Sequential(*(part for layer in linear for part in (nn.ReLU(), dropout, layer)))
 
-    def collate(self, sentences: Sequence[Sentence]) -> Batch:
-        """The sentences as this model reads them: always with their letters."""
-        return collate(sentences, self.vocabulary, letters=True, device=self.device)
+    @property
+    def reads_letters(self) -> bool:
+        """Always, whether words have vectors of their letters or not."""
+        return True
 
     def _layout(self, batch: Batch) -> SpanLayout:
         width = min(self.max_width or batch.longest, batch.longest)

@@ -10,6 +10,7 @@ import torch
 from hyperspan.batching import Vocabulary
 from hyperspan.config import Config
 from hyperspan.encoders.handcrafted import AttributeEncoder, collect
+from hyperspan.encoders.hub import read_pretrained
 from hyperspan.encoders.resources import read_clusters, read_vectors
 from hyperspan.errors import InputError
 from hyperspan.files import Target
@@ -53,12 +54,18 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
     known = None
     if config.encoder.kind == "handcrafted":
         vocabulary, *known = collect(sentences, config, vocabulary)
+    pretrained = None
+    if config.transformer.name:
+        vocabulary.transformer, pretrained = read_pretrained(config.transformer.name)
     torch.manual_seed(config.training.seed)
     model = MODELS[config.model.kind](config, vocabulary)
     if isinstance(model.words, AttributeEncoder):
         model.words.initialise(*known or ())
-    elif vectors is not None:
+        return model
+    if vectors is not None:
         model.words.words.initialise(vocabulary, vectors.words, vectors.vectors)
+    if pretrained is not None:
+        model.words.transformer.initialise(pretrained)
     return model
 
 
@@ -112,6 +119,7 @@ def check_names(config: Config) -> None:
             f"model.kind {model.kind} reads vectors of words, but encoder.kind is handcrafted; set it to neural, "
             f"or choose one of {', '.join(SCORERS)}"
         )
+    _check_encoder(config)
     if model.kind == "fofe" and config.training.neighbours:
         raise InputError(
             f"training.neighbours is {config.training.neighbours:g}, but model.kind fofe has no LSTM that could guess them; set it to 0"
@@ -123,3 +131,24 @@ def check_names(config: Config) -> None:
             f"the model was trained with version {model.tokenizer_version} of the tokenizer {model.tokenizer}, and this is version "
             f"{known}, which cuts text differently; train it again, or use the hyperspan that it was trained with"
         )
+
+
+def _check_encoder(config: Config) -> None:
+    """Raises an error where a pretrained encoder, or having no LSTM, does not go with the rest."""
+    model, name, neighbours = config.model, config.transformer.name, config.training.neighbours
+    if config.encoder.kind == "handcrafted" and (config.words.vectors or config.characters.encoder != "none"):
+        unused = "words.vectors" if config.words.vectors else "characters.encoder"
+        raise InputError(
+            f"{unused} is set, but encoder.kind is handcrafted, which reads no vectors; leave it out, or set encoder.kind to neural"
+        )
+    if name and config.encoder.kind == "handcrafted":
+        raise InputError(
+            f"transformer.name is {name}, but encoder.kind is handcrafted, which reads no vectors; set encoder.kind to neural"
+        )
+    if config.encoder.kind == "neural" and config.encoder.layers == 0 and model.kind in ("fofe", "layered"):
+        raise InputError(
+            f"encoder.layers is 0, but model.kind {model.kind} is made of such layers; set it to 1 or more"
+        )
+    if neighbours and (name or config.encoder.layers == 0):
+        why = f"{name} has read the words to be guessed" if name else "with encoder.layers = 0 no LSTM could guess them"
+        raise InputError(f"training.neighbours is {neighbours:g}, but {why}; set it to 0")

@@ -100,6 +100,7 @@ MAIN = (
     Row("tree-neural", "Finkel & Manning", "structure"),
     Row("mention-hypergraph-neural", "Lu & Roth", "structure"),
     Row("mention-separators-neural", "Muis & Lu", "structure"),
+    Row("transformer", "SH, MiniLM", "ours"),
     Row("raw", "SH, raw text (bundled)", "ours", data=("genia",)),
     Row("best", "SH, best (bundled)", "ours", data=("litbank",)),
 )

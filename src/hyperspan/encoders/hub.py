@@ -1,0 +1,221 @@
+"""Pretrained encoders of Hugging Face: found by folder or name, checked, and described so that a model can be kept without them.
+
+A *description* is what a model needs beside its weights: how the encoder is built, and how its tokenizer cuts words. It is plain
+data, and a model's vocabulary.json holds it, so that nothing is looked for on the hub when a model is loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hyperspan.errors import InputError, require
+
+if TYPE_CHECKING:
+    from torch import nn
+
+PATIENCE = 5.0
+"""Seconds in which the hub must answer."""
+UNLIMITED = 10**6
+"""Tokenizers that know no limit name a number far above this."""
+TOKENIZER_FILES = (
+    *("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model"),
+    *("spiece.model", "sentencepiece.bpe.model", "spm.model", "bpe.codes"),
+)
+_EXAMPLE = "name an encoder such as bert-base-cased"
+
+
+def require_transformers() -> None:
+    """Raises an error unless the extra is installed."""
+    for module in ("transformers", "tokenizers"):
+        require(module, "reading words with a pretrained encoder (transformer.name)", "transformers")
+
+
+def check_pretrained(name: str) -> None:
+    """Raises an error for an encoder that is not there or cannot be used, before its weights are read."""
+    require_transformers()
+    offline = _located(name)
+    with _quietly():
+        _check_kind(name, _read_config(name, offline))
+        _read_tokenizer(name, offline)
+
+
+def read_pretrained(name: str) -> tuple[dict[str, Any], nn.Module]:
+    """The description of an encoder, and the encoder itself with its weights."""
+    require_transformers()
+    import torch
+    from transformers import AutoModel
+
+    offline = _located(name)
+    with _quietly():
+        config = _read_config(name, offline)
+        _check_kind(name, config)
+        tokenizer = _read_tokenizer(name, offline)
+        try:
+            encoder, found = AutoModel.from_pretrained(
+                name, config=config, dtype=torch.float32, local_files_only=offline, output_loading_info=True
+            )
+        except Exception as error:  # what is raised differs by file format and kind of damage
+            raise InputError(
+                f"transformer.name is {name}, whose weights cannot be read ({_first_line(error)}); "
+                "it must hold model.safetensors that fit its config.json"
+            ) from None
+    lacking = [key for key in found["missing_keys"] if "pooler" not in key and "position_ids" not in key]
+    if lacking:
+        raise InputError(
+            f"transformer.name is {name}, whose weights lack {lacking[0]} and {len(lacking) - 1} others that its config.json "
+            "tells of; name an encoder with all of its weights"
+        )
+    _check_sizes(name, len(tokenizer), encoder)
+    description = {
+        "config": _plain(config),
+        "tokenizer": json.loads(tokenizer.backend_tokenizer.to_str()),
+        "limit": _limit(encoder, tokenizer),
+        "nothing": _stand_in(tokenizer),
+    }
+    return description, encoder
+
+
+def _located(name: str) -> bool:
+    """Whether an encoder is at hand, so that the hub need not be asked; an error if it is nowhere."""
+    folder = Path(name)
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise InputError(
+                f"transformer.name is {name}, a folder without config.json; name one that save_pretrained of Hugging Face wrote"
+            )
+        if not any((folder / file).is_file() for file in TOKENIZER_FILES):
+            raise InputError(
+                f"transformer.name is {name}, a folder without a tokenizer; put the tokenizer.json of the same encoder into it"
+            )
+        return True
+    if folder.is_absolute() or name.startswith(".") or name.count("/") > 1:
+        raise InputError(
+            f"transformer.name is {name}, but there is no such folder; correct it, or give a name on the hub"
+        )
+    import huggingface_hub
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+
+    known = False
+    try:
+        known = isinstance(huggingface_hub.try_to_load_from_cache(name, "config.json"), str)
+        huggingface_hub.HfApi().model_info(name, timeout=PATIENCE)
+    except (HFValidationError, RepositoryNotFoundError):
+        reason = "the hub has no model of that name that may be read without logging in"
+    except Exception:  # each of its HTTP libraries has its own for a hub that cannot be reached
+        reason = "the hub cannot be asked for a model of that name (no network, or HF_HUB_OFFLINE is set)"
+    else:
+        return False
+    if not known:
+        raise InputError(
+            f"transformer.name is {name}, but there is no such folder, and {reason}; give the folder of an encoder"
+        )
+    return True
+
+
+def _read_config(name: str, offline: bool) -> Any:
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.from_pretrained(name, local_files_only=offline)
+    except Exception as error:  # what is raised differs by what is wrong
+        raise InputError(
+            f"transformer.name is {name}, whose config.json cannot be read ({_first_line(error)}); {_EXAMPLE}"
+        ) from None
+
+
+def _check_kind(name: str, config: Any) -> None:
+    """Raises an error for what is no encoder of text."""
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    )
+
+    kind = config.model_type
+    if getattr(config, "is_encoder_decoder", False):
+        raise InputError(f"transformer.name is {name}, an encoder with a decoder ({kind}); {_EXAMPLE}")
+    one_way = kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    if getattr(config, "is_decoder", False) or one_way:
+        raise InputError(
+            f"transformer.name is {name}, a causal model ({kind}), whose words know nothing of what follows them; {_EXAMPLE}"
+        )
+    if not hasattr(config, "hidden_size") or not hasattr(config, "vocab_size"):
+        raise InputError(f"transformer.name is {name}, which does not read text ({kind}); {_EXAMPLE}")
+
+
+def _read_tokenizer(name: str, offline: bool) -> Any:
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=offline)
+    except Exception as error:  # what is raised differs by what is missing
+        raise InputError(
+            f"transformer.name is {name}, whose tokenizer cannot be read ({_first_line(error)}); "
+            "put the tokenizer.json of the same encoder beside its config.json"
+        ) from None
+    if not tokenizer.is_fast:
+        raise InputError(
+            f"transformer.name is {name}, whose tokenizer ({type(tokenizer).__name__}) is not one of the library tokenizers and does "
+            "not say which pieces are of which word; name an encoder with a tokenizer.json"
+        )
+    if len(tokenizer) <= len(tokenizer.all_special_ids):  # made of nothing where no files of it were found
+        raise InputError(
+            f"transformer.name is {name}, which comes without a tokenizer; put the tokenizer.json of the same encoder beside its config.json"
+        )
+    return tokenizer
+
+
+def _check_sizes(name: str, pieces: int, encoder: Any) -> None:
+    known = encoder.get_input_embeddings().num_embeddings
+    if pieces > known:
+        raise InputError(
+            f"transformer.name is {name}, whose tokenizer has {pieces:,} pieces, but whose weights know {known:,}; "
+            "use the tokenizer that the encoder was trained with"
+        )
+
+
+def _limit(encoder: nn.Module, tokenizer: Any) -> int:
+    """How many pieces an encoder can read at once."""
+    from torch import nn
+
+    limits = [getattr(encoder.config, "max_position_embeddings", UNLIMITED), tokenizer.model_max_length, UNLIMITED]
+    for name, module in encoder.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
+            # In RoBERTa and its kin places are counted from the one after that of padding.
+            limits.append(module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1))
+    return int(min(limit for limit in limits if isinstance(limit, (int, float)) and limit > 0))
+
+
+def _stand_in(tokenizer: Any) -> int:
+    """The id of what stands for a word that is cut into nothing, such as one of control characters."""
+    known = (tokenizer.unk_token_id, tokenizer.mask_token_id, tokenizer.pad_token_id)
+    return next((number for number in known if number is not None), 0)
+
+
+def _plain(config: Any) -> dict[str, Any]:
+    """How an encoder is built, as JSON has it: with defaults, which may be others one day, and nothing about this machine."""
+    content = json.loads(config.to_json_string(use_diff=False))
+    return {key: value for key, value in content.items() if not key.startswith("_") and key != "transformers_version"}
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without bars and remarks: what matters of them is said by errors here."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".")[:200] or type(error).__name__

@@ -1,0 +1,157 @@
+"""Words read by a pretrained transformer: pieces of words to vectors in context, and those of a word's pieces to one.
+
+What it says of a word stands beside its word vector, tag and letters in :class:`hyperspan.encoders.words.WordVectors`, so that every
+model reads it, with LSTMs on top or without. Its weights are a model's own, in model.safetensors with the others.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hyperspan.batching import Pieces
+from hyperspan.config import Transformer as TransformerConfig
+from hyperspan.encoders.hub import require_transformers
+from hyperspan.encoders.subwords import Subwords
+from hyperspan.errors import InputError
+
+AT_ONCE = 2**16
+"""Pieces that are read at once in use, padding included."""
+
+
+class Transformer(nn.Module):
+    """A pretrained encoder, built as its description says; `initialise` gives it the weights that it was pretrained with."""
+
+    def __init__(self, config: TransformerConfig, description: dict[str, Any]):
+        super().__init__()
+        self.config = config
+        self.subwords = Subwords(config, description)
+        self.encoder = _built(config.name, description["config"])
+        self.dimension: int = self.encoder.config.hidden_size
+        self.depth = _depths(self.encoder)
+        """Of each parameter of the encoder: how many layers are above its own."""
+        self.levels = max(self.depth.values())
+        """How many layers there are; the embeddings are below so many."""
+        if config.layers > self.levels + 1:
+            raise InputError(
+                f"transformer.layers is {config.layers}, but {config.name} has {self.levels} layers and embeddings; choose a smaller number"
+            )
+        self.mix = nn.Parameter(torch.zeros(config.layers)) if config.layers > 1 else None
+        self._freeze()
+        if config.checkpointing:
+            if not self.encoder.supports_gradient_checkpointing:
+                raise InputError(
+                    f"transformer.checkpointing is true, but {config.name} ({self.encoder.config.model_type}) cannot do it; set it to false"
+                )
+            self.encoder.gradient_checkpointing_enable({"use_reentrant": False})
+
+    def _freeze(self) -> None:
+        freeze = self.config.freeze
+        if freeze == "none":
+            return
+        if freeze != "all" and freeze > self.levels:
+            raise InputError(
+                f'transformer.freeze is {freeze}, but {self.config.name} has {self.levels} layers; choose a smaller number, or "all"'
+            )
+        highest = 0 if freeze == "all" else self.levels - freeze
+        for name, parameter in self.encoder.named_parameters():
+            if self.depth[name] >= highest:
+                parameter.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> Transformer:
+        """Training leaves nothing to chance in an encoder that does not learn."""
+        super().train(mode)
+        if self.config.freeze == "all":
+            self.encoder.eval()
+        return self
+
+    def initialise(self, encoder: nn.Module) -> None:
+        """Takes over the weights of an encoder of the same build."""
+        known = self.encoder.state_dict()
+        self.encoder.load_state_dict({name: value for name, value in encoder.state_dict().items() if name in known})
+
+    def rate_of(self, name: str) -> float:
+        """The highest learning rate of a parameter of the encoder."""
+        return self.config.rate * self.config.decay ** self.depth[name]
+
+    def forward(self, pieces: Pieces) -> Tensor:
+        """(N, dimension): each word in its sentence."""
+        rows = self._states(pieces).flatten(0, 1).index_select(0, pieces.place)  # (P, dimension)
+        if self.config.pooling == "first":
+            return rows
+        words = rows.new_zeros(pieces.words, self.dimension)
+        if self.config.pooling == "mean":
+            sizes = rows.new_zeros(pieces.words).index_add(0, pieces.owner, rows.new_ones(len(rows)))
+            return words.index_add(0, pieces.owner, rows) / sizes[:, None]
+        owner = pieces.owner[:, None].expand_as(rows)
+        return words.scatter_reduce(0, owner, rows, "amax", include_self=False)
+
+    def _states(self, pieces: Pieces) -> Tensor:
+        """(W, L, dimension): each piece of each window."""
+        learns = torch.is_grad_enabled() and self.config.freeze != "all"
+        mixed = self.mix is not None and torch.is_grad_enabled()
+        size = max(AT_ONCE // pieces.ids.shape[1], 1) if not learns and not mixed else len(pieces.ids)
+        parts = [
+            self._read(pieces.ids[first : first + size], pieces.counts[first : first + size], learns)
+            for first in range(0, len(pieces.ids), size)
+        ]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def _read(self, ids: Tensor, counts: Tensor, learns: bool) -> Tensor:
+        """(W', L), (W',) -> (W', L, dimension)"""
+        present = torch.arange(ids.shape[1], device=ids.device) < counts[:, None]
+        with torch.set_grad_enabled(learns), self._in_half(ids):
+            found = self.encoder(
+                input_ids=ids, attention_mask=present.long(), output_hidden_states=self.mix is not None
+            )
+        if self.mix is None:
+            return found.last_hidden_state.float()
+        layers = torch.stack(found.hidden_states[-len(self.mix) :]).float()  # (layers, W', L, dimension)
+        return torch.einsum("k,kwld->wld", self.mix.softmax(0), layers)
+
+    def _in_half(self, ids: Tensor) -> AbstractContextManager[Any]:
+        if self.config.precision == "bfloat16" and ids.is_cuda:
+            return torch.autocast("cuda", torch.bfloat16)
+        return nullcontext()  # not autocast that is off: it may be on for the whole model
+
+
+def _built(name: str, config: dict[str, Any]) -> Any:
+    """An encoder of this build, with weights that mean nothing."""
+    require_transformers()
+    from transformers import AutoConfig, AutoModel
+
+    try:
+        known = AutoConfig.for_model(**config)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"the pretrained encoder {name} is of the kind {config.get('model_type')!r}, which the installed transformers does not know; "
+            "install a newer one"
+        ) from None
+    known.use_cache = False  # which is for what writes text, and does not go with gradient checkpointing
+    encoder = AutoModel.from_config(known, dtype=torch.float32)
+    if getattr(encoder, "pooler", None) is not None:
+        encoder.pooler = None  # it speaks of whole texts
+    return encoder
+
+
+def _depths(encoder: Any) -> dict[str, int]:
+    """For each parameter how many layers are above its own: what comes before the layers is below them all."""
+    count = getattr(encoder.config, "num_hidden_layers", 0)
+    lists = (
+        name for name, module in encoder.named_modules() if isinstance(module, nn.ModuleList) and len(module) == count
+    )
+    prefix = next(lists, None)
+    depths: dict[str, int] = {}
+    reached = False
+    for name, _ in encoder.named_parameters():
+        if prefix is None:  # layers that share their weights are one
+            depths[name] = int(name.startswith("embeddings"))
+        elif name.startswith(f"{prefix}."):
+            reached = True
+            depths[name] = count - 1 - int(name.removeprefix(f"{prefix}.").partition(".")[0])
+        else:
+            depths[name] = 0 if reached else count
+    return depths

@@ -1,0 +1,113 @@
+"""What stands around a sentence reaches the models that read it, however a text comes in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hyperspan.annotate
+from hyperspan.annotate import Annotator
+from hyperspan.config import Config
+from hyperspan.corpora.documents import document_of, with_context
+from hyperspan.corpora.registry import write_corpus
+from hyperspan.evaluation import evaluate_model
+from hyperspan.models import new_model
+from hyperspan.training.run import read_sentences, train_model
+from hyperspan.types import Document, Mention, Sentence
+
+TEXT = "The keeper of Port Amsel waved. Why did she? Nobody knows in Lindau. The crew slept on the Marigold."
+
+
+@given(st.lists(st.lists(st.text(max_size=1), max_size=4), max_size=6), st.integers(0, 9))
+def test_sentences_with_context(given: list[list[str]], words: int) -> None:
+    mentions = [Mention(0, 1, "GPE")]
+    sentences = [Sentence(tokens, mentions if tokens else (), offsets=[(0, 1)] * len(tokens)) for tokens in given]
+    found = list(with_context(sentences, words))
+    assert found == sentences
+    for number, sentence in enumerate(found):
+        earlier = [token for tokens in given[:number] for token in tokens]
+        later = [token for tokens in given[number + 1 :] for token in tokens]
+        assert sentence.before == tuple(earlier[len(earlier) - words :] if words < len(earlier) else earlier)
+        assert sentence.after == tuple(later[:words])
+        assert sentence.offsets == sentences[number].offsets
+
+
+def test_sentences_are_taken_no_further_ahead_than_needed() -> None:
+    taken = []
+
+    def endless():
+        while True:
+            taken.append(1)
+            yield Sentence(["word"])
+
+    around = with_context(endless(), 3)
+    assert next(around).after == ("word",) * 3 and len(taken) == 4
+    assert next(around).before == ("word",) and len(taken) == 5
+
+
+@pytest.fixture
+def model(tiny_encoder: Path):
+    changes = ["words.dimension=4", "encoder.hidden=6", "encoder.span_hidden=6", f"transformer.name={tiny_encoder}"]
+    return new_model(
+        Config().override([*changes, "transformer.context=5"]), read_sentences("examples/harbour.data")
+    ).eval()
+
+
+def probabilities(document: Document) -> list[tuple[int, int, str, float]]:
+    return sorted((m.start, m.end, m.label, round(m.probability or 0, 4)) for m in document.mentions)
+
+
+def test_an_annotator_reads_the_context_of_each_sentence(model, monkeypatch: pytest.MonkeyPatch) -> None:
+    annotator = Annotator(model)
+    whole = annotator(TEXT, threshold=0.01)
+    second = annotator.split(TEXT).sentences[1]
+    assert second.before == ("of", "Port", "Amsel", "waved", ".")
+    assert second.after == ("Nobody", "knows", "in", "Lindau", ".")
+    assert all(sentence.before == sentence.after == () for sentence in whole.sentences), "it is not kept"
+
+    (alone,) = annotator.recognize([Sentence(second.tokens)], threshold=0.01)
+    (around,) = annotator.recognize([second], threshold=0.01)
+    here = next(sentence for sentence in whole.sentences if sentence.tokens == second.tokens)
+    probable = [[m.probability or 0.0 for m in sorted(one.mentions)] for one in (here, around, alone)]
+    assert probable[0] == pytest.approx(probable[1], abs=1e-5) and probable[0] != pytest.approx(probable[2], abs=1e-5)
+
+    monkeypatch.setattr(hyperspan.annotate, "LONG_TEXT", 10)
+    monkeypatch.setattr(hyperspan.annotate, "WINDOW", 8)
+    (part_by_part,) = annotator.pipe([TEXT], threshold=0.01, keep_sentences=False)
+    assert not part_by_part.sentences and probabilities(part_by_part) == probabilities(whole)
+
+
+def test_training_and_evaluation_read_it_too(tiny_encoder: Path, tmp_path: Path) -> None:
+    sentences = read_sentences("examples/harbour.data")
+    corpus = tmp_path / "corpus.jsonl"
+    write_corpus([document_of(sentences[:8], "one"), document_of(sentences[8:12], "two")], corpus, "jsonl")
+    changes = [
+        f"data.train={corpus}",
+        f"data.dev={corpus}",
+        "transformer.context=9",
+        f"transformer.name={tiny_encoder}",
+    ]
+    small = ["encoder.hidden=6", "encoder.span_hidden=6", "training.epochs=1", "words.dimension=4"]
+    config = Config().override([*changes, *small])
+    read = read_sentences(str(corpus), config)
+    assert read[0].before == () and read[1].before == sentences[0].tokens[-9:] and len(read[1].after) == 9
+    assert read[7].after == read[8].before == (), "documents end"
+
+    notes: list[str] = []
+
+    def listen(event: dict) -> None:
+        notes.append(event.get("text", ""))
+
+    best = train_model(config, tmp_path / "run", device="cpu", listeners=[listen])
+    assert "`" + tiny_encoder.name + "`" in (tmp_path / "run" / "README.md").read_text("utf-8")
+    annotator = hyperspan.annotate.load(tmp_path / "run")
+    gold = [document_of(sentences[:8], "one"), document_of(sentences[8:12], "two")]
+    assert evaluate_model(annotator, gold, samples=0).report.micro.f1 == pytest.approx(best)
+    assert not any("nothing to read" in note for note in notes)
+
+    alone = config.override(["data.train=examples/harbour.data", "data.dev="])
+    train_model(alone, tmp_path / "alone", device="cpu", listeners=[listen])
+    assert any("transformer.context has nothing to read" in note for note in notes)
