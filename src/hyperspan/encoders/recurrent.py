@@ -52,10 +52,12 @@ def _run_in_c(layer: nn.LSTM, rows: Tensor, lengths: np.ndarray, counts: np.ndar
 def _weights(layer: nn.LSTM) -> tuple[Tensor, Tensor, Tensor]:
     """(2, d, 4 * hidden), (2, 1, 4 * hidden), (2, hidden, 4 * hidden): for inputs, bias and recurrent, of both directions."""
     inputs, recurrent, one, other = (
-        torch.stack([getattr(layer, f"{name}_l0{suffix}") for suffix in ("", "_reverse")])
+        [getattr(layer, f"{name}_l0{suffix}") for suffix in ("", "_reverse")]
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     )
-    return inputs.transpose(1, 2), (one + other)[:, None], recurrent.transpose(1, 2)
+    # Added before they are stacked: the other way round the gradients of both would be one memory, and be clipped twice.
+    bias = torch.stack([first + second for first, second in zip(one, other, strict=True)])
+    return torch.stack(inputs).transpose(1, 2), bias[:, None], torch.stack(recurrent).transpose(1, 2)
 
 
 def _run_in_one_launch(layer: nn.LSTM, rows: Tensor, lengths: tuple[int, ...]) -> Tensor:
