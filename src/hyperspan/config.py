@@ -70,8 +70,8 @@ class Words:
 
     vectors: str = ""
     """A file of pretrained vectors (GloVe, word2vec, npz); none for random ones."""
-    dimension: int = _number(100, 1)
-    """Size of a word vector; it must be that of the file, if there is one."""
+    dimension: int = _number(100, 0)
+    """Size of a word vector, which must be that of the file, if there is one; 0 for no word vectors."""
     lowercase: bool = True
     """Whether words are looked up in small letters alone; letters are always read as they are."""
     min_count: int = _number(1, 1)
@@ -99,6 +99,34 @@ class Characters:
 
 
 @dataclass(frozen=True)
+class Transformer:
+    """A pretrained encoder that reads words beside, or in place of, vectors and letters; docs/transformers.md tells more."""
+
+    name: str = ""
+    """An encoder of Hugging Face: a folder, or its name on the hub; none if not given."""
+    pooling: Literal["first", "mean", "max"] = "first"
+    """How the vectors of a word's pieces become one: that of the first, their mean, or the largest of each number."""
+    layers: int = _number(1, 1)
+    """So many of its last layers are mixed, with weights that are learnt; 1 for the last alone."""
+    freeze: int | Literal["none", "all"] = field(default="none", metadata={"low": 0})
+    """What stays as it is: none or all of it, or its embeddings and so many of its lowest layers."""
+    rate: float = _number(5e-5, 0, 10)
+    """The learning rate of its top layer at its highest; it rises and falls as training.rate does."""
+    decay: float = _number(1.0, 0.01, 1)
+    """What the rate of a layer is multiplied by to have that of the layer below it."""
+    window: int = _number(0, 0)
+    """Pieces of a sentence that it reads at once; 0 for as many as it can. Longer sentences are read in several windows."""
+    stride: int = _number(0, 0)
+    """Pieces from one such window to the next; 0 for half a window."""
+    context: int = _number(0, 0)
+    """Words of the document that it reads before and after each sentence, where a sentence is in a document."""
+    checkpointing: bool = False
+    """Whether training computes its layers twice instead of remembering them, for less memory."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """bfloat16 runs its matrix products on a CUDA device in half precision, in training and in use."""
+
+
+@dataclass(frozen=True)
 class Attributes:
     """What the handcrafted encoder looks at."""
 
@@ -117,8 +145,8 @@ class Encoder:
 
     kind: Literal["neural", "handcrafted"] = "neural"
     """LSTMs over vectors; or sparse attributes of words and spans, with weights."""
-    layers: int = _number(1, 1)
-    """Layers of the word LSTM; of fofe, those of its network."""
+    layers: int = _number(1, 0)
+    """Layers of the word LSTM, 0 for none; of fofe, those of its network."""
     hidden: int = _number(128, 1)
     """Units of the word LSTM in each direction; of fofe, those of each layer."""
     span_hidden: int = _number(128, 1)
@@ -158,7 +186,9 @@ class Training:
     patience: int = _number(10, 0)
     """So many epochs without a better dev F1 end the training; 0 to never stop early."""
     batch_size: int = _number(32, 1)
-    """Sentences a step."""
+    """Sentences a step, of all processes together."""
+    part_size: int = _number(0, 0)
+    """The most sentences that a process computes at once, so that large batches fit; steps stay the same. 0 for no limit."""
     optimizer: Literal["adam", "adamw", "lbfgs"] = "adam"
     """adamw takes weight decay apart from the gradient; lbfgs takes one step an epoch, on all sentences."""
     rate: float = _number(1e-3, 0, 10)
@@ -206,6 +236,7 @@ class Config:
     model: Model = Model()
     words: Words = Words()
     characters: Characters = Characters()
+    transformer: Transformer = Transformer()
     attributes: Attributes = Attributes()
     encoder: Encoder = Encoder()
     fofe: Fofe = Fofe()

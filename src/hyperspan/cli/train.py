@@ -36,6 +36,8 @@ def train(
     """Train a model and keep the version that does best on dev.
 
     Example: hyperspan train configs/genia/sh-n-char.toml --set training.seed=3
+
+    With several processes: torchrun --nproc-per-node 2 -m hyperspan train …
     """
     settings = Config.read(config, [*(overrides or []), *([f"training.seed={seed}"] if seed is not None else [])])
     folder = output or Path("runs") / config.stem
@@ -44,13 +46,13 @@ def train(
         from hyperspan.training.log import require_plots
 
         require_plots()
-    from hyperspan.training.display import (
-        TrainingDisplay,  # torch is imported only once the configuration is known to be good
-    )
+    # torch is imported only once the configuration is known to be good
+    from hyperspan.training.display import TrainingDisplay
+    from hyperspan.training.parallel import joined
     from hyperspan.training.run import train_model
 
     try:
-        with TrainingDisplay(Console(stderr=True)) as display:
+        with joined() as processes, TrainingDisplay(Console(stderr=True, quiet=not processes.is_first)) as display:
             best = train_model(
                 settings,
                 folder,
@@ -64,6 +66,8 @@ def train(
     except KeyboardInterrupt:
         print(f"hyperspan: stopped; go on with --resume, the run is in {folder}{os.sep}", file=sys.stderr)
         raise
+    if not processes.is_first:
+        return
     if plot:
         from hyperspan.training.log import draw_learning_curve
 

@@ -1,22 +1,32 @@
 """Checkpoints: everything that training needs to go on as if it had never stopped, in one safetensors file.
 
-A checkpoint is written beside its name and renamed, so a kill at any moment leaves the one before or the new one.
+A checkpoint is written beside its name and renamed, so a kill or a full disk at any moment leaves the one before or the new one.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from hyperspan.errors import InputError
+from hyperspan.config import Config
+from hyperspan.errors import InputError, TrainingError
+from hyperspan.types import Sentence
 
+CHECKPOINT = "checkpoint.safetensors"
+"""Its name in the folder of a run."""
 NUMBER = "#"
 """Ends the names of what was a number, not a tensor."""
 
@@ -25,11 +35,40 @@ def write_tensors(tensors: dict[str, Tensor], path: Path, state: dict[str, Any] 
     """Writes tensors and a JSON state to a safetensors file that is complete or not there."""
     beside = path.with_name(f".{path.name}.new")
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    save_file(whole, beside, {"state": json.dumps(state)} if state is not None else None)
-    beside.chmod(0o666 & ~_umask())  # safetensors lets the owner alone read its files
-    with beside.open("rb+") as file:
-        os.fsync(file.fileno())
-    beside.replace(path)
+    try:
+        _save(whole, beside, {"state": json.dumps(state)} if state is not None else None)
+        beside.chmod(0o666 & ~_umask())  # safetensors lets the owner alone read its files
+        with beside.open("rb+") as file:
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)  # if a disk is full, half a file must not keep it so
+        raise
+
+
+def _save(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None) -> None:
+    """Writes safetensors; what the system has against it is raised as from any other writing."""
+    try:
+        save_file(tensors, path, metadata)
+    except SafetensorError as error:
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from None
+
+
+@contextmanager
+def while_there_is_room(folder: Path) -> Iterator[None]:
+    """Says what a full disk means for the run in a folder."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        hint = "go on with --resume" if (folder / CHECKPOINT).is_file() else "begin again with --force"
+        raise TrainingError(
+            f"{folder} cannot hold what is to be written ({error.strerror}), and what it holds already is unharmed; make room, and {hint}"
+        ) from None
 
 
 def _umask() -> int:
@@ -84,3 +123,25 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensor
     for (index, key), parts in lists.items():
         states[index][key] = [parts[place] for place in sorted(parts)]
     optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
+
+
+MAY_CHANGE = {"rate", "clip", "epochs", "patience", "save_minutes", "part_size", "temperature"}
+"""What a run may be resumed with other values of."""
+
+
+def difference(one: Config, other: Config) -> str | None:
+    """The first key in which two configurations differ that may not, or None. Where the data lie does not matter."""
+    for section in (entry.name for entry in fields(Config) if entry.name != "data"):
+        for key, value in vars(getattr(one, section)).items():
+            if key not in MAY_CHANGE and getattr(getattr(other, section), key) != value:
+                return f"{section}.{key}"
+    return None
+
+
+def fingerprint(sentences: Sequence[Sentence]) -> str:
+    """The same for the same words and mentions in the same order."""
+    digest = hashlib.sha256()
+    for sentence in sentences:
+        mentions = sorted((mention.start, mention.end, mention.label) for mention in sentence.mentions)
+        digest.update(repr((sentence.tokens, sentence.tags, mentions)).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

@@ -1,12 +1,12 @@
 """The training loop: one class that holds what changes, and goes on exactly where it was stopped.
 
 All chance comes from the seed and the number of the step, so a run that was interrupted and resumed takes the same steps as
-one that was not, and on a CPU ends with the same bits.
+one that was not, and on a CPU ends with the same bits. Several processes share every batch (:mod:`hyperspan.training.parallel`),
+and each computes its share in parts if it is large: the gradients are sums over sentences, whoever adds them up.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 import tomllib
@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,25 +22,31 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from hyperspan.batching import AT_ONCE, Batch, batches_of, by_length
-from hyperspan.config import Config
+from hyperspan import __version__
+from hyperspan.batching import AT_ONCE, Batch, batches_of, by_length, in_parts
+from hyperspan.config import Config, Data
 from hyperspan.encoders.words import NeighbourWords
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.models.base import Model
 from hyperspan.models.storage import save_model
 from hyperspan.training.checkpoint import (
+    CHECKPOINT,
+    difference,
+    fingerprint,
     optimizer_tensors,
     read_tensors,
     restore_optimizer,
     write_tensors,
 )
+from hyperspan.training.parallel import ALONE, Processes
+from hyperspan.training.parameters import parameter_groups
 from hyperspan.types import Sentence
 
-CHECKPOINT = "checkpoint.safetensors"
-WORD_VECTORS = "model.words.words."
 ITERATIONS = 10
 """Of L-BFGS, an epoch; and how far back it remembers."""
 Listener = Callable[[dict[str, Any]], None]
+Part = tuple[list[Sentence], Batch]
+"""Sentences that are computed at once, and they as ids."""
 
 
 class Trainer:
@@ -53,27 +59,28 @@ class Trainer:
         dev: Sequence[Sentence],
         folder: Path,
         listeners: Sequence[Listener] = (),
+        processes: Processes = ALONE,
     ):
         self.model, self.train_sentences, self.dev_sentences = model, train, dev
-        self.folder, self.listeners = folder, listeners
+        self.folder, self.listeners, self.processes = folder, listeners, processes
         self.config = model.config.training
         self.lengths = [len(sentence) for sentence in train]
         self.at_once = self.config.optimizer == "lbfgs"
         """Whether a step sees all sentences, not a batch."""
-        self.whole: list[tuple[list[Sentence], Batch]] = []
-        """All training sentences in batches, kept where each step needs them all."""
+        self.whole: list[Part] = []
+        """All training sentences of this process, kept where each step needs them all."""
         self.steps_an_epoch = 1 if self.at_once else math.ceil(len(train) / self.config.batch_size)
-        # The word vectors come last: weight decay is not for them, and words that are rare would forget what they mean.
         self.neighbours = (
             NeighbourWords(model.config, model.vocabulary).to(model.device) if self.config.neighbours else None
         )
         whole = nn.ModuleDict({"model": model} | ({"neighbours": self.neighbours} if self.neighbours else {}))
-        named = sorted(whole.named_parameters(), key=lambda pair: pair[0].startswith(WORD_VECTORS))
-        self.names = [name for name, _ in named]
-        self.parameters = [parameter for _, parameter in named]
+        self.groups = parameter_groups(whole, model)
+        self.names = [name for group in self.groups for name in group.names]
+        self.parameters = [parameter for group in self.groups for parameter in group.parameters]
+        self.data = fingerprint([*train, *dev])
+        self._agree(whole)
         self.optimizer = self._new_optimizer()
         self.average = [p.detach().clone() for p in self.parameters] if self.config.average else None
-        self.data = _fingerprint([*train, *dev])
         self.step = 0
         self.best_f1: float | None = None
         self.best_epoch, self.epoch = 0, 0
@@ -82,15 +89,19 @@ class Trainer:
         self.too_wide = 0
         self.saved = time.monotonic()
 
+    def _agree(self, whole: nn.Module) -> None:
+        """Makes sure that all processes train the same, and begin with the same numbers."""
+        config = replace(self.model.config, data=Data())  # where the data lie does not matter
+        parameters = [(name, tuple(p.shape)) for name, p in zip(self.names, self.parameters, strict=True)]
+        here = {"hyperspan": __version__, "configuration": config.to_toml(), "corpus": self.data}
+        self.processes.check_same(here | {"kind of device": self.model.device.type, "model": repr(parameters)})
+        self.processes.spread(whole.state_dict().values())
+
     def _new_optimizer(self) -> torch.optim.Optimizer:
         if self.at_once:
             some = {"max_iter": ITERATIONS, "max_eval": 3 * ITERATIONS, "history_size": ITERATIONS}
             return torch.optim.LBFGS(self.parameters, line_search_fn="strong_wolfe", **some)
-        split = sum(not name.startswith(WORD_VECTORS) for name in self.names)
-        groups = [
-            {"params": self.parameters[:split], "weight_decay": self.config.l2},
-            {"params": self.parameters[split:], "weight_decay": 0.0},
-        ]
+        groups = [{"params": g.parameters, "weight_decay": g.weight_decay, "highest": g.rate} for g in self.groups]
         kind = torch.optim.AdamW if self.config.optimizer == "adamw" else torch.optim.Adam
         return kind(groups, lr=self.config.rate, fused=self.model.device.type == "cuda")
 
@@ -128,8 +139,8 @@ class Trainer:
         if self.at_once:
             batches, losses, words = [], [self._take_whole_step()], sum(self.lengths)
         done = self.step - self.epoch * self.steps_an_epoch
-        for index, (sentences, batch) in enumerate(self.made_ready(batches[done:]), done):
-            losses.append(self._take_step(sentences, batch))
+        for index, (sentences, parts) in enumerate(self.made_ready(batches[done:]), done):
+            losses.append(self._take_step(sentences, parts))
             words += sum(map(len, sentences))
             if len(losses) == 20:  # reading a loss makes a GPU wait
                 self._add_losses(losses)
@@ -151,32 +162,40 @@ class Trainer:
         self.epoch += 1
         self._finish_epoch(words / max(seconds, 1e-9), began)
 
-    def made_ready(self, batches: Sequence[Sequence[int]]) -> Iterator[tuple[list[Sentence], Batch]]:
-        """The sentences of each batch, and they as ids; for a GPU the next batch is made ready while a step is taken."""
+    def made_ready(self, batches: Sequence[Sequence[int]]) -> Iterator[tuple[list[Sentence], list[Part]]]:
+        """The sentences of each batch, and the parts of this process; for a GPU the next are made ready while a step is taken."""
         chosen = ([self.train_sentences[i] for i in batch] for batch in batches)
         if self.model.device.type == "cpu":
-            yield from ((sentences, self.model.collate(sentences)) for sentences in chosen)
+            yield from ((sentences, self._parts(sentences)) for sentences in chosen)
             return
         with ThreadPoolExecutor(1) as worker:
-            waiting: deque[tuple[list[Sentence], Future[Batch]]] = deque()
+            waiting: deque[tuple[list[Sentence], Future[list[Part]]]] = deque()
             for sentences in chosen:
-                waiting.append((sentences, worker.submit(self.model.collate, sentences)))
+                waiting.append((sentences, worker.submit(self._parts, sentences)))
                 if len(waiting) > 1:
-                    given, batch = waiting.popleft()
-                    yield given, batch.result()
-            for given, batch in waiting:
-                yield given, batch.result()
+                    given, parts = waiting.popleft()
+                    yield given, parts.result()
+            for given, parts in waiting:
+                yield given, parts.result()
+
+    def _parts(self, sentences: Sequence[Sentence]) -> list[Part]:
+        """What this process computes of a batch: its share, in parts that fit."""
+        widths = self.model.max_width or math.inf
+        work = [len(s) * (min(len(s), widths) if self.model.over_spans else 1) for s in sentences]
+        own = [sentences[i] for i in self.processes.share(work)]
+        return [(part, self.model.collate(part)) for part in in_parts(own, self.config.part_size or len(own))]
 
     def _finish_epoch(self, speed: float, began: float) -> None:
         scores = None
         best = True
         with self._averaged():
             if self.dev_sentences:
-                scores = dev_scores(self.model, self.dev_sentences)
+                scores = dev_scores(self.model, self.dev_sentences, self.processes)
                 best = self.best_f1 is None or scores["f1"] > self.best_f1
             if best:
                 self.best_epoch, self.best_f1 = self.epoch, scores["f1"] if scores else None
-                save_model(self.model, self.folder)
+                if self.processes.is_first:
+                    save_model(self.model, self.folder)
         loss, self.loss_sum = self.loss_sum / len(self.train_sentences), 0.0
         too_wide, self.too_wide = self.too_wide, 0
         self._tell(
@@ -194,14 +213,15 @@ class Trainer:
         self.save_checkpoint()  # after it is logged: what is repeated when a run resumes is taken out of the log, too
 
     def _add_losses(self, losses: list[Tensor]) -> None:
-        """Adds up the losses of some steps; one that is no number ends the training."""
+        """Adds up what some steps returned; a loss that is no number ends the training."""
         if not losses:
             return
-        total = float(torch.stack(losses).double().sum())
+        total, too_wide = torch.stack(losses).double().sum(0).tolist()
         losses.clear()
         if not math.isfinite(total):
             self._give_up(f"the loss is {total}")
         self.loss_sum += total
+        self.too_wide += int(too_wide)
 
     def _give_up(self, what: str) -> NoReturn:
         raise TrainingError(
@@ -211,20 +231,15 @@ class Trainer:
 
     # -- one step -------------------------------------------------------------------------------------------------
 
-    def _take_step(self, sentences: Sequence[Sentence], batch: Batch | None = None) -> Tensor:
-        """One update; returns the sum of the sentences' losses, still on the device. `batch` are they as ids, if known."""
-        torch.manual_seed(_mixed(self.config.seed, self.step))
+    def _take_step(self, sentences: Sequence[Sentence], parts: Sequence[Part] | None = None) -> Tensor:
+        """One update on a batch, of which this process has some parts; returns (2,), still on the device: the sum of the
+        sentences' losses, and how many mentions teach nothing."""
+        torch.manual_seed(_mixed(self.config.seed, self.step, self.processes.rank))
         self.step += 1
-        rate = self._rate()
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        half = self.config.precision == "bfloat16" and self.model.device.type == "cuda"
-        with torch.autocast("cuda", torch.bfloat16, enabled=half):
-            loss = self.model.loss(sentences, self.neighbours, batch)
-        self.too_wide += sum(loss.too_wide)
-        total = loss.values.sum()
+            group["lr"] = self._rate(group["highest"])
         self.optimizer.zero_grad(set_to_none=True)
-        (total / len(sentences)).backward()
+        sums = self._add_gradients(self._parts(sentences) if parts is None else parts, len(sentences))
         if self.config.clip:
             torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip)
         self.optimizer.step()
@@ -232,44 +247,54 @@ class Trainer:
             # Early on the average follows quickly, so that the random start is soon forgotten.
             decay = min(self.config.average, (1 + self.step) / (10 + self.step))
             get_ema_multi_avg_fn(decay)(self.average, [p.detach() for p in self.parameters], self.step)
-        return total.detach()
+        return sums
+
+    def _add_gradients(self, parts: Sequence[Part], sentences: int) -> Tensor:
+        """The gradients of the mean loss of so many sentences, of which this process has some parts; returns sums as a step does."""
+        half = self.config.precision == "bfloat16" and self.model.device.type == "cuda"
+        sums = torch.zeros(2, device=self.model.device)
+        for given, batch in parts:
+            with torch.autocast("cuda", torch.bfloat16, enabled=half):
+                loss = self.model.loss(given, self.neighbours, batch)
+            total = loss.values.sum()
+            (total / sentences).backward()
+            sums += torch.stack([total.detach(), total.new_full((), sum(loss.too_wide))])
+        return self.processes.sum_gradients(self.parameters, sums)
 
     def _take_whole_step(self) -> Tensor:
         """Some iterations of L-BFGS on all sentences; returns what it minimises, the sum of their losses and L2, before it."""
         self.step += 1
         if not self.whole:
             chosen = batches_of(self.lengths, self.config.batch_size, self.config.seed)
-            given = [[self.train_sentences[i] for i in indices] for indices in chosen]
-            self.whole = [(sentences, self.model.collate(sentences)) for sentences in given]
+            self.whole = [part for _, parts in self.made_ready(list(chosen)) for part in parts]
+        too_wide = 0.0
 
         def objective() -> float:
+            nonlocal too_wide
             self.optimizer.zero_grad(set_to_none=True)
-            total = torch.zeros((), device=self.model.device)
-            self.too_wide = 0
-            for index, (sentences, batch) in enumerate(self.whole):
-                torch.manual_seed(_mixed(self.config.seed, index))  # one function, whatever is left to chance
-                loss = self.model.loss(sentences, self.neighbours, batch)
-                self.too_wide += sum(loss.too_wide)
-                share = loss.values.sum() / len(self.lengths)
-                share.backward()
-                total += share.detach()
+            # One function, whatever is left to chance.
+            torch.manual_seed(_mixed(self.config.seed, 0, self.processes.rank))
+            total, too_wide = self._add_gradients(self.whole, len(self.lengths)).tolist()
+            total /= len(self.lengths)
             for parameter in self.parameters:
                 if parameter.grad is not None:
                     parameter.grad.add_(parameter.detach(), alpha=self.config.l2)
-                    total += 0.5 * self.config.l2 * parameter.detach().square().sum()
-            return float(total)
+                    total += 0.5 * self.config.l2 * float(parameter.detach().square().sum())
+            return total
 
-        return torch.tensor(self.optimizer.step(objective)) * len(self.lengths)
+        before = self.optimizer.step(objective)
+        return torch.tensor([float(before) * len(self.lengths), too_wide])
 
-    def _rate(self) -> float:
-        """The learning rate of the current step."""
+    def _rate(self, highest: float | None = None) -> float:
+        """The learning rate of the current step; of parameters with another highest rate if that is given."""
         config, epoch = self.config, self.step / self.steps_an_epoch
+        highest = config.rate if highest is None else highest
         if epoch < config.warmup:
-            return config.rate * epoch / config.warmup
+            return highest * epoch / config.warmup
         if config.schedule == "cosine":
             progress = (epoch - config.warmup) / max(config.epochs - config.warmup, 1e-9)
-            return config.rate * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
-        return config.rate / (1 + config.decay * int(epoch)) if config.schedule == "decay" else config.rate
+            return highest * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
+        return highest / (1 + config.decay * int(epoch)) if config.schedule == "decay" else highest
 
     @contextmanager
     def _averaged(self) -> Iterator[None]:
@@ -296,14 +321,13 @@ class Trainer:
         """Writes all that changes, so that `resume` goes on from here."""
         if not all(bool(parameter.isfinite().all()) for parameter in self.parameters):
             self._give_up("a parameter is no longer a number")
-        tensors = dict(zip(self.names, self.parameters, strict=True)) | optimizer_tensors(self.optimizer, self.names)
-        if self.average is not None:
-            tensors |= {f"average/{name}": tensor for name, tensor in zip(self.names, self.average, strict=True)}
-        write_tensors(
-            tensors,
-            self.folder / CHECKPOINT,
-            self._progress() | {"config": self.model.config.to_toml(), "data": self.data},
-        )
+        if self.processes.is_first:
+            tensors = dict(zip(self.names, self.parameters, strict=True))
+            tensors |= optimizer_tensors(self.optimizer, self.names)
+            if self.average is not None:
+                tensors |= {f"average/{name}": tensor for name, tensor in zip(self.names, self.average, strict=True)}
+            state = self._progress() | {"config": self.model.config.to_toml(), "data": self.data}
+            write_tensors(tensors, self.folder / CHECKPOINT, state)
         self.saved = time.monotonic()
 
     def _progress(self) -> dict[str, Any]:
@@ -312,15 +336,24 @@ class Trainer:
 
     def resume(self) -> None:
         """Goes back to where the checkpoint in the folder was written."""
-        tensors, state = read_tensors(self.folder / CHECKPOINT)
+        tensors, state = read_tensors(self.folder / CHECKPOINT) if self.processes.is_first else ({}, {})
+        tensors, state = self.processes.told_tensors(tensors), self.processes.told(state)
         config = Config.from_mapping(tomllib.loads(state.pop("config")))
         if state.pop("data") != self.data:
             raise InputError(
                 f"{self.folder} was trained on other sentences; resume it with the data it was begun with, or use another folder"
             )
-        if (changed := _difference(config, self.model.config)) is not None:
+        if (changed := difference(config, self.model.config)) is not None:
             raise InputError(
                 f"{self.folder} was trained with another {changed}; resume it with the configuration it was begun with, or use another folder"
+            )
+        if any(
+            name not in tensors or tensors[name].shape != p.shape
+            for name, p in zip(self.names, self.parameters, strict=True)
+        ):
+            raise InputError(
+                f"{self.folder / CHECKPOINT} holds other parameters than the model has, as when transformer.name has changed meanwhile; "
+                "resume it with what it was begun with, or use another folder"
             )
         self._set_parameters([tensors[name] for name in self.names])
         restore_optimizer(self.optimizer, self.names, tensors)
@@ -333,6 +366,7 @@ class Trainer:
     # -- reports --------------------------------------------------------------------------------------------------
 
     def _about(self) -> dict[str, Any]:
+        device = self.model.device
         return {
             "epochs": self.config.epochs,
             "steps": self.config.epochs * self.steps_an_epoch,
@@ -340,7 +374,7 @@ class Trainer:
             "model": self.model.config.model.kind,
             "sentences": len(self.train_sentences),
             "words": sum(self.lengths),
-            "device": str(self.model.device),
+            "device": f"{self.processes.count} × {device.type}" if self.processes.count > 1 else str(device),
             "epoch": self.epoch,
             "step": self.step,
         }
@@ -350,40 +384,19 @@ class Trainer:
             listener({"event": event, **values})
 
 
-MAY_CHANGE = {"rate", "clip", "epochs", "patience", "save_minutes", "temperature"}
-"""What a run may be resumed with other values of."""
-
-
-def _difference(one: Config, other: Config) -> str | None:
-    """The first key in which two configurations differ that may not, or None. Where the data lie does not matter."""
-    for section in (entry.name for entry in fields(Config) if entry.name != "data"):
-        for key, value in vars(getattr(one, section)).items():
-            if key not in MAY_CHANGE and getattr(getattr(other, section), key) != value:
-                return f"{section}.{key}"
-    return None
-
-
-def _fingerprint(sentences: Sequence[Sentence]) -> str:
-    """The same for the same words and mentions in the same order."""
-    digest = hashlib.sha256()
-    for sentence in sentences:
-        mentions = sorted((mention.start, mention.end, mention.label) for mention in sentence.mentions)
-        digest.update(repr((sentence.tokens, sentence.tags, mentions)).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
-
-
-def _mixed(seed: int, number: int) -> int:
-    """A seed for the epoch or step of this number."""
-    return (seed * 1_000_003 + number * 7_919 + 12_345) % (2**63)
+def _mixed(seed: int, number: int, rank: int = 0) -> int:
+    """A seed for the epoch or step of this number, in the process of this rank."""
+    return (seed * 1_000_003 + number * 7_919 + rank * 10_000_000_019 + 12_345) % (2**63)
 
 
 @torch.inference_mode()
-def dev_scores(model: Model, sentences: Sequence[Sentence]) -> dict[str, float]:
-    """Precision, recall and F1 of the most probable sets, over distinct mentions."""
+def dev_scores(model: Model, sentences: Sequence[Sentence], processes: Processes = ALONE) -> dict[str, float]:
+    """Precision, recall and F1 of the most probable sets, over distinct mentions; processes share the batches."""
     expected = sum(len(sentence.mentions) for sentence in sentences)
     found = right = 0
     limit = AT_ONCE if model.device.type == "cpu" else 50 * AT_ONCE  # few launches there
-    for indices in by_length([len(sentence) for sentence in sentences], model.max_width, limit):
+    batches = list(by_length([len(sentence) for sentence in sentences], model.max_width, limit))
+    for indices in batches[processes.rank :: processes.count]:
         batch = [sentences[index] for index in indices]
         for sentence, mentions in zip(batch, model.distribution(batch).argmax(), strict=True):
             gold = {
@@ -391,6 +404,7 @@ def dev_scores(model: Model, sentences: Sequence[Sentence]) -> dict[str, float]:
             }
             found += len(mentions)
             right += sum((start, end, model.labels[kind]) in gold for start, end, kind in mentions)
+    found, right = processes.total(torch.tensor([found, right])).tolist()
     return {
         "precision": right / max(found, 1),
         "recall": right / max(expected, 1),

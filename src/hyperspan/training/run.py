@@ -9,16 +9,19 @@ import torch
 
 from hyperspan import __version__
 from hyperspan.config import Config
-from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.documents import with_context, with_sentences
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.encoders.handcrafted import check_attributes
+from hyperspan.encoders.hub import check_pretrained
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
 from hyperspan.models import Model, load_model, new_model, save_model
 from hyperspan.models.storage import FILES, check_names
+from hyperspan.training.checkpoint import while_there_is_room
 from hyperspan.training.log import JsonLinesLog, TensorBoardLog, require_tensorboard
 from hyperspan.training.loop import CHECKPOINT, Listener, Trainer, dev_scores
+from hyperspan.training.parallel import joined
 from hyperspan.types import Document, Sentence
 
 DEFAULTS = Config()
@@ -39,18 +42,40 @@ def train_model(
 ) -> float | None:
     """Trains as the configuration says and returns the best F1 on dev, None if there is no dev.
 
-    What can be refused is refused before data is read, and what was decided about the data is told to the listeners.
+    What can be refused is refused before data is read, and what was decided about the data is told to the listeners. Where
+    torchrun has started several processes, each calls this; listeners hear the first alone, which alone writes to the folder.
     """
-    check(config)
-    place = choose_device(device)
-    begun = (folder / CHECKPOINT).is_file()
-    check_folder(folder, begun=begun, resume=resume, force=force)
-    if tensorboard:
-        require_tensorboard()
-    if threads is not None:
-        torch.set_num_threads(threads)
-    if place.type == "cuda":
-        torch.set_float32_matmul_precision("high")
+    with joined() as processes:
+        check(config)
+        place = choose_device(processes.device(device))
+        begun = processes.told((folder / CHECKPOINT).is_file())
+        if processes.restarted and not force:
+            resume = begun  # what is there is of this run: it was not begun over another one
+        elif processes.is_first:
+            check_folder(folder, begun=begun, resume=resume, force=force)
+        if not processes.is_first:
+            listeners, tensorboard = (), False
+        if tensorboard:
+            require_tensorboard()
+        if threads is not None:
+            torch.set_num_threads(threads)
+        if place.type == "cuda":
+            torch.set_float32_matmul_precision("high")
+        model, train, dev = _read(config, place, listeners)
+        with while_there_is_room(folder):
+            trainer = Trainer(model, train, dev, folder, listeners, processes)
+            if resume:
+                trainer.resume()
+            if processes.is_first:
+                trainer.listeners = [*_logs(folder, trainer.epoch, tensorboard), *listeners]
+            best = trainer.run()
+            return _finished(trainer, force=force) if processes.is_first else best
+
+
+def _read(
+    config: Config, place: torch.device, listeners: Sequence[Listener]
+) -> tuple[Model, list[Sentence], list[Sentence]]:
+    """An untrained model, and the sentences to train it on and to score it by."""
     problems = Problems()
     train = [sentence for sentence in read_sentences(config.data.train, config, problems) if len(sentence)]
     dev = read_sentences(config.data.dev, config, problems, gold_known=False) if config.data.dev else []
@@ -62,23 +87,29 @@ def train_model(
     for text in (*(f"{times:,} × {what}" for what, times in problems.notes.items()), *_about_data(model, train, dev)):
         for listener in listeners:
             listener({"event": "note", "text": text})
+    return model, train, dev
+
+
+def _logs(folder: Path, epoch: int, tensorboard: bool) -> list[Listener]:
+    """What writes the log of a run that goes on after an epoch."""
     folder.mkdir(parents=True, exist_ok=True)
-    trainer = Trainer(model, train, dev, folder)
-    if resume:
-        trainer.resume()
-    logs: list[Listener] = [JsonLinesLog(folder / "log.jsonl", trainer.epoch)]
+    logs: list[Listener] = [JsonLinesLog(folder / "log.jsonl", epoch)]
     if tensorboard:
         logs.append(TensorBoardLog(folder / "tensorboard"))
-    trainer.listeners = [*logs, *listeners]
-    best = trainer.run()
-    model = load_model(folder, place)
+    return logs
+
+
+def _finished(trainer: Trainer, *, force: bool) -> float | None:
+    """Completes the folder of a run that has ended; returns the F1 on dev of the model there."""
+    folder, dev, best = trainer.folder, trainer.dev_sentences, trainer.best_f1
+    model = load_model(folder, trainer.model.device)
     if dev:
         model.tune(dev)
         best = dev_scores(model, dev)["f1"]
         save_model(model, folder)
     if force or not (folder / "README.md").exists():
         with Target(str(folder / "README.md"), force=True).open() as file:
-            file.write(model_card(model, best, trainer.best_epoch, len(train)))
+            file.write(model_card(model, best, trainer.best_epoch, len(trainer.train_sentences)))
     return best
 
 
@@ -108,6 +139,8 @@ def _about_data(model: Model, train: Sequence[Sentence], dev: Sequence[Sentence]
     broken = sum(bool(mention.fragments) for sentence in train for mention in sentence.mentions)
     if broken:
         yield f"{broken:,} × discontinuous mention left out of training, which spans cannot be"
+    if model.context and not any(sentence.before or sentence.after for sentence in train):
+        yield "transformer.context has nothing to read: in the training data every sentence is a document of its own"
     others = {mention.label for sentence in dev for mention in sentence.mentions} - set(model.labels)
     if others:
         yield f"dev has labels that train has not, which the model cannot find: {', '.join(sorted(others))}"
@@ -123,6 +156,8 @@ def model_card(model: Model, best: float | None, epoch: int, sentences: int) -> 
         if best is not None
         else "not measured"
     )
+    encoder = config.transformer.name.rstrip("/")
+    pretrained = f", some of which began as those of `{encoder.rpartition('/')[2]}`" if encoder else ""
     return f"""# A hyperspan model
 
 | | |
@@ -131,7 +166,7 @@ def model_card(model: Model, best: float | None, epoch: int, sentences: int) -> 
 | mentions | {model.holds}, {width} |
 | trained on | `{Path(config.data.train).name}`, {sentences:,} sentences |
 | dev | {dev} |
-| parameters | {parameters:,} |
+| parameters | {parameters:,}{pretrained} |
 | tokenizer for raw text | `{model.tokenizer}` |
 | seed | {config.training.seed} |
 | made by | hyperspan {__version__}, torch {torch.__version__} |
@@ -147,6 +182,8 @@ def check(config: Config) -> None:
     if config.encoder.kind == "handcrafted":
         check_attributes(config)
     if config.training.optimizer == "lbfgs":
+        if config.transformer.name:
+            raise InputError("training.optimizer is lbfgs, which does not train a pretrained encoder; set it to adamw")
         for name, value in (
             ("training.average", config.training.average),
             ("encoder.input_dropout", config.encoder.input_dropout),
@@ -169,6 +206,8 @@ def check(config: Config) -> None:
     ):
         if path and not Path(path).exists():
             raise InputError(f"{name} is {path}, but there is no such file; correct it, or use --set {name}=FILE")
+    if config.transformer.name:
+        check_pretrained(config.transformer.name)
 
 
 def choose_device(name: str) -> torch.device:
@@ -198,7 +237,9 @@ def read_sentences(
     tokenizer = config.model.tokenizer
     if not gold_known:
         documents = (_split_blindly(document, tokenizer, problems) for document in documents)
-    return [s for document in documents for s in with_sentences(document, problems, tokenizer).sentences]
+    context = config.transformer.context if config.transformer.name else 0
+    split = (with_sentences(document, problems, tokenizer).sentences for document in documents)
+    return [sentence for sentences in split for sentence in with_context(sentences, context)]
 
 
 def _split_blindly(document: Document, tokenizer: str, problems: Problems) -> Document:

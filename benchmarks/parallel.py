@@ -1,0 +1,91 @@
+"""How much faster two processes train than one on this machine's cores: ``python benchmarks/parallel.py [--json]``.
+
+Whole runs of ``hyperspan train``, with and without torchrun, take turns: one process with one thread, one with two threads, two
+with one thread each. The model has the paper's sizes, the sentences are invented, as long as those of GENIA, or given. What
+counts are the words a second of the last epoch, as the log has them: reading, writing and dev are not in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hyperspan.benchmarking.measure import machine, median_ratio
+from hyperspan.benchmarking.sentences import invented_sentences
+from hyperspan.corpora import write_corpus
+from hyperspan.corpora.documents import document_of
+from hyperspan.training.log import read_log
+
+ONE = [sys.executable]
+TWO = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+WAYS = {
+    "1 process, 1 thread": (ONE, 1),
+    "1 process, 2 threads": (ONE, 2),
+    "2 processes, 1 thread each": (TWO, 1),
+}
+
+
+def speed(way: str, config: Path, changes: list[str]) -> float:
+    """Words a second of one run."""
+    start, threads = WAYS[way]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [*start, "-m", "hyperspan", "train", str(config), "--output", f"{folder}/run", "--device", "cpu"]
+        options = [part for change in changes for part in ("--set", change)]
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+        done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, env=environment)
+        if done.returncode:
+            raise SystemExit(done.stderr)
+        epochs = [event for event in read_log(f"{folder}/run/log.jsonl") if event["event"] == "epoch"]
+    return epochs[-1]["words_per_second"]
+
+
+def measure(data: str | None, sentences: int, changes: list[str], rounds: int) -> dict[str, Any]:
+    """The words a second of each way, and how much faster than the first it is."""
+    with tempfile.TemporaryDirectory() as folder:
+        train = Path(folder) / "train.jsonl"
+        if data is None:
+            write_corpus([document_of([sentence]) for sentence in invented_sentences(sentences)], train, "jsonl")
+        config = Path(folder) / "config.toml"
+        config.write_text(f"[data]\ntrain = {json.dumps(data or str(train))}\n[training]\nepochs = 2\n", "utf-8")
+        speeds: dict[str, list[float]] = {way: [] for way in WAYS}
+        for _ in range(rounds):
+            for way, found in speeds.items():
+                found.append(speed(way, config, changes))
+    first = speeds[next(iter(WAYS))]
+    return {
+        "machine": machine(),
+        "sentences": data or "invented, as long as GENIA's",
+        "changes": changes,
+        "ways": {
+            way: {"words_per_second": statistics.median(found), "times_as_fast": median_ratio(found, first)}
+            for way, found in speeds.items()
+        },
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", help="annotated sentences to train on; default: invented ones")
+    parser.add_argument("--sentences", type=int, default=800, help="how many are invented")
+    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="for another model")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each way is measured")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    given = parser.parse_args()
+    figures = measure(given.data, given.sentences, given.set, given.rounds)
+    if given.json:
+        print(json.dumps(figures, indent=2))
+        return
+    print(f"{figures['machine']}; sentences {figures['sentences']} {' '.join(figures['changes'])}")
+    for way, found in figures["ways"].items():
+        print(f"{way:>26}: {found['words_per_second']:>8,.0f} words/s, {found['times_as_fast']:.2f} times as fast")
+
+
+if __name__ == "__main__":
+    main()

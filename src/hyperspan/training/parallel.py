@@ -1,0 +1,294 @@
+"""Several processes that train one model together: who they are, and what they tell each other.
+
+Each of them holds the whole model and takes its share of every batch. Losses are sums over sentences, so the gradients of all
+processes together are those of the batch; each takes the same step with them. The first process alone writes and shows anything.
+For a process by itself nothing of this does anything.
+
+torchrun, or whatever else sets its variables, starts the processes and tells them who they are. Tensors travel by gloo, those on
+CUDA devices by NCCL. A process that has lost the others ends; of all that end because of one thing, one says what it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from hyperspan.errors import HyperspanError, InputError, TrainingError
+
+PATIENCE = timedelta(minutes=10)
+"""So long a process waits for the others, which may be reading their data or writing a checkpoint."""
+RESTARTS = "TORCHELASTIC_RESTART_COUNT"
+VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+class Processes:
+    """All processes of a run, as one of them sees them.
+
+    >>> alone = Processes()
+    >>> alone.is_first, alone.share([3, 1, 2]), alone.told("what the first says")
+    (True, [0, 1, 2], 'what the first says')
+    """
+
+    def __init__(self, rank: int = 0, count: int = 1, local: int = 0, *, store: Any = None):
+        self.rank, self.count, self.local = rank, count, local
+        """Which one it is, of how many; and which one on its machine."""
+        self._store = store  # where they leave word for each other while they cannot meet
+        self._buffer = torch.zeros(0)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the one that writes and shows things."""
+        return self.rank == 0
+
+    @property
+    def restarted(self) -> bool:
+        """Whether torchrun started all of them again, after one had failed."""
+        return self.count > 1 and os.environ.get(RESTARTS, "0") != "0"
+
+    def device(self, name: str) -> str:
+        """The device of this process, where a user has given this name for all of them."""
+        if self.count == 1 or name == "cpu":
+            return name
+        if name not in ("auto", "cuda"):
+            raise InputError(
+                f"the device {name!r} is not for {self.count} processes; choose cpu, or cuda for a GPU each "
+                "(CUDA_VISIBLE_DEVICES says which)"
+            )
+        if not torch.cuda.is_available():
+            return "cpu" if name == "auto" else name
+        if self.local >= torch.cuda.device_count():
+            raise InputError(
+                f"there are more processes than the {torch.cuda.device_count()} GPUs of this machine; start no more than one a GPU with "
+                "torchrun --nproc-per-node, or use --device cpu"
+            )
+        torch.cuda.set_device(self.local)
+        return f"cuda:{self.local}"
+
+    def share(self, work: Sequence[float]) -> list[int]:
+        """What this process does of things that are so much work each: all have about as much to do.
+
+        >>> [Processes(rank, 2).share([5, 1, 4]) for rank in range(2)], Processes(1, 2).share([7])
+        ([[0], [1, 2]], [])
+        """
+        if self.count == 1:
+            return list(range(len(work)))
+        shares: list[list[int]] = [[] for _ in range(self.count)]
+        loads = [0.0] * self.count
+        for index in sorted(range(len(work)), key=lambda index: -work[index]):
+            least = loads.index(min(loads))
+            loads[least] += work[index]
+            shares[least].append(index)
+        return sorted(shares[self.rank])
+
+    # -- what they tell each other --------------------------------------------------------------------------------
+
+    def total(self, values: Tensor) -> Tensor:
+        """The sum of the tensors of all processes."""
+        if self.count > 1:
+            values = values.clone()
+            with _answered():
+                dist.all_reduce(values)
+        return values
+
+    def sum_gradients(self, parameters: Sequence[nn.Parameter], values: Tensor) -> Tensor:
+        """Gives each parameter the sum of its gradients in all processes; returns the sum of a few values beside.
+
+        A parameter that got no gradient anywhere has none afterwards, as with one process: optimizers pass it over.
+        """
+        if self.count == 1:
+            return values
+        gradients = [p.grad for p in parameters]
+        there = values.new_tensor([gradient is not None for gradient in gradients])
+        parts = [
+            (parameter.new_zeros(parameter.shape) if gradient is None else gradient).flatten()
+            for parameter, gradient in zip(parameters, gradients, strict=True)
+        ]
+        sizes = [len(part) for part in (*parts, there, values)]
+        if len(self._buffer) != sum(sizes) or self._buffer.device != values.device:
+            self._buffer = values.new_empty(sum(sizes))
+        torch.cat([*parts, there, values], out=self._buffer)
+        with _answered():
+            dist.all_reduce(self._buffer)
+        *sums, there, values = self._buffer.split(sizes)
+        # Asking a GPU makes it wait, and is not needed where this process alone knows the answer.
+        known = [True] * len(parts) if None not in gradients else there.tolist()
+        for parameter, total, some in zip(parameters, sums, known, strict=True):
+            parameter.grad = total.view_as(parameter) if some else None
+        return values.clone()
+
+    def spread(self, tensors: Iterable[Tensor]) -> None:
+        """Gives all processes what these tensors hold in the first."""
+        for tensor in tensors if self.count > 1 else ():
+            if tensor.numel():
+                content = tensor.detach().clone(memory_format=torch.contiguous_format)
+                with _answered():
+                    dist.broadcast(content, 0)
+                tensor.detach().copy_(content)  # which counts as a change, as a broadcast does not
+
+    def told(self, value: Any) -> Any:
+        """What the first process gives here, in all of them; JSON must be able to hold it."""
+        if self.count == 1:
+            return value
+        text = torch.frombuffer(bytearray(json.dumps(value), "ascii"), dtype=torch.uint8)
+        size = torch.tensor([len(text)])
+        self.spread([size])
+        text = text if self.is_first else text.new_empty(int(size))
+        self.spread([text])
+        return json.loads(bytes(text.tolist()))
+
+    def told_tensors(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The same for tensors on the CPU."""
+        about = {name: [str(tensor.dtype), *tensor.shape] for name, tensor in tensors.items()}
+        known = {
+            name: tensors[name] if self.is_first else torch.empty(shape, dtype=getattr(torch, dtype.split(".")[1]))
+            for name, (dtype, *shape) in self.told(about).items()
+        }
+        self.spread(known.values())
+        return known
+
+    def check_same(self, what: Mapping[str, str]) -> None:
+        """Raises an error, in all processes, where some of these texts are not the same in all."""
+        if self.count == 1:
+            return
+        digests = b"".join(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in what.values())
+        own = torch.frombuffer(bytearray(digests), dtype=torch.uint8).view(len(what), -1)
+        every = [torch.empty_like(own) for _ in range(self.count)]
+        with _answered():
+            dist.all_gather(every, own)
+        for rank, other in enumerate(every):
+            for name, same in zip(what, (other == every[0]).all(1).tolist(), strict=True):
+                if not same:
+                    raise InputError(
+                        f"process {rank} of {self.count} has another {name} than process 0; start all of them with the same"
+                    )
+
+    # -- the end of one is the end of all -------------------------------------------------------------------------
+
+    def _speaks(self) -> bool:
+        """Whether no other process has said yet why they end."""
+        try:
+            return self._store is None or self._store.add("said", 1) == 1
+        except RuntimeError:  # the store is gone with the process that kept it
+            return True
+
+    def _say(self, error: BaseException) -> None:
+        """Names this process in an error that it alone may have, and puts the error where torchrun looks for it."""
+        if isinstance(error, HyperspanError) and not self.is_first:
+            error.args = (f"process {self.rank} of {self.count}: {error}",)
+        if file := os.environ.get("TORCHELASTIC_ERROR_FILE"):
+            about = {"message": str(error) or "stopped", "extraInfo": {"timestamp": str(int(time.time()))}}
+            Path(file).write_text(json.dumps({"message": about}), encoding="utf-8")
+
+
+ALONE = Processes()
+_numbers = itertools.count()
+_joined: list[Processes] = []
+
+
+@contextmanager
+def joined() -> Iterator[Processes]:
+    """All processes of this run, as the environment tells of them; within another such block, those of that one.
+
+    If the block ends with a user's mistake or another error that is meant to be read, in as many processes as may be, it is
+    raised in one of them, and the others end without a word.
+    """
+    rank, count, local = (0, 1, 0) if _joined else _environment()
+    if count == 1:
+        yield _joined[0] if _joined else ALONE
+        return
+    processes = _meet(rank, count, local)
+    _joined.append(processes)
+    own_thread = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, _told_to_end) if own_thread else None
+    try:
+        yield processes
+        dist.destroy_process_group()
+    except (HyperspanError, OSError, KeyboardInterrupt) as error:
+        if own_thread:  # torchrun may tell a process to end more than once
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            before = signal.SIG_IGN
+        if not processes._speaks():
+            raise SystemExit(130 if isinstance(error, KeyboardInterrupt) else 2) from None
+        processes._say(error)
+        raise
+    finally:
+        _joined.clear()
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _environment() -> tuple[int, int, int]:
+    """The rank of this process, the number of all, and its rank on this machine."""
+    if not {"RANK", "WORLD_SIZE"} & os.environ.keys() or os.environ.get("WORLD_SIZE") == "1":
+        return 0, 1, 0
+    if missing := [name for name in VARIABLES if not os.environ.get(name)]:
+        raise InputError(
+            f"this process is to be one of several, as RANK or WORLD_SIZE is set, but without {', '.join(missing)} it cannot find the "
+            "others; start it with torchrun, or unset RANK and WORLD_SIZE"
+        )
+    try:
+        rank, count, local = (int(os.environ[name]) for name in VARIABLES[:3])
+    except ValueError:
+        rank, count, local = -1, 0, 0
+    if not (0 <= rank < count and local >= 0):
+        given = ", ".join(f"{name}={os.environ[name]}" for name in VARIABLES[:3])
+        raise InputError(f"{given} is no process of several; start it with torchrun, or unset RANK and WORLD_SIZE")
+    return rank, count, local
+
+
+def _meet(rank: int, count: int, local: int) -> Processes:
+    """Waits for all other processes."""
+    if not dist.is_available():
+        raise InputError(
+            "this PyTorch was built without torch.distributed, so only one process can train; install another build"
+        )
+    from torch.distributed import PrefixStore  # pyright: ignore[reportPrivateImportUsage]
+    from torch.distributed.rendezvous import rendezvous
+
+    try:
+        store, _, _ = next(rendezvous("env://", rank=rank, world_size=count, timeout=PATIENCE))
+        # Names of its own for every meeting: where old ones of a run that was started again are left, they lead nowhere.
+        store = PrefixStore(f"hyperspan/{os.environ.get(RESTARTS, '0')}/{next(_numbers)}", store)
+        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+        dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=PATIENCE)
+    except (RuntimeError, ValueError) as error:
+        where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+        raise InputError(
+            f"process {rank} of {count} did not find the others at {where} ({str(error).splitlines()[0][:200]}); "
+            "check that all are started, and that MASTER_ADDR and MASTER_PORT are right"
+        ) from None
+    return Processes(rank, count, local, store=store)
+
+
+@contextmanager
+def _answered() -> Iterator[None]:
+    """Turns whatever befalls those that wait for each other into one error."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise TrainingError(
+            f"another process of this run has ended, or has not answered for {PATIENCE.total_seconds() / 60:g} minutes; go on from the "
+            "last checkpoint with --resume"
+        ) from error
+
+
+def _told_to_end(number: int, frame: FrameType | None) -> NoReturn:
+    raise TrainingError(
+        "this process was told to end (SIGTERM), as torchrun does when another process of the run has ended; go on from the last "
+        "checkpoint with --resume"
+    )
