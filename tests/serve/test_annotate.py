@@ -104,6 +104,8 @@ def test_what_is_known_is_given_in_the_same_unit(server: Running) -> None:
     assert {"text": "Ada", "probability": 1.0, **pin} in document["mentions"]
     inside = server.post(text=LION, require=[{"start": 1, "end": 3, "label": "place"}], offset_unit="utf16")
     assert inside.status_code == 422 and "inside a character that takes two UTF-16 units" in inside.text
+    beyond = server.post(text=LION, require=[{"start": 0, "end": 99, "label": "place"}], offset_unit="utf16")
+    assert beyond.json()["error"]["message"].endswith("(places in code points)")
 
 
 def test_half_a_surrogate_pair_is_text_too(server: Running) -> None:

@@ -39,6 +39,13 @@ def test_the_description_is_kept(server: Running, method: str, path: str, mode: 
     check()
 
 
+def test_errors_are_json_also_where_answers_are_not(server: Running) -> None:
+    paths = server.client.get("/openapi.json").json()["paths"]
+    for operation in (operation for path in paths.values() for operation in path.values()):
+        for status, answer in operation["responses"].items():
+            assert status == "200" or list(answer["content"]) == ["application/json"]
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),

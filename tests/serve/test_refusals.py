@@ -55,7 +55,7 @@ def message_of(response: Any) -> str:
             422,
             "the field threshold is inf: must be a number above 0 and at most 1",
         ),
-        ({"text": "a", "threshold": {"person": 2}}, 422, "must be a number above 0 and at most 1"),
+        ({"text": "a", "threshold": {"person": 2}}, 422, "'person' is 2, but must be a number above 0 and at most 1"),
         ({"text": "a", "threshold": {"gene": 0.5}}, 422, "'gene' is not among those of the model; it knows"),
         ({"text": "a", "threshold": 1e-9}, 422, "from a probability of 1e-09 on, and the limit is 0.001"),
         ({"text": "a", "candidates": 1e-9}, 422, "from a probability of 1e-09 on, and the limit is 0.001"),

@@ -50,6 +50,7 @@ def test_a_bad_line_does_not_stop_the_stream(server: Running) -> None:
         b'{"id": 7, "text": "Oz", "forbid": [{"start": 0, "end": 1, "label": "place"}]}',
         b'{"text": "Oz", "colour": 1}',
         b'{"text": "Oz", "id": [1]}',
+        b'{"text": "Oz", "id": 1e999}',
     ]
     found = lines(server, b"\n".join([*given, b'{"id": null, "text": "Oz"}']))
     said = [(one["line"], one.get("id", "-"), one.get("error", {}).get("code")) for one in found]
@@ -63,7 +64,8 @@ def test_a_bad_line_does_not_stop_the_stream(server: Running) -> None:
         (8, 7, "invalid_value"),
         (9, "-", "invalid_value"),
         (10, "-", "invalid_value"),
-        (11, None, None),
+        (11, "-", "invalid_value"),
+        (12, None, None),
     ]
 
 

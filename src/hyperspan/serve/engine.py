@@ -223,8 +223,11 @@ class Engine:
         pins: dict[int, Pins] = {}
         require, forbid = (_placed(given, offsets) for given in (asked.require, asked.forbid))
         first = 0
-        for document, required, forbidden in zip(documents, require, forbid, strict=True):
-            known = annotator.pins(document, required, forbidden)
+        for document, here, required, forbidden in zip(documents, offsets, require, forbid, strict=True):
+            try:
+                known = annotator.pins(document, required, forbidden)
+            except HyperspanError as error:  # which names places as hyperspan counts them
+                raise InputError(f"{error} (places in code points)" if here.differ else str(error)) from None
             pins |= {first + sentence: pin for sentence, pin in known.items()}
             first += len(document.sentences)
         sentences = [sentence for document in documents for sentence in document.sentences]
@@ -293,5 +296,7 @@ def _check_drawable(document: Document, types: Sequence[str] | None, limits: Set
         )
     if types is not None and not 0 < len(types) <= limits.max_hypergraph_types:
         raise Problem(
-            422, f"{len(types):,} types are asked for, and 1 to {limits.max_hypergraph_types} are drawn; name fewer"
+            422,
+            f"{len(types):,} types are asked for, and 1 to {limits.max_hypergraph_types} are drawn; name so many, or leave "
+            "`types` out",
         )

@@ -21,6 +21,11 @@ class Offsets:
         self._wide = [place for place, sign in enumerate(text) if sign > "\uffff"] if wide else []
         self._ends = [place + index + 2 for index, place in enumerate(self._wide)]  # in units, behind each of them
 
+    @property
+    def differ(self) -> bool:
+        """Whether the caller counts this text otherwise than hyperspan."""
+        return bool(self._wide)
+
     def given(self, place: int) -> int:
         """A place that hyperspan found, as the caller counts."""
         return place + bisect_left(self._wide, place) if self._wide else place

@@ -58,7 +58,8 @@ _SAID = {
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route may answer besides what it is for."""
-    return {status: {"model": ErrorResponse, "description": _SAID[status]} for status in statuses}
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{ErrorResponse.__name__}"}}}
+    return {status: {"description": _SAID[status], "content": content} for status in statuses}
 
 
 def body(model: type[BaseModel], examples: str) -> dict[str, Any]:
@@ -83,7 +84,7 @@ def describe(app: FastAPI, with_key: bool) -> dict[str, Any]:
     """The whole description; made once."""
     if app.openapi_schema is None:
         schema = get_openapi(title="hyperspan", version=__version__, description=ABOUT, routes=app.routes)
-        own = (AnnotateRequest, HypergraphRequest, StreamLine, AnnotatedText)
+        own = (AnnotateRequest, HypergraphRequest, StreamLine, AnnotatedText, ErrorResponse)
         _, defined = models_json_schema(
             [(model, "validation") for model in own], ref_template="#/components/schemas/{model}"
         )

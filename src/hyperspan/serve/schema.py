@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema, model_validator
@@ -30,12 +31,24 @@ def _threshold(value: Any) -> float | dict[str, float] | None:
     if value is None:
         return None
     if isinstance(value, dict):
-        return {str(label): _probability(number) for label, number in value.items()}
+        return {str(label): _threshold_of(str(label), number) for label, number in value.items()}
     return _probability(value)
 
 
+def _threshold_of(label: str, number: Any) -> float:
+    try:
+        return _probability(number)
+    except ValueError as error:
+        raise ValueError(f"{label[:60]!r} is {_shown(number)}, but {error}") from None
+
+
+def is_id(value: Any) -> bool:
+    """Whether it can come back in an answer as it is: JSON has no infinity, and yet 1e999 is read as one."""
+    return not isinstance(value, (dict, list)) and not (isinstance(value, float) and math.isinf(value))
+
+
 def _id(value: Any) -> str | float | None:
-    if isinstance(value, (dict, list)):
+    if not is_id(value):
         raise ValueError("must be a string, a number or null")
     return value
 

@@ -19,7 +19,7 @@ from hyperspan.errors import HyperspanError
 from hyperspan.serve.bodies import parse
 from hyperspan.serve.engine import Call, Engine
 from hyperspan.serve.problems import Problem, dumps
-from hyperspan.serve.schema import StreamLine, check
+from hyperspan.serve.schema import StreamLine, check, is_id
 
 AT_WORK = 64
 """Lines of a stream that are at work at the same time."""
@@ -95,7 +95,7 @@ class Lines(Response):
             if line.problem is not None:
                 raise line.problem
             given = parse(line.content)
-            if isinstance(given, dict) and not isinstance(given.get("id", []), (dict, list)):
+            if isinstance(given, dict) and "id" in given and is_id(given["id"]):
                 record = {"id": given["id"], **record}
             asked = check(StreamLine, {**self.options, **given} if isinstance(given, dict) else given)
             call = Call(time.monotonic() + self.engine.settings.seconds, lambda: self._never, self.call.record)
