@@ -99,7 +99,7 @@ import sys
 from pathlib import Path
 sys.modules["typer"] = sys.modules["matplotlib"] = None
 from hyperspan.reproduce.command import Request, make_table
-from hyperspan.reproduce.rows import Row, rows_for
+from hyperspan.reproduce.rows import Row
 from hyperspan.reproduce.run import run_row
 sets = {[f"{name}={value}" for name, value in SMALL.items()]!r}
 home = Path({str(home)!r})
