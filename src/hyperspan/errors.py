@@ -10,6 +10,7 @@
     │   ├── CorpusError         a corpus holds something that its format does not allow
     │   └── LossError           a format cannot hold what is to be written
     ├── TrainingError           training cannot go on
+    ├── JobError                a bulk job cannot go on
     └── MissingExtraError       an optional dependency is not installed
 
 Wrong tensors and indices passed to :mod:`hyperspan.structures` raise :class:`ValueError`, as in torch.
@@ -48,6 +49,10 @@ class LossError(InputError):
 
 class TrainingError(HyperspanError):
     """Training cannot go on; what was learnt until then is kept."""
+
+
+class JobError(HyperspanError):
+    """A bulk job cannot go on; the shards that it finished are kept, and another run goes on from there."""
 
 
 class MissingExtraError(HyperspanError):

@@ -144,3 +144,18 @@ def test_text_that_is_not_utf_8_is_refused(model: str, tmp_path: Path) -> None:
     (tmp_path / "latin.txt").write_bytes("Zoë left".encode("latin-1"))
     result = hyperspan("annotate", "latin.txt", "-m", model, cwd=tmp_path)
     assert result.returncode == 2 and "latin.txt: is not UTF-8 text" in result.stderr
+
+
+def test_what_is_known_of_a_text_can_be_told(model: str, tmp_path: Path) -> None:
+    told = hyperspan(
+        "annotate", "Ada left Oz.", "-m", model, "--require", "4:8:place", "--forbid", "9:11:place", "-f", "jsonl"
+    )
+    assert (told.returncode, told.stderr) == (0, "")
+    found = {(mention["text"], mention["label"]) for mention in json.loads(told.stdout)["mentions"]}
+    assert ("left", "place") in found and ("Oz", "place") not in found
+    wrong = hyperspan("annotate", "Ada left Oz.", "-m", model, "--forbid", "Oz")
+    assert wrong.returncode == 2 and "--forbid 'Oz' is not START:END:LABEL" in wrong.stderr
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / name).write_text("Ada", encoding="utf-8")
+    several = hyperspan("annotate", str(tmp_path), "-m", model, "--require", "0:3:person")
+    assert several.returncode == 2 and "so give one text, not several or none" in several.stderr

@@ -17,6 +17,7 @@ from hyperspan.cli.draw import draw
 from hyperspan.cli.evaluate import evaluate
 from hyperspan.cli.explain import explain
 from hyperspan.cli.reproduce import reproduce
+from hyperspan.cli.serve import serve
 from hyperspan.cli.stats import stats
 from hyperspan.cli.train import train
 from hyperspan.cli.view import view
@@ -29,7 +30,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (annotate, train, evaluate, compare, compact, convert, stats, view, draw, explain, reproduce, benchmark):
+for command in (
+    annotate,
+    serve,
+    train,
+    evaluate,
+    compare,
+    compact,
+    convert,
+    stats,
+    view,
+    draw,
+    explain,
+    reproduce,
+    benchmark,
+):
     app.command()(command)
 
 

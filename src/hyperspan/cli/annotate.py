@@ -13,13 +13,25 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from hyperspan.cli.bulk import (
+    Engine,
+    IdKey,
+    RayAddress,
+    ShardMegabytes,
+    ShardRecords,
+    TextKey,
+    Workers,
+    annotate_in_bulk,
+    is_bulk,
+)
 from hyperspan.cli.corpora import From, OnError, Options, parse_options, report
+from hyperspan.cli.draw import parse_mention
 from hyperspan.corpora.jsonl import looks_like_jsonl, looks_like_texts, read_jsonl, read_texts
 from hyperspan.corpora.registry import FORMATS, WRITERS, format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.errors import InputError
 from hyperspan.files import Target
-from hyperspan.types import Document
+from hyperspan.types import Document, Mention
 
 if TYPE_CHECKING:
     from hyperspan.annotate import Annotator
@@ -31,10 +43,11 @@ _FORMATS = ("terminal", "html", *WRITERS)
 
 def annotate(
     given: Annotated[
-        str | None,
+        list[str] | None,
         typer.Argument(
-            metavar="[TEXT|FILE|-]",
-            help="A text; or a file, a folder of .txt files, or - for standard input, which is read if nothing is given.",
+            metavar="[TEXT|FILE|-]...",
+            help="A text; or a file, a folder of .txt files, or - for standard input, which is read if nothing is given. "
+            "For bulk jobs any number of files, folders and URLs.",
             show_default=False,
         ),
     ] = None,
@@ -43,8 +56,10 @@ def annotate(
         str | None,
         typer.Option(
             "--format",
+            "--output-format",
             "-f",
-            help=f"One of {', '.join(_FORMATS)}. Default: what the name of --output says, or terminal.",
+            help=f"One of {', '.join(_FORMATS)}. Default: what the name of --output says, or terminal. For bulk jobs: "
+            "jsonl or parquet.",
         ),
     ] = None,
     threshold: Annotated[
@@ -60,23 +75,74 @@ def annotate(
     type_: Annotated[
         list[str] | None, typer.Option("--type", "-t", help="Only mentions with this label; repeat for more.")
     ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="START:END:LABEL",
+            help="A mention that the text has, from character START to before END, counted from 0; repeat for more.",
+        ),
+    ] = None,
+    forbid: Annotated[
+        list[str] | None, typer.Option(metavar="START:END:LABEL", help="A mention that it has not; repeat for more.")
+    ] = None,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="The file or folder to write; - is standard output.")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The file or folder to write; - is standard output. A name that ends in / is the folder of a bulk job.",
+        ),
     ] = "-",
     force: Annotated[bool, typer.Option("--force", help="Overwrite what exists.")] = False,
     device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, cuda:1 …")] = "cpu",
     from_: From = None,
     on_error: OnError = "raise",
     option: Options = None,
+    engine: Engine = None,
+    workers: Workers = None,
+    ray_address: RayAddress = None,
+    text_column: TextKey = "text",
+    id_column: IdKey = "id",
+    shard_records: ShardRecords = 10_000,
+    shard_megabytes: ShardMegabytes = 4.0,
 ) -> None:
     """Find the mentions in a text, in files, or in a corpus, whose sentences and words are then kept.
 
     Example: hyperspan annotate abstracts.txt --threshold 0.3 --output abstracts.html
+
+    Bulk jobs are cut into shards, resumed after a crash by the same command, and leave bad records aside:
+
+    Example: hyperspan annotate texts/ s3://bucket/more.parquet --format parquet --output found/ --engine ray
     """
+    if is_bulk(given or [], output, format_, engine or workers or ray_address):
+        if require or forbid or option:
+            raise InputError("--require, --forbid and --option are for single texts and corpora, not for a bulk job")
+        annotate_in_bulk(
+            given or [],
+            output,
+            model=model,
+            threshold=_thresholds(threshold),
+            types=type_,
+            top_k=top_k,
+            format=format_ or "jsonl",
+            kind=from_,
+            text_column=text_column,
+            id_column=id_column,
+            shard_records=shard_records,
+            shard_bytes=round(shard_megabytes * 1e6),
+            engine=engine or "plain",
+            workers=workers,
+            ray_address=ray_address,
+            device=device,
+            force=force,
+        )
+        return
+    source = given[0] if given else None
     format_name = _format(format_, output)
     problems = Problems(on_error)
-    inputs = _documents(given, from_, problems, parse_options(option))
+    inputs = _documents(source, from_, problems, parse_options(option))
     thresholds = _thresholds(threshold)
+    required, forbidden = _mentions(require, "--require"), _mentions(forbid, "--forbid")
     from hyperspan.annotate import load
 
     annotator = load(model, device)
@@ -87,7 +153,13 @@ def annotate(
             file=sys.stderr,
         )
     by_sentence = format_name not in ("html", "jsonl", "brat")  # the other formats need no sentences
-    found = annotator.pipe(inputs, threshold=thresholds, types=type_, top_k=top_k, keep_sentences=by_sentence)
+    if require or forbid:
+        document = _only(inputs)
+        found = iter(
+            [annotator(document, threshold=thresholds, types=type_, top_k=top_k, require=required, forbid=forbidden)]
+        )
+    else:
+        found = annotator.pipe(inputs, threshold=thresholds, types=type_, top_k=top_k, keep_sentences=by_sentence)
     documents = _Counted(found if output == "-" and sys.stdout.isatty() else _with_words(found, annotator))
     if format_name == "terminal":
         with Target(output, force).open() as file:
@@ -96,13 +168,26 @@ def annotate(
         from hyperspan.render.html import html_pieces
 
         with Target(output, force).open() as file:
-            for piece in html_pieces(documents, _title(given), annotator.labels):
+            for piece in html_pieces(documents, _title(source), annotator.labels):
                 file.write(piece)
     else:
         write_corpus(documents, output, format_name, force=force, problems=problems)
     report(problems)
     if output != "-":
         print(f"hyperspan: wrote {documents.mentions:,} mentions as {format_name} to {output}", file=sys.stderr)
+
+
+def _mentions(given: list[str] | None, option: str) -> list[Mention]:
+    return [parse_mention(written, option, "characters") for written in given or []]
+
+
+def _only(documents: Iterator[str | Document]) -> str | Document:
+    first = next(documents, None)
+    if first is None or next(documents, None) is not None:
+        raise InputError(
+            "mentions are required or forbidden by their characters, so give one text, not several or none"
+        )
+    return first
 
 
 def _with_words(documents: Iterable[Document], annotator: Annotator) -> Iterator[Document]:
@@ -213,7 +298,7 @@ def _title(given: str | None) -> str:
 
 def _print(documents: Iterable[Document], file: IO[str] | None, labels: Iterable[str]) -> None:
     """Sentences with their bars, and below each its alternatives where there are any."""
-    from hyperspan.annotate import ALTERNATIVES
+    from hyperspan.assembling import ALTERNATIVES
     from hyperspan.render.layout import colours
     from hyperspan.render.terminal import render_sentence
 

@@ -56,6 +56,25 @@ def json_values(source: Source, problems: Problems) -> Iterator[tuple[str, Any]]
         raise CorpusError(f"{source.name}: cannot be read ({error}); check that it is complete and readable") from None
 
 
+def value_of_line(line: str) -> Any:
+    """The one JSON value on a line; ValueError says why there is none. Numbers that are none, such as NaN, are read as null.
+
+    >>> value_of_line('{"a": NaN}')
+    {'a': None}
+    """
+    content = line.strip(BLANK)
+    try:
+        value, end = _decoded(_LENIENT, content, 0)
+    except _NoJsonError as error:
+        raise ValueError(str(error)) from None
+    if end < len(content):
+        raise ValueError(f"a record is followed by {content[end : end + 20]!r} on its line")
+    return value
+
+
+_LENIENT = json.JSONDecoder(parse_constant=lambda name: None)
+
+
 class _ArrayReader:
     """A window that slides over the text of an array and grows only while a value does not fit in."""
 

@@ -51,7 +51,7 @@ def read_jsonl(source: Source, problems: Problems) -> Iterator[Document]:
     >>> [(mention.text, mention.label) for mention in document.mentions]
     [('Seattle', 'GPE')]
     """
-    return documents_in(source, problems, lambda record: [_document(record, problems)])
+    return documents_in(source, problems, lambda record: [document_of_record(record, problems)])
 
 
 def read_texts(source: Source, problems: Problems) -> Iterator[Document]:
@@ -147,7 +147,8 @@ def _mention_record(mention: Mention) -> Record:
     return record
 
 
-def _document(record: Record, problems: Problems) -> Document:
+def document_of_record(record: Record, problems: Problems) -> Document:
+    """The document that a JSON object of ours holds; WrongValueError or SpanError say why there is none."""
     check_keys(record, DOCUMENT_KEYS, "a document")
     if record.get("format", FORMAT) != FORMAT:
         raise WrongValueError(f'"format" is {shown(record["format"])}, but "{FORMAT}" is expected')

@@ -1,0 +1,93 @@
+"""Bulk annotation: many files into shards, with one process or on a Ray cluster, to be resumed after any crash.
+
+Inputs are cut into shards by their content alone (`plan`). A shard is read, annotated and committed as one (`shards`): its
+files appear complete or not at all, and the last of them says that it is done. `job` is what a folder says of all that.
+Engines do shards in any order and any number of times; the folder is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from hyperspan.bulk.engine import Engine, PlainEngine, Progress, Run, Summary
+from hyperspan.bulk.folder import folder_at
+from hyperspan.bulk.inputs import Kind, find_inputs
+from hyperspan.bulk.plan import Limits
+from hyperspan.bulk.records import Columns
+from hyperspan.bulk.shards import OutputFormat, Settings
+from hyperspan.errors import InputError
+
+__all__ = ["Progress", "Summary", "annotate_files"]
+
+
+def annotate_files(
+    inputs: str | Path | Sequence[str | Path],
+    output: str | Path,
+    *,
+    model: str | Path = "genia",
+    threshold: float | dict[str, float] | None = None,
+    types: Iterable[str] | None = None,
+    top_k: int = 0,
+    format: OutputFormat = "jsonl",  # noqa: A002
+    kind: Kind | None = None,
+    text_column: str = "text",
+    id_column: str = "id",
+    shard_records: int = Limits.records,
+    shard_bytes: int = Limits.bytes,
+    engine: Literal["plain", "ray"] = "plain",
+    workers: int | None = None,
+    ray_address: str | None = None,
+    device: str = "cpu",
+    force: bool = False,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Summary:
+    """Annotates files and folders into a folder of shards, or goes on with the job that is there.
+
+    Inputs are JSON Lines, Parquet, text files, or what else `kind` says; `threshold`, `types` and `top_k` are as for
+    :class:`hyperspan.Annotator`. Records that are no documents go to the folder's dead letters. docs/scale.md says all of it.
+
+    >>> import json, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "texts.jsonl").write_text('{"id": 7, "text": "IL-2 binds."}\\n{"title": "no text"}\\n')
+    ...     summary = annotate_files([f"{folder}/texts.jsonl"], f"{folder}/found")
+    ...     [line] = Path(folder, "found/documents/part-00000.jsonl").read_text().splitlines()
+    ...     [letter] = Path(folder, "found/rejected/part-00000.jsonl").read_text().splitlines()
+    >>> summary.documents, json.loads(line)["mentions"][0]["text"], json.loads(letter)["line"], json.loads(letter)["reason"]
+    (1, 'IL-2', 2, 'the key "text" is missing, its keys are "title"')
+    """
+    settings = Settings(
+        dict(threshold) if isinstance(threshold, dict) else threshold,
+        None if types is None else tuple(sorted({types} if isinstance(types, str) else set(types))),
+        top_k,
+        format,
+        kind,
+        Columns(text_column, id_column),
+        Limits(shard_records, shard_bytes),
+    )
+    folder = folder_at(str(output))
+    names = [inputs] if isinstance(inputs, (str, Path)) else inputs
+    found, left_out = find_inputs([str(name) for name in names], kind, folder.name)
+    notes = [f"left out {left_out:,} files whose names do not say what they hold"] if left_out else []
+    with _engine(engine, workers, ray_address, device) as chosen:
+        run = Run(chosen, folder, settings, str(model), on_progress)
+        return run(found, force, notes)
+
+
+@contextmanager
+def _engine(name: str, workers: int | None, address: str | None, device: str) -> Iterator[Engine]:
+    if name == "ray":
+        from hyperspan.integrations.ray import RayEngine
+
+        with RayEngine(workers, address, device) as engine:
+            yield engine
+    elif name != "plain":
+        raise InputError(f"there is no engine {name!r}; choose plain or ray")
+    elif workers is not None or address is not None:
+        raise InputError(
+            "the plain engine is one process; workers and an address are for the engine ray (--engine ray)"
+        )
+    else:
+        yield PlainEngine(device)

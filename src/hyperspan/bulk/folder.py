@@ -1,0 +1,169 @@
+"""The folder that a bulk job writes, here or behind a URL: a file in it is complete, or it is not there."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, cast
+
+from hyperspan.bulk.places import absolute, is_url, remote
+from hyperspan.errors import InputError, OutputExistsError
+from hyperspan.files import Target
+
+LOCK = ".lock"
+
+
+class Folder:
+    """A folder on this machine, or on one that it mounts."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.path = Path(name)
+
+    def create(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise OutputExistsError(f"{self.path} exists and is no folder; choose another name")
+        if not self.path.parent.is_dir():
+            raise InputError(f"{self.path.parent} is not a directory; create it first to write {self.path.name} there")
+        self.path.mkdir(exist_ok=True)
+
+    def sizes(self, below: str = "") -> dict[str, int]:
+        """The names of all files in the folder, or in one below it, and their bytes."""
+        sizes: dict[str, int] = {}
+        with suppress(FileNotFoundError, NotADirectoryError):
+            for entry in os.scandir(self.path / below):
+                with suppress(FileNotFoundError):
+                    if entry.is_file():
+                        sizes[entry.name] = entry.stat().st_size
+        return sizes
+
+    def holds_anything(self) -> bool:
+        return any(file.name != LOCK and not _is_beside(file.name) for file in self.path.iterdir())
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file, None if it is not there."""
+        try:
+            return (self.path / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[IO[bytes]]:
+        """A stream to a new file, which takes its name when all of it is on disk. Another of that name is replaced."""
+        path = self.path / name
+        path.parent.mkdir(exist_ok=True)
+        with Target(str(path), force=True).open_binary() as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if hasattr(os, "O_DIRECTORY"):
+            directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(directory)  # the new name, too, outlives a loss of power
+            finally:
+                os.close(directory)
+
+    def remove(self, below: str, names: list[str]) -> None:
+        for name in names:
+            (self.path / below / name).unlink(missing_ok=True)
+        if below:
+            with suppress(OSError):  # others may have put something there
+                (self.path / below).rmdir()
+
+    def sweep(self, *folders: str) -> None:
+        """Removes what writers that were killed have left."""
+        for below in ("", *folders):
+            self.remove(below, [name for name in self.sizes(below) if _is_beside(name)])
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else, on this machine at least, works on the folder. The lock of a process that was killed is free."""
+        try:
+            import fcntl
+        except ImportError:  # not on this system
+            yield
+            return
+        with (self.path / LOCK).open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise OutputExistsError(
+                    f"another run is writing to {self.path}; wait until it has ended, or choose another folder"
+                ) from None
+            except OSError:  # a filesystem without locks
+                yield
+                return
+            yield
+
+
+class RemoteFolder:
+    """The same behind a URL; whether two runs work on it at once cannot be told there."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.filesystem, self.root = remote(name)
+
+    def create(self) -> None:
+        self.filesystem.create_dir(self.root, recursive=True)
+
+    def sizes(self, below: str = "") -> dict[str, int]:
+        return {info.base_name: info.size for info in self._listed(below) if info.is_file}
+
+    def holds_anything(self) -> bool:
+        return any(not _is_beside(info.base_name) for info in self._listed())
+
+    def read(self, name: str) -> bytes | None:
+        path = self._path(name)
+        if not self.filesystem.get_file_info(path).is_file:
+            return None
+        with self.filesystem.open_input_file(path) as stream:
+            return stream.read()
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[IO[bytes]]:
+        below, _, last = name.rpartition("/")
+        self.filesystem.create_dir(self._path(below), recursive=True)
+        beside = self._path(f"{below}/.{last}.{uuid.uuid4().hex}")
+        try:
+            with self.filesystem.open_output_stream(beside) as stream:
+                yield cast(IO[bytes], stream)
+            self.filesystem.move(beside, self._path(name))
+        except BaseException:
+            with suppress(OSError):
+                self.filesystem.delete_file(beside)
+            raise
+
+    def remove(self, below: str, names: list[str]) -> None:
+        for name in names:
+            with suppress(FileNotFoundError):
+                self.filesystem.delete_file(self._path(f"{below}/{name}"))
+
+    def sweep(self, *folders: str) -> None:
+        for below in ("", *folders):
+            self.remove(below, [name for name in self.sizes(below) if _is_beside(name)])
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        yield
+
+    def _listed(self, below: str = "") -> list[Any]:
+        from pyarrow.fs import FileSelector
+
+        return self.filesystem.get_file_info(FileSelector(self._path(below), allow_not_found=True))
+
+    def _path(self, name: str) -> str:
+        return f"{self.root.rstrip('/')}/{name.strip('/')}".rstrip("/")
+
+
+def folder_at(name: str) -> Folder | RemoteFolder:
+    """The folder of a name; every process that is given it finds the same one."""
+    place = absolute(name)
+    return RemoteFolder(place) if is_url(place) else Folder(place)
+
+
+def _is_beside(name: str) -> bool:
+    """Whether it is the name of a file that is still being written, as :class:`Target` and `RemoteFolder` call them."""
+    return name.startswith((".part-", ".manifest"))

@@ -1,0 +1,162 @@
+"""What a bulk job reads: files of JSON Lines, Parquet or text, folders of them, here or behind a URL."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal, get_args
+
+from hyperspan.bulk.places import absolute, below, is_url, readable, remote
+from hyperspan.errors import InputError, require
+
+Kind = Literal["jsonl", "parquet", "text", "lines"]
+"""A document is a line of JSON, a row, a file, or a line of text."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
+SUFFIXES: dict[str, Kind] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".txt": "text",
+    ".text": "text",
+    ".md": "text",
+}
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file to read."""
+
+    name: str
+    """Its path from the root, or its URL."""
+    kind: Kind
+    bytes: int
+    """Its size as it lies there, packed if it is."""
+    id: str = ""
+    """What the document is called, where the whole file is one."""
+
+
+def find_inputs(given: Sequence[str], kind: Kind | None = None, output: str = "") -> tuple[list[Input], int]:
+    """The files behind names of files and folders, each once, in a fixed order; and how many in folders were left out.
+
+    In folders, files are left out whose suffix says nothing, whose name begins with a dot or an underscore, and what lies in
+    the folder of the output.
+    """
+    found: dict[str, Input] = {}
+    left_out = 0
+    for name in given:
+        if name == "-":
+            raise InputError(
+                "a bulk job reads its inputs again when it is resumed, which standard input cannot be; name files or folders"
+            )
+        place = absolute(name)
+        for file, size, inside in _files(place):
+            known = _kind(file, kind, bool(inside))
+            if inside and (known is None or _is_below(file, output)):
+                left_out += known is None
+            elif known is None:
+                raise InputError(
+                    f"the name {file} does not say what it holds; name it with --from, one of {', '.join(KINDS)}"
+                )
+            else:
+                called = _id(inside or PurePosixPath(_plain(file)).name) if known == "text" else ""
+                found.setdefault(_itself(file), Input(file, known, size, called))
+    if not found:
+        raise InputError(
+            f"{', '.join(given)} holds no files that end in {', '.join(SUFFIXES)}; name a folder that does, or the files"
+        )
+    if any(file.kind == "parquet" for file in found.values()):
+        require("pyarrow", "reading Parquet", "parquet")
+    return list(found.values()), left_out
+
+
+def kind_of(name: str) -> Kind | None:
+    """What the name of a file says about it; Parquet has a packing of its own, the others may be gzipped.
+
+    >>> kind_of("a/b.jsonl.gz"), kind_of("s3://bucket/part.parquet?region=x"), kind_of("notes.pdf")
+    ('jsonl', 'parquet', None)
+    """
+    return SUFFIXES.get(PurePosixPath(_plain(name).removesuffix(".gz")).suffix.lower())
+
+
+def _kind(name: str, asked: Kind | None, in_folder: bool) -> Kind | None:
+    """What a file is read as; None for a file of a folder whose name says that it is something else."""
+    said = kind_of(name)
+    if asked is None or not in_folder or said in (None, asked) or (said, asked) == ("text", "lines"):
+        return asked or said
+    return None
+
+
+def _plain(name: str) -> str:
+    """The name without what a URL may say after its path."""
+    return name.partition("?")[0] if is_url(name) else name
+
+
+def _files(place: str) -> Iterator[tuple[str, int, str]]:
+    """Every file behind a name: its own name, its size, and its path inside the folder if the name is that of one."""
+    if is_url(place):
+        with readable(place):
+            yield from _remote_files(place)
+        return
+    path = Path(place)
+    try:
+        if path.is_dir():
+            for file in sorted(_below(path)):
+                inside, about = file.relative_to(path), file.stat()
+                if stat.S_ISREG(about.st_mode) and not _is_hidden(inside.parts):
+                    yield str(file), about.st_size, str(inside)
+        else:
+            yield str(path), path.stat().st_size, ""
+    except OSError as error:
+        what = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+        raise InputError(f"{error.filename or place} {what}; check the name and your rights to it") from None
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """All files in a folder and below; one that cannot be listed is an error, and not passed over."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for name, _, files in os.walk(folder, onerror=fail):
+        yield from (Path(name) / file for file in files)
+
+
+def _remote_files(url: str) -> Iterator[tuple[str, int, str]]:
+    from pyarrow.fs import FileSelector
+
+    filesystem, path = remote(url)
+    info = filesystem.get_file_info(path)
+    if info.is_file:
+        yield url, info.size, ""
+        return
+    listed = filesystem.get_file_info(FileSelector(path, recursive=True, allow_not_found=True))
+    for file in sorted((file for file in listed if file.is_file), key=lambda file: file.path):
+        inside = file.path.removeprefix(path.rstrip("/")).lstrip("/")
+        if not _is_hidden(PurePosixPath(inside).parts):
+            yield below(url, file.path, path), file.size, inside
+
+
+def _is_hidden(parts: Iterable[str]) -> bool:
+    return any(part.startswith((".", "_")) for part in parts)
+
+
+def _itself(name: str) -> str:
+    """The same for two names of one file."""
+    return name if is_url(name) else os.path.realpath(name)
+
+
+def _is_below(name: str, folder: str) -> bool:
+    return bool(folder) and f"{_itself(name)}/".startswith(f"{_itself(folder)}/")
+
+
+def _id(name: str) -> str:
+    """The name of a file without its suffixes, as text whatever its bytes are.
+
+    >>> _id("letters/ada.txt.gz")
+    'letters/ada'
+    """
+    stem = name.removesuffix(".gz")
+    return os.fsencode(stem.removesuffix(PurePosixPath(stem).suffix) or stem).decode("utf-8", errors="replace")

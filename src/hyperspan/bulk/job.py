@@ -1,0 +1,210 @@
+"""A bulk job and its folder: what it is (manifest.json), what of it is done, and what is still missing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from hyperspan import __version__
+from hyperspan.annotate import folder_of
+from hyperspan.bulk.folder import Folder, RemoteFolder
+from hyperspan.bulk.inputs import Input
+from hyperspan.bulk.plan import Map, Plan, Shard, make_plan
+from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, Done, Settings
+from hyperspan.errors import OutputExistsError
+
+MANIFEST = "manifest.json"
+FORMAT, VERSION = "hyperspan-bulk", 1
+MODEL_FILES = ("config.toml", "vocabulary.json", "model.safetensors")
+"""The files of a model that its answers depend on."""
+
+
+def model_files(model: str | Path) -> dict[str, bytes]:
+    """All that is needed to load a model somewhere else, by name."""
+    return {name: (folder_of(model) / name).read_bytes() for name in MODEL_FILES}
+
+
+def hash_of(model: str | Path) -> str:
+    """The same for the same model, wherever it lies and whatever it is called."""
+    whole = hashlib.sha256()
+    for name in MODEL_FILES:
+        with (folder_of(model) / name).open("rb") as file:
+            whole.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return f"sha256:{whole.hexdigest()}"
+
+
+@dataclass
+class Job:
+    """What is to be done, in which folder, and what of it is done already."""
+
+    output: Folder | RemoteFolder
+    model: dict[str, str]
+    """Its name and its hash."""
+    settings: Settings
+    plan: Plan
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """In every note of what is done, so that those of a job that was given up mean nothing to the one after it."""
+    done: dict[int, Done] = field(default_factory=dict)
+
+    @staticmethod
+    def open(
+        output: Folder | RemoteFolder,
+        model: dict[str, str],
+        settings: Settings,
+        inputs: Sequence[Input],
+        *,
+        each: Map = map,
+        force: bool = False,
+    ) -> Job:
+        """The job of a folder, to be gone on with; or a new one, if the folder is empty or its job to be given up (`force`)."""
+        manifest = _manifest(output)
+        if manifest is not None and not force:
+            difference = _difference(manifest, model, settings, inputs)
+            if difference:
+                raise OutputExistsError(
+                    f"{output.name} holds another job ({difference}); choose another folder, or start over with --force"
+                )
+            job = Job(output, model, settings, Plan.from_json(manifest), manifest["job"])
+            job._find_done(manifest)
+            job._remove_strays()
+            return job
+        if manifest is None and output.holds_anything() and (not force or output.sizes(DOCUMENTS)):
+            remedy = "choose another folder" + ("" if force else ", or write there with --force")
+            raise OutputExistsError(f"{output.name} is not empty and holds no job to go on with; {remedy}")
+        job = Job(output, model, settings, make_plan(inputs, settings.limits, settings.columns.text, each))
+        job.write_manifest()
+        job._remove_strays()
+        return job
+
+    @property
+    def missing(self) -> list[Shard]:
+        """The shards that are still to be done."""
+        return [shard for shard in self.plan.shards if shard.number not in self.done]
+
+    def _find_done(self, manifest: dict[str, Any] | None) -> None:
+        """What is done: noted in the manifest or beside it, and its files are all there."""
+        known = {
+            shard["number"]: Done(shard["number"], **shard["result"])
+            for shard in (manifest or {}).get("shards", ())
+            if shard["result"]
+        }
+        for name in filter(_is_ours, self.output.sizes(PROGRESS)):
+            note = self.output.read(f"{PROGRESS}/{name}")
+            record = json.loads(note) if note is not None else {}
+            if record.pop("job", None) == self.id:
+                known[record["number"]] = Done(**record)
+        documents, rejected = self.output.sizes(DOCUMENTS), self.output.sizes(REJECTED)
+        for shard in self.plan.shards:
+            done = known.get(shard.number)
+            if done is None or documents.get(f"{shard.name}.{self.settings.format}") != done.bytes:
+                continue
+            if not done.rejected or f"{shard.name}.jsonl" in rejected:
+                self.done[shard.number] = done
+
+    def _remove_strays(self) -> None:
+        """Removes what belongs to no shard that is done: halves of killed writers, and files of a job that was given up."""
+        self.output.sweep(DOCUMENTS, REJECTED, PROGRESS)
+        ours = {self.plan.shards[number].name for number in self.done}
+        for below in (DOCUMENTS, REJECTED, PROGRESS):
+            names = filter(_is_ours, self.output.sizes(below))
+            self.output.remove(below, [name for name in names if name.partition(".")[0] not in ours])
+
+    def look_again(self) -> None:
+        """Trusts what lies in the folder alone, and not what workers have said."""
+        self.done.clear()
+        self._find_done(_manifest(self.output))
+
+    def finish(self) -> None:
+        """Puts all notes into the manifest, which is complete then; and what workers that died have left is removed."""
+        self.write_manifest()
+        self.output.sweep(DOCUMENTS, REJECTED, PROGRESS)
+        self.output.remove(PROGRESS, list(self.output.sizes(PROGRESS)))
+
+    def write_manifest(self) -> None:
+        results = {number: _result(done) for number, done in self.done.items()}
+        plan = self.plan.to_json()
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "job": self.id,
+            "complete": not self.missing,
+            "versions": _versions(),
+            "model": self.model,
+            "options": self.settings.to_json(),
+            "totals": self.totals(),
+            "inputs": plan["inputs"],
+            "shards": [{**shard, "result": results.get(shard["number"])} for shard in plan["shards"]],
+        }
+        with self.output.writing(MANIFEST) as stream:
+            stream.write(json.dumps(manifest, indent=1).encode() + b"\n")
+
+    def totals(self) -> dict[str, int]:
+        counted = ("documents", "rejected", "mentions", "words")
+        sums = {name: sum(getattr(done, name) for done in self.done.values()) for name in counted}
+        return {"shards": len(self.plan.shards), **sums}
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a file is of a shard, and complete."""
+    return name.startswith("part-")
+
+
+def _result(done: Done) -> dict[str, Any]:
+    return {name: value for name, value in asdict(done).items() if name != "number"}
+
+
+def _manifest(output: Folder | RemoteFolder) -> dict[str, Any] | None:
+    raw = output.read(MANIFEST)
+    if raw is None:
+        return None
+    try:
+        manifest = json.loads(raw)
+        if manifest["format"] == FORMAT and manifest["version"] == VERSION:
+            return manifest
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise OutputExistsError(
+        f"{output.name}/{MANIFEST} is not one that this hyperspan writes; choose another folder for the output"
+    )
+
+
+def _difference(
+    manifest: dict[str, Any], model: dict[str, str], settings: Settings, inputs: Sequence[Input]
+) -> str | None:
+    """What is not as it was when the job of a folder was begun."""
+    if manifest["versions"]["hyperspan"] != __version__:
+        return f"of hyperspan {manifest['versions']['hyperspan']}, and this is {__version__}"
+    if manifest["model"]["hash"] != model["hash"]:
+        return f"its model {manifest['model']['name']} is not this {model['name']}"
+    for option, value in settings.to_json().items():
+        if manifest["options"].get(option) != value:
+            return f"with {option} {_shown(manifest['options'].get(option))}, and now {_shown(value)}"
+    before = {file["name"]: file for file in manifest["inputs"]}
+    now = {file.name: asdict(file) for file in inputs}
+    for name in (*before, *now):
+        if name not in now or name not in before:
+            return f"{name} is {'no longer' if name in before else 'now'} among its inputs"
+        if before[name] != now[name]:
+            return f"its input {name} has changed"
+    return None if list(before) == list(now) else "its inputs were in another order"
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _versions() -> dict[str, str]:
+    versions = {"hyperspan": __version__, "python": platform.python_version()}
+    for package in ("torch", "pyarrow", "ray"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return versions

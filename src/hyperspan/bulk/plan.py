@@ -1,0 +1,147 @@
+"""How inputs are cut into shards: by their content alone, so that any number of workers, and any run, cut them alike."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import IO, Any, cast
+
+from hyperspan.bulk.inputs import Input
+from hyperspan.bulk.places import opened
+from hyperspan.errors import InputError
+
+LONGEST_LINE = 1 << 28
+"""A line of more bytes than this is no record that could be read."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some of the records of an input: bytes of its unpacked lines, rows, or the whole file."""
+
+    input: int
+    """Its index among the inputs."""
+    start: int
+    end: int
+    first: int = 1
+    """The number of its first line or row, from 1."""
+    checksum: int | None = None
+    """Of its bytes, where it has lines: they must not have changed since."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What is annotated, written and committed as one."""
+
+    number: int
+    pieces: tuple[Piece, ...]
+
+    @property
+    def name(self) -> str:
+        return f"part-{self.number:05}"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a shard holds at most, but for a record that alone is more."""
+
+    records: int = 10_000
+    bytes: int = 4_000_000
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value < 1:
+                raise InputError(f"a shard of {value} {name} holds nothing; ask for at least 1")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All inputs of a job, and its shards."""
+
+    inputs: tuple[Input, ...]
+    shards: tuple[Shard, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(record: dict[str, Any]) -> Plan:
+        shards = (
+            Shard(shard["number"], tuple(Piece(**piece) for piece in shard["pieces"])) for shard in record["shards"]
+        )
+        return Plan(tuple(Input(**file) for file in record["inputs"]), tuple(shards))
+
+
+Sized = tuple[Piece, int, int]
+"""A piece, its records, and its bytes as far as they count for a shard."""
+Map = Callable[[Callable[[Any], list[Sized]], Iterable[Any]], Iterable[list[Sized]]]
+"""What `map` does, in the same order; an engine may do it on several machines."""
+
+
+def make_plan(inputs: Sequence[Input], limits: Limits, text_column: str = "text", each: Map = map) -> Plan:
+    """The shards of the inputs. JSON Lines and lines are read once for it, of Parquet and text only the sizes."""
+    shards: list[Shard] = []
+    held: list[Piece] = []
+    records = size = 0
+    for pieces in each(partial(cut, limits=limits, text_column=text_column), list(enumerate(inputs))):
+        for piece, more, larger in pieces:
+            if held and (records + more > limits.records or size + larger > limits.bytes):
+                shards.append(Shard(len(shards), tuple(held)))
+                held, records, size = [], 0, 0
+            held.append(piece)
+            records, size = records + more, size + larger
+    if held:
+        shards.append(Shard(len(shards), tuple(held)))
+    return Plan(tuple(inputs), tuple(shards))
+
+
+def cut(numbered: tuple[int, Input], limits: Limits, text_column: str) -> list[Sized]:
+    """The pieces of an input, none of them more than a shard may hold."""
+    number, file = numbered
+    if file.kind == "parquet":
+        from hyperspan.bulk.parquet import rows_and_bytes
+
+        rows, size = rows_and_bytes(file.name, text_column)
+        step = max(min(limits.records, limits.bytes * rows // max(size, 1)), 1)
+        pieces = (Piece(number, start, min(start + step, rows), start + 1) for start in range(0, rows, step))
+        return [(piece, piece.end - piece.start, size * (piece.end - piece.start) // rows) for piece in pieces]
+    if file.kind == "text":
+        return [(Piece(number, 0, file.bytes), 1, file.bytes)]
+    with unpacked(file.name) as stream:
+        return list(_cut_lines(number, stream, limits))
+
+
+def _cut_lines(number: int, stream: IO[bytes], limits: Limits) -> Iterator[Sized]:
+    start = end = checksum = lines = 0
+    first, at_start = 1, True
+    for part in parts_of(stream):
+        if at_start and lines and (lines >= limits.records or end + len(part) - start > limits.bytes):
+            yield Piece(number, start, end, first, checksum), lines, end - start
+            start, first, lines, checksum = end, first + lines, 0, 0
+        end, lines = end + len(part), lines + at_start
+        checksum = zlib.crc32(part, checksum)
+        at_start = part.endswith(b"\n")
+    if lines:
+        yield Piece(number, start, end, first, checksum), lines, end - start
+
+
+def parts_of(stream: IO[bytes]) -> Iterator[bytes]:
+    """Lines with their ends; one of more than :data:`LONGEST_LINE` bytes comes in several parts."""
+    return iter(lambda: stream.readline(LONGEST_LINE), b"")
+
+
+@contextmanager
+def unpacked(name: str) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unzipped if they are gzipped, whatever its name."""
+    with opened(name) as raw:
+        if cast(Any, raw).peek(2)[:2] != b"\x1f\x8b":
+            yield raw
+            return
+        try:
+            with gzip.GzipFile(fileobj=raw) as stream:
+                yield cast(IO[bytes], stream)
+        except zlib.error as error:
+            raise InputError(f"{name} cannot be read ({error}); check that it is complete") from None

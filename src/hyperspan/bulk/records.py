@@ -1,0 +1,172 @@
+"""From the pieces of inputs to documents; what cannot be one comes out with the reason, and nothing is passed over quietly."""
+
+from __future__ import annotations
+
+import codecs
+import math
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from hyperspan.bulk import plan
+from hyperspan.bulk.inputs import Input
+from hyperspan.bulk.places import size_of
+from hyperspan.bulk.plan import Piece, parts_of, unpacked
+from hyperspan.corpora.json_records import WrongValueError, shown, text_of
+from hyperspan.corpora.json_values import value_of_line
+from hyperspan.corpora.jsonl import FORMAT, document_of_record
+from hyperspan.corpora.source import Problems
+from hyperspan.errors import InputError, SpanError
+from hyperspan.types import Document
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A record that is no document: a dead letter."""
+
+    input: str
+    place: dict[str, int]
+    """Its line or row, from 1; nothing where the input is one document."""
+    reason: str
+    record: Any = None
+    """What it holds, where that could be told."""
+
+    def to_json(self) -> dict[str, Any]:
+        told = {} if self.record is None else {"record": self.record}
+        return {"input": self.input, **self.place, "reason": self.reason, **told}
+
+
+@dataclass(frozen=True)
+class Given:
+    """A document, and where it came from."""
+
+    document: Document
+    input: str
+    place: dict[str, int]
+
+    def reject(self, reason: str) -> Rejected:
+        record = {"id": self.document.id, "text": self.document.text, "metadata": dict(self.document.metadata)}
+        return Rejected(self.input, self.place, reason, record)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Under which keys or in which columns texts and their names are."""
+
+    text: str = "text"
+    id: str = "id"
+
+
+def read_piece(file: Input, piece: Piece, columns: Columns) -> Iterator[Given | Rejected]:
+    """The records of a piece, in order. Raises an error if the input is not what it was when the job was planned."""
+    if size_of(file.name) != file.bytes:
+        raise _changed(file)
+    if file.kind == "parquet":
+        yield from _rows(file, piece, columns)
+    elif file.kind == "text":
+        yield _whole(file)
+    else:
+        with unpacked(file.name) as stream:
+            stream.seek(piece.start)
+            yield from _lines(file, piece, stream, columns)
+
+
+def _whole(file: Input) -> Given | Rejected:
+    with unpacked(file.name) as stream:
+        raw = stream.read(plan.LONGEST_LINE + 1)
+    if len(raw) > plan.LONGEST_LINE:
+        return Rejected(file.name, {}, _too_long("file"))
+    try:
+        return Given(Document(_text(raw.removeprefix(codecs.BOM_UTF8)), id=file.id), file.name, {})
+    except ValueError as error:
+        return Rejected(file.name, {}, str(error))
+
+
+def _rows(file: Input, piece: Piece, columns: Columns) -> Iterator[Given | Rejected]:
+    from hyperspan.bulk.parquet import read_rows
+
+    for number, row in enumerate(read_rows(file.name, piece.start, piece.end), start=piece.first):
+        place = {"row": number}
+        if isinstance(row, ValueError):
+            yield Rejected(file.name, place, str(row))
+        else:
+            yield _given(file.name, place, _plain(row), columns)
+
+
+def _lines(file: Input, piece: Piece, stream: IO[bytes], columns: Columns) -> Iterator[Given | Rejected]:
+    number, position, checksum, at_start = piece.first - 1, piece.start, 0, True
+    for part in parts_of(stream):
+        position, checksum = position + len(part), zlib.crc32(part, checksum)
+        complete = part.endswith(b"\n") or len(part) < plan.LONGEST_LINE
+        number += at_start
+        if at_start and not complete:
+            yield Rejected(file.name, {"line": number}, _too_long("line"))
+        elif at_start:
+            line = part.removeprefix(codecs.BOM_UTF8) if number == 1 else part
+            if line.strip():
+                yield _line(file, {"line": number}, line, columns)
+        at_start = complete
+        if position >= piece.end:
+            break
+    if (position, checksum) != (piece.end, piece.checksum):
+        raise _changed(file)
+
+
+def _line(file: Input, place: dict[str, int], line: bytes, columns: Columns) -> Given | Rejected:
+    try:
+        text = _text(line)
+        if file.kind == "lines":
+            return Given(Document(text.removesuffix("\n").removesuffix("\r")), file.name, place)
+        record = value_of_line(text)
+    except ValueError as error:
+        return Rejected(file.name, place, str(error))
+    return _given(file.name, place, record, columns)
+
+
+def _given(name: str, place: dict[str, int], record: Any, columns: Columns) -> Given | Rejected:
+    try:
+        return Given(document_of(record, columns), name, place)
+    except (WrongValueError, SpanError) as error:
+        return Rejected(name, place, str(error), record)
+
+
+def document_of(record: Any, columns: Columns) -> Document:
+    """The document that a record is: one of hyperspan's own, or a text, its name, and the rest as its metadata."""
+    if not isinstance(record, dict):
+        raise WrongValueError(f"a record is {shown(record)}, but a JSON object is expected")
+    if record.get("format") == FORMAT and columns.text == "text":
+        return document_of_record(record, Problems())
+    identifier = record.get(columns.id)
+    if isinstance(identifier, (dict, list, bool)):
+        raise WrongValueError(f'"{columns.id}" is {shown(identifier)}, but a name or a number is expected')
+    rest = {key: value for key, value in record.items() if key not in (columns.id, columns.text)}
+    return Document(text_of(record, columns.text), id="" if identifier is None else str(identifier), metadata=rest)
+
+
+def _plain(value: Any) -> Any:
+    """A value of a table as JSON has it: numbers that are none as null, times and the like as they are written."""
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not UTF-8 text ({error.reason})") from None
+
+
+def _too_long(what: str) -> str:
+    return f"the {what} has more than {plan.LONGEST_LINE:,} bytes; cut it into several documents"
+
+
+def _changed(file: Input) -> InputError:
+    return InputError(f"{file.name} has changed since the job was planned; start over with --force")

@@ -1,0 +1,231 @@
+"""A shard from its records to its files: annotated as a stream, written beside, and committed as one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from typing import IO, TYPE_CHECKING, Any, Literal, get_args
+
+from hyperspan.bulk.folder import Folder, RemoteFolder
+from hyperspan.bulk.inputs import Input, Kind
+from hyperspan.bulk.plan import Limits, Shard
+from hyperspan.bulk.records import Columns, Given, Rejected, read_piece
+from hyperspan.corpora.json_records import json_bytes
+from hyperspan.corpora.jsonl import document_record
+from hyperspan.errors import InputError, require
+from hyperspan.types import Document
+
+if TYPE_CHECKING:
+    from hyperspan.annotate import Annotator
+
+OutputFormat = Literal["jsonl", "parquet"]
+DOCUMENTS, REJECTED, PROGRESS = "documents", "rejected", ".progress"
+"""The folders of a job: its documents, its dead letters, and while it runs what it has done."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a job's output depends on besides its model and its inputs."""
+
+    threshold: float | dict[str, float] | None = None
+    types: tuple[str, ...] | None = None
+    top_k: int = 0
+    format: OutputFormat = "jsonl"
+    kind: Kind | None = None
+    columns: Columns = field(default_factory=Columns)
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if self.format not in get_args(OutputFormat):
+            known = ", ".join(get_args(OutputFormat))
+            raise InputError(f"shards cannot be written as {self.format!r}; choose one of {known}")
+        if self.kind not in (None, *get_args(Kind)):
+            raise InputError(f"inputs cannot be read as {self.kind!r}; choose one of {', '.join(get_args(Kind))}")
+        if self.format == "parquet":
+            require("pyarrow", "writing Parquet", "parquet")
+
+    @property
+    def wanted(self) -> dict[str, Any]:
+        """What an annotator is asked for."""
+        return {"threshold": self.threshold, "types": self.types, "top_k": self.top_k}
+
+    def to_json(self) -> dict[str, Any]:
+        return json.loads(json.dumps(asdict(self)))
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a shard turned out to hold."""
+
+    number: int
+    documents: int
+    rejected: int
+    mentions: int
+    words: int
+    bytes: int
+    """Of the file of its documents."""
+    first_reason: str = ""
+    """Why the first record was rejected that was."""
+
+
+def annotate_shard(
+    annotator: Annotator,
+    inputs: Mapping[int, Input],
+    shard: Shard,
+    settings: Settings,
+    output: Folder | RemoteFolder,
+    job: str,
+    on_words: Callable[[int], None] = lambda words: None,
+) -> Done:
+    """Annotates a shard and commits it: dead letters, then documents, and last the note that it is done.
+
+    Killed at any moment, it has left no note, and is done again; done twice, at once even, it has the same files.
+    """
+    tally = _Tally(on_words)
+    annotator.on_words = tally.add_words
+    records = (record for piece in shard.pieces for record in read_piece(inputs[piece.input], piece, settings.columns))
+    with ExitStack() as named_at_the_end:  # the last one first, so that documents follow their dead letters
+        stream = named_at_the_end.enter_context(output.writing(documents_name(shard, settings)))
+        dead_letters: IO[bytes] | None = None
+        with _writer(stream, settings.format) as write:
+            for record in annotated(annotator, records, settings):
+                if (rejected := tally.write(write, record)) is not None:
+                    if dead_letters is None:
+                        dead_letters = named_at_the_end.enter_context(output.writing(rejected_name(shard)))
+                    dead_letters.write(_dead_letter(rejected))
+        size = stream.tell()
+    done = Done(shard.number, tally.documents, tally.rejected, tally.mentions, tally.words, size, tally.reason)
+    with output.writing(progress_name(shard)) as stream:
+        stream.write(json.dumps({"job": job, **asdict(done)}).encode())
+    return done
+
+
+@dataclass
+class _Tally:
+    """Counts what is written."""
+
+    on_words: Callable[[int], None]
+    documents: int = 0
+    rejected: int = 0
+    mentions: int = 0
+    words: int = 0
+    reason: str = ""
+
+    def add_words(self, words: int) -> None:
+        self.words += words
+        self.on_words(words)
+
+    def write(self, write: Callable[[Document], None], record: Given | Rejected) -> Rejected | None:
+        """Writes a document, or returns why it cannot be."""
+        if isinstance(record, Given):
+            try:
+                write(record.document)
+            except InputError as error:
+                record = Rejected(record.input, record.place, str(error))
+            else:
+                self.documents += 1
+                self.mentions += len(record.document.mentions)
+                return None
+        self.rejected += 1
+        self.reason = self.reason or record.reason
+        return record
+
+
+def annotated(
+    annotator: Annotator, records: Iterable[Given | Rejected], settings: Settings
+) -> Iterator[Given | Rejected]:
+    """The records with what was found in them, in order; one on which the model fails is rejected, and no other with it."""
+    from hyperspan.annotate import LONG_TEXT, WINDOW
+
+    window: list[Given | Rejected] = []
+    words = 0
+    for record in records:
+        if isinstance(record, Given) and (len(record.document.text) <= LONG_TEXT or record.document.sentences):
+            try:
+                record = replace(record, document=annotator.split(record.document))
+                words += sum(map(len, record.document.sentences))
+            except InputError as error:
+                record = record.reject(str(error))
+        elif isinstance(record, Given):  # it comes alone, and is never held in tokens
+            yield from _of_window(annotator, window, settings)
+            window, words = [], 0
+            yield from _of_window(annotator, [record], settings)
+            continue
+        window.append(record)
+        words += 1  # so that records without words fill a window, too
+        if words >= WINDOW:
+            yield from _of_window(annotator, window, settings)
+            window, words = [], 0
+    yield from _of_window(annotator, window, settings)
+
+
+def _of_window(
+    annotator: Annotator, window: Sequence[Given | Rejected], settings: Settings
+) -> Iterator[Given | Rejected]:
+    given = [record for record in window if isinstance(record, Given)]
+    try:
+        found = list(_found(annotator, given, settings))
+    except (MemoryError, OSError):  # the machine's fault, and no document's
+        raise
+    except Exception as error:
+        if len(window) > 1:
+            for record in window:
+                yield from _of_window(annotator, [record], settings)
+        else:
+            reason = (
+                str(error) if isinstance(error, InputError) else f"the model failed: {type(error).__name__}: {error}"
+            )
+            yield given[0].reject(reason)
+        return
+    done = iter(found)
+    for record in window:
+        yield record if isinstance(record, Rejected) else replace(record, document=next(done))
+
+
+def _found(annotator: Annotator, given: Sequence[Given], settings: Settings) -> Iterator[Document]:
+    """The documents with their mentions, without the sentences and words, which take more room than all the rest."""
+    documents = [record.document for record in given]
+    for document in annotator.pipe(documents, **settings.wanted, keep_sentences=False):
+        yield Document(document.text, document.mentions, (), document.id, document.metadata)
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def jsonl_to(stream: IO[bytes]) -> Iterator[Callable[[Document], None]]:
+    """What writes documents to a stream as hyperspan's own JSON Lines."""
+
+    def write(document: Document) -> None:
+        stream.write(json_bytes(document_record(document)) + b"\n")
+
+    yield write
+
+
+def _writer(stream: IO[bytes], format_name: OutputFormat) -> AbstractContextManager[Callable[[Document], None]]:
+    if format_name == "parquet":
+        from hyperspan.bulk.parquet import parquet_to
+
+        return parquet_to(stream)
+    return jsonl_to(stream)
+
+
+def _dead_letter(rejected: Rejected) -> bytes:
+    for told, only_ascii in ((rejected, False), (rejected, True)):
+        with suppress(ValueError, RecursionError):  # what could be read need not be what can be written
+            return json.dumps(told.to_json(), ensure_ascii=only_ascii).encode() + b"\n"
+    return json.dumps(replace(rejected, record=None).to_json()).encode() + b"\n"
+
+
+def documents_name(shard: Shard, settings: Settings) -> str:
+    return f"{DOCUMENTS}/{shard.name}.{settings.format}"
+
+
+def rejected_name(shard: Shard) -> str:
+    return f"{REJECTED}/{shard.name}.jsonl"
+
+
+def progress_name(shard: Shard) -> str:
+    return f"{PROGRESS}/{shard.name}.json"

@@ -1,0 +1,113 @@
+"""Ray: ``annotate_dataset`` for a :class:`ray.data.Dataset`; for whole jobs :class:`RayEngine`, or ``--engine ray``.
+
+Nothing here imports ray before it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hyperspan.bulk.job import model_files
+from hyperspan.bulk.records import Given, Rejected
+from hyperspan.bulk.shards import Settings, annotated
+from hyperspan.corpora.json_records import shown
+from hyperspan.errors import InputError, require
+from hyperspan.integrations.ray_engine import RayEngine, annotator_of
+from hyperspan.types import Document
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from ray.data import Dataset
+
+__all__ = ["RayEngine", "annotate_dataset"]
+
+MENTIONS, REJECTED = "mentions", "rejected"
+"""The columns that are added, or replaced."""
+
+
+def annotate_dataset(
+    dataset: Dataset,
+    model: str | Path = "genia",
+    *,
+    text_column: str = "text",
+    threshold: float | dict[str, float] | None = None,
+    types: Iterable[str] | None = None,
+    workers: int | None = None,
+    batch_size: int = 256,
+    device: str = "cpu",
+) -> Dataset:
+    """The dataset with a column `mentions`: of each row a list of ``{start, end, label, text, probability}``.
+
+    A row whose text cannot be annotated has null there, and the reason in a column `rejected`, which is null in the others.
+    `threshold` and `types` are as for :class:`hyperspan.Annotator`. Rows are annotated when they are needed, `batch_size` at a
+    time, by up to `workers` actors that hold a model each (default: one a CPU of the cluster but one, which reads; on a
+    GPU one a GPU)::
+
+        import ray
+        from hyperspan.integrations.ray import annotate_dataset
+
+        found = annotate_dataset(ray.data.read_parquet("s3://bucket/abstracts/"), "genia", text_column="abstract")
+        found.write_parquet("s3://bucket/mentions/")
+    """
+    require("ray", "annotating a dataset of Ray", "ray")
+    import ray
+    from ray.data import ActorPoolStrategy
+
+    from hyperspan.annotate import load
+
+    settings = Settings(threshold, None if types is None else tuple([types] if isinstance(types, str) else types))
+    load(model).wanted(**settings.wanted)
+    if workers is not None and workers < 1:
+        raise InputError(f"there are {workers} workers to annotate with; ask for at least 1")
+    on_gpu = device.startswith("cuda")
+    resources = ray.cluster_resources()
+    most = workers or max(int(resources.get("GPU", 1) if on_gpu else resources.get("CPU", 2) - 1), 1)
+    return dataset.map_batches(
+        AnnotateBatches,
+        fn_constructor_kwargs={
+            "files": ray.put(model_files(model)),
+            "settings": settings,
+            "text_column": text_column,
+            "device": device,
+        },
+        compute=ActorPoolStrategy(min_size=1, max_size=most),
+        batch_size=batch_size,
+        batch_format="pyarrow",
+        num_cpus=None if on_gpu else 1,
+        num_gpus=1 if on_gpu else None,
+    )
+
+
+class AnnotateBatches:
+    """An actor that annotates tables of rows with a model of its own."""
+
+    def __init__(self, files: Any, settings: Settings, text_column: str, device: str):
+        import ray
+
+        self.annotator = annotator_of(ray.get(files), device)
+        self.settings, self.text_column = settings, text_column
+
+    def __call__(self, table: pa.Table) -> pa.Table:
+        import pyarrow as pa
+
+        from hyperspan.bulk.parquet import MENTION, mention_rows
+
+        if self.text_column not in table.column_names:
+            raise InputError(
+                f"the dataset has no column {self.text_column!r}; name the one with the texts, one of {', '.join(table.column_names)}"
+            )
+        records = [_record(text) for text in table.column(self.text_column).to_pylist()]
+        found = list(annotated(self.annotator, records, self.settings))
+        mentions = [mention_rows(one.document.mentions) if isinstance(one, Given) else None for one in found]
+        reasons = [one.reason if isinstance(one, Rejected) else None for one in found]
+        kept = table.drop_columns([name for name in (MENTIONS, REJECTED) if name in table.column_names])
+        kept = kept.append_column(MENTIONS, pa.array(mentions, pa.list_(MENTION)))
+        return kept.append_column(REJECTED, pa.array(reasons, pa.string()))
+
+
+def _record(text: object) -> Given | Rejected:
+    if isinstance(text, str):
+        return Given(Document(text), "", {})
+    return Rejected("", {}, f"the text is {shown(text)}, but a string is expected")

@@ -1,0 +1,299 @@
+"""The engine ``ray`` of bulk jobs: actors that hold a model each, and are given a shard whenever they are free.
+
+A shard is the unit of work because its commit is atomic: whatever dies in the middle of one, another actor does it again,
+and two that do it at once leave the same files. Actors are not restarted by Ray but replaced here, so that a shard that ends
+its worker again and again is given up after some tries, and the others are done.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from hyperspan import __version__
+from hyperspan.bulk.engine import Task
+from hyperspan.bulk.folder import folder_at
+from hyperspan.bulk.inputs import Input
+from hyperspan.bulk.job import model_files
+from hyperspan.bulk.plan import Shard, Sized
+from hyperspan.bulk.shards import Done, Settings, annotate_shard
+from hyperspan.errors import HyperspanError, InputError, JobError, require
+
+if TYPE_CHECKING:
+    from hyperspan.annotate import Annotator
+
+OBJECT_STORE = 200_000_000
+"""The bytes that Ray keeps objects in, on a cluster of its own: all that is kept there is the model."""
+TRIES = 4
+"""So often a shard is begun whose worker dies."""
+PATIENCE = 30.0
+"""After so many seconds without a worker it is said what is waited for."""
+REACHABLE = 5.0
+"""Within so many seconds a cluster must take a connection; within six times as many it must answer, as Ray tries for 20."""
+_PROBE = """
+import sys, ray
+try:
+    ray.init(address=sys.argv[1], logging_level="ERROR", log_to_driver=False)
+except Exception as error:
+    sys.exit("because: " + str(error.__cause__ or error).strip().partition(chr(10))[0])
+"""
+_log = logging.getLogger("hyperspan")
+
+
+def annotator_of(files: dict[str, bytes], device: str) -> Annotator:
+    """An annotator from the files of its model, with one thread of a CPU: there are as many workers as CPUs."""
+    import torch
+
+    from hyperspan.annotate import load
+
+    if not device.startswith("cuda"):
+        torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory(prefix="hyperspan-") as folder:
+        for name, content in files.items():
+            (Path(folder) / name).write_bytes(content)
+        return load(folder, device)
+
+
+class Worker:
+    """What an actor does."""
+
+    def start(self, files: dict[str, bytes], device: str) -> str:
+        """Loads the model; the answer is the version of hyperspan here."""
+        self.annotator = annotator_of(files, device)
+        return __version__
+
+    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: Settings, output: str, job: str) -> Done:
+        return annotate_shard(self.annotator, inputs, shard, settings, folder_at(output), job)
+
+
+class RayEngine:
+    """Workers on a cluster: one that runs at the address, or one of its own on this machine."""
+
+    def __init__(self, workers: int | None = None, address: str | None = None, device: str = "cpu"):
+        require("ray", "the engine ray", "ray")
+        if workers is not None and workers < 1:
+            raise InputError(f"there are {workers} workers to annotate with; ask for at least 1")
+        self.workers, self.worker_device = workers, device
+        self.address = address or os.environ.get("RAY_ADDRESS") or "local"
+        self.device = "cpu"
+        self._connected = False
+
+    def __enter__(self) -> RayEngine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._connected:
+            import ray
+
+            ray.shutdown()
+
+    def each(self, cut: Callable[[Any], list[Sized]], items: Iterable[Any]) -> Iterable[list[Sized]]:
+        """Plans on the cluster where there is one, for it may have far more inputs than this machine can read."""
+        if self.address == "local":
+            return map(cut, items)
+        return self._on_cluster(cut, items)
+
+    def _on_cluster(self, cut: Callable[[Any], list[Sized]], items: Iterable[Any]) -> Iterator[list[Sized]]:
+        ray = self._ray()
+        remote = ray.remote(num_cpus=1, max_retries=TRIES)(cut_one)
+        running: deque[Any] = deque()
+        at_once = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        for item in items:
+            if len(running) >= at_once:
+                yield _result(ray, running.popleft())
+            running.append(remote.remote(cut, item))
+        while running:
+            yield _result(ray, running.popleft())
+
+    def run(self, task: Task) -> Iterator[Done]:
+        files = model_files(task.model)
+        ray = self._ray(sum(map(len, files.values())))
+        pool = _Pool(ray, task, self.worker_device, ray.put(files), deque(task.shards))
+        kind = "GPU" if self.worker_device.startswith("cuda") else "CPU"
+        there = int(ray.cluster_resources().get(kind, 0))
+        if kind == "GPU" and not there:
+            raise InputError(f"the device is {self.worker_device}, but the cluster has no GPU; leave --device out")
+        try:
+            yield from pool.run(self.workers or max(there, 1))
+        finally:
+            pool.close()
+
+    def _ray(self, model_bytes: int = 0) -> Any:
+        """Ray, connected."""
+        import ray
+
+        if ray.is_initialized():
+            return ray
+        quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": True}
+        if self.address == "local":
+            cpus = self.workers or (
+                len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+            )
+            store = max(OBJECT_STORE, 3 * model_bytes)
+            ray.init("local", num_cpus=cpus, include_dashboard=False, object_store_memory=store, **quiet)
+        else:
+            _check_reachable(self.address)
+            ray.init(self.address, **quiet)
+        self._connected = True
+        return ray
+
+
+def cut_one(cut: Callable[[Any], list[Sized]], item: Any) -> list[Sized]:
+    """One step of `map`."""
+    return cut(item)
+
+
+@dataclass
+class _Pool:
+    """Actors and the shards that they do. What is waited for is an actor that starts (no shard) or a shard."""
+
+    ray: Any
+    task: Task
+    device: str
+    files: Any
+    waiting: deque[Shard]
+    alive: list[Any] = field(default_factory=list)
+    running: dict[Any, tuple[Any, Shard | None]] = field(default_factory=dict)
+    died: Counter[int] = field(default_factory=Counter)
+    given_up: list[Shard] = field(default_factory=list)
+    failed_starts: int = 0
+    """One after the other."""
+
+    def run(self, workers: int) -> Iterator[Done]:
+        self._fill(workers)
+        waited = False
+        while self.waiting or any(shard for _, shard in self.running.values()):
+            ready, _ = self.ray.wait(list(self.running), num_returns=1, timeout=PATIENCE)
+            for reference in ready:
+                actor, shard = self.running.pop(reference)
+                done = self._outcome(reference, actor, shard)
+                if done is not None:
+                    yield done
+                self._fill(workers)
+            if not ready and not waited and not any(shard for _, shard in self.running.values()):
+                waited = True
+                _log.warning("hyperspan: the cluster has nothing free for a worker yet; waiting for it")
+        if self.given_up:
+            names = ", ".join(shard.name for shard in self.given_up[:5])
+            raise JobError(
+                f"the shards {names} ended their workers {TRIES} times each, perhaps for want of memory; "
+                "try smaller shards or fewer workers"
+            )
+
+    def _outcome(self, reference: Any, actor: Any, shard: Shard | None) -> Done | None:
+        """What has come of a shard or a start; the actor is given the next shard, or let go."""
+        from ray.exceptions import RayActorError, RayError, RayTaskError
+
+        try:
+            result = self.ray.get(reference)
+        except RayTaskError as error:
+            raise _cause(error) from None
+        except (RayActorError, RayError) as error:
+            self._bury(actor, shard, error)
+            return None
+        if shard is None:
+            self.failed_starts = 0
+            if result != __version__:
+                raise JobError(
+                    f"a worker has hyperspan {result}, and this is {__version__}; install the same on all machines"
+                )
+        if self.waiting:
+            self._give(actor, self.waiting.popleft())
+        else:
+            self._let_go(actor)
+        return None if shard is None else cast(Done, result)
+
+    def _bury(self, actor: Any, shard: Shard | None, error: Exception) -> None:
+        self._let_go(actor)  # it may only be out of reach, and would go on
+        if shard is None:
+            self.failed_starts += 1
+            if self.failed_starts >= TRIES:
+                reason = str(error).strip().splitlines()[-1]
+                raise JobError(f"workers cannot start ({reason}); see that hyperspan is installed on all machines")
+            return
+        self.died[shard.number] += 1
+        (self.given_up if self.died[shard.number] >= TRIES else self.waiting).append(shard)
+
+    def _fill(self, workers: int) -> None:
+        """Starts actors while there are shards for them; none gets a shard before it has started."""
+        starting = sum(shard is None for _, shard in self.running.values())
+        for _ in range(min(workers - len(self.running), len(self.waiting) - starting)):
+            on_gpu = self.device.startswith("cuda")
+            options = {"num_cpus": 0 if on_gpu else 1, "num_gpus": 1 if on_gpu else 0, "scheduling_strategy": "SPREAD"}
+            actor = self.ray.remote(max_restarts=0, max_task_retries=0, **options)(Worker).remote()
+            self.alive.append(actor)
+            self.running[actor.start.remote(self.files, self.device)] = (actor, None)
+
+    def _give(self, actor: Any, shard: Shard) -> None:
+        task = self.task
+        reference = actor.annotate.remote(shard, task.inputs_of(shard), task.settings, task.output.name, task.job)
+        self.running[reference] = (actor, shard)
+
+    def _let_go(self, actor: Any) -> None:
+        self.alive.remove(actor)
+        self.ray.kill(actor)
+
+    def close(self) -> None:
+        for actor in list(self.alive):
+            self._let_go(actor)
+
+
+def _result(ray: Any, reference: Any) -> Any:
+    from ray.exceptions import RayError, RayTaskError
+
+    try:
+        return ray.get(reference)
+    except RayTaskError as error:
+        raise _cause(error) from None
+    except RayError as error:
+        raise JobError(
+            f"the cluster failed ({str(error).strip().partition(chr(10))[0]}); run the same command again"
+        ) from None
+
+
+def _cause(error: Any) -> Exception:
+    """What a worker has raised, as if it were here."""
+    cause = error.cause
+    if isinstance(cause, (HyperspanError, OSError)):
+        return cause
+    return JobError(f"a worker failed: {type(cause).__name__}: {cause}")
+
+
+# -- connecting --------------------------------------------------------------------------------------------------------
+
+
+def _check_reachable(address: str) -> None:
+    """Raises an error in seconds where Ray itself would try for minutes: no such host, nobody there, or somebody else."""
+    if address != "auto":
+        host, _, port = address.removeprefix("ray://").rpartition(":")
+        if not host or not port.isdecimal():
+            raise InputError(f"the address of a Ray cluster is {address!r}, but HOST:PORT is expected, or auto")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), REACHABLE).close()
+        except (OSError, OverflowError) as error:
+            raise _unreachable(address, str(error)) from None
+    try:
+        probe = subprocess.run(
+            [sys.executable, "-c", _PROBE, address], capture_output=True, text=True, timeout=6 * REACHABLE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise _unreachable(address, "no cluster answers there") from None
+    if probe.returncode:
+        _, found, reason = probe.stderr.rpartition("because: ")
+        raise _unreachable(address, reason.strip() if found else "it cannot be connected to")
+
+
+def _unreachable(address: str, reason: str) -> JobError:
+    return JobError(
+        f"the Ray cluster at {address} cannot be reached ({reason.removesuffix('.')}); check the address, "
+        "or leave --ray-address out for a cluster on this machine"
+    )

@@ -1,0 +1,98 @@
+"""Parquet in and out, and folders behind URLs."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+
+import pytest
+
+from hyperspan.bulk import annotate_files
+from hyperspan.bulk.inputs import find_inputs
+from hyperspan.bulk.plan import Limits, make_plan
+from hyperspan.bulk.records import Given
+from hyperspan.errors import InputError
+from tests.bulk.fakes import FakeAnnotator, lines_in, texts_in, write_jsonl
+from tests.bulk.test_plan import read_all, told
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def test_rows_become_documents_from_any_cut(tmp_path: Path) -> None:
+    texts = [f"text {n}" if n % 5 else None for n in range(50)]
+    day = datetime.date(2020, 2, 1)
+    table = pa.table({"id": range(50), "text": texts, "day": [day] * 50, "raw": [b"x"] * 50, "x": [float("nan")] * 50})
+    pq.write_table(table, tmp_path / "made.parquet", row_group_size=7)
+    files, _ = find_inputs([str(tmp_path)])
+    expected = [text or '"text" is null, but a string is expected' for text in texts]
+    for limits in (Limits(), Limits(records=1), Limits(records=3), Limits(records=20), Limits(bytes=30)):
+        plan = make_plan(files, limits)
+        records = read_all(plan)
+        assert told(records) == expected and [record.place["row"] for record in records] == list(range(1, 51))
+    assert len(plan.shards) > 5
+    assert isinstance(records[1], Given) and records[1].document.metadata == {"day": "2020-02-01", "x": None}
+
+
+def test_rows_that_are_no_text_are_dead_letters(tmp_path: Path) -> None:
+    column = pa.StringArray.from_buffers(2, pa.py_buffer(b"\0\0\0\0\x03\0\0\0\x05\0\0\0"), pa.py_buffer(b"Zo\xebOz"))
+    pq.write_table(pa.table({"text": column}), tmp_path / "made.parquet")
+    plan = make_plan(find_inputs([str(tmp_path)])[0], Limits())
+    assert told(read_all(plan)) == ["the row is not UTF-8 text (unexpected end of data)", "Oz"]
+
+
+def test_columns_that_are_not_there_or_no_text(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": ["a"], "n": [1]}), tmp_path / "made.parquet")
+    files, _ = find_inputs([str(tmp_path)])
+    with pytest.raises(
+        InputError, match="has no column 'text'; name the one with the texts with --text-column, one of id, n"
+    ):
+        make_plan(files, Limits())
+    with pytest.raises(InputError, match=r"the column 'n' of .* holds int64, but texts are needed"):
+        make_plan(files, Limits(), "n")
+
+
+def test_parquet_shards_hold_what_json_lines_hold_and_can_be_annotated_again(
+    fake: FakeAnnotator, tmp_path: Path
+) -> None:
+    records = [{"id": n, "text": f"wörd{n} 👩🏽‍🔬 slept" * (n % 3), "year": 1900 + n} for n in range(30)]
+    write_jsonl(tmp_path / "made.jsonl", [*records, {"no": "text"}])
+    for name in ("jsonl", "parquet"):
+        annotate_files([tmp_path / "made.jsonl"], tmp_path / name, format=name, shard_records=8)
+    assert lines_in(tmp_path / "jsonl/rejected") == lines_in(tmp_path / "parquet/rejected")
+    rows = pq.read_table(tmp_path / "parquet/documents").to_pylist()
+    for row, record in zip(rows, lines_in(tmp_path / "jsonl/documents"), strict=True):
+        assert (row["id"], row["text"], row["mentions"]) == (record["id"], record["text"], record["mentions"])
+        assert json.loads(row["metadata"]) == record["metadata"]
+        assert all(row["text"][m["start"] : m["end"]] == m["text"] for m in row["mentions"])
+    annotate_files([tmp_path / "parquet/documents"], tmp_path / "again", shard_records=8)
+    assert lines_in(tmp_path / "again/documents") == lines_in(tmp_path / "jsonl/documents")
+
+
+def test_inputs_and_outputs_behind_urls(fake: FakeAnnotator, tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/texts/deep/a b.jsonl", b'{"text": "one"}\nnonsense\n')
+    memory.pipe("/texts/c.txt", b"two three")
+    arguments = (["fsspec+memory:///texts"], "fsspec+memory:///found")
+    summary = annotate_files(*arguments, shard_records=1)
+    assert (summary.documents, summary.rejected, summary.shards) == (2, 1, 3)
+    assert sorted(memory.find("/found")) == [
+        "/found/documents/part-00000.jsonl",
+        "/found/documents/part-00001.jsonl",
+        "/found/documents/part-00002.jsonl",
+        "/found/manifest.json",
+        "/found/rejected/part-00002.jsonl",
+    ]
+    letter = json.loads(memory.cat("/found/rejected/part-00002.jsonl"))
+    assert letter["input"] == "fsspec+memory:///texts/deep/a%20b.jsonl" and letter["line"] == 2
+    memory.rm("/found/documents/part-00001.jsonl")
+    fake.asked.clear()
+    assert annotate_files(*arguments, shard_records=1).resumed == 2 and fake.asked == ["one"]
+    with pytest.raises(InputError, match="holds another job"):
+        annotate_files(*arguments)
+    annotate_files(["fsspec+memory:///texts/c.txt"], tmp_path / "here")
+    assert texts_in(tmp_path / "here") == ["two three"]
+    memory.rm("/texts", recursive=True)
+    memory.rm("/found", recursive=True)

@@ -1,0 +1,203 @@
+"""Inputs are found, cut and read: every record once, whatever the limits, and with its place."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperspan.bulk import plan as planning
+from hyperspan.bulk.inputs import Input, Kind, find_inputs
+from hyperspan.bulk.plan import Limits, Plan, make_plan
+from hyperspan.bulk.records import Columns, Given, Rejected, read_piece
+from hyperspan.errors import InputError
+from tests.bulk.fakes import write_jsonl
+
+
+def read_all(plan: Plan, columns: Columns | None = None) -> list[Given | Rejected]:
+    pieces = [piece for shard in plan.shards for piece in shard.pieces]
+    return [record for p in pieces for record in read_piece(plan.inputs[p.input], p, columns or Columns())]
+
+
+def file_of(path: Path, kind: Kind) -> Input:
+    return Input(str(path), kind, path.stat().st_size)
+
+
+def told(records: list[Given | Rejected]) -> list[Any]:
+    return [record.document.text if isinstance(record, Given) else record.reason for record in records]
+
+
+LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=12), max_size=12)
+
+
+@given(
+    LINES, LINES, st.integers(1, 5), st.integers(1, 40), st.booleans(), st.sampled_from(["\n", "\r\n"]), st.booleans()
+)
+def test_every_line_is_in_one_shard_with_its_number(
+    tmp_path_factory: pytest.TempPathFactory,
+    one: list[str],
+    other: list[str],
+    records: int,
+    size: int,
+    packed: bool,
+    end: str,
+    ended: bool,
+) -> None:
+    folder = tmp_path_factory.mktemp("lines")
+    for name, lines in (("one", one), ("other", other)):
+        raw = (end.join(lines) + end * ended).encode()
+        (folder / name).write_bytes(gzip.compress(raw) if packed else raw)
+    plan = make_plan([file_of(folder / name, "lines") for name in ("one", "other")], Limits(records, size))
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+    found = [(r.input, r.place["line"], r.document.text) for r in read_all(plan) if isinstance(r, Given)]
+    assert found == [
+        (str(folder / name), number, text)
+        for name, lines in (("one", one), ("other", other))
+        for number, line in enumerate(lines, start=1)
+        if (text := line.removeprefix("\ufeff") if number == 1 else line).encode().strip()
+    ]
+    for shard in plan.shards:
+        bytes_held = sum(piece.end - piece.start for piece in shard.pieces)
+        longest = max(len(f"{line}{end}".encode()) for line in (*one, *other, ""))
+        assert shard.pieces and bytes_held <= max(size, longest)
+
+
+def test_a_line_too_long_to_be_held_is_one_dead_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "LONGEST_LINE", 10)
+    (tmp_path / "lines").write_bytes(b"one\n" + b"x" * 35 + b"\ntwo\n" + b"y" * 9 + b"\nthree\n" + b"z" * 21)
+    for limits in (Limits(), Limits(records=1), Limits(bytes=7)):
+        records = read_all(make_plan([file_of(tmp_path / "lines", "lines")], limits))
+        assert [record.place["line"] for record in records] == [1, 2, 3, 4, 5, 6]
+        assert [text for text in told(records) if "bytes" not in text] == ["one", "two", "y" * 9, "three"]
+
+
+BAD = [
+    ("nonsense", "a record is no JSON: expecting value at 'nonsense'"),
+    ('{"text": "cut', "a record is no JSON: it is cut off"),
+    ("[1]", "a record is a list of 1, but a JSON object is expected"),
+    ('"text"', 'a record is "text", but a JSON object is expected'),
+    ("{}", 'the key "text" is missing, its keys are none'),
+    ('{"text": null}', '"text" is null, but a string is expected'),
+    ('{"text": 3, "id": 1}', '"text" is 3, but a string is expected'),
+    ('{"text": "a", "id": [1]}', '"id" is a list of 1, but a name or a number is expected'),
+    ('{"text": "a"} {"text": "b"}', 'a record is followed by \' {"text": "b"}\' on its line'),
+    ('{"text": "\\ud800"}', "a record holds half of a surrogate pair, which is no character"),
+    ("[" * 100_000, "a record is nested too deeply"),
+    ('{"text": "a", "n": ' + "9" * 5_000 + "}", "a record holds a number of thousands of digits"),
+    ('{"format": "hyperspan", "text": "a", "mentions": [{"start": 0}]}', 'the key "end" is missing'),
+]
+
+
+@pytest.mark.parametrize(("line", "reason"), BAD, ids=[reason[:30] for _, reason in BAD])
+def test_what_is_no_document_says_why(tmp_path: Path, line: str, reason: str) -> None:
+    (tmp_path / "made.jsonl").write_text(f'{{"text": "good"}}\n{line}\n{{"text": "better"}}', encoding="utf-8")
+    one, bad, other = read_all(make_plan([file_of(tmp_path / "made.jsonl", "jsonl")], Limits()))
+    assert told([one, other]) == ["good", "better"]
+    assert isinstance(bad, Rejected) and bad.place == {"line": 2} and bad.reason.startswith(reason)
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "made.jsonl").write_bytes(b'{"text": "Zo\xeb"}\n{"text": "Zoe"}\n')
+    (tmp_path / "made.txt").write_bytes(b"Zo\xeb")
+    files, _ = find_inputs([str(tmp_path)])
+    assert told(read_all(make_plan(files, Limits()))) == [
+        "it is not UTF-8 text (invalid continuation byte)",
+        "Zoe",
+        "it is not UTF-8 text (unexpected end of data)",
+    ]
+
+
+def test_records_keep_their_names_and_all_else_in_metadata(tmp_path: Path) -> None:
+    records = [
+        {"id": 7, "text": "a", "year": float("nan"), "tags": [1, {"b": None}]},
+        {"body": "b", "key": "k", "text": 1, "id": None},
+        {"format": "hyperspan", "version": 1, "id": "own", "text": "c", "mentions": [], "metadata": {"m": 1}},
+    ]
+    path = write_jsonl(tmp_path / "made.jsonl", records)
+    plan = make_plan([file_of(path, "jsonl")], Limits())
+    first, own = (record.document for record in read_all(plan) if isinstance(record, Given))
+    assert (first.id, first.metadata) == ("7", {"year": None, "tags": [1, {"b": None}]})
+    assert (own.id, own.text, own.metadata) == ("own", "c", {"m": 1})
+    [second] = [r for r in read_all(plan, Columns("body", "key")) if isinstance(r, Given)]
+    assert (second.document.id, second.document.metadata) == ("k", {"text": 1, "id": None})
+
+
+# -- which files --------------------------------------------------------------------------------------------------------
+
+
+def test_folders_are_read_in_order_each_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["b.jsonl", "a.JSONL.gz", "c d/é.txt", "c d/z.md", "notes.pdf", ".hidden.txt", "_log/x.txt", "out/o.jsonl"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "b.jsonl")
+    monkeypatch.chdir(tmp_path)
+    given = [".", "b.jsonl", str(tmp_path), (tmp_path / "c d").as_uri()]
+    found, left_out = find_inputs(given, output=str(tmp_path / "out"))
+    assert [os.path.relpath(file.name, tmp_path) for file in found] == [
+        "a.JSONL.gz",
+        "b.jsonl",
+        "c d/z.md",
+        "c d/é.txt",
+    ]
+    assert [(file.kind, file.id) for file in found[1:]] == [("jsonl", ""), ("text", "c d/z"), ("text", "c d/é")]
+    assert left_out == 2
+    assert [file.id for file in find_inputs(["c d/é.txt"])[0]] == ["é"]
+    assert {file.kind for file in find_inputs(["c d"], "lines")[0]} == {"lines"}
+
+
+def test_names_that_are_no_unicode(tmp_path: Path) -> None:
+    odd = os.fsdecode(b"Zo\xeb.txt")
+    (tmp_path / odd).write_text("Zoe slept.")
+    [file], _ = find_inputs([str(tmp_path)])
+    plan = make_plan([file], Limits())
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+    [record] = read_all(plan)
+    assert isinstance(record, Given) and record.document.id == "Zo\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "sentence"),
+    [
+        (["missing.jsonl"], None, "missing.jsonl does not exist"),
+        (["-"], None, "which standard input cannot be"),
+        (["data.bin"], None, "data.bin does not say what it holds; name it with --from"),
+        (["empty"], None, "empty holds no files that end in .jsonl"),
+        (["nonsense://host/x.jsonl"], None, "nonsense://host/ cannot be opened (Unrecognized filesystem"),
+        (["fsspec+memory://nowhere/x"], None, "holds no files"),
+        (["cut.jsonl.gz"], None, "cut.jsonl.gz cannot be read (Compressed file ended"),
+        (["torn.jsonl.gz"], None, "torn.jsonl.gz cannot be read"),
+        (["data.bin"], "parquet", "data.bin cannot be read as Parquet"),
+    ],
+)
+def test_inputs_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: list[str], kind: Kind | None, sentence: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty").mkdir()
+    Path("data.bin").write_bytes(b"12345678")
+    packed = gzip.compress(os.urandom(5_000))
+    Path("cut.jsonl.gz").write_bytes(packed[:-1_000])
+    Path("torn.jsonl.gz").write_bytes(packed[:50] + b"\0" * 200 + packed[250:])
+    with pytest.raises(InputError) as raised:
+        make_plan(find_inputs(given, kind)[0], Limits())
+    assert sentence in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_an_input_that_changes_after_the_plan_is_refused(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "made.jsonl", [{"text": f"text {n}"} for n in range(10)])
+    plan = make_plan([file_of(path, "jsonl")], Limits(records=3))
+    path.write_bytes(path.read_bytes().replace(b"text 7", b"tex! 7"))
+    first, *_ = plan.shards
+    assert len(list(read_piece(plan.inputs[0], first.pieces[0], Columns()))) == 3
+    with pytest.raises(InputError, match="has changed since the job was planned"):
+        read_all(plan)
+    path.write_bytes(b"")
+    with pytest.raises(InputError, match="has changed"):
+        list(read_piece(plan.inputs[0], first.pieces[0], Columns()))

@@ -1,0 +1,148 @@
+"""`hyperspan annotate` with a folder of shards as its output, as a user drives it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hyperspan.cli import main
+from hyperspan.models import save_model
+from tests.bulk.fakes import contents, lines_in, manifest_of, write_jsonl
+from tests.test_annotate import TEXT, small_model
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("model") / "small"
+    save_model(small_model(), folder)
+    return str(folder)
+
+
+@pytest.fixture
+def hyperspan(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """The command, in this process and in a folder of its own; returns its status and what it said."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["hyperspan", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        assert said.out == ""
+        return int(ended.value.code or 0), said.err
+
+    return run
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "hyperspan", "annotate", *arguments]
+
+
+def test_files_into_shards_and_the_same_mentions_as_one_by_one(hyperspan: Run, model: str, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "a.jsonl", [{"id": n, "text": TEXT[: 10 * n]} for n in range(8)])
+    (tmp_path / "b.txt").write_text(TEXT)
+    (tmp_path / "c.jsonl").write_text("nonsense\n")
+    bulk = ["annotate", "a.jsonl", "b.txt", "c.jsonl", "-m", model, "-o", "found/", "--shard-records", "3"]
+    status, said = hyperspan(*bulk)
+    assert status == 0 and "documents are in found/ (4 shards)" in said
+    assert "1 records are no documents; found/rejected says which and why" in said
+    assert hyperspan(*bulk)[1].count("(4 shards, 4 of them before)") == 1
+    single: list[dict[str, object]] = []
+    for number, name in enumerate(("a.jsonl", "b.txt")):
+        assert hyperspan("annotate", name, "-m", model, "-o", f"{number}.jsonl")[0] == 0
+        single += lines_in_file(tmp_path / f"{number}.jsonl")
+    for one, other in zip(lines_in(tmp_path / "found/documents"), single, strict=True):
+        assert {**other, "sentences": []} == one
+    assert manifest_of(tmp_path / "found")["complete"]
+
+
+def lines_in_file(path: Path) -> list[dict[str, object]]:
+    (path.parent / "alone").mkdir(exist_ok=True)
+    shutil.copy(path, path.parent / "alone")
+    return lines_in(path.parent / "alone")[-len(path.read_text().splitlines()) :]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["a.txt", "b.txt"], "a bulk job writes a folder of shards, which standard output cannot be; name one with"),
+        (["a.txt", "-o", "found/", "--require", "0:3:person"], "--require, --forbid and --option are for single texts"),
+        (["--engine", "plain", "-o", "found/"], "a bulk job needs files, folders or URLs to read"),
+        (["a.txt", "-o", "found/", "--workers", "2"], "the plain engine is one process"),
+        (["a.txt", "-o", "found/", "--engine", "abacus"], "there is no engine 'abacus'"),
+        (["a.txt", "-o", "found/", "--from", "brat"], "inputs cannot be read as 'brat'"),
+        (["a.txt", "b.txt", "-o", "found/", "-f", "html"], "shards cannot be written as 'html'"),
+        (["a.txt", "-o", "found/", "-t", "gene"], "the label 'gene' is not among those of the model"),
+        (["missing.txt", "-o", "found/"], "missing.txt does not exist"),
+        (["a.txt", "-o", "found/", "--shard-megabytes", "0"], "a shard of 0 bytes holds nothing"),
+        (["nonsense://", "-o", "found/"], "nonsense:/// cannot be opened"),
+        (["a.txt", "-o", "a.txt/"], "is no folder"),
+    ],
+)
+def test_mistakes_get_one_sentence(hyperspan: Run, model: str, arguments: list[str], sentence: str) -> None:
+    for name in ("a.txt", "b.txt"):
+        Path(name).write_text("Ada")
+    status, said = hyperspan("annotate", "-m", model, *arguments)
+    assert status == 2 and sentence in said and len(said.splitlines()) == 1
+    assert not Path("found").exists()
+
+
+def test_stopped_by_a_user_it_goes_on(hyperspan: Run, model: str, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "a.jsonl", [{"id": n, "text": TEXT * 20} for n in range(400)])
+    job = ["a.jsonl", "-m", model, "-o", "found", "--engine", "plain", "--shard-records", "10"]
+    process = subprocess.Popen(command(*job), stderr=subprocess.PIPE, text=True)
+    while not list((tmp_path / "found/.progress").glob("part-*")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert said == "hyperspan: stopped; finished shards are kept, and the same command goes on\n"
+    assert not [name for name in contents(tmp_path / "found") if "/." in name]
+    done = len(list((tmp_path / "found/.progress").iterdir()))
+    status, said = hyperspan("annotate", *job)
+    assert status == 0 and f"(40 shards, {done} of them before)" in said
+    assert [record["id"] for record in lines_in(tmp_path / "found/documents")] == [str(n) for n in range(400)]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+@pytest.mark.parametrize("engine", ["plain", "ray"])
+def test_a_disk_that_is_full(model: str, tmp_path: Path, engine: str) -> None:
+    write_jsonl(tmp_path / "a.jsonl", [{"id": n, "text": TEXT * 20} for n in range(300)])
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], check=True)
+    try:
+        job = command(
+            str(tmp_path / "a.jsonl"),
+            "-m",
+            model,
+            "-o",
+            str(disk / "found"),
+            "--engine",
+            engine,
+            "--shard-records",
+            "10",
+        )
+        result = subprocess.run(job, capture_output=True, text=True, check=False)
+        assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
+        assert "found cannot be written (No space left on device): make room; " in result.stderr
+        done = int(result.stderr.partition("make room; ")[2].partition(" ")[0])
+        assert 0 < done < 30
+        subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
+        result = subprocess.run(job, capture_output=True, text=True, check=False)
+        assert result.returncode == 0 and f"(30 shards, {done} of them before)" in result.stderr
+        assert [record["id"] for record in lines_in(disk / "found/documents")] == [str(n) for n in range(300)]
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

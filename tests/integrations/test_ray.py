@@ -1,0 +1,196 @@
+"""On Ray: the same documents as with the plain engine, whatever dies on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hyperspan.annotate import Annotator
+from hyperspan.bulk import Progress, annotate_files
+from hyperspan.errors import InputError, JobError
+from hyperspan.integrations import ray_engine
+from hyperspan.models import save_model
+from tests.bulk.fakes import contents, lines_in, manifest_of, texts_in, write_jsonl
+from tests.integrations import workers
+from tests.integrations.processes import below, named
+from tests.test_annotate import TEXT, small_model
+
+ray = pytest.importorskip("ray")
+pytestmark = [
+    pytest.mark.xdist_group("ray"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    """One for all tests here; after them nothing of it is left."""
+    before = set(below(os.getpid()))
+    ray.init("local", num_cpus=2, include_dashboard=False, object_store_memory=200_000_000, log_to_driver=False)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    yield
+    ray.shutdown()
+    left = [name for process, name in below(os.getpid()).items() if process not in before and "ray" in name]
+    assert not left
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model") / "small"
+    save_model(small_model(), folder)
+    return folder
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    (tmp_path / "texts").mkdir()
+    write_jsonl(tmp_path / "texts/a.jsonl", [{"id": n, "text": f"{TEXT} Text {n}."} for n in range(12)])
+    (tmp_path / "texts/b.txt").write_text("The keeper of Oz left.")
+    (tmp_path / "texts/c.jsonl").write_text('nonsense\n{"text": 1}\n')
+    return tmp_path / "texts"
+
+
+def without_probabilities(output: Path) -> list[dict[str, Any]]:
+    """The documents, and apart from them the probabilities, whose last digits differ with the number of threads."""
+    documents = lines_in(output / "documents")
+    for document in documents:
+        for mention in document["mentions"]:
+            mention["probability"] = round(mention["probability"], 5)
+    return documents
+
+
+def test_the_same_shards_as_the_plain_engine_and_the_same_resume(corpus: Path, tmp_path: Path, model: Path) -> None:
+    plain, on_ray = tmp_path / "plain", tmp_path / "ray"
+    seen: list[Progress] = []
+    options: dict[str, Any] = {"model": model, "threshold": 0.3, "shard_records": 4}
+    expected = annotate_files([corpus], plain, **options)
+    summary = annotate_files([corpus], on_ray, **options, engine="ray", workers=2, on_progress=seen.append)
+    assert summary == expected and summary.mentions > 50 and seen[-1] == Progress(4, 4, summary.words)
+    assert without_probabilities(plain) == without_probabilities(on_ray)
+    assert lines_in(plain / "rejected") == lines_in(on_ray / "rejected")
+    one, other = manifest_of(plain), manifest_of(on_ray)
+    for shard in (*one["shards"], *other["shards"]):
+        del shard["result"]["bytes"]
+    assert {**one, "job": ""} == {**other, "job": ""}
+    (on_ray / "documents/part-00001.jsonl").unlink()
+    before = contents(on_ray)
+    assert annotate_files([corpus], on_ray, **options).resumed == 3  # begun by one engine, ended by the other
+    assert {name: content for name, content in contents(on_ray).items() if name in before}.keys() == before.keys()
+    assert without_probabilities(plain) == without_probabilities(on_ray)
+
+
+@pytest.mark.parametrize(
+    ("worker", "sentence"),
+    [
+        (workers.PoisonedWorker, "the shards part-00001 ended their workers 2 times each, perhaps for want of memory"),
+        (workers.FullDisk, "cannot be written (No space left on device): make room"),
+        (workers.OldWorker, "a worker has hyperspan 0.0.1, and this is"),
+        (workers.Elsewhere, "4 shards that workers have written are not in"),
+    ],
+)
+def test_workers_that_cannot_go_on_end_the_job_with_a_sentence(
+    corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, worker: type, sentence: str
+) -> None:
+    options: dict[str, Any] = {"model": model, "shard_records": 4}
+    monkeypatch.setattr(ray_engine, "TRIES", 2)
+    monkeypatch.setattr(ray_engine, "Worker", worker)
+    with pytest.raises(JobError) as raised:
+        annotate_files([corpus], tmp_path / "out", **options, engine="ray", workers=1)
+    assert sentence in str(raised.value) and "of 4 shards are finished and kept" in str(raised.value)
+    if worker is workers.PoisonedWorker:
+        assert "; 3 of 4 shards" in str(raised.value)
+        monkeypatch.setattr(ray_engine, "Worker", workers.FakeWorker)
+        assert annotate_files([corpus], tmp_path / "out", **options, engine="ray", workers=1).resumed == 3
+        assert len(texts_in(tmp_path / "out")) == 13
+
+
+def test_a_worker_that_is_killed_is_replaced(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_engine, "Worker", workers.FakeWorker)
+    write_jsonl(tmp_path / "made.jsonl", [{"text": f"text {n}"} for n in range(300)])
+    killed: list[int] = []
+
+    def kill_one(progress: Progress) -> None:
+        if not killed and progress.shards == 20:
+            killed.append(named(os.getpid(), "ray::FakeWorker")[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    arguments = ([tmp_path / "made.jsonl"], tmp_path / "out")
+    summary = annotate_files(*arguments, model=model, shard_records=2, engine="ray", workers=2, on_progress=kill_one)
+    assert killed and (summary.documents, summary.resumed) == (300, 0)
+    assert texts_in(tmp_path / "out") == [f"text {n}" for n in range(300)]
+
+
+@pytest.mark.slow
+def test_planning_on_a_cluster_is_the_same(
+    corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_engine, "Worker", workers.FakeWorker)
+    monkeypatch.setenv("RAY_ADDRESS", "auto")  # it is connected to already
+    annotate_files([corpus], tmp_path / "out", model=model, shard_records=5, engine="ray", workers=1)
+    assert len(texts_in(tmp_path / "out")) == 13
+    (corpus / "torn.jsonl.gz").write_bytes(b"\x1f\x8bnonsense")
+    with pytest.raises(InputError, match=r"torn.jsonl.gz cannot be read"):
+        annotate_files([corpus], tmp_path / "other", model=model, engine="ray")
+
+
+def test_a_dataset_gets_a_column_of_mentions(model: Path, tmp_path: Path) -> None:
+    from hyperspan.integrations.ray import annotate_dataset
+
+    rows: list[dict[str, Any]] = [{"n": n, "body": TEXT * (n % 3)} for n in range(30)]
+    rows[7]["body"] = None
+    found = annotate_dataset(
+        ray.data.from_items(rows), model, text_column="body", threshold=0.2, batch_size=8
+    ).take_all()
+    annotator = Annotator(small_model())
+    assert [row["n"] for row in sorted(found, key=lambda row: row["n"])] == list(range(30))
+    for row in found:
+        if row["n"] == 7:
+            assert row["mentions"] is None and row["rejected"] == "the text is null, but a string is expected"
+            continue
+        expected = sorted(annotator(row["body"], threshold=0.2).mentions)
+        assert row["rejected"] is None and len(row["mentions"]) == len(expected)
+        for mention, other in zip(row["mentions"], expected, strict=True):
+            assert (mention["start"], mention["end"], mention["label"]) == (other.start, other.end, other.label)
+            assert mention["text"] == other.text and mention["probability"] == pytest.approx(
+                other.probability, abs=1e-5
+            )
+
+
+@pytest.mark.slow
+def test_the_snippet_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
+    page = Path(__file__).parents[2] / "docs/scale.md"
+    [block] = page.read_text(encoding="utf-8").split("```py\n")[1:]
+    code, _, output = block.partition("```\n\n```text\n")
+    exec(compile(code, str(page), "exec"), {})
+    assert capsys.readouterr().out == output.partition("```")[0]
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("127.0.0.1:1", "the Ray cluster at 127.0.0.1:1 cannot be reached ([Errno 111] Connection refused)"),
+        ("nonsense", "the address of a Ray cluster is 'nonsense', but HOST:PORT is expected, or auto"),
+    ],
+)
+def test_clusters_that_are_not_there(
+    corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, address: str, sentence: str
+) -> None:
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    with pytest.raises((JobError, InputError)) as raised:
+        annotate_files([corpus], tmp_path / "out", model=model, engine="ray", ray_address=address)
+    assert sentence in str(raised.value)
+
+
+def test_without_the_extra_it_is_named(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['ray'] = None; from hyperspan.cli import main; main()"
+    arguments = ["annotate", str(tmp_path), "-o", str(tmp_path / "out"), "--engine", "ray"]
+    (tmp_path / "a.txt").write_text("Ada")
+    result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert result.returncode == 2 and 'pip install "hyperspan[ray]"' in result.stderr

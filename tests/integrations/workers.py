@@ -1,0 +1,57 @@
+"""Workers of Ray without a model, most of them with something wrong; they import little, because every actor imports it again."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from hyperspan import __version__
+from hyperspan.bulk.folder import folder_at
+from hyperspan.bulk.inputs import Input
+from hyperspan.bulk.plan import Shard
+from hyperspan.bulk.shards import Done, Settings, annotate_shard
+from hyperspan.integrations.ray_engine import Worker
+from tests.bulk.fakes import FakeAnnotator
+
+
+class FakeWorker(Worker):
+    """Annotates without a model."""
+
+    def start(self, files: dict[str, bytes], device: str) -> str:
+        self.annotator: Any = FakeAnnotator()
+        return __version__
+
+
+class PoisonedWorker(FakeWorker):
+    """Dies of the second shard."""
+
+    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: Settings, output: str, job: str) -> Done:
+        if shard.number == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().annotate(shard, inputs, settings, output, job)
+
+
+class FullDisk(FakeWorker):
+    """Has no room for the second shard."""
+
+    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: Settings, output: str, job: str) -> Done:
+        if shard.number == 1:
+            raise OSError(28, "No space left on device")
+        return super().annotate(shard, inputs, settings, output, job)
+
+
+class OldWorker(FakeWorker):
+    """Has another hyperspan."""
+
+    def start(self, files: dict[str, bytes], device: str) -> str:
+        return "0.0.1"
+
+
+class Elsewhere(FakeWorker):
+    """Writes to a folder of its own machine."""
+
+    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: Settings, output: str, job: str) -> Done:
+        Path(f"{output}-elsewhere").mkdir(exist_ok=True)
+        return annotate_shard(self.annotator, inputs, shard, settings, folder_at(f"{output}-elsewhere"), job)
