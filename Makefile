@@ -12,7 +12,7 @@ help:
 	@echo "make test          run linter, type checker and the whole test suite"
 	@echo "make browser       install chromium, which the tests of the page need, if it is missing"
 	@echo "make test-corpora  read, write and compare whole corpora, where they are at hand"
-	@echo "make test-slow     kill workers and machines of a Ray cluster, fill a disk; minutes"
+	@echo "make test-slow     the same with ten times the examples; kill processes, workers and machines, fill a disk"
 	@echo "make lint          check style"
 	@echo "make types         check types"
 	@echo "make benchmark     measure costs, as ratios"
@@ -55,7 +55,7 @@ test-corpora: $(VENV)/installed-dev
 
 # Minutes: a cluster of two nodes that die, a disk that is full.
 test-slow: $(VENV)/installed-dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow
+	HYPERSPAN_EXAMPLES=400 OMP_NUM_THREADS=1 $(BIN)/pytest -m "not corpora" --numprocesses auto --dist loadgroup
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -12,7 +12,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "hyperspan", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+    "hyperspan",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+    max_examples=int(os.environ.get("HYPERSPAN_EXAMPLES", "40")),  # make test-slow asks for many more
 )
 settings.load_profile("hyperspan")
 
