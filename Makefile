@@ -12,7 +12,7 @@ help:
 	@echo "make test          run linter, type checker and the whole test suite"
 	@echo "make browser       install chromium, which the tests of the page need, if it is missing"
 	@echo "make test-corpora  read, write and compare whole corpora, where they are at hand"
-	@echo "make test-slow     the same with ten times the examples; kill processes, workers and machines, fill a disk"
+	@echo "make test-slow     the same with twenty times the examples; kill processes, workers and machines, fill a disk"
 	@echo "make lint          check style"
 	@echo "make types         check types"
 	@echo "make benchmark     measure costs, as ratios"

@@ -16,7 +16,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize="CI" in os.environ,
-    max_examples=int(os.environ.get("HYPERSPAN_EXAMPLES", "40")),  # make test-slow asks for many more
+    max_examples=int(os.environ.get("HYPERSPAN_EXAMPLES", "20")),  # make test-slow asks for many more
 )
 settings.load_profile("hyperspan")
 

@@ -111,6 +111,7 @@ def test_workers_that_cannot_go_on_end_the_job_with_a_sentence(
         assert len(texts_in(tmp_path / "out")) == 13
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_replaced(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_engine, "Worker", workers.FakeWorker)
     write_jsonl(tmp_path / "made.jsonl", [{"text": f"text {n}"} for n in range(300)])

@@ -242,6 +242,7 @@ def test_a_document_that_fails_does_not_take_others_along() -> None:
     assert [doc.text for doc in docs] == [TEXT, "IL-2"] and failed == [("hyperspan", 1)]
 
 
+@pytest.mark.slow
 def test_several_processes() -> None:
     """In processes that are forked once the threads of the first one have worked, which forks do not inherit."""
     code = """

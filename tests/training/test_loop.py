@@ -72,7 +72,7 @@ def same_result(one: Path, other: Path) -> bool:
     return equal and state == other_state and models[0] == models[1]
 
 
-@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("stop", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_stopped_run_resumes_to_the_same_bits(config: Path, tmp_path: Path, stop: signal.Signals) -> None:
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     done = train(config, "--output", whole)

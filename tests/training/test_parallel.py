@@ -76,7 +76,7 @@ PARTS = ["training.part_size=1"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
 
-together = pytest.mark.xdist_group("several processes")  # which are started once for all
+together = pytest.mark.xdist_group("several-processes")  # which are started once for all
 
 
 class Job(NamedTuple):
@@ -177,6 +177,7 @@ def test_other_configurations_are_refused_in_one_sentence(job: Job) -> None:
 
 
 @together
+@pytest.mark.slow
 def test_a_killed_process_ends_the_run_and_one_process_goes_on(job: Job) -> None:
     folder = job.folder / "killed"
     command = [*TORCHRUN, "-m", "hyperspan", "train", str(job.config), "-o", str(folder), "--device", "cpu"]

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from hyperspan.annotate import Annotator
@@ -129,6 +130,7 @@ def test_page_terminal_and_api_agree(page: Page, server: Running, annotators: di
         assert sorted(re.findall(r"([A-Za-z_]+) \d\.\d\d", shown)) == sorted(label for _, _, label in found(api))
 
 
+@pytest.mark.slow
 def test_a_long_text(page: Page, tmp_path: Path) -> None:
     """It is drawn part by part: a change in one place draws one part."""
     line = "We asked whether mutant Rel proteins bind the IL-2 promoter in Jurkat T cells, and not in B cells."
