@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from hyperspan.corpora import read_corpus
 from hyperspan.models import save_model
+from tests.cli.process import hyperspan
 from tests.test_annotate import TEXT, small_model
 
 
@@ -20,11 +19,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("model") / "small"
     save_model(small_model(), folder)
     return str(folder)
-
-
-def hyperspan(*arguments: str, stdin: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hyperspan", *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, cwd=cwd)
 
 
 def test_a_text_is_shown_with_bars_and_probabilities(model: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_draw import hyperspan
+from tests.cli.process import hyperspan
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_draw import hyperspan
+from tests.cli.process import hyperspan
 
 SAMPLE = """\
 The head of the Oz bank left .

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -13,15 +11,10 @@ from typer.testing import CliRunner
 from hyperspan.cli import app
 from hyperspan.cli.draw import Structure
 from hyperspan.render.hypergraph_svg import PAGES
+from tests.cli.process import hyperspan
 
 MENTIONS = ["-m", "0:3:PER", "-m", "0:4:PER", "-m", "1:2:ORG"]
 SENTENCE = "Israeli UN Ambassador Danny"
-
-
-def hyperspan(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hyperspan", *arguments], input=stdin, capture_output=True, text=True, check=False
-    )
 
 
 def test_writes_a_file_and_refuses_to_overwrite_it(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hyperspan.config import Config
 from hyperspan.corpora.registry import read_corpus, write_corpus
 from hyperspan.types import Document, Mention
-from tests.cli.test_draw import hyperspan
+from tests.cli.process import hyperspan
 
 GOLD = """\
 The head of the Oz bank left .

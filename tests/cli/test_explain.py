@@ -11,7 +11,7 @@ import pytest
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.training.run import check
-from tests.cli.test_draw import hyperspan
+from tests.cli.process import hyperspan
 
 CONFIG = """\
 [data]

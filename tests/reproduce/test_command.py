@@ -19,7 +19,7 @@ from hyperspan.errors import OutputExistsError, TrainingError
 from hyperspan.reproduce.results import Result, state_of
 from hyperspan.reproduce.rows import Row, rows_for
 from hyperspan.reproduce.run import run_row
-from tests.cli.test_draw import hyperspan
+from tests.cli.process import hyperspan
 from tests.reproduce.results import result
 
 SMALL = {

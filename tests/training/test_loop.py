@@ -20,6 +20,7 @@ from hyperspan.training.checkpoint import read_tensors
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
 from hyperspan.training.run import read_sentences, train_model
+from tests.cli.process import hyperspan
 
 HARBOUR = "examples/harbour.data"
 CONFIG = f"""
@@ -59,8 +60,7 @@ def config(tmp_path: Path) -> Path:
 
 
 def train(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hyperspan", "train", *map(str, arguments), "--device", "cpu"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    return hyperspan("train", *map(str, arguments), "--device", "cpu")
 
 
 def same_result(one: Path, other: Path) -> bool:
@@ -200,8 +200,7 @@ def test_schedules(schedule: str, expected: list[float], tmp_path: Path) -> None
     ],
 )
 def test_a_bad_configuration_is_refused(config: Path, tmp_path: Path, given: list[str], message: str) -> None:
-    command = [sys.executable, "-m", "hyperspan", "train", str(config), "-o", str(tmp_path / "run"), *given]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = hyperspan("train", str(config), "-o", str(tmp_path / "run"), *given)
     assert done.returncode == 2
     assert message in done.stderr and "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
