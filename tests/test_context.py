@@ -12,7 +12,7 @@ import hyperspan.annotate
 from hyperspan.annotate import Annotator
 from hyperspan.config import Config
 from hyperspan.corpora.documents import document_of, with_context
-from hyperspan.corpora.registry import write_corpus
+from hyperspan.corpora.registry import read_corpus, write_corpus
 from hyperspan.evaluation import evaluate_model
 from hyperspan.models import new_model
 from hyperspan.training.run import read_sentences, train_model
@@ -111,3 +111,18 @@ def test_training_and_evaluation_read_it_too(tiny_encoder: Path, tmp_path: Path)
     alone = config.override(["data.train=examples/harbour.data", "data.dev="])
     train_model(alone, tmp_path / "alone", device="cpu", listeners=[listen])
     assert any("transformer.context has nothing to read" in note for note in notes)
+
+
+def test_documents_of_one_sentence_are_one_text_where_that_is_said(tiny_encoder: Path, tmp_path: Path) -> None:
+    changes = ["data.train=examples/harbour.data", "data.dev=examples/harbour.data", "data.joined=true"]
+    small = ["encoder.hidden=6", "encoder.span_hidden=6", "training.epochs=1", "words.dimension=4"]
+    config = Config().override([*changes, *small, "transformer.context=9", f"transformer.name={tiny_encoder}"])
+    sentences = read_sentences("examples/harbour.data", config)
+    tokens = [token for sentence in sentences for token in sentence.tokens]
+    first = len(sentences[0])
+    assert sentences[1].before == tuple(tokens[max(first - 9, 0) : first])
+    best = train_model(config, tmp_path / "run", device="cpu")
+    gold = list(read_corpus("examples/harbour.data"))
+    assert all(len(document.sentences) == 1 for document in gold)
+    annotator = hyperspan.annotate.load(tmp_path / "run")
+    assert evaluate_model(annotator, gold, samples=0).report.micro.f1 == pytest.approx(best)

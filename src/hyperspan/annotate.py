@@ -143,6 +143,11 @@ class Annotator:
         """How many words of a text the model reads before and after each sentence."""
         return getattr(self.model, "context", 0)
 
+    @property
+    def joined(self) -> bool:
+        """Whether the model was trained on documents of one sentence that follow each other in one text."""
+        return self.model.config.data.joined
+
     def __call__(
         self,
         text: str | Document,

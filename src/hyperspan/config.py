@@ -32,6 +32,8 @@ class Data:
     """The format of both; recognised by their content if not given."""
     dev: str = ""
     """Those by which the best epoch is chosen; without them the last epoch is kept."""
+    joined: bool = False
+    """Whether documents of one sentence that follow each other are one text, for transformer.context to read."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
@@ -65,6 +65,23 @@ def with_context(sentences: Iterable[Sentence], words: int) -> Iterator[Sentence
             mentions = (*first.mentions, *first.duplicates)
             yield Sentence(first.tokens, mentions, first.tags, first.offsets, before, after)
             before.extend(first.tokens)
+
+
+def texts(documents: Iterable[Sequence[Sentence]], joined: bool) -> Iterator[Iterable[Sentence]]:
+    """The sentences of each document; `joined`, documents of one sentence that follow each other are one text.
+
+    >>> zoo, sleeps, why = Sentence(["The", "zoo"]), Sentence(["sleeps"]), Sentence(["Why", "?"])
+    >>> [len(list(text)) for text in texts([[zoo], [sleeps], [zoo, why], [why]], joined=True)]
+    [2, 2, 1]
+    """
+    if not joined:
+        yield from documents
+        return
+    for single, group in groupby(documents, key=lambda sentences: len(sentences) == 1):
+        if single:
+            yield chain.from_iterable(group)
+        else:
+            yield from group
 
 
 def by_characters(mention: Mention, offsets: Sequence[Span]) -> Mention:

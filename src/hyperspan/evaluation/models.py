@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from hyperspan.corpora.documents import by_characters, with_context, with_sentences
+from hyperspan.corpora.documents import by_characters, texts, with_context, with_sentences
 from hyperspan.corpora.source import Problems
 from hyperspan.evaluation.alignment import align
 from hyperspan.evaluation.calibration import calibration_of
@@ -87,7 +87,8 @@ def _without_mentions(document: Document, tokenizer: str, problems: Problems) ->
 def _recognized(model: Recognizes, documents: Sequence[Document], threshold: float | None) -> list[Document]:
     """The documents with what the model finds in them."""
     context = getattr(model, "context", 0)
-    sentences = (s for document in documents for s in with_context(document.sentences, context))
+    given = texts((document.sentences for document in documents), getattr(model, "joined", False))
+    sentences = (sentence for text in given for sentence in with_context(text, context))
     found = model.recognize(sentences, threshold=threshold)
     return [_with_mentions(document, itertools.islice(found, len(document.sentences))) for document in documents]
 

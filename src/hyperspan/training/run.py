@@ -9,7 +9,7 @@ import torch
 
 from hyperspan import __version__
 from hyperspan.config import Config
-from hyperspan.corpora.documents import with_context, with_sentences
+from hyperspan.corpora.documents import texts, with_context, with_sentences
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.encoders.handcrafted import check_attributes
@@ -140,7 +140,10 @@ def _about_data(model: Model, train: Sequence[Sentence], dev: Sequence[Sentence]
     if broken:
         yield f"{broken:,} × discontinuous mention left out of training, which spans cannot be"
     if model.context and not any(sentence.before or sentence.after for sentence in train):
-        yield "transformer.context has nothing to read: in the training data every sentence is a document of its own"
+        yield (
+            "transformer.context has nothing to read: in the training data every sentence is a document of its own; "
+            "if they follow each other in one text, set data.joined = true"
+        )
     others = {mention.label for sentence in dev for mention in sentence.mentions} - set(model.labels)
     if others:
         yield f"dev has labels that train has not, which the model cannot find: {', '.join(sorted(others))}"
@@ -239,7 +242,7 @@ def read_sentences(
         documents = (_split_blindly(document, tokenizer, problems) for document in documents)
     context = config.transformer.context if config.transformer.name else 0
     split = (with_sentences(document, problems, tokenizer).sentences for document in documents)
-    return [sentence for sentences in split for sentence in with_context(sentences, context)]
+    return [sentence for text in texts(split, config.data.joined) for sentence in with_context(text, context)]
 
 
 def _split_blindly(document: Document, tokenizer: str, problems: Problems) -> Document:
