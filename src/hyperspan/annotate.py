@@ -146,7 +146,7 @@ class Annotator:
     @property
     def joined(self) -> bool:
         """Whether the model was trained on documents of one sentence that follow each other in one text."""
-        return self.model.config.data.joined
+        return getattr(self.model, "joined", False)
 
     def __call__(
         self,

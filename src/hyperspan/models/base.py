@@ -83,6 +83,11 @@ class Model(nn.Module):
         return self.config.transformer.context if self.config.transformer.name else 0
 
     @property
+    def joined(self) -> bool:
+        """Whether documents of one sentence that follow each other are one text for it."""
+        return self.config.data.joined
+
+    @property
     def reads_letters(self) -> bool:
         return isinstance(self.words, WordVectors) and self.words.characters is not None
 
