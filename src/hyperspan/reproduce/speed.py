@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from hyperspan.annotate import load
-from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.documents import with_context, with_sentences
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
@@ -55,6 +55,8 @@ def measure(
 def words_per_second(model: Path, sentences: Sequence[Sentence], device: str) -> float:
     """The median of some rounds over all sentences, after a few to get warm."""
     annotator = load(model, device)
+    if annotator.joined:
+        sentences = list(with_context(sentences, annotator.context))
     list(annotator.recognize(sentences[:WARM_UP]))
     words = sum(map(len, sentences))
     speeds: list[float] = []
