@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -295,3 +296,53 @@ def test_notes_of_progress_are_whole_when_the_manifest_is_not(corpus: Path, tmp_
     (tmp_path / "out/documents/.part-00001.jsonl.xyz").write_text("half of a docu")
     assert annotate_files([corpus], tmp_path / "out", shard_records=5).resumed == 5
     assert contents(tmp_path / "out") == whole
+
+
+def test_an_input_that_was_written_anew_is_noticed(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text("Ada")
+    annotate_files([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "out", shard_records=1)
+    (tmp_path / "b.txt").write_text("Bob")
+    with pytest.raises(OutputExistsError, match=r"its input .*b\.txt has changed"):
+        annotate_files([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "out", shard_records=1)
+    assert texts_in(tmp_path / "out") == ["Ada", "Ada"]
+
+
+def test_what_cannot_be_read_does_not_stop_the_rest(corpus: Path, tmp_path: Path) -> None:
+    (corpus / "a0.txt.gz").write_bytes(gzip.compress(os.urandom(5_000))[:-1_000])
+    summary = annotate_files([corpus], tmp_path / "out", shard_records=4)
+    assert (summary.documents, summary.rejected) == (20, 2)
+    assert "cannot be unpacked" in lines_in(tmp_path / "out/rejected")[0]["reason"]
+
+    gone = corpus / "a1.txt"
+    gone.write_text("Ada")
+
+    def take_away(progress: Progress) -> None:
+        gone.unlink(missing_ok=True)
+
+    with pytest.raises(JobError, match=r"a1\.txt cannot be read .*; 6 of 7 shards are finished and kept"):
+        annotate_files([corpus], tmp_path / "again", shard_records=4, on_progress=take_away)
+    assert len(texts_in(tmp_path / "again")) == 20
+
+
+def test_notes_that_are_damaged_are_done_again(corpus: Path, tmp_path: Path, fake: FakeAnnotator) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        annotate_files([corpus], tmp_path / "out", shard_records=4, on_progress=_stop_after(3))
+    notes = sorted((tmp_path / "out/.progress").iterdir())
+    for note, content in zip(notes, (b"", b"[]", b'{"job": 1'), strict=False):
+        note.write_bytes(content)
+    summary = annotate_files([corpus], tmp_path / "out", shard_records=4)
+    assert summary.documents == 20 and summary.resumed == len(notes) - min(len(notes), 3)
+
+
+def _stop_after(shards: int) -> Callable[[Progress], None]:
+    def stop(progress: Progress) -> None:
+        if progress.shards >= shards:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+def test_names_under_a_key_that_no_record_has(corpus: Path, tmp_path: Path) -> None:
+    summary = annotate_files([corpus], tmp_path / "out", id_column="pmid")
+    assert summary.notes == ("no document has a name under 'pmid' (--id-column); their ids are empty",)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from hyperspan.bulk import annotate_files
 from hyperspan.bulk.inputs import find_inputs
-from hyperspan.bulk.plan import Limits, make_plan
-from hyperspan.bulk.records import Given
+from hyperspan.bulk.plan import Columns, Limits, make_plan
+from hyperspan.bulk.records import Given, Rejected
 from hyperspan.errors import InputError
 from tests.bulk.fakes import FakeAnnotator, lines_in, texts_in, write_jsonl
 from tests.bulk.test_plan import read_all, told
@@ -50,7 +51,56 @@ def test_columns_that_are_not_there_or_no_text(tmp_path: Path) -> None:
     ):
         make_plan(files, Limits())
     with pytest.raises(InputError, match=r"the column 'n' of .* holds int64, but texts are needed"):
-        make_plan(files, Limits(), "n")
+        make_plan(files, Limits(), Columns("n"))
+    pq.write_table(pa.table({"text": ["a"], "id": [b"x"]}), tmp_path / "made.parquet")
+    with pytest.raises(InputError, match=r"the column 'id' of .* holds binary, but names or numbers are needed"):
+        make_plan(find_inputs([str(tmp_path)])[0], Limits())
+    with pytest.raises(
+        InputError, match=r"has no column 'pmid'; name the one with the ids with --id-column, one of text, id"
+    ):
+        make_plan(find_inputs([str(tmp_path)])[0], Limits(), Columns("text", "pmid"))
+    twice = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"])
+    pq.write_table(twice, tmp_path / "made.parquet")
+    with pytest.raises(InputError, match="has more than one column 'text'"):
+        make_plan(find_inputs([str(tmp_path)])[0], Limits())
+
+
+def test_dates_and_times_that_python_does_not_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    far, units = 10**18, ("s", "ms", "us", "ns")
+    columns = {unit: pa.array([0, 1, None], pa.timestamp(unit)) for unit in units}
+    columns |= {"far": pa.array([0, far, None], pa.timestamp("us")), "day": pa.array([0, 10**8, None], pa.date32())}
+    columns["zone"] = pa.array([0, 1, None], pa.timestamp("s", "Nowhere/Town"))
+    columns["inside"] = pa.array([[0], [far], None], pa.list_(pa.timestamp("us")))
+    pq.write_table(pa.table({"text": ["a", "b", "c"], **columns}), tmp_path / "made.parquet")
+    first, second, third = read_all(make_plan(find_inputs([str(tmp_path)])[0], Limits()))
+    assert isinstance(first, Given) and isinstance(third, Given)
+    assert first.document.metadata["ns"].startswith("1970-01-01 00:00:00") and third.document.metadata["zone"] is None
+    assert (
+        first.document.metadata["zone"].startswith("1970-01-01 00:00:00")
+        and first.document.metadata["day"] == "1970-01-01"
+    )
+    assert isinstance(second, Rejected) and "the row cannot be read" in second.reason
+
+
+def test_shards_that_somebody_has_changed_are_read(fake: FakeAnnotator, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "made.jsonl", [{"id": 1, "text": "Ada slept", "year": 1900}])
+    annotate_files([tmp_path / "made.jsonl"], tmp_path / "one", format="parquet")
+    table = pq.read_table(tmp_path / "one/documents/part-00000.parquet")
+    variants = {
+        "fewer": (table.select(["id", "text"]), {}),
+        "no metadata": (table.drop_columns(["metadata"]), {}),
+        "more": (table.append_column("split", pa.array(["dev"])), {"year": 1900, "split": "dev"}),
+    }
+    for name, (changed, metadata) in variants.items():
+        pq.write_table(changed, tmp_path / f"{name}.parquet")
+        annotate_files([tmp_path / f"{name}.parquet"], tmp_path / f"again {name}")
+        [record] = lines_in(tmp_path / f"again {name}/documents")
+        assert (record["id"], record["text"], record.get("metadata", {})) == ("1", "Ada slept", metadata)
+    broken = table.set_column(3, "metadata", pa.array(["{"]))
+    pq.write_table(broken, tmp_path / "broken.parquet")
+    [rejected] = read_all(make_plan(find_inputs([str(tmp_path / "broken.parquet")])[0], Limits()))
+    assert isinstance(rejected, Rejected) and rejected.reason == "its metadata are not a JSON object"
 
 
 def test_parquet_shards_hold_what_json_lines_hold_and_can_be_annotated_again(

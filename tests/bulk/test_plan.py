@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from hyperspan.bulk import plan as planning
 from hyperspan.bulk.inputs import Input, Kind, find_inputs
-from hyperspan.bulk.plan import Limits, Plan, make_plan
-from hyperspan.bulk.records import Columns, Given, Rejected, read_piece
+from hyperspan.bulk.places import stamp_of
+from hyperspan.bulk.plan import Columns, Limits, Plan, make_plan
+from hyperspan.bulk.records import Given, Rejected, close_inputs, read_piece
 from hyperspan.errors import InputError
 from tests.bulk.fakes import write_jsonl
 
@@ -26,7 +27,7 @@ def read_all(plan: Plan, columns: Columns | None = None) -> list[Given | Rejecte
 
 
 def file_of(path: Path, kind: Kind) -> Input:
-    return Input(str(path), kind, path.stat().st_size)
+    return Input(str(path), kind, *stamp_of(str(path)))
 
 
 def told(records: list[Given | Rejected]) -> list[Any]:
@@ -137,6 +138,10 @@ def test_folders_are_read_in_order_each_file_once(tmp_path: Path, monkeypatch: p
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "b.jsonl")
+    (tmp_path / "elsewhere").symlink_to(tmp_path.parent / f"{tmp_path.name}-real")
+    (tmp_path.parent / f"{tmp_path.name}-real").mkdir()
+    (tmp_path.parent / f"{tmp_path.name}-real/e.txt").write_text("x")
+    (tmp_path.parent / f"{tmp_path.name}-real/back").symlink_to(tmp_path)
     monkeypatch.chdir(tmp_path)
     given = [".", "b.jsonl", str(tmp_path), (tmp_path / "c d").as_uri()]
     found, left_out = find_inputs(given, output=str(tmp_path / "out"))
@@ -145,9 +150,10 @@ def test_folders_are_read_in_order_each_file_once(tmp_path: Path, monkeypatch: p
         "b.jsonl",
         "c d/z.md",
         "c d/é.txt",
+        "elsewhere/e.txt",
     ]
-    assert [(file.kind, file.id) for file in found[1:]] == [("jsonl", ""), ("text", "c d/z"), ("text", "c d/é")]
-    assert left_out == 2
+    assert [(file.kind, file.id) for file in found[1:4]] == [("jsonl", ""), ("text", "c d/z"), ("text", "c d/é")]
+    assert left_out == 2 * 3, "notes.pdf, .hidden.txt and _log/x.txt, in both names of the folder"
     assert [file.id for file in find_inputs(["c d/é.txt"])[0]] == ["é"]
     assert {file.kind for file in find_inputs(["c d"], "lines")[0]} == {"lines"}
 
@@ -171,8 +177,9 @@ def test_names_that_are_no_unicode(tmp_path: Path) -> None:
         (["empty"], None, "empty holds no files that end in .jsonl"),
         (["nonsense://host/x.jsonl"], None, "nonsense://host/ cannot be opened (Unrecognized filesystem"),
         (["fsspec+memory://nowhere/x"], None, "holds no files"),
-        (["cut.jsonl.gz"], None, "cut.jsonl.gz cannot be read (Compressed file ended"),
-        (["torn.jsonl.gz"], None, "torn.jsonl.gz cannot be read"),
+        (["cut.jsonl.gz"], None, "cut.jsonl.gz cannot be unpacked (Compressed file ended"),
+        (["torn.jsonl.gz"], None, "torn.jsonl.gz cannot be unpacked"),
+        (["pipe"], "jsonl", "pipe, no plain file, cannot be"),
         (["data.bin"], "parquet", "data.bin cannot be read as Parquet"),
     ],
 )
@@ -181,6 +188,7 @@ def test_inputs_that_cannot_be_read(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("empty").mkdir()
+    os.mkfifo("pipe")
     Path("data.bin").write_bytes(b"12345678")
     packed = gzip.compress(os.urandom(5_000))
     Path("cut.jsonl.gz").write_bytes(packed[:-1_000])
@@ -193,11 +201,39 @@ def test_inputs_that_cannot_be_read(
 def test_an_input_that_changes_after_the_plan_is_refused(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "made.jsonl", [{"text": f"text {n}"} for n in range(10)])
     plan = make_plan([file_of(path, "jsonl")], Limits(records=3))
+    about = path.stat()
     path.write_bytes(path.read_bytes().replace(b"text 7", b"tex! 7"))
     first, *_ = plan.shards
+    with pytest.raises(InputError, match="has changed since the job was planned"):
+        read_all(plan)
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))  # as if a filesystem did not tell
     assert len(list(read_piece(plan.inputs[0], first.pieces[0], Columns()))) == 3
     with pytest.raises(InputError, match="has changed since the job was planned"):
         read_all(plan)
     path.write_bytes(b"")
     with pytest.raises(InputError, match="has changed"):
         list(read_piece(plan.inputs[0], first.pieces[0], Columns()))
+
+
+def test_a_gzipped_file_is_unpacked_once_for_pieces_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "made.jsonl.gz"
+    path.write_bytes(gzip.compress(b"".join(b'{"text": "text %d"}\n' % n for n in range(3_000))))
+    plan = make_plan([file_of(path, "jsonl")], Limits(records=10))
+    assert len(plan.shards) == 300
+    rewound = 0
+
+    def rewind(self: Any) -> None:
+        nonlocal rewound
+        rewound += 1
+        original(self)
+
+    reader: Any = gzip._GzipReader  # type: ignore[attr-defined]
+    original = reader._rewind
+    monkeypatch.setattr(reader, "_rewind", rewind)
+    assert told(read_all(plan)) == [f"text {n}" for n in range(3_000)]
+    assert rewound == 0
+    last_first = [
+        record for shard in reversed(plan.shards) for record in read_piece(plan.inputs[0], shard.pieces[0], Columns())
+    ]
+    assert told(last_first)[:10] == [f"text {n}" for n in range(2_990, 3_000)] and rewound
+    close_inputs()

@@ -76,7 +76,10 @@ def lines_in_file(path: Path) -> list[dict[str, object]]:
     ("arguments", "sentence"),
     [
         (["a.txt", "b.txt"], "a bulk job writes a folder of shards, which standard output cannot be; name one with"),
-        (["a.txt", "-o", "found/", "--require", "0:3:person"], "--require, --forbid and --option are for single texts"),
+        (
+            ["a.txt", "-o", "found/", "--require", "0:3:person"],
+            "--require, --forbid, --option and --on-error are for single",
+        ),
         (["--engine", "plain", "-o", "found/"], "a bulk job needs files, folders or URLs to read"),
         (["a.txt", "-o", "found/", "--workers", "2"], "the plain engine is one process"),
         (["a.txt", "-o", "found/", "--engine", "abacus"], "there is no engine 'abacus'"),
@@ -84,7 +87,10 @@ def lines_in_file(path: Path) -> list[dict[str, object]]:
         (["a.txt", "b.txt", "-o", "found/", "-f", "html"], "shards cannot be written as 'html'"),
         (["a.txt", "-o", "found/", "-t", "gene"], "the label 'gene' is not among those of the model"),
         (["missing.txt", "-o", "found/"], "missing.txt does not exist"),
-        (["a.txt", "-o", "found/", "--shard-megabytes", "0"], "a shard of 0 bytes holds nothing"),
+        (["a.txt", "-o", "found/", "--shard-megabytes", "0"], "--shard-megabytes is 0; give a number above 0"),
+        (["a.txt", "-o", "found/", "--shard-megabytes", "nan"], "--shard-megabytes is nan; give a number above 0"),
+        (["a.txt", "-o", "found/", "--on-error", "skip"], "always sets bad records aside"),
+        (["a.txt", "--text-column", "abstract"], "--text-column and --id-column are for bulk jobs"),
         (["nonsense://", "-o", "found/"], "nonsense:/// cannot be opened"),
         (["a.txt", "-o", "a.txt/"], "is no folder"),
     ],

@@ -15,8 +15,7 @@ from typing import Literal
 from hyperspan.bulk.engine import Engine, PlainEngine, Progress, Run, Summary
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import Kind, find_inputs
-from hyperspan.bulk.plan import Limits
-from hyperspan.bulk.records import Columns
+from hyperspan.bulk.plan import Columns, Limits
 from hyperspan.bulk.shards import OutputFormat, Settings
 from hyperspan.errors import InputError
 
@@ -70,7 +69,11 @@ def annotate_files(
     folder = folder_at(str(output))
     names = [inputs] if isinstance(inputs, (str, Path)) else inputs
     found, left_out = find_inputs([str(name) for name in names], kind, folder.name)
-    notes = [f"left out {left_out:,} files whose names do not say what they hold"] if left_out else []
+    notes = (
+        [f"left out {left_out:,} files whose names begin with a dot or an underscore, or do not say what they hold"]
+        if left_out
+        else []
+    )
     with _engine(engine, workers, ray_address, device) as chosen:
         run = Run(chosen, folder, settings, str(model), on_progress)
         return run(found, force, notes)

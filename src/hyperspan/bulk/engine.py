@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hyperspan.bulk.folder import Folder, RemoteFolder
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.job import Job, hash_of
-from hyperspan.bulk.plan import Shard, Sized
+from hyperspan.bulk.plan import Columns, Shard, Sized
+from hyperspan.bulk.records import close_inputs
 from hyperspan.bulk.shards import PROGRESS, REJECTED, Done, Settings, annotate_shard
-from hyperspan.errors import HyperspanError, JobError
+from hyperspan.errors import HyperspanError, InputError, JobError
 
 if TYPE_CHECKING:
     from hyperspan.annotate import Annotator
@@ -74,7 +75,9 @@ class Engine(Protocol):
         """What `map` does, for the planning."""
         ...
 
-    def run(self, task: Task) -> Iterator[Done]: ...
+    def run(self, task: Task) -> Iterator[Done]:
+        """An input that cannot be read is an error at the end, when all shards without it are done."""
+        ...
 
 
 class PlainEngine:
@@ -87,10 +90,27 @@ class PlainEngine:
         return map(cut, items)
 
     def run(self, task: Task) -> Iterator[Done]:
-        for shard in task.shards:
-            yield annotate_shard(
-                task.annotator, task.inputs_of(shard), shard, task.settings, task.output, task.job, task.on_words
-            )
+        failed: InputError | None = None
+        try:
+            for shard in task.shards:
+                try:
+                    done = annotate_shard(
+                        task.annotator,
+                        task.inputs_of(shard),
+                        shard,
+                        task.settings,
+                        task.output,
+                        task.job,
+                        task.on_words,
+                    )
+                except InputError as error:  # which the shards of other inputs need not suffer from
+                    failed = failed or error
+                else:
+                    yield done
+        finally:
+            close_inputs()
+        if failed is not None:
+            raise failed
 
 
 @dataclass
@@ -179,6 +199,13 @@ def _summary(job: Job, resumed: int, notes: Sequence[str]) -> Summary:
         raise JobError(
             f"all {totals['rejected']:,} records were rejected, the first because {reason}; see {job.output.name}/{REJECTED}"
         )
+    column = job.settings.columns.id
+    if (
+        column != Columns.id
+        and totals["documents"]
+        and all(done.nameless == done.documents for done in job.done.values())
+    ):
+        notes = (*notes, f"no document has a name under {column!r} (--id-column); their ids are empty")
     return Summary(**totals, resumed=resumed, notes=tuple(notes))
 
 

@@ -140,6 +140,9 @@ class RemoteFolder:
         for name in names:
             with suppress(FileNotFoundError):
                 self.filesystem.delete_file(self._path(f"{below}/{name}"))
+        if below and not self._listed(below):
+            with suppress(OSError):
+                self.filesystem.delete_dir(self._path(below))
 
     def sweep(self, *folders: str) -> None:
         for below in ("", *folders):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, get_args
 
-from hyperspan.bulk.places import absolute, below, is_url, readable, remote
+from hyperspan.bulk.places import Stamp, absolute, below, is_url, readable, remote, stamp_from, stamp_from_url
 from hyperspan.errors import InputError, require
 
 Kind = Literal["jsonl", "parquet", "text", "lines"]
@@ -34,6 +34,8 @@ class Input:
     kind: Kind
     bytes: int
     """Its size as it lies there, packed if it is."""
+    modified: int = 0
+    """When it was written last, in nanoseconds, where that is known."""
     id: str = ""
     """What the document is called, where the whole file is one."""
 
@@ -41,8 +43,8 @@ class Input:
 def find_inputs(given: Sequence[str], kind: Kind | None = None, output: str = "") -> tuple[list[Input], int]:
     """The files behind names of files and folders, each once, in a fixed order; and how many in folders were left out.
 
-    In folders, files are left out whose suffix says nothing, whose name begins with a dot or an underscore, and what lies in
-    the folder of the output.
+    In folders, files are left out whose suffix says nothing or whose name begins with a dot or an underscore; and, without being
+    counted, what lies in the folder of the output.
     """
     found: dict[str, Input] = {}
     left_out = 0
@@ -52,17 +54,17 @@ def find_inputs(given: Sequence[str], kind: Kind | None = None, output: str = ""
                 "a bulk job reads its inputs again when it is resumed, which standard input cannot be; name files or folders"
             )
         place = absolute(name)
-        for file, size, inside in _files(place):
-            known = _kind(file, kind, bool(inside))
+        for file, stamp, inside in _files(place):
+            known = None if _is_hidden(inside) else _kind(file, kind, bool(inside))
             if inside and (known is None or _is_below(file, output)):
-                left_out += known is None
+                left_out += not _is_below(file, output)
             elif known is None:
                 raise InputError(
                     f"the name {file} does not say what it holds; name it with --from, one of {', '.join(KINDS)}"
                 )
             else:
                 called = _id(inside or PurePosixPath(_plain(file)).name) if known == "text" else ""
-                found.setdefault(_itself(file), Input(file, known, size, called))
+                found.setdefault(_itself(file), Input(file, known, *stamp, called))
     if not found:
         raise InputError(
             f"{', '.join(given)} holds no files that end in {', '.join(SUFFIXES)}; name a folder that does, or the files"
@@ -94,8 +96,8 @@ def _plain(name: str) -> str:
     return name.partition("?")[0] if is_url(name) else name
 
 
-def _files(place: str) -> Iterator[tuple[str, int, str]]:
-    """Every file behind a name: its own name, its size, and its path inside the folder if the name is that of one."""
+def _files(place: str) -> Iterator[tuple[str, Stamp, str]]:
+    """Every file behind a name: its own name, its stamp, and its path inside the folder if the name is that of one."""
     if is_url(place):
         with readable(place):
             yield from _remote_files(place)
@@ -105,42 +107,49 @@ def _files(place: str) -> Iterator[tuple[str, int, str]]:
         if path.is_dir():
             for file in sorted(_below(path)):
                 inside, about = file.relative_to(path), file.stat()
-                if stat.S_ISREG(about.st_mode) and not _is_hidden(inside.parts):
-                    yield str(file), about.st_size, str(inside)
+                if stat.S_ISREG(about.st_mode):
+                    yield str(file), stamp_from(about), str(inside)
+        elif stat.S_ISREG((about := path.stat()).st_mode):
+            yield str(path), stamp_from(about), ""
         else:
-            yield str(path), path.stat().st_size, ""
+            raise InputError(
+                f"a bulk job reads its inputs again when it is resumed, which {place}, no plain file, cannot be; name files or folders"
+            )
     except OSError as error:
         what = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
         raise InputError(f"{error.filename or place} {what}; check the name and your rights to it") from None
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """All files in a folder and below; one that cannot be listed is an error, and not passed over."""
+    """All files in a folder and below, behind links too; one that cannot be listed is an error, and not passed over."""
 
     def fail(error: OSError) -> None:
         raise error
 
-    for name, _, files in os.walk(folder, onerror=fail):
+    seen: set[str] = set()
+    for name, folders, files in os.walk(folder, onerror=fail, followlinks=True):
+        folders.sort()
+        seen.add(os.path.realpath(name))
+        folders[:] = [inner for inner in folders if os.path.realpath(Path(name) / inner) not in seen]
         yield from (Path(name) / file for file in files)
 
 
-def _remote_files(url: str) -> Iterator[tuple[str, int, str]]:
+def _remote_files(url: str) -> Iterator[tuple[str, Stamp, str]]:
+    filesystem, path = remote(url)
     from pyarrow.fs import FileSelector
 
-    filesystem, path = remote(url)
     info = filesystem.get_file_info(path)
     if info.is_file:
-        yield url, info.size, ""
+        yield url, stamp_from_url(info), ""
         return
     listed = filesystem.get_file_info(FileSelector(path, recursive=True, allow_not_found=True))
     for file in sorted((file for file in listed if file.is_file), key=lambda file: file.path):
         inside = file.path.removeprefix(path.rstrip("/")).lstrip("/")
-        if not _is_hidden(PurePosixPath(inside).parts):
-            yield below(url, file.path, path), file.size, inside
+        yield below(url, file.path, path), stamp_from_url(file), inside
 
 
-def _is_hidden(parts: Iterable[str]) -> bool:
-    return any(part.startswith((".", "_")) for part in parts)
+def _is_hidden(inside: str) -> bool:
+    return any(part.startswith((".", "_")) for part in PurePosixPath(inside).parts)
 
 
 def _itself(name: str) -> str:

@@ -7,6 +7,7 @@ import json
 import platform
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -78,7 +79,7 @@ class Job:
         if manifest is None and output.holds_anything() and (not force or output.sizes(DOCUMENTS)):
             remedy = "choose another folder" + ("" if force else ", or write there with --force")
             raise OutputExistsError(f"{output.name} is not empty and holds no job to go on with; {remedy}")
-        job = Job(output, model, settings, make_plan(inputs, settings.limits, settings.columns.text, each))
+        job = Job(output, model, settings, make_plan(inputs, settings.limits, settings.columns, each))
         job.write_manifest()
         job._remove_strays()
         return job
@@ -97,9 +98,11 @@ class Job:
         }
         for name in filter(_is_ours, self.output.sizes(PROGRESS)):
             note = self.output.read(f"{PROGRESS}/{name}")
-            record = json.loads(note) if note is not None else {}
-            if record.pop("job", None) == self.id:
-                known[record["number"]] = Done(**record)
+            with suppress(ValueError, TypeError, AttributeError):  # a note that is none: its shard is done again
+                record = json.loads(note or b"{}")
+                if record.pop("job", None) == self.id:
+                    done = Done(**record)
+                    known[done.number] = done
         documents, rejected = self.output.sizes(DOCUMENTS), self.output.sizes(REJECTED)
         for shard in self.plan.shards:
             done = known.get(shard.number)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hyperspan.bulk.places import opened
+from hyperspan.bulk.plan import Columns
 from hyperspan.corpora.json_records import json_bytes
 from hyperspan.errors import InputError
 from hyperspan.types import Document, Mention
@@ -83,36 +84,52 @@ class _Writer:
         self._rows, self._characters = [], 0
 
 
-def rows_and_bytes(name: str, text_column: str) -> tuple[int, int]:
+def rows_and_bytes(name: str, columns: Columns) -> tuple[int, int]:
     """How many rows a file has, and how many bytes of text, from what it says about itself."""
     with _file(name) as file:
         schema, metadata = file.schema_arrow, file.metadata
-        if text_column not in schema.names:
+        text_column = columns.text
+        if schema.names.count(text_column) != 1:
+            many = "no column" if text_column not in schema.names else "more than one column"
             raise InputError(
-                f"{name} has no column {text_column!r}; name the one with the texts with --text-column, one of "
+                f"{name} has {many} {text_column!r}; name the one with the texts with --text-column, one of "
                 f"{', '.join(schema.names)}"
             )
+        _check_ids(name, columns.id, schema)
         kind = schema.field(text_column).type
         if not _is_text(kind):
             raise InputError(
                 f"the column {text_column!r} of {name} holds {kind}, but texts are needed; name another with --text-column"
             )
         groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
-        columns = (group.column(index) for group in groups for index in range(group.num_columns))
-        size = sum(column.total_uncompressed_size for column in columns if column.path_in_schema == text_column)
+        chunks = (group.column(index) for group in groups for index in range(group.num_columns))
+        size = sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema == text_column)
         return metadata.num_rows, size
+
+
+def _check_ids(name: str, column: str, schema: pa.Schema) -> None:
+    """Raises an error for a column of names that is not there though it was asked for, or that holds bytes."""
+    kinds = [field.type for field in schema if field.name == column]
+    if not kinds and column != Columns.id:
+        raise InputError(
+            f"{name} has no column {column!r}; name the one with the ids with --id-column, one of {', '.join(schema.names)}"
+        )
+    if any(map(_is_binary, kinds)):
+        raise InputError(
+            f"the column {column!r} of {name} holds {kinds[0]}, but names or numbers are needed; name another with --id-column"
+        )
 
 
 def read_rows(name: str, start: int, end: int) -> Iterator[dict[str, Any] | ValueError]:
     """The rows from `start` to before `end`, without columns of bytes; of ours, without the mentions that were found.
 
-    A row that holds no Unicode is an error among them.
+    A row that cannot be read is an error among them.
     """
     with _file(name) as file:
         columns = [field.name for field in file.schema_arrow if not _is_binary(field.type)]
         ours = OURS in (file.schema_arrow.metadata or {})
         if ours:
-            columns.remove("mentions")
+            columns = [column for column in columns if column != "mentions"]
         skip, groups = _groups(file.metadata, start, end)
         left = end - start
         for batch in file.iter_batches(batch_size=1_000, row_groups=groups, columns=columns):
@@ -140,19 +157,41 @@ def _groups(metadata: pq.FileMetaData, start: int, end: int) -> tuple[int, list[
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | ValueError]:
+    columns = [_written(column) for column in batch.columns]
+    batch = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
     try:
         yield from batch.to_pylist()
-    except UnicodeDecodeError:
+    except (ValueError, ArithmeticError, ImportError, pa.ArrowException):
         for index in range(batch.num_rows):
             try:
                 [row] = batch.slice(index, 1).to_pylist()
             except UnicodeDecodeError as error:
                 row = ValueError(f"the row is not UTF-8 text ({error.reason})")
+            except (ValueError, ArithmeticError, ImportError, pa.ArrowException) as error:
+                row = ValueError(f"the row cannot be read ({str(error).partition(chr(10))[0]})")
             yield row
 
 
-def _before(row: dict[str, Any]) -> dict[str, Any]:
-    return {**json.loads(row["metadata"] or "{}"), "id": row["id"], "text": row["text"]}
+def _written(column: pa.Array) -> pa.Array:
+    """Dates and times as they are written, since Python does not know all of them; those of an unknown zone as UTC."""
+    kind = column.type
+    if not pa.types.is_temporal(kind):
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException:
+        if not pa.types.is_timestamp(kind):
+            return column
+        return column.cast(pa.int64()).cast(pa.timestamp(kind.unit)).cast(pa.string())
+
+
+def _before(row: dict[str, Any]) -> dict[str, Any] | ValueError:
+    """A row that hyperspan wrote as the record that it came from, with what others have added to it."""
+    try:
+        known = json.loads(row.pop("metadata", None) or "{}")
+        return {**known, **row}
+    except (ValueError, TypeError):
+        return ValueError("its metadata are not a JSON object")
 
 
 @contextmanager

@@ -76,16 +76,28 @@ def below(url: str, path: str, base: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/{rest}{after}"
 
 
-def size_of(name: str) -> int:
-    """The bytes of a file, which must be there."""
+Stamp = tuple[int, int]
+"""The bytes of a file, and when it was written last, in nanoseconds: another file has another."""
+
+
+def stamp_from(about: os.stat_result) -> Stamp:
+    return about.st_size, about.st_mtime_ns
+
+
+def stamp_from_url(about: Any) -> Stamp:
+    return about.size, about.mtime_ns or 0
+
+
+def stamp_of(name: str) -> Stamp:
+    """That of a file, which must be there."""
     with readable(name):
         if not is_url(name):
-            return Path(name).stat().st_size
+            return stamp_from(Path(name).stat())
         filesystem, path = remote(name)
         found = filesystem.get_file_info(path)
         if not found.is_file:
             raise FileNotFoundError(2, "No such file", name)
-        return found.size
+        return stamp_from_url(found)
 
 
 @contextmanager

@@ -14,6 +14,11 @@ from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.places import opened
 from hyperspan.errors import InputError
 
+
+class DamagedError(InputError):
+    """A packed file that cannot be unpacked."""
+
+
 LONGEST_LINE = 1 << 28
 """A line of more bytes than this is no record that could be read."""
 
@@ -58,6 +63,17 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Columns:
+    """Under which keys or in which columns texts and their names are."""
+
+    text: str = "text"
+    id: str = "id"
+
+
+COLUMNS = Columns()
+
+
+@dataclass(frozen=True)
 class Plan:
     """All inputs of a job, and its shards."""
 
@@ -81,12 +97,12 @@ Map = Callable[[Callable[[Any], list[Sized]], Iterable[Any]], Iterable[list[Size
 """What `map` does, in the same order; an engine may do it on several machines."""
 
 
-def make_plan(inputs: Sequence[Input], limits: Limits, text_column: str = "text", each: Map = map) -> Plan:
+def make_plan(inputs: Sequence[Input], limits: Limits, columns: Columns = COLUMNS, each: Map = map) -> Plan:
     """The shards of the inputs. JSON Lines and lines are read once for it, of Parquet and text only the sizes."""
     shards: list[Shard] = []
     held: list[Piece] = []
     records = size = 0
-    for pieces in each(partial(cut, limits=limits, text_column=text_column), list(enumerate(inputs))):
+    for pieces in each(partial(cut, limits=limits, columns=columns), list(enumerate(inputs))):
         for piece, more, larger in pieces:
             if held and (records + more > limits.records or size + larger > limits.bytes):
                 shards.append(Shard(len(shards), tuple(held)))
@@ -98,13 +114,13 @@ def make_plan(inputs: Sequence[Input], limits: Limits, text_column: str = "text"
     return Plan(tuple(inputs), tuple(shards))
 
 
-def cut(numbered: tuple[int, Input], limits: Limits, text_column: str) -> list[Sized]:
+def cut(numbered: tuple[int, Input], limits: Limits, columns: Columns) -> list[Sized]:
     """The pieces of an input, none of them more than a shard may hold."""
     number, file = numbered
     if file.kind == "parquet":
         from hyperspan.bulk.parquet import rows_and_bytes
 
-        rows, size = rows_and_bytes(file.name, text_column)
+        rows, size = rows_and_bytes(file.name, columns)
         step = max(min(limits.records, limits.bytes * rows // max(size, 1)), 1)
         pieces = (Piece(number, start, min(start + step, rows), start + 1) for start in range(0, rows, step))
         return [(piece, piece.end - piece.start, size * (piece.end - piece.start) // rows) for piece in pieces]
@@ -140,8 +156,14 @@ def unpacked(name: str) -> Iterator[IO[bytes]]:
         if cast(Any, raw).peek(2)[:2] != b"\x1f\x8b":
             yield raw
             return
-        try:
-            with gzip.GzipFile(fileobj=raw) as stream:
-                yield cast(IO[bytes], stream)
-        except zlib.error as error:
-            raise InputError(f"{name} cannot be read ({error}); check that it is complete") from None
+        with unpacking(name), gzip.GzipFile(fileobj=raw) as stream:
+            yield cast(IO[bytes], stream)
+
+
+@contextmanager
+def unpacking(name: str) -> Iterator[None]:
+    """What goes wrong in here is that this file cannot be unpacked."""
+    try:
+        yield
+    except (zlib.error, EOFError, gzip.BadGzipFile) as error:
+        raise DamagedError(f"{name} cannot be unpacked ({error}); check that it is complete") from None

@@ -6,13 +6,14 @@ import codecs
 import math
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO, Any
 
 from hyperspan.bulk import plan
 from hyperspan.bulk.inputs import Input
-from hyperspan.bulk.places import size_of
-from hyperspan.bulk.plan import Piece, parts_of, unpacked
+from hyperspan.bulk.places import readable, stamp_of
+from hyperspan.bulk.plan import Columns, DamagedError, Piece, parts_of, unpacked, unpacking
 from hyperspan.corpora.json_records import WrongValueError, shown, text_of
 from hyperspan.corpora.json_values import value_of_line
 from hyperspan.corpora.jsonl import FORMAT, document_of_record
@@ -50,31 +51,54 @@ class Given:
         return Rejected(self.input, self.place, reason, record)
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Under which keys or in which columns texts and their names are."""
-
-    text: str = "text"
-    id: str = "id"
-
-
 def read_piece(file: Input, piece: Piece, columns: Columns) -> Iterator[Given | Rejected]:
     """The records of a piece, in order. Raises an error if the input is not what it was when the job was planned."""
-    if size_of(file.name) != file.bytes:
+    if stamp_of(file.name) != (file.bytes, file.modified):
         raise _changed(file)
     if file.kind == "parquet":
         yield from _rows(file, piece, columns)
     elif file.kind == "text":
         yield _whole(file)
     else:
-        with unpacked(file.name) as stream:
+        stream = _LAST.stream_of(file)
+        with readable(file.name), unpacking(file.name):
             stream.seek(piece.start)
             yield from _lines(file, piece, stream, columns)
 
 
+class _Last:
+    """The file of lines that was read last stays open: the next piece mostly follows, and gzip cannot begin in the middle."""
+
+    def __init__(self) -> None:
+        self.file: Input | None = None
+        self.close = ExitStack()
+
+    def forget(self) -> None:
+        self.file = None
+        self.close.close()
+
+    def stream_of(self, file: Input) -> IO[bytes]:
+        if file != self.file:
+            self.forget()
+            self.stream = self.close.enter_context(unpacked(file.name))
+            self.file = file
+        return self.stream
+
+
+_LAST = _Last()
+
+
+def close_inputs() -> None:
+    """Closes what reading has left open."""
+    _LAST.forget()
+
+
 def _whole(file: Input) -> Given | Rejected:
-    with unpacked(file.name) as stream:
-        raw = stream.read(plan.LONGEST_LINE + 1)
+    try:
+        with unpacked(file.name) as stream:
+            raw = stream.read(plan.LONGEST_LINE + 1)
+    except DamagedError as error:
+        return Rejected(file.name, {}, str(error))
     if len(raw) > plan.LONGEST_LINE:
         return Rejected(file.name, {}, _too_long("file"))
     try:

@@ -10,8 +10,8 @@ from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from hyperspan.bulk.folder import Folder, RemoteFolder
 from hyperspan.bulk.inputs import Input, Kind
-from hyperspan.bulk.plan import Limits, Shard
-from hyperspan.bulk.records import Columns, Given, Rejected, read_piece
+from hyperspan.bulk.plan import Columns, Limits, Shard
+from hyperspan.bulk.records import Given, Rejected, read_piece
 from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.jsonl import document_record
 from hyperspan.errors import InputError, require
@@ -68,6 +68,8 @@ class Done:
     """Of the file of its documents."""
     first_reason: str = ""
     """Why the first record was rejected that was."""
+    nameless: int = 0
+    """The documents without an id."""
 
 
 def annotate_shard(
@@ -96,7 +98,9 @@ def annotate_shard(
                         dead_letters = named_at_the_end.enter_context(output.writing(rejected_name(shard)))
                     dead_letters.write(_dead_letter(rejected))
         size = stream.tell()
-    done = Done(shard.number, tally.documents, tally.rejected, tally.mentions, tally.words, size, tally.reason)
+    done = Done(
+        shard.number, tally.documents, tally.rejected, tally.mentions, tally.words, size, tally.reason, tally.nameless
+    )
     with output.writing(progress_name(shard)) as stream:
         stream.write(json.dumps({"job": job, **asdict(done)}).encode())
     return done
@@ -112,6 +116,7 @@ class _Tally:
     mentions: int = 0
     words: int = 0
     reason: str = ""
+    nameless: int = 0
 
     def add_words(self, words: int) -> None:
         self.words += words
@@ -126,6 +131,7 @@ class _Tally:
                 record = Rejected(record.input, record.place, str(error))
             else:
                 self.documents += 1
+                self.nameless += not record.document.id
                 self.mentions += len(record.document.mentions)
                 return None
         self.rejected += 1

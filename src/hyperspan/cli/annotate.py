@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -115,8 +116,13 @@ def annotate(
     Example: hyperspan annotate texts/ s3://bucket/more.parquet --format parquet --output found/ --engine ray
     """
     if is_bulk(given or [], output, format_, engine or workers or ray_address):
-        if require or forbid or option:
-            raise InputError("--require, --forbid and --option are for single texts and corpora, not for a bulk job")
+        if require or forbid or option or on_error != "raise":
+            raise InputError(
+                "--require, --forbid, --option and --on-error are for single texts and corpora, not for a bulk job, which always "
+                "sets bad records aside"
+            )
+        if not 0 < shard_megabytes < math.inf:
+            raise InputError(f"--shard-megabytes is {shard_megabytes:g}; give a number above 0")
         annotate_in_bulk(
             given or [],
             output,
@@ -137,6 +143,10 @@ def annotate(
             force=force,
         )
         return
+    if (text_column, id_column) != ("text", "id"):
+        raise InputError(
+            "--text-column and --id-column are for bulk jobs, whose --output is a folder; end its name in /"
+        )
     source = given[0] if given else None
     format_name = _format(format_, output)
     problems = Problems(on_error)

@@ -165,6 +165,8 @@ class _Pool:
     running: dict[Any, tuple[Any, Shard | None]] = field(default_factory=dict)
     died: Counter[int] = field(default_factory=Counter)
     given_up: list[Shard] = field(default_factory=list)
+    unread: InputError | None = None
+    """Why the first shard failed whose input could not be read."""
     failed_starts: int = 0
     """One after the other."""
 
@@ -182,6 +184,8 @@ class _Pool:
             if not ready and not waited and not any(shard for _, shard in self.running.values()):
                 waited = True
                 _log.warning("hyperspan: the cluster has nothing free for a worker yet; waiting for it")
+        if self.unread is not None:
+            raise self.unread
         if self.given_up:
             names = ", ".join(shard.name for shard in self.given_up[:5])
             raise JobError(
@@ -193,10 +197,14 @@ class _Pool:
         """What has come of a shard or a start; the actor is given the next shard, or let go."""
         from ray.exceptions import RayActorError, RayError, RayTaskError
 
+        result = None
         try:
             result = self.ray.get(reference)
         except RayTaskError as error:
-            raise _cause(error) from None
+            cause = _cause(error)
+            if shard is None or not isinstance(cause, InputError):
+                raise cause from None
+            self.unread = self.unread or cause
         except (RayActorError, RayError) as error:
             self._bury(actor, shard, error)
             return None
@@ -210,7 +218,7 @@ class _Pool:
             self._give(actor, self.waiting.popleft())
         else:
             self._let_go(actor)
-        return None if shard is None else cast(Done, result)
+        return None if shard is None else cast("Done | None", result)
 
     def _bury(self, actor: Any, shard: Shard | None, error: Exception) -> None:
         self._let_go(actor)  # it may only be out of reach, and would go on
@@ -293,7 +301,8 @@ def _check_reachable(address: str) -> None:
 
 
 def _unreachable(address: str, reason: str) -> JobError:
+    where = "unset RAY_ADDRESS" if address == os.environ.get("RAY_ADDRESS") else "leave --ray-address out"
     return JobError(
         f"the Ray cluster at {address} cannot be reached ({reason.removesuffix('.')}); check the address, "
-        "or leave --ray-address out for a cluster on this machine"
+        f"or {where} for a cluster on this machine"
     )

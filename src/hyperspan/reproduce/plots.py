@@ -47,14 +47,19 @@ def draw_scores(found: Sequence[Summary], data: str, target: Path) -> None:
 def draw_speed(found: Sequence[Summary], data: str, target: Path) -> None:
     """A PNG: F1 of each row against the words that it decodes a second."""
     figure = _figure(9, 6.5)
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
     panel = figure.subplots()
     places = {summary.row.label: (summary.words_per_second, 100 * summary.f1) for summary in found}
     for summary, place in zip(found, places.values(), strict=True):
         panel.plot(*place, "o", color=COLOURS[summary.row.group], markersize=7)
     panel.set_xscale("log")
     panel.margins(x=0.2, y=0.1)
+    panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     devices = ", ".join(sorted({summary.device for summary in found}))
-    panel.set_xlabel(f"words a second, on {devices}")
+    panel.set_xlabel(f"words a second on {devices} (logarithmic)")
     panel.set_ylabel(f"F1 on {data} test, %")
     _legend(panel, found)
     _write_labels(figure, panel, places)
