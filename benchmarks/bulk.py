@@ -1,7 +1,8 @@
 """What bulk jobs cost: ``python benchmarks/bulk.py [--words 5000000] [--sample 400000] [--json]``.
 
 1. Words a second of the plain engine, with all threads and with one, of one and of two Ray workers, and of a Ray Data dataset
-   with one worker: on the same made corpus, one after the other, from when the first shard is done to the last.
+   with one worker: on the same made corpus, one after the other, from when the first shard is done to the last. And of cutting text
+   into sentences and words alone.
 2. What Ray costs a document: documents without words, with Ray less without.
 3. Time and memory of a whole job over a large made corpus: the plain engine, and two Ray workers.
 
@@ -137,6 +138,18 @@ def run_dataset(corpus: Path, model: str) -> dict[str, float]:
     return {"words": words, "words a second": (after - before) / (last - first) if last > first else 0.0}
 
 
+def run_split(corpus: Path, model: str) -> dict[str, float]:
+    """Texts cut into sentences and words, and nothing else, by one thread."""
+    import hyperspan
+    from hyperspan.types import Document
+
+    annotator = hyperspan.load(model)
+    texts = [json.loads(line)["text"] for line in corpus.read_text("utf-8").splitlines()]
+    begun = time.process_time()
+    words = sum(len(sentence) for text in texts for sentence in annotator.split(Document(text)).sentences)
+    return {"words": words, "words a second of CPU": words / (time.process_time() - begun)}
+
+
 # -- from outside ------------------------------------------------------------------------------------------------------
 
 
@@ -191,6 +204,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
             for title, engine in engines.items()
         }
         figures["speed"]["ray.data, 1 worker"] = measured(str(sample), "dataset", arguments.model)
+        figures["speed"]["cutting text alone"] = measured(str(sample), "split", arguments.model)
         figures["documents without words"] = {
             title: measured(str(empty), str(folder / f"empty {title}"), *engines[title], "25000", arguments.model)
             for title in ("plain, 1 thread", "ray, 1 worker")
@@ -224,8 +238,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.measure:
         corpus, output, *rest = arguments.measure
-        if output == "dataset":
-            print(json.dumps(run_dataset(Path(corpus), *rest)))
+        if output in ("dataset", "split"):
+            print(json.dumps((run_dataset if output == "dataset" else run_split)(Path(corpus), *rest)))
         else:
             engine, workers, threads, size, model = rest
             print(json.dumps(run_job(Path(corpus), Path(output), engine, int(workers), int(threads), int(size), model)))
