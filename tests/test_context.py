@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
 import hyperspan.annotate
 from hyperspan.annotate import Annotator
 from hyperspan.config import Config
 from hyperspan.corpora.documents import document_of, with_context
 from hyperspan.corpora.registry import read_corpus, write_corpus
+from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
-from hyperspan.models import new_model
+from hyperspan.models import load_model, new_model
+from hyperspan.models.compact import compact
 from hyperspan.training.run import read_sentences, train_model
 from hyperspan.types import Document, Mention, Sentence
 
@@ -126,3 +130,23 @@ def test_documents_of_one_sentence_are_one_text_where_that_is_said(tiny_encoder:
     assert all(len(document.sentences) == 1 for document in gold)
     annotator = hyperspan.annotate.load(tmp_path / "run")
     assert evaluate_model(annotator, gold, samples=0).report.micro.f1 == pytest.approx(best)
+    small_one = compact(load_model(tmp_path / "run"))
+    assert small_one.joined and small_one.context == 9
+
+    longer = config.override(["training.epochs=2"])
+    with pytest.raises(InputError, match="was trained on other sentences"):
+        train_model(longer.override(["data.joined=false"]), tmp_path / "run", device="cpu", resume=True)
+    train_model(longer, tmp_path / "run", device="cpu", resume=True)
+
+
+def test_frozen_layers_that_were_exchanged_are_noticed(tiny_encoder: Path, tmp_path: Path) -> None:
+    encoder = shutil.copytree(tiny_encoder, tmp_path / "encoder")
+    small = ["encoder.hidden=6", "encoder.span_hidden=6", "training.epochs=1", "words.dimension=4"]
+    config = Config().override(
+        [*small, "data.train=examples/harbour.data", f"transformer.name={encoder}", "transformer.freeze=0"]
+    )
+    train_model(config, tmp_path / "run", device="cpu")
+    tensors = load_file(encoder / "model.safetensors")
+    save_file({name: tensor + 1 for name, tensor in tensors.items()}, encoder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError, match=r"as when transformer\.name has changed meanwhile"):
+        train_model(config.override(["training.epochs=2"]), tmp_path / "run", device="cpu", resume=True)

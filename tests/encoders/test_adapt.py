@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from hyperspan.encoders.hub import read_pretrained
 
@@ -27,5 +31,53 @@ def test_an_encoder_learns_to_guess_words_and_is_one_still(tiny_encoder: Path, t
     changed = [name for name in after if not after[name].equal(before[name])]
     assert any("layer.0" in name for name in changed) and any("word_embeddings" in name for name in changed)
 
-    again = adapt(tiny_encoder, "examples/harbour.data", "-o", tmp_path / "adapted")
-    assert again.returncode == 1 and again.stderr.endswith("adapted exists already; name another folder\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["adapted"]
+
+
+def test_mistakes_get_one_sentence(
+    tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In this process, since Python with all that is imported takes longer to start than to fail."""
+    texts = tmp_path / "made.txt"
+    texts.write_text("The old harbour of Lindau sleeps. " * 50, encoding="utf-8")
+    broken = shutil.copytree(tiny_encoder, tmp_path / "broken")
+    (broken / "tokenizer.json").unlink()
+    for arguments, sentence in (
+        ([broken, texts], "a folder without a tokenizer"),
+        ([tmp_path / "nowhere", texts], "there is no such folder"),
+        ([tiny_encoder, "nowhere.txt"], "nowhere.txt cannot be read as text"),
+        ([tiny_encoder, "nowhere.data"], "nowhere.data"),
+        ([tiny_encoder, texts], "but a batch has"),
+        ([tiny_encoder, texts, "--length", 100], "reads from 4 to 48 pieces at once"),
+        ([tiny_encoder, texts, "--epochs", 0], "--epochs is 0; give at least 1"),
+        ([tiny_encoder, texts, "--device", "abacus"], "the device 'abacus' cannot be used here"),
+        ([tiny_encoder, texts, "-o", tmp_path / "nowhere/out"], "is no folder; create it first"),
+        ([tiny_encoder, texts, "-o", texts], "exists already; name another folder"),
+    ):
+        given = ["adapt.py", *map(str, arguments), "--length", "20"][: None if "--length" not in arguments else -2]
+        if "-o" not in arguments:
+            given += ["-o", str(tmp_path / "out")]
+        monkeypatch.setattr(sys, "argv", given)
+        with pytest.raises(SystemExit) as raised:
+            runpy.run_path("examples/adapt.py", run_name="__main__")
+        assert sentence in str(raised.value.code) and "\n" not in str(raised.value.code)
+    assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".adapt*"))
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        [
+            "adapt.py",
+            str(tiny_encoder),
+            str(texts),
+            "-o",
+            str(tmp_path / "out"),
+            "--length",
+            "20",
+            "--batch",
+            "2",
+            "--epochs",
+            "1",
+        ],
+    )
+    runpy.run_path("examples/adapt.py", run_name="__main__")
+    assert (tmp_path / "out" / "model.safetensors").stat().st_mode & 0o444 == 0o444

@@ -48,6 +48,7 @@ def train(
         require_plots()
     # torch is imported only once the configuration is known to be good
     from hyperspan.training.display import TrainingDisplay
+    from hyperspan.training.loop import CHECKPOINT
     from hyperspan.training.parallel import joined
     from hyperspan.training.run import train_model
 
@@ -64,7 +65,11 @@ def train(
                 tensorboard=tensorboard,
             )
     except KeyboardInterrupt:
-        print(f"hyperspan: stopped; go on with --resume, the run is in {folder}{os.sep}", file=sys.stderr)
+        begun = (folder / CHECKPOINT).is_file()
+        where = (
+            f"go on with --resume, the run is in {folder}{os.sep}" if begun else "there is nothing yet to go on with"
+        )
+        print(f"hyperspan: stopped; {where}", file=sys.stderr)
         raise
     if not processes.is_first:
         return

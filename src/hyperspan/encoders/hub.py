@@ -38,7 +38,7 @@ def check_pretrained(name: str) -> None:
     """Raises an error for an encoder that is not there or cannot be used, before its weights are read."""
     require_transformers()
     offline = _located(name)
-    with _quietly():
+    with quietly():
         _check_kind(name, _read_config(name, offline))
         _read_tokenizer(name, offline)
 
@@ -50,7 +50,7 @@ def read_pretrained(name: str) -> tuple[dict[str, Any], nn.Module]:
     from transformers import AutoModel
 
     offline = _located(name)
-    with _quietly():
+    with quietly():
         config = _read_config(name, offline)
         _check_kind(name, config)
         tokenizer = _read_tokenizer(name, offline)
@@ -202,7 +202,7 @@ def _plain(config: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Without bars and remarks: what matters of them is said by errors here."""
     from transformers.utils import logging
 

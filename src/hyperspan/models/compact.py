@@ -7,7 +7,6 @@ from dataclasses import replace
 import torch
 
 from hyperspan.batching import Vocabulary
-from hyperspan.config import Data
 from hyperspan.models.base import Model
 from hyperspan.models.storage import FIXED
 
@@ -25,7 +24,7 @@ def compact(model: Model, pretrained_words: int | None = None) -> Model:
     config = model.config
     config = replace(
         config,
-        data=Data(_file(config.data.train), config.data.format, _file(config.data.dev)),
+        data=replace(config.data, train=_file(config.data.train), dev=_file(config.data.dev)),
         words=replace(
             config.words,
             vectors=_file(config.words.vectors),

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError, TrainingError
@@ -139,9 +139,20 @@ def difference(one: Config, other: Config) -> str | None:
 
 
 def fingerprint(sentences: Sequence[Sentence]) -> str:
-    """The same for the same words and mentions in the same order."""
+    """The same for the same words and mentions in the same order, with the same words around them."""
     digest = hashlib.sha256()
     for sentence in sentences:
         mentions = sorted((mention.start, mention.end, mention.label) for mention in sentence.mentions)
-        digest.update(repr((sentence.tokens, sentence.tags, mentions)).encode("utf-8", "surrogatepass"))
+        around = ((sentence.before, sentence.after),) if sentence.before or sentence.after else ()
+        digest.update(repr((sentence.tokens, sentence.tags, mentions, *around)).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def fingerprint_of_fixed(model: nn.Module) -> str:
+    """The same for the same parameters that do not learn, which a checkpoint does not hold."""
+    digest = hashlib.sha256()
+    for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            digest.update(name.encode())
+            digest.update(parameter.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()

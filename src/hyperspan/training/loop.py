@@ -33,6 +33,7 @@ from hyperspan.training.checkpoint import (
     CHECKPOINT,
     difference,
     fingerprint,
+    fingerprint_of_fixed,
     optimizer_tensors,
     read_tensors,
     restore_optimizer,
@@ -79,6 +80,7 @@ class Trainer:
         self.parameters = [parameter for group in self.groups for parameter in group.parameters]
         self.data = fingerprint([*train, *dev])
         self._agree(whole)
+        self.fixed = fingerprint_of_fixed(model)
         self.optimizer = self._new_optimizer()
         self.average = [p.detach().clone() for p in self.parameters] if self.config.average else None
         self.step = 0
@@ -326,7 +328,7 @@ class Trainer:
             tensors |= optimizer_tensors(self.optimizer, self.names)
             if self.average is not None:
                 tensors |= {f"average/{name}": tensor for name, tensor in zip(self.names, self.average, strict=True)}
-            state = self._progress() | {"config": self.model.config.to_toml(), "data": self.data}
+            state = self._progress() | {"config": self.model.config.to_toml(), "data": self.data, "fixed": self.fixed}
             write_tensors(tensors, self.folder / CHECKPOINT, state)
         self.saved = time.monotonic()
 
@@ -347,7 +349,7 @@ class Trainer:
             raise InputError(
                 f"{self.folder} was trained with another {changed}; resume it with the configuration it was begun with, or use another folder"
             )
-        if any(
+        if state.pop("fixed", self.fixed) != self.fixed or any(
             name not in tensors or tensors[name].shape != p.shape
             for name, p in zip(self.names, self.parameters, strict=True)
         ):
