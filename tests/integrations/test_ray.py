@@ -86,6 +86,15 @@ def test_the_same_shards_as_the_plain_engine_and_the_same_resume(corpus: Path, t
     assert without_probabilities(plain) == without_probabilities(on_ray)
 
 
+def test_an_input_that_vanishes_is_told_of_when_the_rest_is_done(corpus: Path, tmp_path: Path, model: Path) -> None:
+    last = corpus / "z.txt"
+    last.write_text("The keeper of Oz left.")
+    options: dict[str, Any] = {"model": model, "shard_records": 1, "engine": "ray", "workers": 1}
+    with pytest.raises(JobError, match=r"z\.txt cannot be read .*; 15 of 16 shards are finished and kept"):
+        annotate_files([corpus], tmp_path / "out", on_progress=lambda _: last.unlink(missing_ok=True), **options)
+    assert len(texts_in(tmp_path / "out")) == 13
+
+
 @pytest.mark.parametrize(
     ("worker", "sentence"),
     [
