@@ -34,9 +34,7 @@ def test_an_encoder_learns_to_guess_words_and_is_one_still(tiny_encoder: Path, t
     assert [path.name for path in tmp_path.iterdir()] == ["adapted"]
 
 
-def test_mistakes_get_one_sentence(
-    tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_get_one_sentence(tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process, since Python with all that is imported takes longer to start than to fail."""
     texts = tmp_path / "made.txt"
     texts.write_text("The old harbour of Lindau sleeps. " * 50, encoding="utf-8")
