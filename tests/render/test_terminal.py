@@ -36,16 +36,56 @@ def test_a_mention_over_a_line_break_is_open_on_both_sides() -> None:
     assert drawn == ["aaaaaaaa bbbbbbbb", "╰──────XY────────", "cccccccc", "───XY──╯"]
 
 
-SENTENCES = st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=12)
+def test_words_without_spaces_and_words_wider_than_the_line_are_broken() -> None:
+    assert lines(Sentence(["a" * 30, "b"], [Mention(0, 1, "X")]), 20) == [
+        "a" * 20,
+        "╰────────X──────────",
+        "a" * 10 + " b",
+        "────X────╯",
+    ]
+    glued = Sentence(["漢字" * 4] * 3, offsets=[(0, 8), (8, 16), (16, 24)])
+    assert lines(glued, 20) == ["漢字漢字漢字漢字"] * 3
+    assert lines(glued, 40) == ["漢字漢字漢字漢字漢字漢字漢字漢字", "漢字漢字漢字漢字"]
 
 
-@given(words=SENTENCES, data=st.data(), width=st.integers(20, 60))
-def test_every_mention_has_a_bar_under_its_words(words: list[str], data: st.DataObject, width: int) -> None:
-    spans = st.tuples(st.integers(0, len(words) - 1), st.integers(1, len(words)), st.sampled_from(["A", "LONGLABEL"]))
-    mentions = {Mention(*m) for m in data.draw(st.lists(spans.filter(lambda m: m[0] < m[1]), max_size=6))}
-    text = render_sentence(Sentence(words, mentions), width).plain
-    assert text.count("╰") + text.count("╵") >= len(mentions)  # each begins once
-    assert text.count("LONGLABEL") >= sum(mention.label == "LONGLABEL" for mention in mentions)
-    longest = max(cell_len(word) for word in words)
-    assert all(cell_len(line) <= max(width, longest) + len("LONGLABEL") + 2 for line in text.split("\n"))
+def test_a_label_that_has_no_room_behind_its_bar_stands_before_it_or_is_shortened() -> None:
+    last = [Mention(3, 4, "cell_line", probability=0.93)]
+    assert lines(Sentence(["aaaaaaaa", "bbbbbbbb", "cccccc", "Oz"], last), 27)[1] == "           cell_line 0.93╰╯"
+    middle = [Mention(1, 2, "protein", probability=0.5)]
+    assert lines(Sentence(["aaaaaaaa", "bbb", "cccccccc"], middle), 21)[1] == "         ╰─╯protein"
+    wide = [Mention(1, 2, "physiological_process", probability=0.5)]
+    assert lines(Sentence(["aaaaaaaa", "bbb", "cccccccc"], wide), 21)[1] == "         ╰─╯physiolo…"
+
+
+SIGNS = st.one_of(st.characters(), st.sampled_from("漢字ｱ한👩🏽🇺🇸❤\ufe0f\u200d\u0301\t\n"))
+TOKENS = st.lists(
+    st.one_of(st.text(SIGNS, min_size=1, max_size=8), st.text(SIGNS, min_size=1, max_size=90)), min_size=1, max_size=14
+)
+LABELS = st.sampled_from(["A", "LONGLABEL", "漢字", "a_label_that_is_wider_than_some_terminals"])
+
+
+@st.composite
+def sentences(draw: st.DrawFn) -> Sentence:
+    """Any tokens, glued together here and there, with any mentions."""
+    tokens = draw(TOKENS)
+    starts = draw(st.lists(st.booleans(), min_size=len(tokens), max_size=len(tokens)))
+    offsets: list[tuple[int, int]] = []
+    for token, apart in zip(tokens, starts, strict=True):
+        start = (offsets[-1][1] if offsets else 0) + apart
+        offsets.append((start, start + len(token)))
+    spans = st.tuples(st.integers(0, len(tokens) - 1), st.integers(1, len(tokens))).filter(lambda s: s[0] < s[1])
+    probabilities = st.one_of(st.none(), st.just(0.5))
+    drawn = draw(st.lists(st.tuples(spans, LABELS, probabilities), max_size=6))
+    mentions = [Mention(*span, label, probability=probability) for span, label, probability in drawn]
+    return Sentence(tokens, mentions, offsets=offsets if draw(st.booleans()) else ())
+
+
+@given(sentence=sentences(), width=st.integers(20, 120))
+def test_no_line_is_wider_than_the_terminal_and_every_mention_has_a_bar(sentence: Sentence, width: int) -> None:
+    text = render_sentence(sentence, width).plain
+    assert max(map(cell_len, text.split("\n"))) <= width
     assert all(sign.isprintable() or sign == "\n" for sign in text)
+    assert text.count("╰") + text.count("╵") >= len(sentence.mentions)  # each begins once
+    for label in ("LONGLABEL", "漢字"):
+        if width >= 3 * cell_len(label) + 2:
+            assert text.count(label) >= sum(mention.label == label for mention in sentence.mentions)
