@@ -146,7 +146,7 @@ def test_planning_on_a_cluster_is_the_same(
     annotate_files([corpus], tmp_path / "out", model=model, shard_records=5, engine="ray", workers=1)
     assert len(texts_in(tmp_path / "out")) == 13
     (corpus / "torn.jsonl.gz").write_bytes(b"\x1f\x8bnonsense")
-    with pytest.raises(InputError, match=r"torn.jsonl.gz cannot be read"):
+    with pytest.raises(InputError, match=r"torn\.jsonl\.gz cannot be unpacked"):
         annotate_files([corpus], tmp_path / "other", model=model, engine="ray")
 
 
