@@ -121,6 +121,17 @@ def test_stopped_by_a_user_it_goes_on(hyperspan: Run, model: str, tmp_path: Path
     assert [record["id"] for record in lines_in(tmp_path / "found/documents")] == [str(n) for n in range(400)]
 
 
+def test_tests_can_interrupt_although_their_parent_ignores_it() -> None:
+    """As in `make test &`: what tests start must not inherit that."""
+    interrupted = [sys.executable, "-c", "import signal; signal.raise_signal(signal.SIGINT)"]
+    code = f"""import signal, subprocess, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+import tests.conftest
+sys.exit(subprocess.run({interrupted!r}, stderr=subprocess.DEVNULL).returncode != -signal.SIGINT)"""
+    repository = Path(__file__).parents[2]
+    assert subprocess.run([sys.executable, "-c", code], cwd=repository, check=False).returncode == 0
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 @pytest.mark.parametrize("engine", ["plain", "ray"])
