@@ -6,8 +6,11 @@ keeps all its words, and one that no memory could hold is an error that says so.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -105,6 +108,21 @@ def _check_device(device: str) -> None:
         ) from None
 
 
+@functools.cache
+def _use_one_thread_in_forks() -> None:
+    """Lets an annotator work in processes that are forked from this one, as those of a `multiprocessing.Pool` may be.
+
+    A fork has none of OpenMP's threads, but OpenMP does not know, and waits for them for ever.
+    """
+
+    def use_one_thread() -> None:
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(1)
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=use_one_thread)
+
+
 def bundled_models() -> list[str]:
     """The names of the models that come with hyperspan."""
     return sorted(file.parent.name for file in PRETRAINED.glob("*/config.toml"))
@@ -130,6 +148,7 @@ class Annotator:
     """
 
     def __init__(self, model: Model):
+        _use_one_thread_in_forks()
         self.model = model
         self.on_words: Callable[[int], None] | None = None
         """Called with the number of words that were done since the last call, to show progress."""

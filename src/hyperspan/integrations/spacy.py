@@ -145,7 +145,7 @@ class Component(Pipe):
     def predict(self, docs: Sequence[Doc]) -> list[Document]:
         """What is found in the documents, by characters, as hyperspan's own; they are left as they are."""
         if os.getpid() != self._process:
-            # In a process of nlp.pipe(n_process=…). OpenMP's threads are no longer there, and it would wait for them.
+            # In a process of nlp.pipe(n_process=…), of which there are several: they share the cores.
             import torch
 
             torch.set_num_threads(1)
