@@ -219,6 +219,30 @@ def test_a_run_is_not_resumed_with_another_configuration(config: Path, tmp_path:
         train_model(settings.override([f"data.train={bare}"]), tmp_path / "bare", device="cpu")
 
 
+def test_files_of_vectors_may_move_but_not_change(config: Path, tmp_path: Path) -> None:
+    words = ["the", "harbour", "zyzzyva"]  # the last only the vectors know
+    before, moved = tmp_path / "before.txt", tmp_path / "moved.txt"
+    before.write_text("".join(f"{word} {n} 0.5\n" for n, word in enumerate(words)), encoding="utf-8")
+    changes = ["training.epochs=1", "words.dimension=2", "words.lowercase=true"]
+    settings = Config.read(config, [*changes, f"words.vectors={before}"])
+    train_model(settings, tmp_path / "whole", device="cpu")
+    train_model(settings.override(["training.epochs=2"]), tmp_path / "whole", device="cpu", resume=True)
+    train_model(settings, tmp_path / "run", device="cpu")
+    before.rename(moved)
+    longer = settings.override(["training.epochs=2"])
+    with pytest.raises(InputError, match=r"before\.txt, but there is no such file.*use --set words\.vectors=FILE"):
+        train_model(longer, tmp_path / "run", device="cpu", resume=True)
+    longer = longer.override([f"words.vectors={moved}"])
+    for changed in ("zyzzyva 3", "aardvark 2"):
+        (tmp_path / "other.txt").write_text(moved.read_text(encoding="utf-8").replace("zyzzyva 2", changed))
+        other = longer.override([f"words.vectors={tmp_path / 'other.txt'}"])
+        with pytest.raises(InputError, match=r"as when the content of words\.vectors.* has changed meanwhile"):
+            train_model(other, tmp_path / "run", device="cpu", resume=True)
+    train_model(longer, tmp_path / "run", device="cpu", resume=True)  # as the advice says
+    models = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
+    assert models[0] == models[1]
+
+
 def test_what_exists_is_not_overwritten_unasked(config: Path, tmp_path: Path) -> None:
     settings = Config.read(config, ["training.epochs=1"])
     folder = tmp_path / "mine"

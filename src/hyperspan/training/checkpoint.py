@@ -21,6 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from hyperspan.batching import Vocabulary
 from hyperspan.config import Config
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.types import Sentence
@@ -127,13 +128,15 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensor
 
 MAY_CHANGE = {"rate", "clip", "epochs", "patience", "save_minutes", "part_size", "temperature"}
 """What a run may be resumed with other values of."""
+FILES = {"vectors", "clusters", "name"}
+"""Where files lie does not matter either: what was read from them is compared (:func:`fingerprint_of_built`)."""
 
 
 def difference(one: Config, other: Config) -> str | None:
     """The first key in which two configurations differ that may not, or None. Where the data lie does not matter."""
     for section in (entry.name for entry in fields(Config) if entry.name != "data"):
         for key, value in vars(getattr(one, section)).items():
-            if key not in MAY_CHANGE and getattr(getattr(other, section), key) != value:
+            if key not in MAY_CHANGE | FILES and getattr(getattr(other, section), key) != value:
                 return f"{section}.{key}"
     return None
 
@@ -148,11 +151,15 @@ def fingerprint(sentences: Sequence[Sentence]) -> str:
     return digest.hexdigest()
 
 
-def fingerprint_of_fixed(model: nn.Module) -> str:
-    """The same for the same parameters that do not learn, which a checkpoint does not hold."""
-    digest = hashlib.sha256()
-    for name, parameter in model.named_parameters():
-        if not parameter.requires_grad:
+def fingerprint_of_built(model: nn.Module, vocabulary: Vocabulary) -> str:
+    """The same for the same vocabulary and the same numbers that do not learn, which a checkpoint does not hold."""
+    known = {entry.name: getattr(vocabulary, entry.name) for entry in fields(vocabulary)}
+    # How an encoder is built shows in its parameters; what is said of it differs by the version of transformers.
+    known["transformer"] = known["transformer"].get("tokenizer")
+    digest = hashlib.sha256(json.dumps(known).encode())
+    learning = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    for name, tensor in model.state_dict().items():
+        if name not in learning:
             digest.update(name.encode())
-            digest.update(parameter.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+            digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()

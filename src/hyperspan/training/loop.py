@@ -33,7 +33,7 @@ from hyperspan.training.checkpoint import (
     CHECKPOINT,
     difference,
     fingerprint,
-    fingerprint_of_fixed,
+    fingerprint_of_built,
     optimizer_tensors,
     read_tensors,
     restore_optimizer,
@@ -80,7 +80,7 @@ class Trainer:
         self.parameters = [parameter for group in self.groups for parameter in group.parameters]
         self.data = fingerprint([*train, *dev])
         self._agree(whole)
-        self.fixed = fingerprint_of_fixed(model)
+        self.built = fingerprint_of_built(model, model.vocabulary)
         self.optimizer = self._new_optimizer()
         self.average = [p.detach().clone() for p in self.parameters] if self.config.average else None
         self.step = 0
@@ -328,7 +328,7 @@ class Trainer:
             tensors |= optimizer_tensors(self.optimizer, self.names)
             if self.average is not None:
                 tensors |= {f"average/{name}": tensor for name, tensor in zip(self.names, self.average, strict=True)}
-            state = self._progress() | {"config": self.model.config.to_toml(), "data": self.data, "fixed": self.fixed}
+            state = self._progress() | {"config": self.model.config.to_toml(), "data": self.data, "built": self.built}
             write_tensors(tensors, self.folder / CHECKPOINT, state)
         self.saved = time.monotonic()
 
@@ -349,13 +349,13 @@ class Trainer:
             raise InputError(
                 f"{self.folder} was trained with another {changed}; resume it with the configuration it was begun with, or use another folder"
             )
-        if state.pop("fixed", self.fixed) != self.fixed or any(
+        if state.pop("built", self.built) != self.built or any(
             name not in tensors or tensors[name].shape != p.shape
             for name, p in zip(self.names, self.parameters, strict=True)
         ):
             raise InputError(
-                f"{self.folder / CHECKPOINT} holds other parameters than the model has, as when transformer.name has changed meanwhile; "
-                "resume it with what it was begun with, or use another folder"
+                f"{self.folder / CHECKPOINT} holds other parameters than the model has, as when the content of words.vectors, "
+                "words.clusters or transformer.name has changed meanwhile; resume it with the files it was begun with, or use another folder"
             )
         self._set_parameters([tensors[name] for name in self.names])
         restore_optimizer(self.optimizer, self.names, tensors)

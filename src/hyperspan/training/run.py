@@ -208,7 +208,10 @@ def check(config: Config) -> None:
         ("words.clusters", config.words.clusters),
     ):
         if path and not Path(path).exists():
-            raise InputError(f"{name} is {path}, but there is no such file; correct it, or use --set {name}=FILE")
+            relative = "" if Path(path).is_absolute() else f" ({Path(path).absolute()}: relative to the current folder)"
+            raise InputError(
+                f"{name} is {path}, but there is no such file{relative}; correct it, or use --set {name}=FILE"
+            )
     if config.transformer.name:
         check_pretrained(config.transformer.name)
 
