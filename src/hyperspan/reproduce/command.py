@@ -102,6 +102,7 @@ def _main(request: Request) -> Made:
     results = read_results(request.output, request.data, [*rows, against], request.seeds)
     _tell_changed(request, results)
     found = summaries(rows, results, against.name)
+    _check_any(request, found, failed)
     sections = main_sections(rows, found, request.data, request.seeds, against.name)
     plots = {"main.png": lambda path: draw_scores(found, request.data, path)} if found else {}
     return Made(sections, _values(request, rows, found) | {"against": against.name}, plots, failed)
@@ -120,17 +121,23 @@ def _ablation(request: Request) -> Made:
         for row in rows
         if row.name in results
     ]
+    _check_any(request, found, failed)
     return Made(ablation_sections(rows, found, request.data, request.seeds), _values(request, rows, found), {}, failed)
 
 
 def _finished(request: Request, rows: Sequence[Row]) -> list[Summary]:
     """A line for each finished row, which there must be."""
     found = summaries(rows, read_results(request.output, request.data, rows, request.seeds), request.against)
-    if not found:
+    _check_any(request, found)
+    return found
+
+
+def _check_any(request: Request, found: Sequence[Summary], failed: Sequence[str] = ()) -> None:
+    """Raises an error for a table that nothing would be in; of rows that failed it says that they did."""
+    if not found and not failed:
         raise InputError(
             f"no row is finished in {request.folder}; train some with hyperspan reproduce main --data {request.data}"
         )
-    return found
 
 
 def _overlap(request: Request) -> Made:
@@ -226,6 +233,11 @@ def _configured(request: Request, rows: Sequence[Row]) -> list[Row]:
         file = files[missing[0]]
         raise InputError(
             f"the row {missing[0].name} has no configuration yet: {file} is not there; leave it out of --rows"
+        )
+    if len(missing) == len(rows):
+        raise InputError(
+            f"{request.configs / request.data} holds no configuration of these rows; name the folder configs/ of hyperspan's "
+            "repository with --configs, or tabulate finished rows with --no-train"
         )
     if missing:
         _say(f"left out, as their configurations are missing: {', '.join(row.name for row in missing)}")

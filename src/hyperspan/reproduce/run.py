@@ -70,9 +70,13 @@ def run_row(
 
 def check_run(config: Config, test: Path) -> None:
     """Raises an error for what shows before training that a run must fail."""
+    parts = {"trained on": config.data.train, "selected on": config.data.dev, "scored on": str(test)}
+    for use, file in parts.items():
+        if file and not Path(file).exists():
+            raise InputError(
+                f"{file} is not there, which rows are {use}; put it there, or name the folder of corpora with --data-dir"
+            )
     check(config)
-    if not test.exists():
-        raise InputError(f"{test} is not there, which rows are scored on; put it there, or give --data-dir")
 
 
 def _tested(row: str, data: str, config: Config, folder: Path, test: Path, device: str) -> Result:
