@@ -4,6 +4,7 @@
 2. Forward and backward of log_partition, relative to an elementwise exp over the `close` tensor and to a loop in
    Python over the chains.
 3. argmax with its Python sets, relative to log_partition forward.
+4. The 20 best sets of one sentence of 1,000 words with no limit on the width, relative to its marginals: time and memory.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import platform
 import resource
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 
 from hyperspan.structures import EdgeScores, SegmentalHypergraph, native
 
 BATCH, WORDS, WIDTHS, TYPES = 32, 40, 40, 7
+LONG, SETS = 1_000, 20
 DENSITY = 6.0
 """Added to `absent` so that the best sets hold few mentions, as those of a trained model do."""
 
@@ -130,6 +133,37 @@ def growth() -> dict[str, dict[str, float]]:
     return {name: {axis: exponent(*makers[axis], run) for axis in makers} for name, run in runs.items()}
 
 
+def long_sentence() -> SegmentalHypergraph:
+    return SegmentalHypergraph(make_scores(1, LONG, LONG, TYPES), [LONG])
+
+
+def best_sets_over_marginals() -> tuple[float, float | None, float | None]:
+    """The best sets of a long sentence: their time relative to the marginals, and MB at most for the marginals and for them."""
+    distribution = long_sentence()
+    marginals, ranked = seconds(lambda: distribution.marginals, lambda: distribution.topk(SETS))
+    return (
+        ranked / marginals,
+        peak_megabytes(lambda: distribution.marginals),
+        peak_megabytes(lambda: distribution.topk(SETS)),
+    )
+
+
+def peak_megabytes(call: Callable[[], object]) -> float | None:
+    """The memory that a call takes at most; None where the system does not say."""
+    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    if not reset.exists():
+        return None
+
+    def kilobytes(name: str) -> int:
+        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith(name))
+
+    gc.collect()
+    reset.write_text("5")  # the peak is from now on
+    before = kilobytes("VmRSS")
+    call()
+    return (kilobytes("VmHWM") - before) / 1024
+
+
 def measure(engine: str) -> dict:
     """All figures with one engine: "native" (the C kernels do what they can) or "torch" (PyTorch does everything)."""
     scores, lengths = make_scores(BATCH, WORDS, WIDTHS, TYPES), [WORDS] * BATCH
@@ -146,11 +180,15 @@ def measure(engine: str) -> dict:
     distribution = SegmentalHypergraph(scores, lengths)
     assert math.isclose(total, distribution.log_partition.sum().item(), rel_tol=1e-4)
     assert math.isclose(expected, distribution.marginals.sum().item(), rel_tol=1e-3)
+    ratio, marginals_mb, sets_mb = best_sets_over_marginals()
     return {
         "engine": engine,
         "log_partition forward + backward / exp forward + backward": both / elementwise,
         "Python loop / log_partition, forward + backward": loop / both,
         "argmax with sets / log_partition forward": decode / forward,
+        f"{SETS} best sets / marginals, of {LONG:,} words": ratio,
+        "their peak memory, MB": sets_mb,
+        "that of the marginals, MB": marginals_mb,
         "milliseconds": {
             "log_partition forward + backward": both * 1e3,
             "exp": elementwise * 1e3,

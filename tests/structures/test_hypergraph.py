@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.structures import Counting, Hyperedge, Hypergraph, KBest, Log, Max, Sampling, hyperpaths, inside, viterbi
-from hyperspan.structures.kbest import Alternatives, cheapest_combinations
+from hyperspan.structures.kbest import Alternatives, cheapest_combinations, cheapest_subsets
 
 
 def random_graph(generator: random.Random) -> tuple[Hypergraph, dict[Hyperedge, float]]:
@@ -83,6 +83,17 @@ def test_cheapest_combinations(costs: list[list[int]]) -> None:
     assert len({tuple(sorted(changed.items())) for _, changed in found}) == len(everything)
     for cost, changed in found:
         assert cost == sum(ranked[index][rank] - ranked[index][0] for index, rank in changed.items())
+
+
+@given(st.lists(st.integers(0, 5), max_size=7))
+def test_cheapest_subsets(costs: list[int]) -> None:
+    costs = sorted(costs)
+    found = list(cheapest_subsets(costs))
+    everything = [
+        chosen for size in range(len(costs) + 1) for chosen in itertools.combinations(range(len(costs)), size)
+    ]
+    assert sorted(chosen for _, chosen in found) == sorted(everything)
+    assert [cost for cost, _ in found] == sorted(sum(costs[index] for index in chosen) for chosen in everything)
 
 
 def test_alternatives_are_drawn_only_as_far_as_needed() -> None:

@@ -25,7 +25,9 @@ from hyperspan.structures import (
     mentions_of,
     nodes_of,
     segmental_hypergraph,
+    segmental_kbest,
 )
+from hyperspan.structures.segmental_kbest import chain_alternatives
 from tests.structures.brute_force import all_mentions, all_sets
 from tests.structures.cases import STRUCTURES, edge_scores, segmental_case
 
@@ -291,6 +293,43 @@ def test_topk_of_a_thousand_in_a_long_sentence() -> None:
     assert ranked[0][0] == distribution.argmax()[0]
     for mentions, value in ranked[::97]:
         assert math.isclose(distribution.log_prob([mentions]).item(), value, abs_tol=1e-9)
+
+
+def test_topk_expands_no_more_chains_than_can_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the 1,000 chains of a sentence, those with the k - 1 smallest first steps; and what it takes them for is right."""
+    expanded: list[int] = []
+
+    def counting(absent: float, longest: np.ndarray, also: np.ndarray, k: int) -> Any:
+        expanded.append(len(longest))
+        return chain_alternatives(absent, longest, also, k)
+
+    monkeypatch.setattr(segmental_kbest, "chain_alternatives", counting)
+    distribution = SegmentalHypergraph(random_scores(1, 200, 200, 5), [200])
+    ranked = distribution.topk(20)[0]
+    assert len(expanded) == 19
+    more = distribution.topk(400)[0]
+    assert [value for _, value in ranked] == [value for _, value in more[:20]]
+    for mentions, value in ranked:
+        assert math.isclose(distribution.log_prob([mentions]).item(), value, abs_tol=1e-9)
+
+
+@pytest.mark.parametrize("branched", [False, True])
+def test_topk_does_not_depend_on_how_many_starts_are_looked_at_together(
+    branched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = random_scores(3, 9, 6, 2)
+    scores = scores.untied() if branched else scores
+    together = SegmentalHypergraph(scores, [9, 4, 0]).topk(50)
+    monkeypatch.setattr(segmental_kbest, "PORTION", 1)
+    assert SegmentalHypergraph(scores, [9, 4, 0]).topk(50) == together
+
+
+def test_topk_given_pins_is_that_of_the_sets_that_hold_them() -> None:
+    distribution = SegmentalHypergraph(random_scores(1, 3, 3, 1), [3])
+    everything = distribution.topk(2**6)[0]
+    given = distribution.condition(require=[[(0, 2, 0)]], forbid=[[(1, 2, 0)]])
+    kept = [mentions for mentions, _ in everything if (0, 2, 0) in mentions and (1, 2, 0) not in mentions]
+    assert [mentions for mentions, _ in given.topk(100)[0]] == kept
 
 
 def test_topk_ties_come_once_each() -> None:

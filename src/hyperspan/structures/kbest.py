@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import chain, islice
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value", bound=Hashable)
@@ -79,40 +77,20 @@ def cheapest_combinations(choices: Sequence[Alternatives[Value]]) -> Iterator[tu
             push(base, tuple(kept), place + 1, 1)
 
 
-def chain_alternatives(
-    absent: float, longest: Sequence[float], also: Sequence[float]
-) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """What one chain can hold, as (cost, widths of its mentions), cheapest first; cost is minus score.
+def cheapest_subsets(costs: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """Every subset of some items by rising total cost, lazily, as (cost, indices); the costs must rise and be at least 0.
 
-    `longest[w]` is the score of "w is the longest" with the better choice at every shorter width; `also[u]` the
-    log-odds of a mention at a shorter width u.
+    >>> list(cheapest_subsets([1.0, 3.0]))
+    [(0.0, ()), (1.0, (0,)), (3.0, (1,)), (4.0, (0, 1))]
     """
-
-    def with_longest(width: int) -> Iterator[tuple[float, tuple[int, ...]]]:
-        best = frozenset(u for u in range(width) if also[u] > 0)
-        yield -longest[width], (*sorted(best), width)
-        flips = [u for u in range(width) if math.isfinite(also[u])]
-        coins = [Alternatives([(0.0, False), (abs(also[u]), True)]) for u in flips]
-        for cost, flipped in islice(cheapest_combinations(coins), 1, None):
-            yield cost - longest[width], (*sorted(best.symmetric_difference(flips[index] for index in flipped)), width)
-
-    ways = [with_longest(width) for width, score in enumerate(longest) if score > -math.inf]
-    nothing = [(-absent, ())] if absent > -math.inf else []
-    return heapq.merge(nothing, *ways, key=lambda way: way[0])
-
-
-def best_sets(
-    chains: Sequence[Alternatives[tuple[int, ...]]], keys: Sequence[tuple[int, int]], k: int
-) -> Iterator[tuple[float, frozenset[tuple[int, int, int]]]]:
-    """The k cheapest mention sets over chains with the given (start, type) keys: (cost above the best, set)."""
-
-    def mentions(index: int, widths: tuple[int, ...]) -> list[tuple[int, int, int]]:
-        start, kind = keys[index]
-        return [(start, start + width + 1, kind) for width in widths]
-
-    best = [mentions(index, (alternatives.get(0) or (0.0, ()))[1]) for index, alternatives in enumerate(chains)]
-    everything = frozenset(chain.from_iterable(best))
-    for cost, changed in islice(cheapest_combinations(chains), k):
-        dropped = chain.from_iterable(best[index] for index in changed)
-        added = chain.from_iterable(mentions(index, widths) for index, widths in changed.items())
-        yield cost, everything.difference(dropped).union(added)
+    yield 0.0, ()
+    heap: list[tuple[float, float, tuple[int, ...]]] = [(cost, 0.0, (0,)) for cost in costs[:1]]
+    while heap:
+        cost, before, taken = heapq.heappop(heap)  # before: the cost of all but the last item
+        yield cost, taken
+        following = taken[-1] + 1
+        if following < len(
+            costs
+        ):  # each subset comes once: from the one without its last item, or with the item before
+            heapq.heappush(heap, (cost + costs[following], cost, (*taken, following)))
+            heapq.heappush(heap, (before + costs[following], before, (*taken[:-1], following)))

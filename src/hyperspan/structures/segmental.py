@@ -18,10 +18,10 @@ from torch.autograd import Function
 from torch.nn.functional import softplus
 
 from hyperspan.structures import chains, native
+from hyperspan.structures.chain_rows import rows_of
 from hyperspan.structures.chains import MINUS_INFINITY
 from hyperspan.structures.dense import DenseLogPartition, dense_best, dense_marginals
 from hyperspan.structures.gpu import to_device
-from hyperspan.structures.kbest import Alternatives, best_sets, chain_alternatives
 from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
 from hyperspan.structures.scores import (
     EdgeScores,
@@ -39,6 +39,7 @@ from hyperspan.structures.segmental_graph import (
     nodes_of,
     segmental_hypergraph,
 )
+from hyperspan.structures.segmental_kbest import cheapest_sets, summarise
 
 __all__ = ["SegmentalHypergraph", "SegmentalNode", "hyperpath_of", "mentions_of", "nodes_of", "segmental_hypergraph"]
 
@@ -277,30 +278,13 @@ class SegmentalHypergraph:
 
     def _read_off(self, place: Tensor, kind: Tensor) -> list[MentionSet]:
         """The best mentions of the chains with these places (sentence * n + start) and types."""
-        longest, also = self._chain_rows(place, kind, self.scores)
-        last = longest.argmax(1)
-        ending = (also > 0) & (torch.arange(also.shape[1], device=also.device) < last[:, None])
-        rows, widths = ending.nonzero(as_tuple=True)
-        everywhere = [torch.cat(parts) for parts in ((place, place[rows]), (last, widths), (kind, kind[rows]))]
+        n, lengths = max(self.scores.close.shape[1], 1), self._known_lengths
+        rows = rows_of(self.scores, lengths, place // n, place % n, kind, self.scores.close.dtype)
+        last = rows.longest().argmax(1)
+        ending = (rows.also > 0) & (torch.arange(rows.also.shape[1], device=last.device) < last[:, None])
+        chosen, widths = ending.nonzero(as_tuple=True)
+        everywhere = [torch.cat(parts) for parts in ((place, place[chosen]), (last, widths), (kind, kind[chosen]))]
         return self._collect(*everywhere)
-
-    def _chain_rows(self, place: Tensor, kind: Tensor, scores: EdgeScores) -> tuple[Tensor, Tensor]:
-        """For some chains: (chains, c) score of each longest mention, best choices below it; (chains, c - 1) log-odds."""
-        n = scores.close.shape[1]
-        sentence, start = place // max(n, 1), place % max(n, 1)
-        stop = scores.close.transpose(2, 3)[sentence, start, kind]
-        extend = scores.extend.transpose(2, 3)[sentence, start, kind]
-        branch = (
-            extend + stop[:, :-1] if scores.branch is None else scores.branch.transpose(2, 3)[sentence, start, kind]
-        )
-        room = self._known_lengths[sentence] - start
-        widths = torch.arange(self.max_width, device=place.device)
-        inside, more = widths < room[:, None], widths[1:] < room[:, None]
-        extend, branch = extend.masked_fill(~more, MINUS_INFINITY), branch.masked_fill(~more, MINUS_INFINITY)
-        also = branch - extend.masked_fill(branch == MINUS_INFINITY, 0.0) if scores.branch is not None else stop[:, :-1]
-        go = torch.maximum(extend, branch).masked_fill(~more, 0.0).cumsum(1)
-        longest = stop + torch.cat([go.new_zeros(len(go), 1), go], dim=1)
-        return longest.masked_fill(~inside, MINUS_INFINITY), also
 
     def _collect(self, place: Tensor, width: Tensor, kind: Tensor) -> list[MentionSet]:
         """The sets of mentions with these places (sentence * n + start), widths less 1, and types; in one copy from a device."""
@@ -327,7 +311,8 @@ class SegmentalHypergraph:
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
         """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist.
 
-        Alternatives are looked at lazily: O(k log k) beyond the best set, but for the sets themselves.
+        One pass over the scores, a few times the cost of the marginals, and then O(k log k) beyond the sets themselves. Sets
+        that are equally probable come in a fixed order, of which only this is promised: the first set is as in `argmax`.
 
         >>> zeros = torch.zeros(1, 1, 1)
         >>> scores = EdgeScores(zeros, zeros + 1, torch.zeros(1, 1, 0, 1), torch.zeros(1, 1, 1, 1))
@@ -335,34 +320,16 @@ class SegmentalHypergraph:
         [[(frozenset({(0, 1, 0)}), -0.3132616875182228), (frozenset(), -1.3132616875182228)]]
         """
         _check_count(k)
-        exact = self._in_float64()
-        place = torch.arange(len(self.lengths) * self.scores.close.shape[1], device=self.scores.close.device)
-        total = exact._log_partition
-        if bool(total.isnan().any()):
-            self._check_possible(total)
+        summary = summarise(self.scores, self._known_lengths)
+        if bool(summary.log_partition.isnan().any()):
+            self._check_possible(summary.log_partition)
+        possible = (summary.log_partition > MINUS_INFINITY).flatten(1).all(1).tolist()
+        top = (summary.best - summary.log_partition).sum((1, 2)).tolist()
         result: list[list[tuple[MentionSet, float]]] = []
-        for sentence, length in enumerate(self.lengths):
-            if bool((total[sentence, :length] == MINUS_INFINITY).any()):
-                result.append([])
-                continue
-            here = place.view(len(self.lengths), -1)[sentence, :length].repeat_interleave(self.types)
-            kinds = torch.arange(self.types, device=place.device).repeat(length)
-            longest, also = self._chain_rows(here, kinds, exact.scores)
-            absent = exact.scores.absent[sentence, :length].flatten()
-            longest += exact.scores.present[sentence, :length].flatten()[:, None]
-            result.append(self._ranked_sets(k, absent, longest, also, float(total[sentence, :length].sum())))
+        for sentence, log_prob in enumerate(top):
+            sets = cheapest_sets(self.scores, self._known_lengths, summary, sentence, k) if possible[sentence] else ()
+            result.append([(mentions, min(log_prob - cost, 0.0)) for cost, mentions in sets])
         return result
-
-    def _ranked_sets(
-        self, k: int, absent: Tensor, longest: Tensor, also: Tensor, log_partition: float
-    ) -> list[tuple[MentionSet, float]]:
-        """The k best sets of one sentence; its chains are in the order (start, type)."""
-        best = torch.maximum(absent, longest.amax(1))
-        rows = zip(absent.tolist(), longest.tolist(), also.tolist(), strict=True)
-        choices = [Alternatives(chain_alternatives(*row)) for row in rows]
-        keys = [divmod(index, self.types) for index in range(len(choices))]
-        top = float(best.sum()) - log_partition
-        return [(mentions, min(top - cost, 0.0)) for cost, mentions in best_sets(choices, keys, k)]
 
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
