@@ -61,6 +61,9 @@ def test_the_configurations_that_come_with_the_project_are_good(path: Path) -> N
         ("training.seed=-1", "training.seed is -1, but must be a whole number from 0 to"),
         ("training.seed=99999999999", "training.seed is 99999999999"),
         ("seed=3", "is not SECTION.KEY=VALUE"),
+        ("training.seed=" + "9" * 5_000, "training.seed is '999"),
+        ("training.seed=" + "[" * 2_000, "training.seed is '[[["),
+        ("encoder.layers=100000000", "encoder.layers is 100000000, but must be a whole number from 0 to 100"),
     ],
 )
 def test_what_is_wrong_is_said(given: str, message: str) -> None:
@@ -75,6 +78,19 @@ def test_what_is_wrong_is_said(given: str, message: str) -> None:
         ("[model", "is not TOML"),
         ("model = 3", "model is 3, but must be a table"),
         ('[model]\nkind = "segmental"\nwidth = 3', "no key model.width"),
+        ("[training]\nseed = " + "9" * 5_000, "it holds a number of thousands of digits"),
+        ("[training]\nseed = 0x" + "9" * 5_000, "training.seed is a number of thousands of digits"),
+        ("[training]\nrate = 0x" + "9" * 5_000, "training.rate is a number of thousands of digits"),
+        ("[training]\nseed = " + "[" * 2_000, "it is nested too deeply"),
+        ("[training]\nseed = " + "{a = " * 2_000, "it is nested too deeply"),
+        ("a" + ".a" * 30_000 + " = 1", "it is nested too deeply"),
+        ("[" + "a . 'b' . " * 6_000 + "a]", "it is nested too deeply"),
+        ("a" * 60_000, "is not TOML"),
+        ("x" * 60_000 + " = 1", "no key xxx"),
+        ("# " + "a" * 70_000, "has more than 65,536 bytes"),
+        ("[data]\ntrain = 2020-02-30", "is not TOML"),
+        ("[data]\ntrain = 2020-02-03", "data.train is datetime.date"),
+        ("model = [" + "1, " * 5_000 + "]", "model is [1, 1,"),
     ],
 )
 def test_a_bad_file_is_named(text: str, message: str, tmp_path: Path) -> None:
@@ -83,6 +99,7 @@ def test_a_bad_file_is_named(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         Config.read(file)
     assert str(file) in str(error.value) and message in str(error.value)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 1_000
 
 
 def test_every_key_is_explained_in_the_documentation() -> None:

@@ -162,10 +162,50 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
+        """The vocabulary in a file, which may come from anywhere: everything about it is checked."""
         try:
-            return cls(**json.loads(path.read_text(encoding="utf-8")))
-        except (TypeError, ValueError):
-            raise InputError(f"{path} is not a vocabulary that hyperspan wrote; train the model again") from None
+            content = json.loads(path.read_text(encoding="utf-8"))
+            json.dumps(content, ensure_ascii=False).encode()  # which half of a surrogate pair cannot be
+            _check_vocabulary(content)
+        except FileNotFoundError:
+            raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
+        except RecursionError:
+            raise InputError(f"{path} is not a vocabulary: it is nested too deeply; train the model again") from None
+        except ValueError as error:
+            reason = str(error).partition("\n")[0][:200]
+            raise InputError(
+                f"{path} is not a vocabulary that hyperspan wrote ({reason}); train the model again"
+            ) from None
+        return cls(**content)
+
+
+_LISTS = ("words", "characters", "tags", "labels", "function_words", "attributes", "span_attributes")
+_KINDS = {**dict.fromkeys(_LISTS, list), "trained": int, "clusters": dict, "lowercase": bool, "transformer": dict}
+_MOST_LABELS = 10_000
+
+
+def _check_vocabulary(content: Any) -> None:
+    """ValueError says what is wrong with the content of a vocabulary.json."""
+    if not isinstance(content, dict):
+        raise ValueError(f"it is {type(content).__name__}, not an object")
+    for name, kind in _KINDS.items():
+        if name in ("words", "trained", "characters", "tags", "labels") and name not in content:
+            raise ValueError(f"the key {name!r} is missing")
+        if name in content and type(content[name]) is not kind:
+            raise ValueError(f"{name} is {content[name]!r:.50}, but must be of the type {kind.__name__}")
+    if unknown := content.keys() - _KINDS.keys():
+        raise ValueError(f"the key {min(unknown)[:50]!r} is unknown")
+    for name in _LISTS:
+        if not set(map(type, content.get(name, ()))) <= {str}:
+            raise ValueError(f"{name} must be strings alone")
+    labels = content["labels"]
+    if not 0 < len(set(labels)) == len(labels) <= _MOST_LABELS:
+        raise ValueError(f"labels must be 1 to {_MOST_LABELS:,} different ones, but are {len(labels):,}")
+    if not 0 <= content["trained"] <= len(content["words"]):
+        raise ValueError(f"trained is {content['trained']}, but there are {len(content['words']):,} words")
+    for word, bits in content.get("clusters", {}).items():
+        if not isinstance(bits, str) or bits.strip("01"):
+            raise ValueError(f"the cluster of {word[:50]!r} is {bits!r:.50}, but must be a string of 0 and 1")
 
 
 def _ids(symbols: Sequence[str]) -> dict[str, int]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
+import re
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -16,6 +17,9 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hyperspan.errors import InputError
+
+MOST_LAYERS, MOST_UNITS = 100, 100_000
+"""No model here has more: what a configuration asks for beyond that is a mistake."""
 
 
 def _number(default: float, low: float | None = None, high: float | None = None) -> Any:
@@ -48,11 +52,11 @@ class Model:
     """Whether I → (X, I) scores as I → I and I → X together, as in the paper, or has weights of its own."""
     interactions: bool = True
     """Whether I → I edges have weights; without, mentions of one start and type do not influence each other."""
-    scorer: int = _number(0, 0)
+    scorer: int = _number(0, 0, MOST_UNITS)
     """Hidden units between span vectors and scores; 0 for the paper's linear scores."""
-    temperature: float = _number(1.0, 0.01)
+    temperature: float = _number(1.0, 0.01, 1000)
     """What scores are divided by when the model is used; training ends by choosing it on dev."""
-    penalty: float = _number(0.0)
+    penalty: float = _number(0.0, -1000, 1000)
     """What every mention's score is raised by when the model is used: above 0 it finds more, below 0 it errs less."""
     threshold: float = _number(0.3, 0, 1)
     """Of fofe the least probability of a mention, of katiyar-cardie that of a label; training ends by choosing it on dev."""
@@ -72,7 +76,7 @@ class Words:
 
     vectors: str = ""
     """A file of pretrained vectors (GloVe, word2vec, npz); none for random ones."""
-    dimension: int = _number(100, 0)
+    dimension: int = _number(100, 0, MOST_UNITS)
     """Size of a word vector, which must be that of the file, if there is one; 0 for no word vectors."""
     lowercase: bool = True
     """Whether words are looked up in small letters alone; letters are always read as they are."""
@@ -80,11 +84,11 @@ class Words:
     """How often a training word must occur to have a vector of its own; pretrained words always have one."""
     unknown_rate: float = _number(0.05, 0, 1)
     """How many words are read as unknown in training, so that unknown words mean something later."""
-    tags: int = _number(32, 0)
+    tags: int = _number(32, 0, MOST_UNITS)
     """Dimension of part-of-speech embeddings; 0 for none, and none where the training data have no tags."""
     clusters: str = ""
     """A file of Brown clusters, whose bit strings are cut into prefixes and embedded."""
-    cluster_dimension: int = _number(24, 1)
+    cluster_dimension: int = _number(24, 1, MOST_UNITS)
     """Size of the embedding of each of the four prefixes."""
 
 
@@ -94,9 +98,9 @@ class Characters:
 
     encoder: Literal["none", "lstm", "cnn"] = "none"
     """How letters are read; lstm is the paper's + char."""
-    dimension: int = _number(30, 1)
+    dimension: int = _number(30, 1, MOST_UNITS)
     """Size of the embedding of a letter."""
-    hidden: int = _number(50, 1)
+    hidden: int = _number(50, 1, MOST_UNITS)
     """Size of the result, per direction or per filter width."""
 
 
@@ -108,7 +112,7 @@ class Transformer:
     """An encoder of Hugging Face: a folder, or its name on the hub; none if not given."""
     pooling: Literal["first", "mean", "max"] = "first"
     """How the vectors of a word's pieces become one: that of the first, their mean, or the largest of each number."""
-    layers: int = _number(1, 1)
+    layers: int = _number(1, 1, MOST_LAYERS)
     """So many of its last layers are mixed, with weights that are learnt; 1 for the last alone."""
     freeze: int | Literal["none", "all"] = field(default="none", metadata={"low": 0})
     """What stays as it is: none or all of it, or its embeddings and so many of its lowest layers."""
@@ -147,11 +151,11 @@ class Encoder:
 
     kind: Literal["neural", "handcrafted"] = "neural"
     """LSTMs over vectors; or sparse attributes of words and spans, with weights."""
-    layers: int = _number(1, 0)
+    layers: int = _number(1, 0, MOST_LAYERS)
     """Layers of the word LSTM, 0 for none; of fofe, those of its network."""
-    hidden: int = _number(128, 1)
+    hidden: int = _number(128, 1, MOST_UNITS)
     """Units of the word LSTM in each direction; of fofe, those of each layer."""
-    span_hidden: int = _number(128, 1)
+    span_hidden: int = _number(128, 1, MOST_UNITS)
     """Units of the span LSTM in each direction; of katiyar-cardie, those of the LSTM over labels."""
     input_dropout: float = _number(0.5, 0, 0.95)
     """Dropout on the vectors of words that enter the word LSTM; or how many attributes are overlooked."""
@@ -253,13 +257,15 @@ class Config:
     def read(cls, path: str | Path, overrides: Iterable[str] = ()) -> Config:
         """The configuration in a TOML file, with ``section.key=value`` overrides."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
-            config = cls.from_mapping(tomllib.loads(text))
-        except (tomllib.TOMLDecodeError, UnicodeError) as error:
-            raise InputError(f"{path} is not TOML: {error}; see the files in configs/ for how it looks") from None
+            config = cls.from_toml(_text_of(Path(path)))
         except InputError as error:
-            raise InputError(f"{path}: {error}") from None
+            raise InputError(f"{path} {error}" if str(error).startswith("is not") else f"{path}: {error}") from None
         return config.override(overrides)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Config:
+        """The configuration that a TOML text holds."""
+        return cls.from_mapping(read_toml(text))
 
     def override(self, overrides: Iterable[str]) -> Config:
         """This configuration with some values replaced, each given as ``section.key=value``."""
@@ -286,6 +292,45 @@ class Config:
         return "\n".join(lines)
 
 
+LARGEST_FILE = 64 * 1024
+"""Bytes of a configuration; those that people write have one or two thousand."""
+DEEPEST = 100
+"""Dots in a key. tomllib takes time that grows with their square."""
+_DEEP_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++\s*+\.\s*+){{{DEEPEST}}}")
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text of any origin; an InputError says why it is none.
+
+    >>> read_toml("seed = " + "[" * 2000)
+    Traceback (most recent call last):
+    ...
+    hyperspan.errors.InputError: is not TOML: it is nested too deeply; see the files in configs/ for how it looks
+    """
+    try:
+        if _DEEP_KEY.search(text):
+            raise RecursionError
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        reason = str(error)[:200]
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except ValueError:  # Python refuses to convert it
+        reason = "it holds a number of thousands of digits"
+    raise InputError(f"is not TOML: {reason}; see the files in configs/ for how it looks")
+
+
+def _text_of(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"is not a configuration: it has more than {LARGEST_FILE:,} bytes; name another file")
+    try:
+        return content.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeError as error:
+        raise InputError(f"is not TOML: {error}; see the files in configs/ for how it looks") from None
+
+
 def _toml(value: Any) -> str:
     """A value in TOML, which is JSON but for one control character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -298,23 +343,23 @@ def _values(section: Any) -> dict[str, Any]:
 def _parsed(value: str) -> Any:
     """What an override says: TOML where it is that, a plain text otherwise."""
     try:
-        return tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+        return read_toml(f"value = {value}")["value"]
+    except InputError:
         return value
 
 
 def _check_key(cls: type, key: str, prefix: str) -> None:
     known = [entry.name for entry in fields(cls)]
     if key not in known:
-        close = difflib.get_close_matches(key, known, 1)
+        close = difflib.get_close_matches(key[:100], known, 1)
         hint = f"did you mean {prefix}{close[0]}?" if close else f"it has {', '.join(prefix + name for name in known)}"
-        raise InputError(f"the configuration has no key {prefix}{key}; {hint}")
+        raise InputError(f"the configuration has no key {prefix}{key[:100]}; {hint}")
 
 
 def _built(cls: Any, given: Any, prefix: str) -> Any:
     """An instance of a (nested) dataclass from a mapping, each value checked."""
     if not isinstance(given, Mapping):
-        raise InputError(f"{prefix.removesuffix('.')} is {given!r}, but must be a table with keys of its own")
+        raise InputError(f"{prefix.removesuffix('.')} is {_shown(given)}, but must be a table with keys of its own")
     hints = get_type_hints(cls)
     values: dict[str, Any] = {}
     for key, value in given.items():
@@ -335,12 +380,20 @@ def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> A
             if value in get_args(kind) and isinstance(value, str):
                 return value
         elif kind is float and type(value) in (int, float):
-            value = float(value)
-            if math.isfinite(value) and _is_within(value, low, high):
-                return value
+            if abs(value) <= sys.float_info.max and _is_within(value, low, high):
+                return float(value)
         elif type(value) is kind and (kind is not int or _is_within(value, low, high)):
             return value
-    raise InputError(f"{name} is {value!r}, but must be {_wanted(hint, low, high)}")
+    raise InputError(f"{name} is {_shown(value)}, but must be {_wanted(hint, low, high)}")
+
+
+def _shown(value: Any) -> str:
+    """A value in few characters, for messages."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write a number of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 def _is_within(value: float, low: float | None, high: float | None) -> bool:

@@ -8,7 +8,7 @@ import torch
 
 from hyperspan.batching import Vocabulary
 from hyperspan.models.base import Model
-from hyperspan.models.storage import FIXED
+from hyperspan.models.weights import FIXED
 
 
 def compact(model: Model, pretrained_words: int | None = None) -> Model:

@@ -21,13 +21,10 @@ from hyperspan.models.layered import Layered
 from hyperspan.models.recognizer import Recognizer
 from hyperspan.models.scorers import SCORERS
 from hyperspan.models.transition import Transition
+from hyperspan.models.weights import FIXED, SCALE, load_weights
 from hyperspan.text.tokenize import TOKENIZERS
-from hyperspan.training.checkpoint import read_tensors, write_tensors
+from hyperspan.training.checkpoint import write_tensors
 from hyperspan.types import Sentence
-
-FIXED = "words.words.fixed"
-SCALE = "words.words.fixed_scale"
-"""The vectors of words that are not trained, and what each row of whole numbers is to be multiplied by."""
 
 MODELS: dict[str, Callable[[Config, Vocabulary], Model]] = {
     **dict.fromkeys(SCORERS, Recognizer),
@@ -95,18 +92,12 @@ def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Model:
     if not (folder / "config.toml").is_file():
         raise InputError(f"{folder} holds no model (no config.toml); name a folder that hyperspan train wrote")
     config = Config.read(folder / "config.toml")
-    check_names(config)
-    model = MODELS[config.model.kind](config, Vocabulary.load(folder / "vocabulary.json"))
-    tensors, _ = read_tensors(folder / "model.safetensors")
-    if SCALE in tensors and FIXED in tensors:
-        tensors[FIXED] = tensors[FIXED].float() * tensors.pop(SCALE)
     try:
-        model.load_state_dict(tensors)
-    except RuntimeError:
-        raise InputError(
-            f"{folder / 'model.safetensors'} does not fit config.toml and vocabulary.json beside it; train the model again"
-        ) from None
-    return model.to(device).eval()
+        check_names(config)
+    except InputError as error:
+        raise InputError(f"{folder / 'config.toml'}: {error}") from None
+    vocabulary = Vocabulary.load(folder / "vocabulary.json")
+    return load_weights(folder, lambda: MODELS[config.model.kind](config, vocabulary)).to(device).eval()
 
 
 def check_names(config: Config) -> None:

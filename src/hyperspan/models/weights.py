@@ -1,0 +1,149 @@
+"""The weights of a model's folder. They may come from anywhere: they are checked before they take memory.
+
+A safetensors file begins with the names, types and shapes of its tensors. The model that config.toml and vocabulary.json describe is
+first built without numbers (torch's "meta" device), and stops being built once it has far more parameters than the file has
+tensors. Only a file that fits is read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.overrides import TorchFunctionMode
+
+from hyperspan.errors import HyperspanError, InputError
+
+FIXED = "words.words.fixed"
+SCALE = "words.words.fixed_scale"
+"""The vectors of words that are not trained, and what each row of whole numbers is to be multiplied by."""
+FLOATS = {"F64", "F32", "F16", "BF16"}
+"""What safetensors calls the types of numbers that weights may have."""
+SLACK = 1_000
+"""A model may make this many parameters that it drops again, such as those of an encoder's unused layers."""
+LARGEST = 1_000_000
+"""No weight that was learnt is larger."""
+M = TypeVar("M", bound=nn.Module)
+
+
+class Entry(NamedTuple):
+    """What the header of a safetensors file says of a tensor."""
+
+    kind: str
+    shape: tuple[int, ...]
+
+
+def load_weights(folder: Path, build: Callable[[], M]) -> M:
+    """The model of a folder with its weights; `build` makes it, untrained, from config.toml and vocabulary.json."""
+    path = folder / "model.safetensors"
+    header = _header(path)
+    with torch.device("meta"), _NoChance(), _at_most(2 * len(header) + SLACK, path):
+        wanted = _built(folder, build).state_dict()
+    _check(path, header, wanted)
+    model = build()
+    with _readable(path), safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in header}
+    if SCALE in tensors:
+        tensors[FIXED] = tensors[FIXED].float() * tensors.pop(SCALE).float()
+    model.load_state_dict(tensors)
+    for name, tensor in model.state_dict().items():
+        if not _is_usable(tensor):
+            raise InputError(
+                f"{path} holds numbers in {name} that are not finite or beyond {LARGEST:,}; train the model again"
+            )
+    return model
+
+
+class _NoChance(TorchFunctionMode):
+    """Leaves out what fills tensors with random numbers: for tensors without numbers, torch would load its compiler first."""
+
+    SKIPPED = (nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_, Tensor.uniform_, Tensor.normal_)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in self.SKIPPED:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **(kwargs or {}))
+
+
+def _header(path: Path) -> dict[str, Entry]:
+    """Types and shapes of the tensors in a file, by their names."""
+    with _readable(path), safe_open(path, framework="pt") as file:
+        slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+        return {name: Entry(part.get_dtype(), tuple(part.get_shape())) for name, part in slices.items()}
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
+    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} cannot be read as safetensors ({error}); train the model again") from None
+
+
+@contextmanager
+def _at_most(parameters: int, path: Path) -> Iterator[None]:
+    """Ends the building of a model in this thread that has more parameters."""
+    thread, count = threading.get_ident(), 0
+
+    def counted(module: nn.Module, name: str, parameter: object) -> None:
+        nonlocal count
+        if threading.get_ident() == thread:
+            count += 1
+            if count > parameters:
+                _unfit(path, "they describe a model with many more parameters")
+
+    handle = register_module_parameter_registration_hook(counted)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def _built(folder: Path, build: Callable[[], nn.Module]) -> nn.Module:
+    try:
+        return build()
+    except HyperspanError as error:
+        raise error if str(folder) in str(error) else InputError(f"{folder}: {error}") from None
+    except Exception as error:  # sizes that torch cannot take, descriptions of encoders that transformers cannot
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0][:200]
+        raise InputError(
+            f"{folder} holds no model that can be built ({reason}); its config.toml or its vocabulary.json is damaged, "
+            "so train the model again"
+        ) from None
+
+
+def _check(path: Path, header: Mapping[str, Entry], wanted: Mapping[str, Tensor]) -> None:
+    """Raises an error unless the file has exactly the tensors that are wanted."""
+    expected = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
+    if SCALE in header:
+        expected[SCALE] = (*expected.get(FIXED, ())[:1], 1)
+    for name in expected.keys() ^ header.keys():
+        _unfit(path, f"it {'lacks' if name in expected else 'has'} {name[:100]}")
+    for name, (kind, shape) in header.items():
+        if shape != expected[name]:
+            _unfit(path, f"{name} has the shape {list(shape)}, but {list(expected[name])} is expected")
+        floats = name not in wanted or wanted[name].is_floating_point()
+        if (kind in FLOATS) != floats and not (kind == "I8" and name == FIXED and SCALE in header):
+            _unfit(path, f"{name} is of the type {kind}")
+
+
+def _unfit(path: Path, why: str) -> NoReturn:
+    raise InputError(
+        f"{path} does not fit config.toml and vocabulary.json beside it ({why}); train the model again"
+    ) from None
+
+
+def _is_usable(tensor: Tensor) -> bool:
+    """Whether all numbers are finite and of a size with which sums of products stay finite; a few milliseconds for a bundled model."""
+    if not tensor.is_floating_point() or not tensor.numel():
+        return True
+    return all(abs(end.item()) <= LARGEST for end in torch.aminmax(tensor))  # NaN compares as False
