@@ -18,6 +18,10 @@ Wrong tensors and indices passed to :mod:`hyperspan.structures` raise :class:`Va
 
 from importlib.util import find_spec
 
+STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""What is to end a program. All else that one text raises, also what native code raises besides `Exception`, is no reason to
+lose the others."""
+
 
 class HyperspanError(Exception):
     """The root of the tree: catch this to catch all of them."""

@@ -11,8 +11,25 @@ from hyperspan.errors import InputError
 from hyperspan.types import Document, Mention
 
 
+class PanicError(BaseException):
+    """What native code raises is not always an Exception: pyo3's PanicException is none."""
+
+
+CRASHES: dict[str, BaseException] = {
+    "crash": RuntimeError("out of cheese"),
+    "memory": MemoryError("no cheese"),
+    "disk": OSError(5, "Input/output error"),
+    "recursion": RecursionError("too much cheese"),
+    "panic": PanicError("not a char boundary"),
+}
+"""What a text with one of these words raises."""
+
+
 class FakeAnnotator:
-    """Finds the first word of every text; refuses texts with "long", and fails on texts with "crash"."""
+    """Finds the first word of every text; refuses texts with "long", and fails on texts with a word of CRASHES.
+
+    On those with "split" it does so while they are split.
+    """
 
     labels = ("first",)
     model = None
@@ -26,18 +43,26 @@ class FakeAnnotator:
     def split(self, document: Document) -> Document:
         if "long" in document.text:
             raise InputError("the sentence has too many words")
+        if "split" in document.text:
+            crash(document.text)
         return document
 
     def pipe(self, documents: Iterable[Document], **_: Any) -> Iterator[Document]:
         for document in documents:
             self.asked.append(document.text)
-            if "crash" in document.text:
-                raise RuntimeError("out of cheese")
+            crash(document.text)
             if self.on_words:
                 self.on_words(len(document.text.split()))
             first = document.text.partition(" ")[0]
             mentions = [Mention(0, len(first), "first", probability=0.5)] if first else []
             yield Document(document.text, mentions, (), document.id, document.metadata)
+
+
+def crash(text: str) -> None:
+    """Raises what the first word of CRASHES in a text says."""
+    for word, error in CRASHES.items():
+        if word in text:
+            raise error
 
 
 def write_jsonl(path: Path, records: Iterable[Any]) -> Path:

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.bulk import Progress, annotate_files
+from hyperspan.bulk import Progress, annotate_files, records
 from hyperspan.bulk.folder import Folder
 from hyperspan.errors import InputError, JobError, OutputExistsError
-from tests.bulk.fakes import FakeAnnotator, contents, lines_in, manifest_of, texts_in, write_jsonl
+from tests.bulk.fakes import CRASHES, FakeAnnotator, contents, lines_in, manifest_of, texts_in, write_jsonl
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -103,7 +103,10 @@ def test_killed_at_any_step_it_goes_on_where_it_was(
 
 @settings(max_examples=25)
 @given(
-    st.lists(st.sampled_from(["good", "good too", "a long one", "crash", 3, None, ""]), max_size=20),
+    st.lists(
+        st.sampled_from(["good", "good too", "a long one", *CRASHES, "split panic", "split crash", 3, None, ""]),
+        max_size=20,
+    ),
     st.integers(1, 6),
     st.lists(st.integers(0, 30), max_size=4),
 )
@@ -115,7 +118,7 @@ def test_records_are_documents_or_dead_letters_in_order(
     (folder / "more.txt").write_text("more")
     arguments = ([folder / "made.jsonl", folder / "more.txt"], folder / "out")
     annotate_files(*arguments, shard_records=records)
-    good = [n for n, text in enumerate(texts) if isinstance(text, str) and "long" not in text and "crash" not in text]
+    good = [n for n, text in enumerate(texts) if text in ("good", "good too", "")]
     assert [record["id"] for record in lines_in(folder / "out/documents")] == [*map(str, good), "more"]
     bad = [record["line"] - 1 for record in lines_in(folder / "out/rejected")]
     assert bad == [n for n in range(len(texts)) if n not in good]
@@ -135,6 +138,40 @@ def test_reasons_of_the_model_itself(tmp_path: Path) -> None:
     assert (one["line"], one["reason"]) == (2, "the sentence has too many words")
     assert (other["line"], other["reason"]) == (3, "the model failed: RuntimeError: out of cheese")
     assert other["record"]["text"] == "crash"
+
+
+@pytest.mark.parametrize("word", CRASHES)
+@pytest.mark.parametrize("format_name", ["jsonl", "parquet"])
+def test_whatever_one_record_raises_the_others_are_done(tmp_path: Path, word: str, format_name: Any) -> None:
+    texts = [f"text {n}" for n in range(6)]
+    texts[2], texts[4] = f"{word}", f"split {word}"
+    write_jsonl(tmp_path / "made.jsonl", [{"text": text} for text in texts])
+    summary = annotate_files([tmp_path / "made.jsonl"], tmp_path / "out", shard_records=5, format=format_name)
+    assert (summary.documents, summary.rejected) == (4, 2)
+    expected = f"the model failed: {type(CRASHES[word]).__name__}: {CRASHES[word]}"
+    assert [(letter["line"], letter["reason"]) for letter in lines_in(tmp_path / "out/rejected")] == [
+        (3, expected),
+        (5, expected),
+    ]
+
+
+@pytest.mark.parametrize("format_name", ["jsonl", "parquet"])
+def test_a_record_that_cannot_be_read_or_written_is_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_name: Any
+) -> None:
+    lines = ['{"text": "one"}', '{"text": "\\ud800 half"}', "[" * 100_000, '{"text": "memory"}', '{"text": "two"}']
+    (tmp_path / "made.jsonl").write_text("\n".join(lines))
+    read = records.document_of
+
+    def run_out_of_memory(record: Any, columns: Any) -> Any:
+        if record["text"] == "memory":
+            raise MemoryError
+        return read(record, columns)
+
+    monkeypatch.setattr(records, "document_of", run_out_of_memory)
+    summary = annotate_files([tmp_path / "made.jsonl"], tmp_path / "out", format=format_name)
+    assert (summary.documents, summary.rejected) == (2, 3)
+    assert [letter["line"] for letter in lines_in(tmp_path / "out/rejected")] == [2, 3, 4]
 
 
 def test_a_text_too_long_to_be_held_in_tokens_comes_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

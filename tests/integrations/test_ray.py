@@ -17,7 +17,7 @@ from hyperspan.bulk import Progress, annotate_files
 from hyperspan.errors import InputError, JobError
 from hyperspan.integrations import ray_engine
 from hyperspan.models import save_model
-from tests.bulk.fakes import contents, lines_in, manifest_of, texts_in, write_jsonl
+from tests.bulk.fakes import CRASHES, contents, lines_in, manifest_of, texts_in, write_jsonl
 from tests.integrations import workers
 from tests.integrations.processes import below, named
 from tests.test_annotate import TEXT, small_model
@@ -118,6 +118,19 @@ def test_workers_that_cannot_go_on_end_the_job_with_a_sentence(
         monkeypatch.setattr(ray_engine, "Worker", workers.FakeWorker)
         assert annotate_files([corpus], tmp_path / "out", **options, engine="ray", workers=1).resumed == 3
         assert len(texts_in(tmp_path / "out")) == 13
+
+
+def test_whatever_one_record_raises_the_others_are_done(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_engine, "Worker", workers.FakeWorker)
+    words = ["fine", *CRASHES, "split panic", "fine too"]
+    write_jsonl(tmp_path / "made.jsonl", [{"text": word} for word in words])
+    arguments = ([tmp_path / "made.jsonl"], tmp_path / "out")
+    summary = annotate_files(*arguments, model=model, shard_records=3, engine="ray", workers=1)
+    assert texts_in(tmp_path / "out") == ["fine", "fine too"]
+    reasons = [letter["reason"] for letter in lines_in(tmp_path / "out/rejected")]
+    assert len(reasons) == summary.rejected == len(words) - 2 and "PanicError" in reasons[-1]
 
 
 @pytest.mark.slow

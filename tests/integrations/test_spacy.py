@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.annotate import PRETRAINED
+from hyperspan.annotate import PRETRAINED, Annotator
 from hyperspan.errors import InputError, LabelError, MissingExtraError
 from hyperspan.integrations.spacy_docs import align, as_document
 from hyperspan.types import Mention
@@ -240,6 +240,25 @@ def test_a_document_that_fails_does_not_take_others_along() -> None:
     nlp.set_error_handler(lambda name, component, docs, error: failed.append((name, len(docs))))
     docs = list(nlp.pipe([TEXT, too_long, "IL-2"]))
     assert [doc.text for doc in docs] == [TEXT, "IL-2"] and failed == [("hyperspan", 1)]
+
+
+def test_what_native_code_raises_goes_to_the_error_handler(monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = pipeline()
+
+    class PanicError(BaseException): ...
+
+    split = Annotator.split
+
+    def panic(self: Annotator, given: Any) -> Any:
+        if "panic" in given.text:
+            raise PanicError("not a char boundary")
+        return split(self, given)
+
+    monkeypatch.setattr(Annotator, "split", panic)
+    failed: list[str] = []
+    nlp.set_error_handler(lambda name, component, docs, error: failed.append(str(error)))
+    docs = list(nlp.pipe([TEXT, "panic", "IL-2"]))
+    assert [doc.text for doc in docs] == [TEXT, "IL-2"] and failed == ["PanicError('not a char boundary')"]
 
 
 @pytest.mark.slow

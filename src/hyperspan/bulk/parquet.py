@@ -63,6 +63,7 @@ class _Writer:
         self._characters = 0
 
     def write(self, document: Document) -> None:
+        (document.id + document.text).encode()  # what is no Unicode fails here, and not with a thousand others
         metadata = json_bytes(dict(document.metadata)).decode() if document.metadata else None
         row = {"id": document.id, "text": document.text, "metadata": metadata}
         self._rows.append(row | {"mentions": mention_rows(document.mentions)})

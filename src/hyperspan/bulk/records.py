@@ -18,7 +18,7 @@ from hyperspan.corpora.json_records import WrongValueError, shown, text_of
 from hyperspan.corpora.json_values import value_of_line
 from hyperspan.corpora.jsonl import FORMAT, document_of_record
 from hyperspan.corpora.source import Problems
-from hyperspan.errors import InputError, SpanError
+from hyperspan.errors import STOPS, HyperspanError, InputError
 from hyperspan.types import Document
 
 
@@ -32,6 +32,12 @@ class Rejected:
     reason: str
     record: Any = None
     """What it holds, where that could be told."""
+
+    @staticmethod
+    def because(error: BaseException, name: str, place: dict[str, int], record: Any = None) -> Rejected:
+        """The dead letter for a record that could not be read."""
+        expected = isinstance(error, (WrongValueError, ValueError, HyperspanError))
+        return Rejected(name, place, str(error) if expected else f"{type(error).__name__}: {error}", record)
 
     def to_json(self) -> dict[str, Any]:
         told = {} if self.record is None else {"record": self.record}
@@ -97,14 +103,16 @@ def _whole(file: Input) -> Given | Rejected:
     try:
         with unpacked(file.name) as stream:
             raw = stream.read(plan.LONGEST_LINE + 1)
-    except DamagedError as error:
-        return Rejected(file.name, {}, str(error))
+    except (DamagedError, MemoryError) as error:
+        return Rejected.because(error, file.name, {})
     if len(raw) > plan.LONGEST_LINE:
         return Rejected(file.name, {}, _too_long("file"))
     try:
         return Given(Document(_text(raw.removeprefix(codecs.BOM_UTF8)), id=file.id), file.name, {})
-    except ValueError as error:
-        return Rejected(file.name, {}, str(error))
+    except STOPS:
+        raise
+    except BaseException as error:
+        return Rejected.because(error, file.name, {})
 
 
 def _rows(file: Input, piece: Piece, columns: Columns) -> Iterator[Given | Rejected]:
@@ -143,16 +151,20 @@ def _line(file: Input, place: dict[str, int], line: bytes, columns: Columns) -> 
         if file.kind == "lines":
             return Given(Document(text.removesuffix("\n").removesuffix("\r")), file.name, place)
         record = value_of_line(text)
-    except ValueError as error:
-        return Rejected(file.name, place, str(error))
+    except STOPS:
+        raise
+    except BaseException as error:
+        return Rejected.because(error, file.name, place)
     return _given(file.name, place, record, columns)
 
 
 def _given(name: str, place: dict[str, int], record: Any, columns: Columns) -> Given | Rejected:
     try:
         return Given(document_of(record, columns), name, place)
-    except (WrongValueError, SpanError) as error:
-        return Rejected(name, place, str(error), record)
+    except STOPS:
+        raise
+    except BaseException as error:
+        return Rejected.because(error, name, place, record)
 
 
 def document_of(record: Any, columns: Columns) -> Document:

@@ -14,7 +14,7 @@ from hyperspan.bulk.plan import Columns, Limits, Shard
 from hyperspan.bulk.records import Given, Rejected, read_piece
 from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.jsonl import document_record
-from hyperspan.errors import InputError, require
+from hyperspan.errors import STOPS, InputError, require
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
@@ -127,8 +127,10 @@ class _Tally:
         if isinstance(record, Given):
             try:
                 write(record.document)
-            except InputError as error:
-                record = Rejected(record.input, record.place, str(error))
+            except (*STOPS, OSError):  # it is the file that cannot be written, not the document
+                raise
+            except BaseException as error:
+                record = Rejected.because(error, record.input, record.place)
             else:
                 self.documents += 1
                 self.nameless += not record.document.id
@@ -152,8 +154,10 @@ def annotated(
             try:
                 record = replace(record, document=annotator.split(record.document))
                 words += sum(map(len, record.document.sentences))
-            except InputError as error:
-                record = record.reject(str(error))
+            except STOPS:
+                raise
+            except BaseException as error:
+                record = record.reject(_reason(error))
         elif isinstance(record, Given):  # it comes alone, and is never held in tokens
             yield from _of_window(annotator, window, settings)
             window, words = [], 0
@@ -173,21 +177,22 @@ def _of_window(
     given = [record for record in window if isinstance(record, Given)]
     try:
         found = list(_found(annotator, given, settings))
-    except (MemoryError, OSError):  # the machine's fault, and no document's
+    except STOPS:
         raise
-    except Exception as error:
+    except BaseException as error:
         if len(window) > 1:
             for record in window:
                 yield from _of_window(annotator, [record], settings)
         else:
-            reason = (
-                str(error) if isinstance(error, InputError) else f"the model failed: {type(error).__name__}: {error}"
-            )
-            yield given[0].reject(reason)
+            yield given[0].reject(_reason(error))
         return
     done = iter(found)
     for record in window:
         yield record if isinstance(record, Rejected) else replace(record, document=next(done))
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) if isinstance(error, InputError) else f"the model failed: {type(error).__name__}: {error}"
 
 
 def _found(annotator: Annotator, given: Sequence[Given], settings: Settings) -> Iterator[Document]:
