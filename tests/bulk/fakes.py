@@ -73,7 +73,7 @@ def write_jsonl(path: Path, records: Iterable[Any]) -> Path:
 def lines_in(folder: Path) -> list[Any]:
     """The records of all files of a folder, in the order of their names."""
     files = sorted(folder.glob("*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for file in files for line in file.read_bytes().splitlines()]
 
 
 def texts_in(output: Path) -> list[str]:

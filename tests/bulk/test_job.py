@@ -309,7 +309,7 @@ def test_a_disk_that_is_full_for_a_while(corpus: Path, tmp_path: Path, monkeypat
         ({"engine": "abacus"}, "there is no engine 'abacus'"),
         ({"workers": 2}, "the plain engine is one process"),
         ({"format": "html"}, "shards cannot be written as 'html'; choose one of jsonl, parquet"),
-        ({"kind": "brat"}, "inputs cannot be read as 'brat'; choose one of jsonl, parquet, text, lines"),
+        ({"kind": "brat"}, "inputs cannot be read as 'brat'; choose one of jsonl, parquet, csv, tsv, text, lines"),
         ({"shard_bytes": 0}, "a shard of 0 bytes holds nothing"),
     ],
 )

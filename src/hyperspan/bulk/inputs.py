@@ -1,4 +1,4 @@
-"""What a bulk job reads: files of JSON Lines, Parquet or text, folders of them, here or behind a URL."""
+"""What a bulk job reads: files of JSON Lines, Parquet, CSV or text, folders of them, here or behind a URL."""
 
 from __future__ import annotations
 
@@ -9,20 +9,26 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, get_args
 
-from hyperspan.bulk.places import Stamp, absolute, below, is_url, readable, remote, stamp_from, stamp_from_url
+from hyperspan.bulk.contents import GZIP, HEAD, not_text
+from hyperspan.bulk.places import Stamp, absolute, below, is_url, opened, readable, remote, stamp_from, stamp_from_url
 from hyperspan.errors import InputError, require
 
-Kind = Literal["jsonl", "parquet", "text", "lines"]
-"""A document is a line of JSON, a row, a file, or a line of text."""
+Kind = Literal["jsonl", "parquet", "csv", "tsv", "text", "lines"]
+"""A document is a line of JSON, a row of Parquet, CSV or TSV, a file, or a line of text."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 SUFFIXES: dict[str, Kind] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".parquet": "parquet",
+    ".csv": "csv",
+    ".tsv": "tsv",
     ".txt": "text",
     ".text": "text",
     ".md": "text",
 }
+
+
+TABLES: tuple[Kind, ...] = ("csv", "tsv")
 
 
 @dataclass(frozen=True)
@@ -43,8 +49,8 @@ class Input:
 def find_inputs(given: Sequence[str], kind: Kind | None = None, output: str = "") -> tuple[list[Input], int]:
     """The files behind names of files and folders, each once, in a fixed order; and how many in folders were left out.
 
-    In folders, files are left out whose suffix says nothing or whose name begins with a dot or an underscore; and, without being
-    counted, what lies in the folder of the output.
+    In folders, files are left out whose suffix says nothing or whose name begins with a dot or an underscore, and tables (CSV, TSV)
+    unless they are asked for; and, without being counted, what lies in the folder of the output.
     """
     found: dict[str, Input] = {}
     left_out = 0
@@ -59,9 +65,7 @@ def find_inputs(given: Sequence[str], kind: Kind | None = None, output: str = ""
             if inside and (known is None or _is_below(file, output)):
                 left_out += not _is_below(file, output)
             elif known is None:
-                raise InputError(
-                    f"the name {file} does not say what it holds; name it with --from, one of {', '.join(KINDS)}"
-                )
+                raise _unknown(file)
             else:
                 called = _id(inside or PurePosixPath(_plain(file)).name) if known == "text" else ""
                 found.setdefault(_itself(file), Input(file, known, *stamp, called))
@@ -72,6 +76,15 @@ def find_inputs(given: Sequence[str], kind: Kind | None = None, output: str = ""
     if any(file.kind == "parquet" for file in found.values()):
         require("pyarrow", "reading Parquet", "parquet")
     return list(found.values()), left_out
+
+
+def _unknown(file: str) -> InputError:
+    """What to do about a file that was named, and whose name says nothing."""
+    with opened(file) as stream:
+        head = stream.read(HEAD)
+    if not head.startswith(GZIP) and (what := not_text(head)) is not None:
+        return InputError(f"{file} is no text but {what}")
+    return InputError(f"the name {file} does not say what it holds; name it with --from, one of {', '.join(KINDS)}")
 
 
 def kind_of(name: str) -> Kind | None:
@@ -86,6 +99,8 @@ def kind_of(name: str) -> Kind | None:
 def _kind(name: str, asked: Kind | None, in_folder: bool) -> Kind | None:
     """What a file is read as; None for a file of a folder whose name says that it is something else."""
     said = kind_of(name)
+    if in_folder and asked is None and said in TABLES:
+        return None
     if asked is None or not in_folder or said in (None, asked) or (said, asked) == ("text", "lines"):
         return asked or said
     return None

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import IO, Any, cast
 
-from hyperspan.bulk.inputs import Input
+from hyperspan.bulk.inputs import TABLES, Input
 from hyperspan.bulk.places import opened
 from hyperspan.errors import InputError
 
@@ -98,7 +98,7 @@ Map = Callable[[Callable[[Any], list[Sized]], Iterable[Any]], Iterable[list[Size
 
 
 def make_plan(inputs: Sequence[Input], limits: Limits, columns: Columns = COLUMNS, each: Map = map) -> Plan:
-    """The shards of the inputs. JSON Lines and lines are read once for it, of Parquet and text only the sizes."""
+    """The shards of the inputs. JSON Lines, tables and lines are read once for it, of Parquet and text only the sizes."""
     shards: list[Shard] = []
     held: list[Piece] = []
     records = size = 0
@@ -127,6 +127,11 @@ def cut(numbered: tuple[int, Input], limits: Limits, columns: Columns) -> list[S
     if file.kind == "text":
         return [(Piece(number, 0, file.bytes), 1, file.bytes)]
     with unpacked(file.name) as stream:
+        if file.kind in TABLES:
+            from hyperspan.bulk.tables import Lines, cut_rows, read_header
+
+            lines = Lines(stream)
+            return list(cut_rows(number, lines, read_header(file.name, lines, file.kind, columns), limits))
         return list(_cut_lines(number, stream, limits))
 
 

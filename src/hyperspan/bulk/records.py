@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import math
 import zlib
 from collections.abc import Iterator
@@ -11,9 +12,11 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from hyperspan.bulk import plan
-from hyperspan.bulk.inputs import Input
+from hyperspan.bulk.contents import HEAD, not_text
+from hyperspan.bulk.inputs import TABLES, Input
 from hyperspan.bulk.places import readable, stamp_of
 from hyperspan.bulk.plan import Columns, DamagedError, Piece, parts_of, unpacked, unpacking
+from hyperspan.bulk.tables import Header, Lines, document_of_row, read_header, rows_of
 from hyperspan.corpora.json_records import WrongValueError, shown, text_of
 from hyperspan.corpora.json_values import value_of_line
 from hyperspan.corpora.jsonl import FORMAT, document_of_record
@@ -66,10 +69,14 @@ def read_piece(file: Input, piece: Piece, columns: Columns) -> Iterator[Given | 
     elif file.kind == "text":
         yield _whole(file)
     else:
+        of_table = _header(file, columns) if file.kind in TABLES else None
         stream = _LAST.stream_of(file)
         with readable(file.name), unpacking(file.name):
             stream.seek(piece.start)
-            yield from _lines(file, piece, stream, columns)
+            if of_table is not None:
+                yield from _table(file, piece, Lines(stream, piece.first - 1), of_table, columns)
+            else:
+                yield from _lines(file, piece, stream, columns)
 
 
 class _Last:
@@ -107,6 +114,8 @@ def _whole(file: Input) -> Given | Rejected:
         return Rejected.because(error, file.name, {})
     if len(raw) > plan.LONGEST_LINE:
         return Rejected(file.name, {}, _too_long("file"))
+    if (what := not_text(raw[:HEAD])) is not None:
+        return Rejected(file.name, {}, f"it is no text but {what}")
     try:
         return Given(Document(_text(raw.removeprefix(codecs.BOM_UTF8)), id=file.id), file.name, {})
     except STOPS:
@@ -143,6 +152,34 @@ def _lines(file: Input, piece: Piece, stream: IO[bytes], columns: Columns) -> It
             break
     if (position, checksum) != (piece.end, piece.checksum):
         raise _changed(file)
+
+
+def _header(file: Input, columns: Columns) -> Header:
+    with unpacked(file.name) as stream:
+        return read_header(file.name, Lines(stream), file.kind, columns)
+
+
+def _table(file: Input, piece: Piece, lines: Lines, header: Header, columns: Columns) -> Iterator[Given | Rejected]:
+    position, checksum = piece.start, 0
+    for line, row in rows_of(lines, header) if piece.end > piece.start else ():
+        raw = lines.take()
+        position, checksum = position + len(raw), zlib.crc32(raw, checksum)
+        yield _row(file.name, {"line": line}, row, header, columns)
+        if position >= piece.end:
+            break
+    if (position, checksum) != (piece.end, piece.checksum):
+        raise _changed(file)
+
+
+def _row(
+    name: str, place: dict[str, int], row: list[str] | csv.Error, header: Header, columns: Columns
+) -> Given | Rejected:
+    try:
+        return Given(document_of_row(header.record(row), columns), name, place)
+    except STOPS:
+        raise
+    except BaseException as error:
+        return Rejected.because(error, name, place, None if isinstance(row, csv.Error) else row)
 
 
 def _line(file: Input, place: dict[str, int], line: bytes, columns: Columns) -> Given | Rejected:

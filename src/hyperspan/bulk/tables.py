@@ -1,0 +1,153 @@
+"""Tables of texts, CSV and TSV: a row is a document, and the first row names the columns.
+
+Fields are quoted as usual, so a text may go on over several lines. Fields of CSV are separated by commas, or by semicolons or
+tabs where the first row has more of those.
+"""
+
+from __future__ import annotations
+
+import csv
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from hyperspan.bulk import plan
+from hyperspan.bulk.contents import not_text
+from hyperspan.bulk.plan import Columns, Limits, Piece, Sized
+from hyperspan.corpora.json_records import WrongValueError
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.errors import InputError
+from hyperspan.types import Document
+
+DELIMITERS = {"csv": ",;\t", "tsv": "\t"}
+"""By the kind of a table: what may separate its fields."""
+_BOM = b"\xef\xbb\xbf"
+
+
+class Lines:
+    """The lines of a stream as a reader of tables takes them, and how many it has taken."""
+
+    def __init__(self, stream: IO[bytes], taken: int = 0):
+        self.stream, self.taken = stream, taken
+        self.bytes: list[bytes] = []
+        """Those of the lines since they were asked for last."""
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        raw = self.stream.readline(plan.LONGEST_LINE)
+        if not raw:
+            raise StopIteration
+        self.taken += 1
+        self.bytes.append(raw)
+        line = raw.removeprefix(_BOM) if self.taken == 1 else raw
+        return line.decode("utf-8", errors="surrogateescape")  # a row that is not UTF-8 need not end the table
+
+    def take(self) -> bytes:
+        """The bytes of the lines since this was asked for last."""
+        raw, self.bytes = b"".join(self.bytes), []
+        return raw
+
+
+@dataclass(frozen=True)
+class Header:
+    """The first row of a table."""
+
+    columns: tuple[str, ...]
+    delimiter: str
+
+    def record(self, row: list[str] | csv.Error) -> dict[str, str]:
+        """A row by its columns; WrongValueError says why it is none."""
+        if isinstance(row, csv.Error):
+            raise WrongValueError(f"the row cannot be read ({row})")
+        if len(row) != len(self.columns):
+            raise WrongValueError(f"the row has {len(row)} fields, but the table {len(self.columns)} columns")
+        try:
+            "".join(row).encode()
+        except UnicodeEncodeError:
+            raise WrongValueError("the row is not UTF-8 text") from None
+        return dict(zip(self.columns, row, strict=True))
+
+
+def read_header(name: str, lines: Lines, kind: str, columns: Columns) -> Header:
+    """The first row, which must name the columns that are asked for."""
+    csv.field_size_limit(plan.LONGEST_LINE)
+    first = next(lines, "")
+    if (what := not_text(b"".join(lines.bytes))) is not None:
+        raise InputError(f"{name} is no table of texts but {what}")
+    delimiter = max(DELIMITERS[kind], key=first.count)
+    rows = csv.reader([first], delimiter=delimiter)
+    try:
+        header = Header(tuple(next(rows, ())), delimiter)
+    except csv.Error as error:
+        raise InputError(f"the first row of {name} cannot be read ({error}); it must name the columns") from None
+    for column, option in ((columns.text, "--column"), (columns.id, "--id-column")):
+        if column not in header.columns and (option == "--column" or column != Columns.id):
+            known = ", ".join(column[:40] for column in header.columns[:20]) or "none"
+            raise InputError(
+                f"{name} has no column {column!r}; name the one with the {'texts' if option == '--column' else 'ids'} with "
+                f"{option}; its columns are, by its first row, {known}"
+            )
+    if len(set(header.columns)) < len(header.columns):
+        double = next(column for column in header.columns if header.columns.count(column) > 1)
+        raise InputError(f"{name} has more than one column {double!r}; rename or remove one of them")
+    return header
+
+
+def rows_of(lines: Lines, header: Header) -> Iterator[tuple[int, list[str] | csv.Error]]:
+    """The rows with the numbers of the lines that they begin on; lines without anything are none."""
+    reader = csv.reader(lines, delimiter=header.delimiter)
+    while True:
+        line = lines.taken + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield line, error
+        else:
+            if row:
+                yield line, row
+
+
+def document_of_row(record: dict[str, str], columns: Columns) -> Document:
+    """The document that a row is: its text, its name, and the other columns as metadata.
+
+    >>> document_of_row({"id": "7", "note": "Ada left.", "ward": "B"}, Columns("note"))
+    Document(text='Ada left.', mentions=frozenset(), sentences=(), id='7', metadata={'ward': 'B'})
+    """
+    rest: dict[str, Any] = {key: value for key, value in record.items() if key not in (columns.id, columns.text)}
+    return Document(record[columns.text], id=record.get(columns.id, ""), metadata=rest)
+
+
+def read_table(source: Source, kind: str, columns: Columns, problems: Problems) -> Iterator[Document]:
+    """The documents of a table; a row that is none is a problem."""
+    with source.open() as stream:
+        lines = Lines(stream)
+        header = read_header(source.name, lines, kind, columns)
+        for line, row in rows_of(lines, header):
+            lines.take()
+            try:
+                document = document_of_row(header.record(row), columns)
+            except WrongValueError as error:
+                problems.wrong(source.at(line), f"{error}; correct the row or leave it out with --on-error skip")
+            else:
+                yield document
+
+
+def cut_rows(number: int, lines: Lines, header: Header, limits: Limits) -> Iterator[Sized]:
+    """The pieces of a table whose header has been read, none of them more than a shard may hold."""
+    start = end = len(lines.take())
+    rows = checksum = 0
+    ended = lines.taken
+    first = ended + 1
+    for _ in rows_of(lines, header):
+        raw = lines.take()
+        if rows and (rows >= limits.records or end + len(raw) - start > limits.bytes):
+            yield Piece(number, start, end, first, checksum), rows, end - start
+            start, first, rows, checksum = end, ended + 1, 0, 0
+        end, rows, checksum, ended = end + len(raw), rows + 1, zlib.crc32(raw, checksum), lines.taken
+    if rows:
+        yield Piece(number, start, end, first, checksum), rows, end - start

@@ -1,0 +1,142 @@
+"""Tables of texts: rows are documents wherever shards are cut, and what is no text is never read as one."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperspan.bulk import annotate_files
+from hyperspan.bulk.contents import is_office_document, not_text
+from hyperspan.errors import InputError
+from tests.bulk.fakes import lines_in, texts_in
+
+pytestmark = pytest.mark.usefixtures("fake")
+FIELDS = st.text(st.sampled_from("ab ,;\t\"'\n\r\u2028漢"), max_size=8)
+
+
+def table(rows: list[list[str]], delimiter: str = ",") -> bytes:
+    written = io.StringIO(newline="")
+    csv.writer(written, delimiter=delimiter).writerows(rows)
+    return written.getvalue().encode()
+
+
+@given(
+    rows=st.lists(st.tuples(FIELDS, FIELDS), min_size=1, max_size=12),
+    records=st.integers(1, 5),
+    delimiter=st.sampled_from(",;\t"),
+    packed=st.booleans(),
+)
+def test_rows_are_documents_wherever_shards_are_cut(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, str]],
+    records: int,
+    delimiter: str,
+    packed: bool,
+) -> None:
+    folder = tmp_path_factory.mktemp("job")
+    content = table([["id", "note", "ward"], *([str(n), *row] for n, row in enumerate(rows))], delimiter)
+    name = folder / ("made.csv.gz" if packed else "made.tsv" if delimiter == "\t" else "made.csv")
+    name.write_bytes(gzip.compress(content) if packed else content)
+    summary = annotate_files([name], folder / "out", text_column="note", shard_records=records)
+    found = lines_in(folder / "out/documents")
+    assert [(one["id"], one["text"], one["metadata"]) for one in found] == [
+        (str(n), note, {"ward": ward}) for n, (note, ward) in enumerate(rows)
+    ]
+    assert (summary.documents, summary.rejected, summary.shards) == (len(rows), 0, -(-len(rows) // records))
+
+
+def test_rows_that_are_none_are_set_aside_with_their_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(
+        b'\xef\xbb\xbfid,text\r\n1,"two\nlines"\r\n\r\n2,one,more\r\n3\r\n4,Zo\xeb\r\n5,bare\rend\r\n6,fine\r\n'
+    )
+    summary = annotate_files([tmp_path / "a.csv"], tmp_path / "out", shard_records=2)
+    assert texts_in(tmp_path / "out") == ["two\nlines", "fine"] and summary.shards == 3
+    assert [(letter["line"], letter["reason"]) for letter in lines_in(tmp_path / "out/rejected")] == [
+        (5, "the row has 3 fields, but the table 2 columns"),
+        (6, "the row has 1 fields, but the table 2 columns"),
+        (7, "the row is not UTF-8 text"),
+        (8, lines_in(tmp_path / "out/rejected")[3]["reason"]),
+    ]
+    assert "new-line character" in lines_in(tmp_path / "out/rejected")[3]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "sentence"),
+    [
+        (b"id,note\n1,x\n", {}, r"has no column 'text'; name the one with the texts with --column.* are.* id, note"),
+        (b"text\n1\n", {"id_column": "pmid"}, r"has no column 'pmid'; name the one with the ids with --id-column"),
+        (b"", {}, r"has no column 'text'.* are, by its first row, none"),
+        (b"text,text\n1,2\n", {}, r"more than one column 'text'"),
+        (b"%PDF-1.7\n", {}, r"made\.csv is no table of texts but a PDF"),
+    ],
+)
+def test_headers_that_do_not_fit(tmp_path: Path, content: bytes, options: dict[str, Any], sentence: str) -> None:
+    (tmp_path / "made.csv").write_bytes(content)
+    with pytest.raises(InputError, match=sentence):
+        annotate_files([tmp_path / "made.csv"], tmp_path / "out", **options)
+
+
+def test_in_folders_tables_are_read_if_they_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts/a.txt").write_text("Ada")
+    (tmp_path / "texts/scores.csv").write_text("name,score\nAda,1\n")
+    summary = annotate_files([tmp_path / "texts"], tmp_path / "out")
+    assert texts_in(tmp_path / "out") == ["Ada"] and summary.notes[0].startswith("left out 1 files")
+    annotate_files([tmp_path / "texts"], tmp_path / "other", kind="csv", text_column="name")
+    assert texts_in(tmp_path / "other") == ["Ada"]
+
+
+def office_document() -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("word/document.xml", "<w:t>Ada left.</w:t>")
+    return written.getvalue()
+
+
+NO_TEXTS = {
+    "a PDF; save its text": b"%PDF-1.7\n%\xe2\xe3",
+    "an office document; unpack it, or save": office_document(),
+    "HTML or XML; save its text": b"\n<!-- made by hand -->\n<HTML><body>Ada left.",
+    "HTML or XML; save its text as": b"\xef\xbb\xbf<!doctype html><p>Ada",
+    "an image; save": b"\x89PNG\r\n\x1a\n\0\0",
+    "UTF-16 text; convert it": "Ada left.".encode("utf-16"),
+    "binary (it has NUL bytes)": b"Ada\0left",
+    "packed with xz": b"\xfd7zXZ\x00\x00",
+    "packed with bzip2": b"BZh91AY&SY",
+    "RTF; save": b"{\\rtf1 Ada left.}",
+}
+
+
+@pytest.mark.parametrize("what", NO_TEXTS)
+def test_what_is_no_text_is_set_aside_or_refused_with_what_to_do(tmp_path: Path, what: str) -> None:
+    for name in ("a.txt", "named.bin"):
+        (tmp_path / name).write_bytes(NO_TEXTS[what])
+    (tmp_path / "b.txt").write_text("Ada")
+    summary = annotate_files([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "out")
+    assert (summary.documents, summary.rejected) == (1, 1)
+    assert what in lines_in(tmp_path / "out/rejected")[0]["reason"]
+    with pytest.raises(InputError) as raised:
+        annotate_files([tmp_path / "named.bin"], tmp_path / "other")
+    assert what in str(raised.value)
+
+
+@given(st.text())
+def test_texts_are_texts(text: str) -> None:
+    if "\0" not in text and "<" not in text:
+        assert not_text(f"Ada {text}".encode()) is None
+
+
+def test_an_archive_of_texts_is_no_office_document(tmp_path: Path) -> None:
+    (tmp_path / "a.docx").write_bytes(office_document())
+    with zipfile.ZipFile(tmp_path / "texts.zip", "w") as archive:
+        archive.writestr("a.txt", "Ada")
+    assert is_office_document(tmp_path / "a.docx") and not is_office_document(tmp_path / "texts.zip")
