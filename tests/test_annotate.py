@@ -210,6 +210,40 @@ def test_any_text_at_all(text: str) -> None:
     assert "".join(token for part in document.sentences for token in part.tokens) == "".join(text.split())
 
 
+def test_pipe_leaves_out_what_fails_and_goes_on(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicError(BaseException): ...
+
+    split, find = Annotator.split, Annotator.find
+
+    def failing_split(self: Annotator, given: str | Document) -> Document:
+        if given == "panic":
+            raise PanicError("not a char boundary")
+        return split(self, given)
+
+    def failing_find(self: Annotator, sentences: list[Sentence], *rest: object) -> object:
+        if any("bomb" in part.tokens for part in sentences):
+            raise MemoryError
+        return find(self, sentences, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Annotator, "split", failing_split)
+    monkeypatch.setattr(Annotator, "find", failing_find)
+    monkeypatch.setattr(annotate, "LONG_TEXT", 50)
+    texts = [TEXT[:20], "panic", TEXT[:30], "a bomb", TEXT, "a bomb " * 20, TEXT[:40]]
+    failed: list[tuple[str, str]] = []
+
+    def hear(given: str | Document, error: BaseException) -> None:
+        failed.append((given if isinstance(given, str) else given.text, type(error).__name__))
+
+    done = list(annotator.pipe(texts, keep_sentences=False, on_error=hear))
+    assert [document.text for document in done] == [TEXT[:20], TEXT[:30], TEXT, TEXT[:40]]
+    assert failed == [("panic", "PanicError"), ("a bomb", "MemoryError"), ("a bomb " * 20, "MemoryError")]
+    with pytest.raises(PanicError):
+        list(annotator.pipe(texts))
+    monkeypatch.setattr(Annotator, "split", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        list(annotator.pipe(texts, on_error=hear))
+
+
 def test_a_sentence_that_is_too_long_is_refused_and_not_cut(annotator: Annotator) -> None:
     words = "Ada saw " * 600
     with pytest.raises(InputError, match=r"'Ada saw Ada saw Ada saw' has 1,200 words, more than the 1,000"):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hyperspan.assembling import assemble, other_metadata
 from hyperspan.corpora.documents import with_context
-from hyperspan.errors import InputError, LabelError
+from hyperspan.errors import STOPS, InputError, LabelError
 from hyperspan.pinning import Pins, pins_of
 from hyperspan.text.sentences import Piece, iter_pieces
 from hyperspan.types import Document, Mention, Sentence
@@ -39,7 +39,10 @@ LONGEST = 1_000 * 1_000
 
 Threshold = float | Mapping[str | None, float] | Mapping[str, float] | None
 """None for the most probable set; or the least probability, for all labels or by label (None or "*": the others)."""
+OnError = Callable[[str | Document, BaseException], None] | None
+"""Called with a text that cannot be annotated, and with what it has raised; None to raise that."""
 _Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 class Model(Protocol):
@@ -167,6 +170,12 @@ class Annotator:
         """Whether the model was trained on documents of one sentence that follow each other in one text."""
         return getattr(self.model, "joined", False)
 
+    @property
+    def reads_tags(self) -> bool:
+        """Whether the model was trained with part-of-speech tags, without which it finds less."""
+        vocabulary = getattr(self.model, "vocabulary", None)
+        return vocabulary is not None and bool(vocabulary.tags)
+
     def __call__(
         self,
         text: str | Document,
@@ -193,8 +202,12 @@ class Annotator:
         top_k: int = 0,
         candidates: float | None = None,
         keep_sentences: bool = True,
+        on_error: OnError = None,
     ) -> Iterator[Document]:
         """The texts with their mentions, in order; they are taken as needed, some thousand words ahead.
+
+        A text that cannot be annotated ends the stream with an error. With `on_error` it is left out, the others go on, and
+        `on_error` is called with it and the error, whatever that is.
 
         Without `keep_sentences`, a long text (more than :data:`LONG_TEXT` characters) comes back with its mentions but without
         sentences and tokens, which take far more memory than the text; it is then annotated part by part.
@@ -209,9 +222,11 @@ class Annotator:
         """
         if isinstance(texts, (str, Document)):
             raise InputError("pipe takes a list of texts, and was given one; call the annotator itself with it")
-        return self._in_order(texts, self.wanted(threshold, types, top_k, candidates), keep_sentences)
+        return self._in_order(texts, self.wanted(threshold, types, top_k, candidates), keep_sentences, on_error)
 
-    def _in_order(self, texts: Iterable[str | Document], wanted: Wanted, keep_sentences: bool) -> Iterator[Document]:
+    def _in_order(
+        self, texts: Iterable[str | Document], wanted: Wanted, keep_sentences: bool, on_error: OnError
+    ) -> Iterator[Document]:
         def is_long(given: str | Document) -> bool:
             if keep_sentences or (isinstance(given, Document) and given.sentences):
                 return False
@@ -219,9 +234,9 @@ class Annotator:
 
         for long, group in itertools.groupby(texts, is_long):
             if long:
-                yield from (self._annotate_long(text, wanted) for text in group)
+                yield from _each(functools.partial(self._annotate_long, wanted=wanted), group, on_error)
             else:
-                yield from self._pipe(group, wanted)
+                yield from self._pipe(group, wanted, on_error)
 
     def recognize(
         self, sentences: Iterable[Sentence], *, threshold: Threshold = None, types: Iterable[str] | None = None
@@ -309,12 +324,26 @@ class Annotator:
                 self.on_words(sum(len(sentences[index]) for index in batch))
         return found
 
-    def _pipe(self, texts: Iterable[str | Document], wanted: Wanted) -> Iterator[Document]:
-        documents = (self.split(text) for text in texts)
+    def _pipe(self, texts: Iterable[str | Document], wanted: Wanted, on_error: OnError) -> Iterator[Document]:
+        documents = _each(self.split, texts, on_error)
         for window in _windows(documents, lambda document: sum(map(len, document.sentences))):
-            found = iter(self.find([sentence for document in window for sentence in document.sentences], wanted))
-            for document in window:
-                yield assemble(document, [next(found) for _ in document.sentences], wanted)
+            try:
+                done = self._annotate_window(window, wanted)
+            except STOPS:
+                raise
+            except BaseException:
+                if on_error is None:
+                    raise
+                done = (
+                    one
+                    for alone in _each(lambda d: self._annotate_window([d], wanted), window, on_error)
+                    for one in alone
+                )
+            yield from done
+
+    def _annotate_window(self, documents: Sequence[Document], wanted: Wanted) -> list[Document]:
+        found = iter(self.find([sentence for document in documents for sentence in document.sentences], wanted))
+        return [assemble(document, [next(found) for _ in document.sentences], wanted) for document in documents]
 
     def _annotate_long(self, given: str | Document, wanted: Wanted) -> Document:
         """A text with its mentions, and nothing kept of its sentences but what was found in them."""
@@ -351,6 +380,25 @@ def _by_label(threshold: Threshold) -> Mapping[str | None, float]:
 def _check_probability(what: str, value: object) -> None:
     if not isinstance(value, (int, float)) or not 0.0 < value <= 1.0:
         raise InputError(f"{what} is {value!r}; it must be a probability above 0 and at most 1")
+
+
+def _each(
+    function: Callable[[_Item], _Result],
+    items: Iterable[_Item],
+    on_error: Callable[[_Item, BaseException], None] | None,
+) -> Iterator[_Result]:
+    """The results of a function, but for items on which it fails, where somebody wants to hear of those."""
+    for item in items:
+        try:
+            result = function(item)
+        except STOPS:
+            raise
+        except BaseException as error:
+            if on_error is None:
+                raise
+            on_error(item, error)
+        else:
+            yield result
 
 
 def _windows(items: Iterable[_Item], words_in: Callable[[_Item], int]) -> Iterator[list[_Item]]:

@@ -33,6 +33,7 @@ class FakeAnnotator:
 
     labels = ("first",)
     model = None
+    reads_tags = False
 
     def __init__(self) -> None:
         self.on_words: Callable[[int], None] | None = None

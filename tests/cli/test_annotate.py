@@ -5,11 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hyperspan.config import Config
 from hyperspan.corpora import read_corpus
-from hyperspan.models import save_model
+from hyperspan.models import new_model, save_model
+from hyperspan.types import Mention, Sentence
+from tests.bulk.test_tables import NO_TEXTS
 from tests.cli.process import hyperspan
 from tests.test_annotate import TEXT, small_model
 
@@ -67,6 +71,24 @@ def test_a_corpus_keeps_its_sentences_and_words(model: str, tmp_path: Path) -> N
         assert [(mention.label, mention.probability is None) for mention in second.mentions] == [("person", False)]
 
 
+def test_missing_tags_are_told_of_where_they_are_missing(tmp_path: Path) -> None:
+    tagged = "Ada left Oz\nNNP VBD NNP\n0,1 person\n\n"
+    (tmp_path / "gold.data").write_text(tagged, encoding="utf-8")
+    (tmp_path / "bare.jsonl").write_text('{"text": "Ada left Oz", "mentions": []}\n', encoding="utf-8")
+    sentence = Sentence(["Ada", "left", "Oz"], [Mention(0, 1, "person")], ["NNP", "VBD", "NNP"])
+    config = Config.from_mapping({"encoder": {"hidden": 4, "span_hidden": 4}, "words": {"dimension": 4, "tags": 2}})
+    save_model(new_model(config, [sentence]), tmp_path / "model")
+    told = "trained with part-of-speech tags, which raw text has not; expect it to find less"
+    for given, times in ((["gold.data"], 0), (["gold.data", "bare.jsonl", "bare.jsonl"], 1), (["Ada left."], 1)):
+        result = hyperspan("annotate", *given, "-m", "model", "-f", "jsonl", cwd=tmp_path)
+        assert result.returncode == 0 and result.stderr.count(told) == times, result.stderr
+    bulk = hyperspan("annotate", "bare.jsonl", "-m", "model", "-o", "found/", cwd=tmp_path)
+    assert "trained with part-of-speech tags, which 1 documents have not; expect it to find less" in bulk.stderr
+    for given, told in (("gold.data", ""), ("bare.jsonl", "hyperspan: 1 × sentence without the part-of-speech tags")):
+        scored = hyperspan("evaluate", "model", given, cwd=tmp_path)
+        assert scored.returncode == 0 and scored.stderr.startswith(told) and bool(scored.stderr) == bool(told)
+
+
 def test_a_folder_of_texts_becomes_a_folder_of_brat(model: str, tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     for name in ("one", "two"):
@@ -89,6 +111,131 @@ def test_pages_and_what_the_name_of_the_output_says(model: str, tmp_path: Path) 
     assert hyperspan("annotate", "Ada", "-m", model, "-o", "bars.txt", cwd=tmp_path).returncode == 0
     assert (tmp_path / "bars.txt").read_text(encoding="utf-8").startswith("Ada\n╰─╯person")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["bars.txt", "page.html"]
+
+
+def test_several_texts_become_one_page_or_one_file(model: str, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.txt").write_text(f"Ada left {name}.", encoding="utf-8")
+    (tmp_path / "three.jsonl").write_text('{"text": "Ada left Oz."}\n', encoding="utf-8")
+    page = hyperspan("annotate", "one.txt", "two.txt", "three.jsonl", "-m", model, "-o", "all.html", cwd=tmp_path)
+    assert page.returncode == 0 and "as html to all.html" in page.stderr
+    written = (tmp_path / "all.html").read_text(encoding="utf-8")
+    assert written.startswith("<!doctype html>") and written.count("</html>") == 1
+    assert all(word in written for word in (">one<", ">two<"))
+    lines = hyperspan("annotate", "one.txt", "two.txt", "-m", model, "-f", "jsonl", cwd=tmp_path)
+    assert [json.loads(line)["id"] for line in lines.stdout.splitlines()] == ["one", "two"]
+    shown = hyperspan("annotate", "one.txt", "two.txt", "-m", model, cwd=tmp_path)
+    assert shown.returncode == 0 and "Ada left one." in shown.stdout and "Ada left two." in shown.stdout
+    unquoted = hyperspan("annotate", "Ada", "left", "Oz", "-m", model, cwd=tmp_path)
+    assert unquoted.returncode == 2 and "several arguments must be files, folders or -" in unquoted.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["-o", "out/", "-f", "html"], "out/ is a folder, but html is written to one file; name a file"),
+        (["-o", "texts", "-f", "conll2003"], "texts is a folder, but conll2003 is written to one file; name a file"),
+        (["-o", "a.ann"], "a.ann is the name of a file, but brat is a folder of .txt and .ann files; let it end in /"),
+        (["-o", "a.html", "-f", "brat"], "a.html is the name of a file, but brat is a folder"),
+    ],
+)
+def test_an_output_is_what_its_name_says(model: str, tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "one.txt").write_text("Ada left.", encoding="utf-8")
+    result = hyperspan("annotate", "texts", "-m", model, *arguments, cwd=tmp_path)
+    assert result.returncode == 2 and sentence in result.stderr and len(result.stderr.splitlines()) == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["texts"]
+
+
+def test_tables_of_texts(model: str, tmp_path: Path) -> None:
+    table = 'id,note,ward\n7,"Ada left,\nthe keeper saw Ada.",B\n8,Nobody slept.,C\n'
+    (tmp_path / "notes.csv").write_text(table, encoding="utf-8")
+    (tmp_path / "notes.tsv").write_text("id\ttext\tward\n7\tAda left Oz.\tB\n", encoding="utf-8")
+    (tmp_path / "corpus.tsv").write_text("Ada\tB-person\nleft\tO\n\n", encoding="utf-8")
+
+    def records(*arguments: str, stdin: str = "") -> list[dict[str, Any]]:
+        result = hyperspan("annotate", *arguments, "-m", model, "-f", "jsonl", cwd=tmp_path, stdin=stdin)
+        assert (result.returncode, result.stderr) == (0, ""), result.stderr
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    first, second = records("notes.csv", "--column", "note")
+    assert (first["id"], first["text"], first["metadata"]) == ("7", "Ada left,\nthe keeper saw Ada.", {"ward": "B"})
+    assert {mention["text"] for mention in first["mentions"]} >= {"Ada"} and second["text"] == "Nobody slept."
+    assert records("--from", "csv", "--column", "note", stdin=table) == [first, second]
+    assert records("-", "--column", "note", "--id-column", "ward", stdin=table)[1]["id"] == "C"
+    assert [record["text"] for record in records("notes.tsv")] == ["Ada left Oz."]
+    assert records("corpus.tsv")[0]["sentences"][0]["tokens"] == [[0, 3], [4, 8]]  # by its name and what it holds
+    refused = hyperspan("annotate", "notes.csv", "-m", model, cwd=tmp_path)
+    assert refused.returncode == 2 and "notes.csv has no column 'text'; name the one" in refused.stderr
+    assert refused.stderr.endswith("its columns are, by its first row, id, note, ward\n")
+    (tmp_path / "torn.csv").write_text("text,ward\nAda left.,B\nAda\nOz.,C\n", encoding="utf-8")
+    torn = hyperspan("annotate", "torn.csv", "-m", model, cwd=tmp_path)
+    assert torn.returncode == 2 and "torn.csv:3: the row has 1 fields, but the table 2 columns; correct" in torn.stderr
+    rest = hyperspan("annotate", "torn.csv", "-m", model, "-f", "jsonl", "--on-error", "skip", cwd=tmp_path)
+    assert rest.returncode == 0 and len(rest.stdout.splitlines()) == 2 and "left out 1 records" in rest.stderr
+
+
+def test_what_is_no_text_is_refused_with_what_to_do(model: str, tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    for name, what, sentence in (
+        (
+            "a.txt",
+            "a PDF; save its text",
+            "a.txt is no text but a PDF; save its text as UTF-8 first, for example with pdf",
+        ),
+        (
+            "b.docx",
+            "an office document; unpack it, or save",
+            "b.docx is no text but an office document; save its text as",
+        ),
+        ("texts/c.txt", "an image; save", "c.txt is no text but an image; save its text"),
+        ("d.md", "binary (it has NUL bytes)", "d.md is no text but binary (it has NUL bytes); give a file of text"),
+    ):
+        (tmp_path / name).write_bytes(NO_TEXTS[what])
+        given = "texts" if "/" in name else name
+        result = hyperspan("annotate", given, "-m", model, "-f", "jsonl", cwd=tmp_path)
+        assert (result.returncode, result.stdout) == (2, "") and len(result.stderr.splitlines()) == 1
+        assert sentence in result.stderr
+
+
+def test_fragments_of_pages_are_refused_by_their_names(model: str, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<p>Ada left.</p>", encoding="utf-8")
+    result = hyperspan("annotate", "page.html", "-m", model, cwd=tmp_path)
+    assert result.returncode == 2 and "page.html is no text but HTML" in result.stderr
+
+
+def too_long(words: int = 1_200) -> dict[str, Any]:
+    """A document with a sentence that no model without a limit takes."""
+    tokens = [[4 * word, 4 * word + 3] for word in range(words)]
+    return {
+        "format": "hyperspan",
+        "version": 1,
+        "id": "long",
+        "text": "Ada " * words,
+        "mentions": [],
+        "sentences": [{"tokens": tokens, "mentions": []}],
+        "metadata": {},
+    }
+
+
+def test_a_document_that_fails_does_not_take_later_ones_along(model: str, tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"format": "hyperspan", "version": 1, "id": "a", "text": "Ada left."}),
+        json.dumps(too_long()),
+        json.dumps({"format": "hyperspan", "version": 1, "id": "b", "text": "Ada left Oz."}),
+    ]
+    given = "".join(f"{line}\n" for line in lines)
+    result = hyperspan("annotate", "-m", model, "-f", "jsonl", stdin=given)
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == ["a", "b"]
+    assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
+    assert "1 of 3 documents are left out, as they cannot be annotated, the first because the sentence" in result.stderr
+    skipped = hyperspan("annotate", "-m", model, "-f", "jsonl", "--on-error", "skip", stdin=given)
+    assert skipped.returncode == 0 and skipped.stdout == result.stdout
+    assert "left out 1 records" in skipped.stderr and "has 1,200 words" in skipped.stderr
+    (tmp_path / "long.jsonl").write_text(f"{lines[1]}\n", encoding="utf-8")
+    alone = hyperspan("annotate", "long.jsonl", "-m", model, "-o", "page.html", cwd=tmp_path)
+    assert alone.returncode == 2 and "has 1,200 words, more than the 1,000" in alone.stderr
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_thresholds_for_all_and_for_one_label(model: str) -> None:
@@ -124,7 +271,6 @@ def test_odd_texts(model: str, text: str) -> None:
         (["Ada", "--device", "abacus"], "the device 'abacus' cannot be used"),
         (["Ada", "-m", "nonsense"], "there is no model 'nonsense'"),
         (["Ada", "-m", "."], "holds no model"),
-        (["Ada saw " * 600], "has 1,200 words"),
         (["Ada", "--top-k", "-1"], "--top-k"),
     ],
 )

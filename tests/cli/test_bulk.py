@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -75,7 +76,20 @@ def lines_in_file(path: Path) -> list[dict[str, object]]:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["a.txt", "b.txt"], "a bulk job writes a folder of shards, which standard output cannot be; name one with"),
+        (["a.txt", "--engine", "plain"], "a bulk job writes a folder of shards, which standard output cannot be; name"),
+        (
+            ["a.txt", "b.txt", "-o", "a.html", "--engine", "plain"],
+            "a.html is the name of a file, but a bulk job writes a",
+        ),
+        (
+            ["a.txt", "-o", "found.parquet", "-f", "parquet"],
+            "found.parquet is the name of a file, but a bulk job writes",
+        ),
+        (
+            ["a.txt", "-o", "found.parquet"],
+            "found.parquet is the name of a file, but a bulk job writes a folder of shards",
+        ),
+        (["a.txt", "b.txt", "-o", "found"], "the name found does not say its format; name it with --format, one of"),
         (
             ["a.txt", "-o", "found/", "--require", "0:3:person"],
             "--require, --forbid, --option and --on-error are for single",
@@ -84,13 +98,16 @@ def lines_in_file(path: Path) -> list[dict[str, object]]:
         (["a.txt", "-o", "found/", "--workers", "2"], "the plain engine is one process"),
         (["a.txt", "-o", "found/", "--engine", "abacus"], "there is no engine 'abacus'"),
         (["a.txt", "-o", "found/", "--from", "brat"], "inputs cannot be read as 'brat'"),
-        (["a.txt", "b.txt", "-o", "found/", "-f", "html"], "shards cannot be written as 'html'"),
+        (["a.txt", "b.txt", "-o", "found/", "-f", "html"], "found/ is a folder, but html is written to one file; name"),
         (["a.txt", "-o", "found/", "-t", "gene"], "the label 'gene' is not among those of the model"),
         (["missing.txt", "-o", "found/"], "missing.txt does not exist"),
         (["a.txt", "-o", "found/", "--shard-megabytes", "0"], "--shard-megabytes is 0; give a number above 0"),
         (["a.txt", "-o", "found/", "--shard-megabytes", "nan"], "--shard-megabytes is nan; give a number above 0"),
         (["a.txt", "-o", "found/", "--on-error", "skip"], "always sets bad records aside"),
-        (["a.txt", "--text-column", "abstract"], "--text-column and --id-column are for bulk jobs"),
+        (
+            ["a.txt", "--text-column", "abstract"],
+            "--column and --id-column are for tables (CSV, TSV) and for bulk jobs, and",
+        ),
         (["nonsense://", "-o", "found/"], "nonsense:/// cannot be opened"),
         (["a.txt", "-o", "a.txt/"], "is no folder"),
     ],
@@ -100,7 +117,29 @@ def test_mistakes_get_one_sentence(hyperspan: Run, model: str, arguments: list[s
         Path(name).write_text("Ada")
     status, said = hyperspan("annotate", "-m", model, *arguments)
     assert status == 2 and sentence in said and len(said.splitlines()) == 1
-    assert not Path("found").exists()
+    assert sorted(file.name for file in Path().iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_tables_are_read_and_other_files_are_refused(hyperspan: Run, model: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.csv").write_text('id,note,ward\n1,"Ada left, and\nthe keeper saw Ada.",B\n2,Nobody slept.,C\n')
+    status, said = hyperspan("annotate", "notes.csv", "-m", model, "-o", "found/", "--column", "note")
+    assert status == 0, said
+    first, second = lines_in(tmp_path / "found/documents")
+    assert (first["id"], first["metadata"], second["text"]) == ("1", {"ward": "B"}, "Nobody slept.")
+    assert "Ada" in {mention["text"] for mention in first["mentions"]}
+    (tmp_path / "notes.pdf").write_bytes(b"%PDF-1.7")
+    status, said = hyperspan("annotate", "notes.csv", "notes.pdf", "-m", model, "-o", "other/", "--column", "note")
+    assert status == 2 and "notes.pdf is no text but a PDF; save its text as UTF-8 first" in said
+
+
+def test_a_line_every_minute_where_there_is_no_terminal(
+    hyperspan: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hyperspan.progress.MINUTE", 0.005)
+    write_jsonl(tmp_path / "a.jsonl", [{"text": TEXT * 20} for _ in range(40)])
+    status, said = hyperspan("annotate", "a.jsonl", "-m", model, "-o", "found/", "--shard-records", "10")
+    assert status == 0
+    assert re.search(r"hyperspan: \d of 4 shards are done, [\d,]+ words in this run\n", said)
 
 
 def test_stopped_by_a_user_it_goes_on(hyperspan: Run, model: str, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.source import Problems
 from hyperspan.evaluation import Score, evaluate, evaluate_model
 from hyperspan.evaluation.models import CANDIDATES
 from hyperspan.types import Document, Mention, Sentence
@@ -54,6 +55,20 @@ def test_calibration_of_candidates_and_of_the_best_set() -> None:
     assert model.seen[0].tags == ("DT", "NNP", "NN")
     lower = evaluate_model(Capitals(), gold, threshold=0.1).report
     assert (lower.micro.correct, lower.micro.predicted) == (1, 2)
+
+
+def test_sentences_without_the_tags_that_a_model_reads_are_noted() -> None:
+    class ReadsTags(Capitals):
+        reads_tags = True
+
+    tagged = document_of([Sentence(["Seattle"], [Mention(0, 1, "GPE")], ["NNP"])])
+    problems = Problems()
+    evaluate_model(ReadsTags(), [tagged], problems=problems)
+    evaluate_model(Capitals(), [Document(TEXT)], problems=problems)
+    assert problems.notes == {}
+    evaluate_model(ReadsTags(), [tagged, Document(TEXT)], problems=problems)
+    [(note, times)] = problems.notes.items()
+    assert note.startswith("sentence without the part-of-speech tags that the model was trained with") and times == 2
 
 
 def test_tokenised_sentences_score_as_they_are() -> None:

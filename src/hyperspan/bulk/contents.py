@@ -10,6 +10,8 @@ HEAD = 65_536
 """So many bytes are looked at."""
 GZIP = b"\x1f\x8b"
 _CONVERT = "save its text as UTF-8 first, for example with"
+OFFICE = f"an office document; {_CONVERT} pandoc -t plain"
+_HTML = f"HTML or XML; {_CONVERT} pandoc -t plain"
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", f"a PDF; {_CONVERT} pdftotext"),
     (b"PK\x03\x04", f"a zip archive or an office document; unpack it, or {_CONVERT} pandoc -t plain"),
@@ -33,8 +35,8 @@ _OFFICE = {"[Content_Types].xml", "mimetype"}
 """Members that the archives of office documents and e-books have."""
 
 
-def not_text(head: bytes) -> str | None:
-    """What a file with this beginning is, and what to do about it; None if it may be text.
+def not_text(head: bytes, name: str = "") -> str | None:
+    """What a file with this beginning, or this name, is and what to do about it; None if it may be text.
 
     >>> not_text(b"%PDF-1.7")
     'a PDF; save its text as UTF-8 first, for example with pdftotext'
@@ -47,8 +49,8 @@ def not_text(head: bytes) -> str | None:
             return what
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return f"an image; {_CONVERT} tesseract"
-    if _MARKUP.match(head):
-        return f"HTML or XML; {_CONVERT} pandoc -t plain"
+    if _MARKUP.match(head) or name.lower().removesuffix(".gz").endswith((".html", ".htm", ".xhtml")):
+        return _HTML
     if b"\0" in head:
         return "binary (it has NUL bytes); give a file of text in UTF-8"
     return None

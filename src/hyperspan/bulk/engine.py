@@ -145,11 +145,11 @@ class Run:
                     f"{_reason(error, self.output)}; {len(job.done):,} of {len(job.plan.shards):,} shards are finished and "
                     "kept, and the same command goes on with the others"
                 ) from None
-        vocabulary = getattr(annotator.model, "vocabulary", None)
-        if vocabulary is not None and vocabulary.tags:
+        untagged = sum(done.untagged for done in job.done.values())
+        if untagged and annotator.reads_tags:
             notes = (
                 *notes,
-                "this model was trained with part-of-speech tags, which texts have not; expect it to find less",
+                f"this model was trained with part-of-speech tags, which {untagged:,} documents have not; expect it to find less",
             )
         return _summary(job, resumed, notes)
 

@@ -82,7 +82,7 @@ def _unknown(file: str) -> InputError:
     """What to do about a file that was named, and whose name says nothing."""
     with opened(file) as stream:
         head = stream.read(HEAD)
-    if not head.startswith(GZIP) and (what := not_text(head)) is not None:
+    if not head.startswith(GZIP) and (what := not_text(head, file)) is not None:
         return InputError(f"{file} is no text but {what}")
     return InputError(f"the name {file} does not say what it holds; name it with --from, one of {', '.join(KINDS)}")
 

@@ -70,6 +70,8 @@ class Done:
     """Why the first record was rejected that was."""
     nameless: int = 0
     """The documents without an id."""
+    untagged: int = 0
+    """The documents without part-of-speech tags."""
 
 
 def annotate_shard(
@@ -87,7 +89,11 @@ def annotate_shard(
     """
     tally = _Tally(on_words)
     annotator.on_words = tally.add_words
-    records = (record for piece in shard.pieces for record in read_piece(inputs[piece.input], piece, settings.columns))
+    records = (
+        tally.seen(record)
+        for piece in shard.pieces
+        for record in read_piece(inputs[piece.input], piece, settings.columns)
+    )
     with ExitStack() as named_at_the_end:  # the last one first, so that documents follow their dead letters
         stream = named_at_the_end.enter_context(output.writing(documents_name(shard, settings)))
         dead_letters: IO[bytes] | None = None
@@ -98,9 +104,8 @@ def annotate_shard(
                         dead_letters = named_at_the_end.enter_context(output.writing(rejected_name(shard)))
                     dead_letters.write(_dead_letter(rejected))
         size = stream.tell()
-    done = Done(
-        shard.number, tally.documents, tally.rejected, tally.mentions, tally.words, size, tally.reason, tally.nameless
-    )
+    counted = (tally.documents, tally.rejected, tally.mentions, tally.words)
+    done = Done(shard.number, *counted, size, tally.reason, tally.nameless, tally.untagged)
     with output.writing(progress_name(shard)) as stream:
         stream.write(json.dumps({"job": job, **asdict(done)}).encode())
     return done
@@ -117,6 +122,13 @@ class _Tally:
     words: int = 0
     reason: str = ""
     nameless: int = 0
+    untagged: int = 0
+
+    def seen(self, record: Given | Rejected) -> Given | Rejected:
+        """Counts what annotating takes away."""
+        if isinstance(record, Given):
+            self.untagged += not any(sentence.tags for sentence in record.document.sentences)
+        return record
 
     def add_words(self, words: int) -> None:
         self.words += words

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from hyperspan.bulk.plan import Columns
 from hyperspan.cli.bulk import (
     Engine,
     IdKey,
@@ -23,22 +23,22 @@ from hyperspan.cli.bulk import (
     TextKey,
     Workers,
     annotate_in_bulk,
-    is_bulk,
 )
 from hyperspan.cli.corpora import From, OnError, Options, parse_options, report
 from hyperspan.cli.draw import parse_mention
-from hyperspan.corpora.jsonl import looks_like_jsonl, looks_like_texts, read_jsonl, read_texts
-from hyperspan.corpora.registry import FORMATS, WRITERS, format_for, read_corpus, write_corpus
-from hyperspan.corpora.source import Problems, Source, sources_in
+from hyperspan.cli.failures import Failures
+from hyperspan.cli.inputs import TEXTS, documents, exists
+from hyperspan.cli.outputs import check_output, is_bulk
+from hyperspan.corpora.registry import WRITERS, format_for, write_corpus
+from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.files import Target
+from hyperspan.progress import every_minute
 from hyperspan.types import Document, Mention
 
 if TYPE_CHECKING:
     from hyperspan.annotate import Annotator
 
-TEXTS = (".txt", ".text", ".md")
-CORPORA = tuple(dict.fromkeys(suffix for entry in FORMATS.values() for suffix in entry.suffixes if suffix not in TEXTS))
 _FORMATS = ("terminal", "html", *WRITERS)
 
 
@@ -47,8 +47,8 @@ def annotate(
         list[str] | None,
         typer.Argument(
             metavar="[TEXT|FILE|-]...",
-            help="A text; or a file, a folder of .txt files, or - for standard input, which is read if nothing is given. "
-            "For bulk jobs any number of files, folders and URLs.",
+            help="A text; or files, folders of .txt files, or - for standard input, which is read if nothing is given. "
+            "For bulk jobs also URLs.",
             show_default=False,
         ),
     ] = None,
@@ -102,8 +102,8 @@ def annotate(
     engine: Engine = None,
     workers: Workers = None,
     ray_address: RayAddress = None,
-    text_column: TextKey = "text",
-    id_column: IdKey = "id",
+    text_column: TextKey = None,
+    id_column: IdKey = None,
     shard_records: ShardRecords = 10_000,
     shard_megabytes: ShardMegabytes = 4.0,
 ) -> None:
@@ -111,11 +111,14 @@ def annotate(
 
     Example: hyperspan annotate abstracts.txt --threshold 0.3 --output abstracts.html
 
+    Example: hyperspan annotate notes.csv --column note --output notes.jsonl
+
     Bulk jobs are cut into shards, resumed after a crash by the same command, and leave bad records aside:
 
     Example: hyperspan annotate texts/ s3://bucket/more.parquet --format parquet --output found/ --engine ray
     """
-    if is_bulk(given or [], output, format_, engine or workers or ray_address):
+    check_output(output, format_, bulk := is_bulk(output, format_, engine or workers or ray_address))
+    if bulk:
         if require or forbid or option or on_error != "raise":
             raise InputError(
                 "--require, --forbid, --option and --on-error are for single texts and corpora, not for a bulk job, which always "
@@ -132,8 +135,8 @@ def annotate(
             top_k=top_k,
             format=format_ or "jsonl",
             kind=from_,
-            text_column=text_column,
-            id_column=id_column,
+            text_column=text_column or Columns.text,
+            id_column=id_column or Columns.id,
             shard_records=shard_records,
             shard_bytes=round(shard_megabytes * 1e6),
             engine=engine or "plain",
@@ -143,48 +146,40 @@ def annotate(
             force=force,
         )
         return
-    if (text_column, id_column) != ("text", "id"):
-        raise InputError(
-            "--text-column and --id-column are for bulk jobs, whose --output is a folder; end its name in /"
-        )
-    source = given[0] if given else None
+    columns = Columns(text_column or Columns.text, id_column or Columns.id) if text_column or id_column else None
     format_name = _format(format_, output)
     problems = Problems(on_error)
-    inputs = _documents(source, from_, problems, parse_options(option))
+    inputs = documents(given or [], from_, columns, problems, parse_options(option))
     thresholds = _thresholds(threshold)
     required, forbidden = _mentions(require, "--require"), _mentions(forbid, "--forbid")
     from hyperspan.annotate import load
 
     annotator = load(model, device)
-    vocabulary = getattr(annotator.model, "vocabulary", None)
-    if from_ is None and vocabulary is not None and vocabulary.tags:
-        print(
-            "hyperspan: this model was trained with part-of-speech tags, which raw text has not; expect it to find less",
-            file=sys.stderr,
-        )
+    if annotator.reads_tags:
+        inputs = _telling_of_tags(inputs)
+    wanted: dict[str, Any] = {"threshold": thresholds, "types": type_, "top_k": top_k}
     by_sentence = format_name not in ("html", "jsonl", "brat")  # the other formats need no sentences
+    failures = Failures(problems)
     if require or forbid:
-        document = _only(inputs)
-        found = iter(
-            [annotator(document, threshold=thresholds, types=type_, top_k=top_k, require=required, forbid=forbidden)]
-        )
+        found = iter([annotator(_only(inputs), **wanted, require=required, forbid=forbidden)])
     else:
-        found = annotator.pipe(inputs, threshold=thresholds, types=type_, top_k=top_k, keep_sentences=by_sentence)
-    documents = _Counted(found if output == "-" and sys.stdout.isatty() else _with_words(found, annotator))
+        found = failures.without(annotator.pipe(inputs, **wanted, keep_sentences=by_sentence, on_error=failures.add))
+    annotated = _Counted(found if output == "-" and sys.stdout.isatty() else _with_words(found, annotator))
     if format_name == "terminal":
         with Target(output, force).open() as file:
-            _print(documents, file if output != "-" else None, annotator.labels)
+            _print(annotated, file if output != "-" else None, annotator.labels)
     elif format_name == "html":
         from hyperspan.render.html import html_pieces
 
         with Target(output, force).open() as file:
-            for piece in html_pieces(documents, _title(source), annotator.labels):
+            for piece in html_pieces(annotated, _title(given or []), annotator.labels):
                 file.write(piece)
     else:
-        write_corpus(documents, output, format_name, force=force, problems=problems)
+        write_corpus(annotated, output, format_name, force=force, problems=problems)
     report(problems)
     if output != "-":
-        print(f"hyperspan: wrote {documents.mentions:,} mentions as {format_name} to {output}", file=sys.stderr)
+        print(f"hyperspan: wrote {annotated.mentions:,} mentions as {format_name} to {output}", file=sys.stderr)
+    failures.check()
 
 
 def _mentions(given: list[str] | None, option: str) -> list[Mention]:
@@ -200,14 +195,29 @@ def _only(documents: Iterator[str | Document]) -> str | Document:
     return first
 
 
+def _telling_of_tags(documents: Iterable[str | Document]) -> Iterator[str | Document]:
+    """The documents; when the first comes that has no part-of-speech tags, it is said what that means."""
+    told = False
+    for document in documents:
+        tagged = isinstance(document, Document) and any(sentence.tags for sentence in document.sentences)
+        if not tagged and not told:
+            told = True
+            print(
+                "hyperspan: this model was trained with part-of-speech tags, which raw text has not; expect it to find less",
+                file=sys.stderr,
+            )
+        yield document
+
+
 def _with_words(documents: Iterable[Document], annotator: Annotator) -> Iterator[Document]:
-    """The documents, with the words done so far on standard error where that is a terminal."""
+    """The documents, with the words done so far on standard error: always on a terminal, else every minute."""
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("annotating {task.completed:,} words"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("annotating", total=None)
         annotator.on_words = lambda words: progress.advance(task, words)
-        yield from documents
+        with every_minute(lambda: f"hyperspan: annotated {progress.tasks[0].completed:,} words", console):
+            yield from documents
 
 
 class _Counted:
@@ -220,47 +230,6 @@ class _Counted:
         for document in self.documents:
             self.mentions += len(document.mentions)
             yield document
-
-
-# -- what to read ------------------------------------------------------------------------------------------------------
-
-
-def _documents(
-    given: str | None, from_: str | None, problems: Problems, options: dict[str, Any]
-) -> Iterator[str | Document]:
-    """What is given, as a text or as documents; what cannot be is said before a model is loaded."""
-    if given is None and sys.stdin.isatty():
-        raise InputError("there is nothing to annotate; give a text or a file, or pipe text into standard input")
-    name = given if given is not None else "-"
-    if name != "-" and not _exists(name):
-        known = (*TEXTS, *CORPORA, ".gz", ".zip")
-        looks_like_a_path = name.endswith(known) or name.startswith(("/", "./", "../", "~/"))
-        if from_ is not None or (looks_like_a_path and not any(sign.isspace() for sign in name)):
-            raise InputError(f"{name} does not exist; check the name, or add a space to annotate it as a text")
-        return iter([name])
-    if from_ is not None:
-        return read_corpus(name, from_, problems, **options)
-    sources = sources_in(name, TEXTS if name != "-" and Path(name).is_dir() else ())
-    head = sources[0].head().decode("utf-8", errors="replace") if len(sources) == 1 else ""
-    if looks_like_texts(head) or looks_like_jsonl(head):
-        sources[0].lenient = problems
-        return (read_texts if looks_like_texts(head) else read_jsonl)(sources[0], problems)
-    if name != "-" and not Path(name).is_dir() and name.removesuffix(".gz").endswith(CORPORA):
-        return read_corpus(name, from_, problems, **options)
-    return (_text_of(source) for source in sources)
-
-
-def _exists(name: str) -> bool:
-    with suppress(OSError, ValueError):  # too long for a name, or not one at all
-        return name != "" and Path(name).exists()
-    return False
-
-
-def _text_of(source: Source) -> Document:
-    """One document with the characters of a file, as they stand there but for a byte order mark."""
-    name = source.member or (source.path.name if source.path else "")
-    stem = name.removesuffix(".gz").rpartition(".")[0] or name
-    return Document(source.text().removeprefix("\ufeff"), id=stem)
 
 
 def _thresholds(given: list[str] | None) -> dict[str, float] | None:
@@ -293,7 +262,8 @@ def _format(format_name: str | None, output: str) -> str:
             return format_for(output)
         except InputError:
             raise InputError(
-                f"the name {output} does not say its format; name it with --format, one of {', '.join(_FORMATS)}"
+                f"the name {output} does not say its format; name it with --format, one of {', '.join(_FORMATS)}, or let it end "
+                "in / for a folder"
             ) from None
     if format_name not in (None, *_FORMATS):
         raise InputError(f"there is no format {format_name!r} to write; choose one of {', '.join(_FORMATS)}")
@@ -302,8 +272,8 @@ def _format(format_name: str | None, output: str) -> str:
     return format_name or "terminal"
 
 
-def _title(given: str | None) -> str:
-    return Path(given).name if given not in (None, "-") and _exists(given) else "hyperspan"
+def _title(given: Sequence[str]) -> str:
+    return Path(given[0]).name if len(given) == 1 and given[0] != "-" and exists(given[0]) else "hyperspan"
 
 
 def _print(documents: Iterable[Document], file: IO[str] | None, labels: Iterable[str]) -> None:
@@ -316,21 +286,23 @@ def _print(documents: Iterable[Document], file: IO[str] | None, labels: Iterable
     styles = colours(labels)
     for document in documents:
         if document.id:
-            console.print(Text(document.id, style="bold"), end="\n\n", soft_wrap=True)
+            console.print(Text(document.id, style="bold"), end="\n\n")
         alternatives = iter(document.metadata.get(ALTERNATIVES, []))
         for sentence in document.sentences:
             console.print(render_sentence(sentence, console.width, styles), soft_wrap=True)
             for ranked in next(alternatives, {"sets": []})["sets"] if sentence.tokens else []:
-                console.print(_alternative(ranked, document.text, styles), soft_wrap=True)
+                console.print(_alternative(ranked, document.text, styles, console))
             console.print()
 
 
-def _alternative(ranked: dict[str, Any], text: str, styles: dict[str, str]) -> Text:
-    """One of the best sets on a line: its probability, and its mentions."""
-    line = Text(f"  {ranked['probability']:.3f}  ")
-    if not ranked["mentions"]:
-        line.append("no mentions", style="italic")
+def _alternative(ranked: dict[str, Any], text: str, styles: dict[str, str], console: Console) -> Text:
+    """One of the best sets: its probability, and its mentions, on as many lines as they need."""
+    mentions = Text("" if ranked["mentions"] else "no mentions", style="" if ranked["mentions"] else "italic")
     for index, mention in enumerate(ranked["mentions"]):
         words = " ".join(text[mention["start"] : mention["end"]].split())
-        line.append(" | " if index else "").append(f"{words} ").append(mention["label"], style=styles[mention["label"]])
-    return line
+        mentions.append(" | " if index else "").append(f"{words} ").append(
+            mention["label"], style=styles[mention["label"]]
+        )
+    margin = f"  {ranked['probability']:.3f}  "
+    lines = mentions.wrap(console, max(console.width - len(margin), 1))
+    return Text("\n").join(Text(" " * len(margin) if index else margin) + line for index, line in enumerate(lines))

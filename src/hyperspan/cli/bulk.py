@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,8 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from hyperspan.bulk.places import is_url
 from hyperspan.errors import InputError
+from hyperspan.progress import every_minute
 
 if TYPE_CHECKING:
     from hyperspan.bulk import Progress
@@ -36,22 +35,16 @@ RayAddress = Annotated[
     ),
 ]
 TextKey = Annotated[
-    str, typer.Option("--text-column", help="The key or column with the texts.", rich_help_panel=_PANEL)
+    str | None,
+    typer.Option(
+        "--column",
+        "--text-column",
+        help="The column of a table (CSV, TSV, Parquet), or the key of JSON Lines in a bulk job, with the texts. Default: text.",
+    ),
 ]
-IdKey = Annotated[str, typer.Option("--id-column", help="The key or column with their names.", rich_help_panel=_PANEL)]
+IdKey = Annotated[str | None, typer.Option("--id-column", help="The one with their names. Default: id.")]
 ShardRecords = Annotated[int, typer.Option(min=1, help="The most records in a shard.", rich_help_panel=_PANEL)]
 ShardMegabytes = Annotated[float, typer.Option(help="The most MB of text in a shard.", rich_help_panel=_PANEL)]
-
-
-def is_bulk(given: Sequence[str], output: str, format_name: str | None, engine: object) -> bool:
-    """Whether a folder of shards is asked for.
-
-    >>> is_bulk(["texts"], "found/", None, None), is_bulk(["texts"], "found/", "brat", None), is_bulk(["Ada"], "-", None, None)
-    (True, False, False)
-    """
-    if engine or len(given) > 1 or format_name == "parquet":
-        return True
-    return format_name in (None, "jsonl") and (output.endswith("/") or is_url(output) or Path(output).is_dir())
 
 
 def annotate_in_bulk(given: Sequence[str], output: str, **options: Any) -> None:
@@ -87,7 +80,7 @@ def annotate_in_bulk(given: Sequence[str], output: str, **options: Any) -> None:
 
 @contextmanager
 def _shown() -> Iterator[Callable[[Progress], None]]:
-    """Shards and words on standard error while they are done, where that is a terminal."""
+    """Shards and words on standard error while they are done: always on a terminal, else every minute."""
     console = Console(stderr=True)
     columns = (
         BarColumn(),
@@ -97,4 +90,15 @@ def _shown() -> Iterator[Callable[[Progress], None]]:
     )
     with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("annotating", total=None, words=0)
-        yield lambda progress: bar.update(task, completed=progress.shards, total=progress.total, words=progress.words)
+
+        def state() -> str:
+            done = bar.tasks[0]
+            total = f" of {done.total:,.0f}" if done.total is not None else ""
+            return (
+                f"hyperspan: {done.completed:,.0f}{total} shards are done, {done.fields['words']:,} words in this run"
+            )
+
+        with every_minute(state, console):
+            yield lambda progress: bar.update(
+                task, completed=progress.shards, total=progress.total, words=progress.words
+            )

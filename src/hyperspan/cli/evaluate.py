@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.console import Console
 
 from hyperspan.cli.corpora import From, OnError, Options, Split, parse_options, report, with_progress
 from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
+from hyperspan.progress import every_minute
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
@@ -149,15 +151,23 @@ def _score_model(
     from hyperspan.evaluation import evaluate_model
 
     annotator = load(name, device)
-    found = evaluate_model(
-        annotator,
-        gold,
-        threshold=threshold,
-        samples=samples,
-        seed=seed,
-        tokenizer=annotator.model.tokenizer,
-        problems=problems,
-    )
+    words = 0
+
+    def count(more: int) -> None:
+        nonlocal words
+        words += more
+
+    annotator.on_words = count
+    with every_minute(lambda: f"hyperspan: scoring, the model has read {words:,} words", Console(stderr=True)):
+        found = evaluate_model(
+            annotator,
+            gold,
+            threshold=threshold,
+            samples=samples,
+            seed=seed,
+            tokenizer=annotator.model.tokenizer,
+            problems=problems,
+        )
     if output is not None:
         write_corpus(found.documents, output, format_for(output), force=force, problems=problems)
         print(f"hyperspan: wrote predictions to {output}", file=sys.stderr)

@@ -64,6 +64,11 @@ def evaluate_model(
     annotated = list(gold)
     blank = [_without_mentions(document, tokenizer, problems) for document in annotated]
     words = sum(len(sentence) for document in blank for sentence in document.sentences)
+    untagged = sum(len(sentence) > 0 and not sentence.tags for document in blank for sentence in document.sentences)
+    if untagged and getattr(model, "reads_tags", False):
+        problems.note(
+            "sentence without the part-of-speech tags that the model was trained with; expect lower scores", untagged
+        )
     begun = time.perf_counter()
     predicted = _recognized(model, blank, threshold)
     seconds = time.perf_counter() - begun

@@ -144,6 +144,12 @@ def _about_data(model: Model, train: Sequence[Sentence], dev: Sequence[Sentence]
             "transformer.context has nothing to read: in the training data every sentence is a document of its own; "
             "if they follow each other in one text, set data.joined = true"
         )
+    untagged = sum(not sentence.tags for sentence in dev)
+    if model.vocabulary.tags and untagged:
+        yield (
+            f"{untagged:,} sentences of dev have no part-of-speech tags, which train has; expect lower scores, or set "
+            "words.tags = 0"
+        )
     others = {mention.label for sentence in dev for mention in sentence.mentions} - set(model.labels)
     if others:
         yield f"dev has labels that train has not, which the model cannot find: {', '.join(sorted(others))}"

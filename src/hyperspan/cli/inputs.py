@@ -1,0 +1,130 @@
+"""What ``hyperspan annotate`` is given: texts, files, tables, corpora; and what it refuses, with what to do about it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hyperspan.bulk.contents import OFFICE, is_office_document, not_text
+from hyperspan.bulk.inputs import TABLES, kind_of
+from hyperspan.bulk.plan import Columns
+from hyperspan.bulk.tables import read_table
+from hyperspan.corpora.jsonl import looks_like_jsonl, looks_like_texts, read_jsonl, read_texts
+from hyperspan.corpora.registry import FORMATS, detect, read_corpus
+from hyperspan.corpora.source import Problems, Source, sources_in
+from hyperspan.errors import InputError
+from hyperspan.types import Document
+
+TEXTS = (".txt", ".text", ".md")
+CORPORA = tuple(dict.fromkeys(suffix for entry in FORMATS.values() for suffix in entry.suffixes if suffix not in TEXTS))
+_OTHER = (".csv", ".gz", ".zip", ".pdf", ".docx", ".html", ".parquet")
+
+
+def documents(
+    given: Sequence[str], from_: str | None, columns: Columns | None, problems: Problems, options: dict[str, Any]
+) -> Iterator[str | Document]:
+    """What is given, as texts or as documents; what cannot be is said before a model is loaded.
+
+    `columns` are those of tables that were asked for.
+    """
+    if not given and sys.stdin.isatty():
+        raise InputError("there is nothing to annotate; give a text or a file, or pipe text into standard input")
+    for name in given if len(given) > 1 else ():
+        if name != "-" and not exists(name):
+            raise InputError(
+                f"{name[:100]} does not exist; several arguments must be files, folders or -, and a text is put in quotes"
+            )
+    read = [_documents(name, from_, columns, problems, options) for name in given or ["-"]]
+    return (document for one in read for document in one)
+
+
+def exists(name: str) -> bool:
+    with suppress(OSError, ValueError):  # too long for a name, or not one at all
+        return name != "" and Path(name).exists()
+    return False
+
+
+def _documents(
+    name: str, from_: str | None, columns: Columns | None, problems: Problems, options: dict[str, Any]
+) -> Iterator[str | Document]:
+    if name != "-" and not exists(name):
+        looks_like_a_path = name.endswith((*TEXTS, *CORPORA, *_OTHER)) or name.startswith(("/", "./", "../", "~/"))
+        if from_ is not None or (looks_like_a_path and not any(sign.isspace() for sign in name)):
+            raise InputError(f"{name} does not exist; check the name, or add a space to annotate it as a text")
+        return iter([name])
+    if from_ is not None and from_ not in TABLES:
+        _refuse_columns(columns, name)
+        return read_corpus(name, from_, problems, **options)
+    if name != "-" and Path(name).is_file() and is_office_document(Path(name)):
+        raise InputError(f"{name} is no text but {OFFICE}")
+    in_folder = name != "-" and Path(name).is_dir()
+    sources = sources_in(name, TEXTS if in_folder else ())
+    if len(sources) == 1 and not in_folder:
+        kind = _table_kind(sources[0], from_, columns)
+        if kind is not None:
+            return read_table(sources[0], kind, columns or Columns(), problems)
+    _refuse_columns(columns, name)
+    return _corpus_or_texts(name, sources, in_folder, problems, options)
+
+
+def _corpus_or_texts(
+    name: str, sources: list[Source], in_folder: bool, problems: Problems, options: dict[str, Any]
+) -> Iterator[str | Document]:
+    raw = sources[0].head() if len(sources) == 1 else b""
+    head = raw.decode("utf-8", errors="replace")
+    if looks_like_texts(head) or looks_like_jsonl(head):
+        sources[0].lenient = problems
+        return (read_texts if looks_like_texts(head) else read_jsonl)(sources[0], problems)
+    if name != "-" and not in_folder and name.removesuffix(".gz").endswith(CORPORA):
+        return read_corpus(name, None, problems, **options)
+    if (what := not_text(raw, name)) is not None:
+        raise InputError(f"{sources[0].name} is no text but {what}")
+    return _texts(sources, problems)
+
+
+def _table_kind(source: Source, from_: str | None, columns: Columns | None) -> str | None:
+    """How a source is read as a table of texts; None if it is none. The name .tsv may also be that of a corpus."""
+    kind = from_ or kind_of(source.name)
+    if kind == "tsv" and from_ is None and columns is None and Columns.text not in _first_line(source).split("\t"):
+        with suppress(InputError):
+            detect(source)
+            return None
+    if kind in TABLES:
+        return kind
+    return "csv" if columns is not None and source.stream is not None else None
+
+
+def _first_line(source: Source) -> str:
+    return source.head().decode("utf-8", errors="replace").partition("\n")[0].removeprefix("\ufeff").rstrip("\r")
+
+
+def _refuse_columns(columns: Columns | None, name: str) -> None:
+    if columns is not None:
+        raise InputError(
+            f"--column and --id-column are for tables (CSV, TSV) and for bulk jobs, and {name} is none; leave them out, "
+            "say --from csv, or end the name of --output in /"
+        )
+
+
+def _texts(sources: list[Source], problems: Problems) -> Iterator[Document]:
+    for source in sources:
+        try:
+            document = _text_of(source)
+        except InputError as error:
+            if problems.on_error == "raise":
+                raise
+            problems.skipped.append(str(error))
+        else:
+            yield document
+
+
+def _text_of(source: Source) -> Document:
+    """One document with the characters of a file, as they stand there but for a byte order mark."""
+    name = source.member or (source.path.name if source.path else "")
+    stem = name.removesuffix(".gz").rpartition(".")[0] or name
+    if source.stream is None and (what := not_text(source.head())) is not None:  # a stream was looked at before
+        raise InputError(f"{source.name} is no text but {what}")
+    return Document(source.text().removeprefix("\ufeff"), id=stem)
