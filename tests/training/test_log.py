@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -199,6 +200,21 @@ def test_on_a_terminal_there_are_a_table_and_bars() -> None:
     assert "   2/4        4.0000    80.0    60.0    70.0     12,345   1 min 15 s  best\n" in text
     assert "   3/4        2.6667    70.0    50.0    60.0     12,345   1 min 15 s\n" in text
     assert "━" in text and "training" in text and "epoch 4/4" in text and "words/s" in text
+
+
+def test_without_a_terminal_there_is_a_line_at_least_every_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hyperspan.progress.MINUTE", 0.01)
+    stream = io.StringIO()
+    events = run()
+    with TrainingDisplay(Console(file=stream, force_terminal=False, width=200)) as display:
+        for waited_for in ("reading the data …\n", "epoch 1/4 …\n", "epoch 1/4: step "):
+            while waited_for not in stream.getvalue():
+                time.sleep(0.005)
+            display(next(events))
+    silent = io.StringIO()
+    with TrainingDisplay(Console(file=silent, force_terminal=True)):
+        time.sleep(0.05)
+    assert "…" not in silent.getvalue()
 
 
 def test_a_resumed_run_is_announced() -> None:

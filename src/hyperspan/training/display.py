@@ -1,12 +1,16 @@
-"""A training run as people watch it: bars on a terminal, a line an epoch elsewhere."""
+"""A training run as people watch it: bars on a terminal, elsewhere a line an epoch, and at least one a minute."""
 
 from __future__ import annotations
 
+import time
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from hyperspan.progress import every_minute
 
 _HEADER = f"{'epoch':>9} {'loss':>10} {'dev P':>7} {'dev R':>7} {'dev F1':>7} {'words/s':>10} {'time':>12}"
 _ENDINGS = {
@@ -36,6 +40,10 @@ class TrainingDisplay:
         self._too_wide_shown = False
         self._run: TaskID | None = None
         self._epoch: TaskID | None = None
+        self._state = "reading the data"
+        """What is being done, for where there are no bars."""
+        self._printed = time.monotonic()
+        self._until_exit = ExitStack()
         # Standard output is for results: what is printed there meanwhile stays there.
         self._bars = Progress(
             TextColumn("{task.description}"),
@@ -51,11 +59,15 @@ class TrainingDisplay:
 
     def __enter__(self) -> TrainingDisplay:
         self._bars.start()
+        self._until_exit.enter_context(
+            every_minute(lambda: f"{self._state} …", self._console, printed=lambda: self._printed)
+        )
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._until_exit.close()
         self._bars.stop()
 
     def __call__(self, event: dict[str, Any]) -> None:
@@ -69,6 +81,7 @@ class TrainingDisplay:
         kinds[event["event"]](event)
 
     def _print(self, text: str, style: str | None = None) -> None:
+        self._printed = time.monotonic()
         self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
     def _note(self, event: dict[str, Any]) -> None:
@@ -81,6 +94,7 @@ class TrainingDisplay:
         self._print(f"training {event['model']}: {counts}, on {event['device']}")
         if event["epoch"]:
             self._print(f"resumed after epoch {event['epoch']}")
+        self._state = f"epoch {event['epoch'] + 1}/{self._epochs}"
         self._run = self._bars.add_task("training", total=event["steps"], completed=event["step"], state="")
         self._epoch = self._bars.add_task(
             f"epoch {event['epoch'] + 1}/{self._epochs}", total=self._steps_an_epoch, state=""
@@ -91,6 +105,7 @@ class TrainingDisplay:
             return
         within = event["step"] - (event["epoch"] - 1) * self._steps_an_epoch
         state = f"loss {event['loss']:.4f} · {event['words_per_second']:,.0f} words/s"
+        self._state = f"epoch {event['epoch']}/{self._epochs}: step {within:,} of {self._steps_an_epoch:,}, {state}"
         self._bars.update(self._run, completed=event["step"])
         self._bars.update(
             self._epoch, completed=within, state=state, description=f"epoch {event['epoch']}/{self._epochs}"
@@ -104,6 +119,7 @@ class TrainingDisplay:
             self._print(_row(event, self._epochs), style="bold green" if event["best"] else None)
         else:
             self._print(_sentence(event, self._epochs))
+        self._state = f"epoch {min(event['epoch'] + 1, self._epochs)}/{self._epochs}"
         if event["too_wide"] and not self._too_wide_shown:  # the same mentions every epoch
             self._print(
                 f"{event['too_wide']:,} mentions are more than the model can hold (too wide, or overlapping as its structure does not allow) and teach it nothing"
@@ -120,6 +136,7 @@ class TrainingDisplay:
             if event["best_f1"] is None
             else f"; best dev F1 {_percent(event['best_f1'])}, epoch {event['best_epoch']}"
         )
+        self._state = "scoring the model"
         self._print(f"{_ENDINGS[event['stopped']]}: {event['epoch']} epochs in {_duration(event['seconds'])}{best}")
         if event["best_f1"] == 0:
             self._print("the model found nothing right on dev; train longer, with a higher rate, or in smaller batches")
