@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ from typing import IO, cast
 
 from hyperspan.errors import InputError, OutputExistsError
 
+IN_MEMORY = 16 * 2**20
+"""Bytes that wait for the end in memory; more of them wait on the disk."""
+
 
 @dataclass
 class Target:
@@ -22,6 +26,8 @@ class Target:
 
     name: str
     force: bool = False
+    whole: bool = False
+    """Whether standard output and pipes, too, get nothing before all is written, so that a refusal leaves no half of it there."""
 
     @property
     def path(self) -> Path:
@@ -34,14 +40,15 @@ class Target:
     def open_binary(self) -> Iterator[IO[bytes]]:
         """A stream of bytes, gzipped if the name ends in .gz."""
         if self.name == "-":
-            yield sys.stdout.buffer
+            with self._at_once(sys.stdout.buffer) as stream:
+                yield stream
             sys.stdout.buffer.flush()
             return
         path = self.path.resolve() if self.path.is_symlink() else self.path  # a link stays a link
         _check_free(path, self.force)
         if path.exists() and not path.is_file():  # a pipe or a device takes what it is given
-            with path.open("wb") as raw:
-                yield raw
+            with path.open("wb") as raw, self._at_once(raw) as stream:
+                yield stream
             return
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         beside = Path(name)
@@ -59,6 +66,17 @@ class Target:
         except BaseException:
             beside.unlink(missing_ok=True)
             raise
+
+    @contextmanager
+    def _at_once(self, stream: IO[bytes]) -> Iterator[IO[bytes]]:
+        """The stream itself or, if it is to be whole, what is copied there in the end."""
+        if not self.whole:
+            yield stream
+            return
+        with tempfile.SpooledTemporaryFile(IN_MEMORY) as kept:
+            yield cast(IO[bytes], kept)
+            kept.seek(0)
+            shutil.copyfileobj(kept, stream)
 
     @contextmanager
     def open(self) -> Iterator[IO[str]]:

@@ -220,9 +220,9 @@ def test_chunks_that_do_not_fit_are_not_written(tmp_path: Path, chunks: Any) -> 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"a\tO\nb\tI-PER\n" + b"c\tB-PER\nd\tO\n" * 9, "zoo.tsv:2: I-PER after O, but IOB2 expected; correct it, or read with another scheme or with repair"),
-        (b"\n\na\tS-PER\nb\tS-PER\n\nc\tB-PER\n", "zoo.tsv:6: B-PER at the end, but BIOES expected; correct it, or read with another scheme or with repair"),
-        (b"a\tO\nb\tPER\n" + b"c\tO\n" * 9, "zoo.tsv:2: 'PER' is no IOB2 tag, but IOB2 expected; correct it, or read with another scheme or with repair"),
+        (b"a\tO\nb\tI-PER\n" + b"c\tB-PER\nd\tO\n" * 9, "zoo.tsv:2: I-PER after O, but IOB2 expected; correct it, or read it with --option scheme=NAME or --option repair=true"),
+        (b"\n\na\tS-PER\nb\tS-PER\n\nc\tB-PER\n", "zoo.tsv:6: B-PER at the end, but BIOES expected; correct it, or read it with --option scheme=NAME or --option repair=true"),
+        (b"a\tO\nb\tPER\n" + b"c\tO\n" * 9, "zoo.tsv:2: 'PER' is no IOB2 tag, but IOB2 expected; correct it, or read it with --option scheme=NAME or --option repair=true"),
         (b"a\tO\tO\nb\tO\tO\nc\tO\n", "zoo.tsv:3: 2 columns found, but 3 columns with a token expected; correct the line"),
         (b"a\tO\n\n\tO\n", "zoo.tsv:3: no token found, but 2 columns with a token expected; correct the line"),
         (b"only\nwords\n", "zoo.tsv:1: 1 columns found, but 2 columns with a token expected; correct the line"),

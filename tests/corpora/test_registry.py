@@ -83,6 +83,19 @@ def test_a_flat_format_refuses_nesting_and_says_how_much(tmp_path: Path) -> None
         assert document.sentences[0].mentions == {kept} and losses.lost == {"overlap another in flat columns": 1}
 
 
+def test_files_that_belong_to_others_are_not_left_out(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.txt").write_text("Oz", encoding="utf-8")
+        (tmp_path / f"{number}.ann").write_text("T1\tGPE 0 2\tOz\n", encoding="utf-8")
+    problems = Problems()
+    assert len(list(read_corpus(tmp_path, problems=problems))) == 3
+    assert problems.notes == {}
+    (tmp_path / "notes.txt").write_text("Which is nobody's text.", encoding="utf-8")
+    assert len(list(read_corpus(tmp_path, problems=problems))) == 3
+    what = f"file left out, such as {tmp_path / 'notes.txt'}, because the first that is known is brat"
+    assert problems.notes == {what: 1}
+
+
 REAL = {
     "genia/dev.data": "four-lines",
     "genia/authors_sample/test.data": "four-lines",

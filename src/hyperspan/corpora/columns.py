@@ -306,7 +306,7 @@ class _Reader:
                 self.problems.note("malformed tags read as conlleval does", mistakes - len(errors))
             if errors:
                 position, found = errors[0]
-                what = f"{found}, but {self.scheme} expected; correct it, or read with another scheme or with repair"
+                what = f"{found}, but {self.scheme} expected; correct it, or read it with --option scheme=NAME or --option repair=true"
                 self.problems.wrong(self.source.at(block.first_line + position), what)
                 return None
             mentions += [Mention(start, end, label) for start, end, label in spans]

@@ -19,8 +19,6 @@ and the marking of shared parts cannot be made up again from mentions.
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -28,8 +26,9 @@ from xml.parsers import expat
 
 import regex
 
-from hyperspan.corpora.source import Problems, Source
-from hyperspan.errors import CorpusError, InputError
+from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
+from hyperspan.corpora.trimming import without_space
+from hyperspan.errors import InputError
 from hyperspan.text.tokenize import tokenize
 from hyperspan.types import Document, Mention, Sentence, Span
 
@@ -141,18 +140,13 @@ class _Articles:
         self.parser.SkippedEntityHandler = self._skipped
 
     def read(self) -> Iterator[_Article]:
-        try:
-            with self.source.open() as stream:
-                last = False
-                while not last:
-                    chunk = stream.read(_CHUNK)
-                    last = not self._parse(chunk) or not chunk
-                    yield from self.done
-                    self.done.clear()
-        except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-            raise CorpusError(
-                f"{self.source.name}: cannot be read ({error}); check that it is complete and readable"
-            ) from None
+        with self.source.open() as stream:
+            last = False
+            while not last:
+                chunk = stream.read(_CHUNK)
+                last = not self._parse(chunk) or not chunk
+                yield from self.done
+                self.done.clear()
 
     def _parse(self, chunk: bytes) -> bool:
         """Whether more can be read after this; an empty chunk is the end."""
@@ -238,6 +232,8 @@ class _Articles:
         if self.article is not None:
             self.article.text.append(characters)
             self.article.length += len(characters)
+            if self.article.length > LONGEST_LINE:
+                self._refuse(f"has an article of more than {LONGEST_LINE // 2**20} MB; cut it into several")
 
     def _entity(self, name: str, *_: object) -> None:
         self._refuse(
@@ -305,7 +301,7 @@ def _mentions(
     term: _Term, text: str, types: Types, coordination: Coordination, problems: Problems
 ) -> Iterator[Mention]:
     """The mentions, by character, that a term stands for: none, one, or those of a coordination."""
-    whole = _without_space((term.start, term.end), text)
+    whole = without_space((term.start, term.end), text)
     if whole is None:
         problems.note("term without text left out")
     elif not term.is_coordination:
@@ -326,9 +322,7 @@ def _coordinated(term: _Term, whole: Span, text: str, types: Types, problems: Pr
     """The members of a coordination, each put together from the parts that its name is made of."""
     names, kinds = _members(term.names), _members(term.kinds)
     whole_only = len(names) != len(kinds) or len(term.parts) > MOST_PARTS
-    parts = [
-        (_plain(part.names), span) for part in term.parts if (span := _without_space((part.start, part.end), text))
-    ]
+    parts = [(_plain(part.names), span) for part in term.parts if (span := without_space((part.start, part.end), text))]
     for position, kind in enumerate(kinds):
         label = _label(kind, types)
         if label is None:
@@ -400,10 +394,3 @@ def _label(kind: str, types: Types) -> str | None:
         return label or None
     coarse = label.split("_")[0]
     return coarse if coarse in ("DNA", "RNA", "protein") else label if label in ("cell_line", "cell_type") else None
-
-
-def _without_space(span: Span, text: str) -> Span | None:
-    """The span without white space at its ends, or none if nothing else is there."""
-    covered = text[slice(*span)]
-    start = span[0] + len(covered) - len(covered.lstrip())
-    return (start, start + len(covered.strip())) if covered.strip() else None

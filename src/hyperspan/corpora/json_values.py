@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import codecs
 import json
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import IO, Any
 
-from hyperspan.corpora.source import Problems, Source
-from hyperspan.errors import CorpusError
+from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
 
 CHUNK = 1 << 18
 """How many bytes of an array are read at a time; values may be longer."""
@@ -41,19 +38,18 @@ def json_values(source: Source, problems: Problems) -> Iterator[tuple[str, Any]]
     [('made.json:1 (record 1)', {'a': 1}), ('made.json:2 (record 2)', {'a': 2})]
     """
     decoder = json.JSONDecoder(parse_constant=lambda name: problems.note(f"{name} read as null"))
-    try:
-        with source.open() as stream:
-            line, first = 1, stream.readline(CHUNK).removeprefix(codecs.BOM_UTF8)
-            while first and not first.strip():
-                line += first.count(b"\n")
-                first = stream.readline(CHUNK)
-            if first.lstrip().startswith(b"["):
-                yield from _ArrayReader(source, stream, problems, decoder, line).values(first)
-            else:
-                first += b"" if first.endswith(b"\n") else stream.readline()
-                yield from _objects(source, enumerate(chain([first], stream), line), problems, decoder)
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise CorpusError(f"{source.name}: cannot be read ({error}); check that it is complete and readable") from None
+    with source.open() as stream:
+        line, first = 1, stream.readline(CHUNK).removeprefix(codecs.BOM_UTF8)
+        while first and not first.strip():
+            line += first.count(b"\n")
+            first = stream.readline(CHUNK)
+        if first.lstrip().startswith(b"["):
+            yield from _ArrayReader(source, stream, problems, decoder, line).values(first)
+        else:
+            first += b"" if first.endswith(b"\n") else stream.readline(LONGEST_LINE)
+            if len(first) > LONGEST_LINE:
+                source.too_long(line, "a line")
+            yield from _objects(source, enumerate(chain([first], source.raw_lines(stream)), line), problems, decoder)
 
 
 def value_of_line(line: str) -> Any:
@@ -149,6 +145,8 @@ class _ArrayReader:
         if self.complete:
             return False
         self._count()
+        if len(self.window) - self.position > LONGEST_LINE:
+            self.source.too_long(self.line, "a record")
         self.window, self.position, self.counted = self.window[self.position :], 0, 0
         self._append(self.stream.read(max(CHUNK, len(self.window))))
         return True
@@ -177,7 +175,7 @@ def _objects(
     source: Source, lines: Iterable[tuple[int, bytes]], problems: Problems, decoder: json.JSONDecoder
 ) -> Iterator[tuple[str, Any]]:
     """Objects on a line each, or over several lines of which the first and the last alone begin with a brace."""
-    start, held = 0, list[str]()
+    start, held, size = 0, list[str](), 0
     complained = False  # of several lines that belong to no object, the first alone is a problem
     for number, raw in lines:
         try:
@@ -190,6 +188,9 @@ def _objects(
             held = []
         if held:
             held.append(line)
+            size += len(line)
+            if size > LONGEST_LINE:
+                source.too_long(start, "a record")
             if line.startswith("}"):
                 yield from _values_of(source, start, held, problems, decoder)
                 held = []
@@ -199,7 +200,7 @@ def _objects(
                 value, end = _decoded(decoder, content, 0)
             except _NoJsonError as error:
                 if error.may_go_on:
-                    start, held = number, [line]
+                    start, held, size = number, [line], len(line)
                 else:
                     _no_json(problems, source.at(number), error)
                 continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,9 +22,10 @@ from hyperspan.corpora import (
     label_studio,
     token_json,
 )
+from hyperspan.corpora.archives import is_archive
 from hyperspan.corpora.source import OnError, Problems, Source, sources_in
 from hyperspan.corpora.target import Losses, Lossy, Target
-from hyperspan.errors import InputError
+from hyperspan.errors import CorpusError, InputError
 from hyperspan.types import Document
 
 Reader = Callable[..., Iterator[Document]]
@@ -42,6 +42,8 @@ class Format:
     suffixes: tuple[str, ...]
     """How its files' names end: which files of a folder are read, and what a name to write to means."""
     what: str
+    beside: tuple[str, ...] = ()
+    """How the names of files end that it reads along with those: they are no files of their own."""
 
 
 FORMATS: dict[str, Format] = {
@@ -49,7 +51,12 @@ FORMATS: dict[str, Format] = {
         jsonl.read_jsonl, jsonl.write_jsonl, jsonl.looks_like_jsonl, (".jsonl",), "hyperspan's own, lossless"
     ),
     "brat": Format(
-        brat.read_brat, brat.write_brat, brat.looks_like_brat, (".ann",), "stand-off, a folder of .txt and .ann"
+        brat.read_brat,
+        brat.write_brat,
+        brat.looks_like_brat,
+        (".ann",),
+        "stand-off, a folder of .txt and .ann",
+        beside=(".txt",),
     ),
     "four-lines": Format(
         four_lines.read_four_lines,
@@ -59,7 +66,14 @@ FORMATS: dict[str, Format] = {
         "tokens / tags / mentions / blank, as GENIA and ACE in this line of work",
     ),
     "genia-xml": Format(genia_xml.read_genia_xml, None, genia_xml.looks_like_genia_xml, (".xml",), "GENIA corpus 3.02"),
-    "ace": Format(ace.read_ace, None, ace.looks_like_ace, (".apf.xml",), "ACE 2004 and 2005, .sgm and .apf.xml"),
+    "ace": Format(
+        ace.read_ace,
+        None,
+        ace.looks_like_ace,
+        (".apf.xml",),
+        "ACE 2004 and 2005, .sgm and .apf.xml",
+        beside=(".sgm", ".SGM"),
+    ),
     "conll2003": Format(
         columns.read_conll2003,
         columns.write_conll2003,
@@ -135,12 +149,9 @@ def read_corpus(
         _known(format_name, READERS, "read")
     sources = sources_in(given, FORMATS[format_name].suffixes if format_name and _holds_several(given) else ())
     if format_name is None and len(sources) > 1:
-        every = len(sources)
+        every = sources
         sources, format_name = _of_one_format(sources)
-        if len(sources) < every:
-            problems.note(
-                f"file left out, because the first that is known is in the format {format_name}", every - len(sources)
-            )
+        _note_left_out(every, sources, format_name, problems)
     if split is not None:
         sources = ace.select(sources, ace.ace_split(split), problems)
     for source in sources:
@@ -150,22 +161,39 @@ def read_corpus(
 
 
 def _holds_several(given: str | Path) -> bool:
-    return str(given) != "-" and (Path(given).is_dir() or zipfile.is_zipfile(given))
+    return str(given) != "-" and (Path(given).is_dir() or is_archive(Path(given)))
 
 
 def _of_one_format(sources: list[Source]) -> tuple[list[Source], str]:
     """The files of a folder that are in the format of the first one that is in any."""
+    unreadable: CorpusError | None = None
     for source in sources:
         try:
             name = detect(source)
+        except CorpusError as error:
+            unreadable = unreadable or error
+            continue
         except InputError:
             continue
-        suffixes = FORMATS[name].suffixes
-        ending = next((suffix for suffix in suffixes if source.name.removesuffix(".gz").endswith(suffix)), "")
-        return [other for other in sources if other.name.removesuffix(".gz").endswith(ending)], name
-    raise InputError(
+        ending = next((suffix for suffix in FORMATS[name].suffixes if _plain_name(source).endswith(suffix)), "")
+        return [other for other in sources if _plain_name(other).endswith(ending)], name
+    raise unreadable or InputError(
         f"none of the {len(sources)} files is in a known format; name it with --from, one of {', '.join(READERS)}"
     )
+
+
+def _plain_name(source: Source) -> str:
+    return source.name.removesuffix(".gz")
+
+
+def _note_left_out(every: list[Source], read: list[Source], name: str, problems: Problems) -> None:
+    """Counts the files of a folder that are not read, not even along with others."""
+    entry, kept = FORMATS[name], {source.name for source in read}
+    stems = {_plain_name(source).removesuffix(end) for source in read for end in entry.suffixes}
+    along = {stem + end for stem in stems for end in entry.beside}
+    left_out = [one.name for one in every if one.name not in kept and _plain_name(one) not in along]
+    if left_out:
+        problems.note(f"file left out, such as {left_out[0]}, because the first that is known is {name}", len(left_out))
 
 
 def write_corpus(
@@ -180,14 +208,14 @@ def write_corpus(
 ) -> Losses:
     """Writes documents to a file, a folder or standard output ("-"): all of them, or nothing and an error.
 
+    jsonl alone is a stream on standard output: it never refuses a mention, and each of its lines is a document.
     Mentions that the format cannot hold forbid the writing unless `lossy` says which to keep; what was lost is returned.
     """
     _known(format_name, WRITERS, "written")
     losses = Losses(lossy)
     writer = WRITERS[format_name]
-    writer(
-        documents, Target(str(target), force), losses, problems=problems, **_understood(writer, format_name, options)
-    )
+    whole = Target(str(target), force, whole=format_name != "jsonl")
+    writer(documents, whole, losses, problems=problems, **_understood(writer, format_name, options))
     return losses
 
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import gzip
 import io
 import sys
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Literal
+from typing import IO, Any, BinaryIO, Literal, NoReturn
 
+from hyperspan.corpora.archives import check_unpacked, is_archive, members_of, open_member, unpacking
 from hyperspan.errors import CorpusError, InputError
 
 OnError = Literal["raise", "skip"]
-UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
-"""What the standard library raises for files that are damaged, encrypted or packed in a way it does not know."""
 HEAD = 65_536
 """How many bytes of a source are looked at to recognise its format."""
+LONGEST_LINE = 128 * 2**20
+"""Bytes of a line, or of a record of JSON. A small archive can unpack to any size, and memory must hold one at a time."""
+LARGEST_TEXT = 512 * 2**20
+"""Bytes of a file that is one text, such as those of brat."""
 
 
 @dataclass
@@ -63,49 +64,55 @@ class Source:
 
     def head(self) -> bytes:
         """The first bytes, decompressed, without taking them away."""
+        if self.stream is not None and not isinstance(self.stream, _Reread):
+            self.stream = _Reread(self.stream)
         try:
-            if self.stream is not None and not isinstance(self.stream, _Reread):
-                self.stream = _Reread(self.stream)
             with self.open() as stream:
                 return stream.read(HEAD)
-        except UNREADABLE as error:
-            raise CorpusError(
-                f"{self.name}: cannot be read ({error}); check that it is complete and readable"
-            ) from None
         finally:
             if isinstance(self.stream, _Reread):
                 self.stream.rewind()
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Its bytes, decompressed if they are gzipped."""
-        with ExitStack() as opened:
+        """Its bytes, decompressed if they are gzipped. Damage that is met while they are read is a CorpusError."""
+        with ExitStack() as opened, unpacking(self.name):
             if self.stream is not None:
                 raw: Any = self.stream
             elif self.member is not None and self.path is not None:
-                raw = opened.enter_context(opened.enter_context(zipfile.ZipFile(self.path)).open(self.member))
+                raw = io.BufferedReader(opened.enter_context(open_member(self.path, self.member)))  # type: ignore[arg-type]
             else:
                 raw = opened.enter_context((self.path or Path(self.name)).open("rb"))
             buffered = raw if hasattr(raw, "peek") else io.BufferedReader(raw)
             if buffered.peek(2)[:2] == b"\x1f\x8b":
-                yield io.BufferedReader(opened.enter_context(gzip.GzipFile(fileobj=buffered)))  # type: ignore[arg-type]
-            else:
-                yield buffered
+                buffered = io.BufferedReader(opened.enter_context(gzip.GzipFile(fileobj=buffered)))  # type: ignore[arg-type]
+            check_unpacked(self.name, buffered.peek(512))
+            yield buffered
+
+    def raw_lines(self, stream: IO[bytes]) -> Iterator[bytes]:
+        """The lines of the open source, with their ends."""
+        number = 0
+        while line := stream.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(line) > LONGEST_LINE:
+                self.too_long(number, "a line")
+            yield line
+
+    def too_long(self, line: int, what: str) -> NoReturn:
+        """Something is larger than memory is given for it."""
+        raise CorpusError(
+            f"{self.at(line)}: {what} has more than {LONGEST_LINE // 2**20} MB; cut it into several, or check that the format is the right one"
+        )
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Line numbers from 1, and lines of UTF-8 text without their ends; "\\r\\n" ends a line too, a byte order mark is dropped.
 
         Only "\\n" separates lines: other characters that Unicode calls line breaks are text.
         """
-        try:
-            with self.open() as stream:
-                for number, raw in enumerate(stream, start=1):
-                    line = raw.removesuffix(b"\n").removesuffix(b"\r")
-                    yield number, self._decoded(number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
-        except UNREADABLE as error:
-            raise CorpusError(
-                f"{self.name}: cannot be read ({error}); check that it is complete and readable"
-            ) from None
+        with self.open() as stream:
+            for number, raw in enumerate(self.raw_lines(stream), start=1):
+                line = raw.removesuffix(b"\n").removesuffix(b"\r")
+                yield number, self._decoded(number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
 
     def _decoded(self, number: int, line: bytes) -> str:
         try:
@@ -120,14 +127,19 @@ class Source:
     def text(self) -> str:
         """All of it, as UTF-8 text, every character as it stands there."""
         try:
-            with self.open() as stream:
-                return stream.read().decode("utf-8")
+            return self.content().decode("utf-8")
         except UnicodeDecodeError as error:
             raise CorpusError(f"{self.name}: is not UTF-8 text ({error.reason}); convert the file to UTF-8") from None
-        except UNREADABLE as error:
+
+    def content(self) -> bytes:
+        """All of its bytes."""
+        with self.open() as stream:
+            content = stream.read(LARGEST_TEXT + 1)
+        if len(content) > LARGEST_TEXT:
             raise CorpusError(
-                f"{self.name}: cannot be read ({error}); check that it is complete and readable"
-            ) from None
+                f"{self.name}: has more than {LARGEST_TEXT // 2**20} MB, but must fit into memory; cut it into several files"
+            )
+        return content
 
     def at(self, line: int | str) -> str:
         """The name with a line number, or with what else says where in it."""
@@ -187,9 +199,8 @@ def sources_in(given: str | Path, suffixes: tuple[str, ...] = ()) -> list[Source
         return [Source(str(file), path=file) for file in kept]
     if not path.exists():
         raise InputError(f"{path} does not exist; check the name, or use - for standard input")
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            names = sorted(name for name in archive.namelist() if not name.endswith("/") and "__MACOSX" not in name)
+    if is_archive(path):
+        names = sorted(name for name in members_of(path) if not name.endswith("/") and "__MACOSX" not in name)
         names = [name for name in names if not suffixes or name.removesuffix(".gz").endswith(suffixes)]
         if not names:
             raise InputError(f"{path} holds no files to read; name an archive that does")
