@@ -21,6 +21,7 @@ from hyperspan import Mention
 from hyperspan.corpora.ace import ace_split, looks_like_ace, read_ace, read_split, select
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.source import Problems, Source, sources_in
+from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, HyperspanError, InputError
 from tests.corpora.data import data_path
 
@@ -339,7 +340,9 @@ def test_what_annotators_marked_is_read(
     source = put(tmp_path_factory.mktemp("ace"), sgm, apf(plain, marked))
     [document] = read_ace(source, Problems())
     assert document.text == plain
-    assert document.mentions == {Mention(one.start, one.end, one.type) for one in marked}
+    assert document.mentions == set(
+        trimmed((Mention(one.start, one.end, one.type) for one in marked), plain, Problems())
+    )
     assert document.metadata["text_spans"] == [[7, len(plain)]]
 
 

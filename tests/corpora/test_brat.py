@@ -20,6 +20,7 @@ from hyperspan.corpora.brat import looks_like_brat, read_brat, write_brat
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.target import Losses, Target
+from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, HyperspanError, LossError, OutputExistsError
 from tests.corpora.data import data_path
 
@@ -264,7 +265,7 @@ def documents_with_mentions(draw: st.DrawFn) -> Document:
         identifier = draw(st.sampled_from(["", "", "T1", "T2", "T9", "Tx", "E1", "T 1", "T"]))
         start, end = cuts[0], cuts[-1 if len(cuts) % 2 == 0 else -2]
         mentions.append(Mention(start, end, label, fragments if len(fragments) > 1 else (), id=identifier))
-    return Document(text, mentions, id=draw(TEXTS))
+    return Document(text, trimmed(mentions, text, Problems()), id=draw(TEXTS))
 
 
 @given(documents=st.lists(documents_with_mentions(), max_size=4))

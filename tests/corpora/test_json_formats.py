@@ -21,6 +21,7 @@ from hyperspan.corpora import doccano, json_values, jsonl, label_studio, token_j
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import OnError, Problems, Source
 from hyperspan.corpora.target import Losses, Target
+from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError
 from tests.corpora.data import data_path
 
@@ -128,6 +129,7 @@ def free(draw: st.DrawFn) -> Document:
         tags = draw(st.sampled_from([(), tuple("N" for _ in tokens)]))
         sentences.append(Sentence(tokens, [*inside, *inside[:1]], tags, offsets if draw(st.booleans()) else ()))
     metadata = draw(st.dictionaries(st.text(characters), json_any, max_size=3))
+    found = found if sentences else trimmed(found, text, Problems())
     return Document(text, found, sentences, draw(st.text(characters)), metadata)
 
 
@@ -135,7 +137,7 @@ def free(draw: st.DrawFn) -> Document:
 def plain(draw: st.DrawFn, alphabet: Any = characters, discontinuous: bool = False) -> Document:
     text = draw(st.text(alphabet, max_size=20))
     found = draw(st.lists(mentions(len(text), discontinuous), max_size=4)) if text else []
-    return Document(text, found, id=draw(st.sampled_from(["", "7", "a/b"])))
+    return Document(text, trimmed(found, text, Problems()), id=draw(st.sampled_from(["", "7", "a/b"])))
 
 
 def everything(document: Document) -> Any:
@@ -421,10 +423,13 @@ def test_label_studio_offsets_are_code_points_or_utf_16(start: int) -> None:
 def test_label_studio_offset_unit_can_be_forced() -> None:
     made = json.dumps([task("🦁 in the zoo", {"start": 3, "end": 5, "labels": ["X"]})])
     problems = Problems()
-    for unit, text in (("auto", "n "), ("codepoint", "n "), ("utf16", "in")):
+    for unit, text in (("auto", "n"), ("codepoint", "n"), ("utf16", "in")):
         [document] = read(label_studio.read_label_studio, made, offset_unit=unit, problems=problems)
         assert [m.text for m in document.mentions] == [text]
-    assert problems.notes == {"offsets read as code points, though no text is quoted that shows it": 1}
+    assert problems.notes == {
+        "offsets read as code points, though no text is quoted that shows it": 1,
+        "white space at the ends of a mention left out": 2,
+    }
     with pytest.raises(CorpusError, match="offset 1 in UTF-16 code units is in the middle of a character"):
         read(
             label_studio.read_label_studio,
@@ -436,7 +441,7 @@ def test_label_studio_offset_unit_can_be_forced() -> None:
 def test_label_studio_quotes_may_differ_in_blanks() -> None:
     made = task("the\r\nzoo ", {"start": 0, "end": 9, "text": "the\\n\\nzoo", "labels": ["X"]})
     [document] = read(label_studio.read_label_studio, json.dumps([made]))
-    assert [m.text for m in document.mentions] == ["the\r\nzoo "]
+    assert [m.text for m in document.mentions] == ["the\r\nzoo"]
 
 
 def test_label_studio_takes_the_first_annotation_that_counts() -> None:

@@ -24,6 +24,7 @@ from xml.parsers import expat
 
 from hyperspan.corpora.brat import beside, file_name
 from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, InputError
 from hyperspan.types import Document, Mention, Span
 
@@ -69,6 +70,7 @@ def read_ace(
                 problems.wrong(source.at(annotation.line), f"mention {annotation.id or 'without an ID'} {mention}")
             else:
                 (mentions if annotation.mention_type in wanted else left_out).append(mention)
+        mentions = trimmed(mentions, reading.text, problems)
         if left_out:
             problems.note("mention of a type that was not asked for left out", len(left_out))
         if len(set(mentions)) < len(mentions):

@@ -16,13 +16,14 @@ metadata as "brat_other_lines" and written back; "brat_order" lists the ids of t
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from hyperspan.corpora.archives import has_member
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
+from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError
 from hyperspan.types import Document, Mention, Span
 
@@ -96,13 +97,14 @@ def _document(annotations: Source, text: str, name: str, problems: Problems) -> 
         elif mention.id in ids:
             problems.wrong(annotations.at(number), f"{mention.id} is the id of an earlier line too; give each its own")
         else:
+            ids.add(mention.id)
+            [mention] = trimmed([mention], text, problems)
             repeated = mention in mentions
             if repeated:
                 problems.note("mention annotated twice, kept once")
                 others.append(line)  # other lines may refer to its id
             else:
                 mentions[mention] = None
-            ids.add(mention.id)
             order.append("" if repeated else mention.id)
     metadata = {key: value for key, value in ((OTHER_LINES, others), (ORDER, order)) if value}
     return Document(text, mentions, id=name, metadata=metadata)
@@ -218,7 +220,10 @@ def _strings(document: Document, key: str) -> list[str]:
 
 def _still_holds(line: str, text: str, mentions: frozenset[Mention]) -> bool:
     """Whether one of the other lines can be written; one that repeats a mention can as long as that is there."""
-    return bool(_OTHER.fullmatch(line)) or _mention(line, text, Problems()) in mentions
+    if _OTHER.fullmatch(line):
+        return True
+    mention = _mention(line, text, Problems())
+    return isinstance(mention, Mention) and not mentions.isdisjoint(trimmed([mention], text, Problems()))
 
 
 def _with_ids(mentions: list[Mention], taken: set[str], problems: Problems) -> list[Mention]:
@@ -288,10 +293,6 @@ def beside(source: Source, stem: str, endings: Iterable[str]) -> Source | None:
     if source.member is None:
         found = [source.path.with_name(stem + ending) for ending in endings]
         return next((Source(str(path), path) for path in found if path.is_file()), None)
-    try:
-        with zipfile.ZipFile(source.path) as archive:
-            members = set(archive.namelist())
-    except (OSError, zipfile.BadZipFile):
-        return None
     names = (stem + ending for ending in endings)
-    return next((Source(f"{source.path}/{name}", source.path, name) for name in names if name in members), None)
+    found = (Source(f"{source.path}/{name}", source.path, name) for name in names if has_member(source.path, name))
+    return next(found, None)

@@ -1,13 +1,14 @@
 """spaCy's DocBin (.spacy files): the span groups of its documents, ``doc.spans``, with their tokens and sentences.
 
 Needs the extra `spacy`, which is imported on use alone. spaCy's tokens cover a text without gaps: a token of blanks stands
-for what is more than one space. Here those are left out, unless a mention begins or ends with one.
+for what is more than one space. Here those are left out, at the ends of mentions too, unless nothing else is in one.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
+import zlib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -16,9 +17,10 @@ from math import isnan
 from typing import Any
 
 from hyperspan.corpora.documents import by_characters, with_sentences
-from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.source import LARGEST_TEXT, Problems, Source
 from hyperspan.corpora.target import Losses, Target
-from hyperspan.errors import HyperspanError, InputError, MissingExtraError, SpanError
+from hyperspan.corpora.trimming import SPACE_LEFT_OUT
+from hyperspan.errors import CorpusError, HyperspanError, InputError, MissingExtraError, SpanError
 from hyperspan.text.sentences import sentence_spans
 from hyperspan.types import Document, Mention, Sentence, Span
 
@@ -32,8 +34,7 @@ def read_docbin(source: Source, problems: Problems, *, spans_key: str | None = N
     """The documents of a file, with the mentions of one span group or of all; of `doc.ents` where there is no group."""
     tokens, vocab = _spacy("reading spaCy's DocBin")
     try:
-        with source.open() as stream:
-            docs = tokens.DocBin().from_bytes(stream.read()).get_docs(vocab)
+        docs = tokens.DocBin().from_bytes(_checked(source)).get_docs(vocab)
         for number, doc in enumerate(docs, start=1):
             try:
                 document = _document(doc, spans_key, problems)
@@ -79,6 +80,23 @@ def write_docbin(
         stream.write(docs.to_bytes())
 
 
+def _checked(source: Source) -> bytes:
+    """The bytes of a DocBin, which zlib packed: a small file must not unpack to any size."""
+    content, size = source.content(), 0
+    rest, unpacker = content, zlib.decompressobj()
+    while rest and not unpacker.eof:
+        try:
+            size += len(unpacker.decompress(rest, 2**20))
+        except zlib.error:  # spaCy says what is wrong
+            break
+        rest = unpacker.unconsumed_tail
+        if size > LARGEST_TEXT:
+            raise CorpusError(
+                f"{source.name}: unpacks to more than {LARGEST_TEXT // 2**20} MB; cut it into several files"
+            )
+    return content
+
+
 def looks_like_docbin(head: str) -> bool:
     """Never: it is binary, and known by the end of its name."""
     return False
@@ -107,16 +125,35 @@ def _document(doc: Any, spans_key: str | None, problems: Problems) -> Document:
         problems.note(f"span groups {', '.join(sorted(groups))} read together")
     elif groups and USUAL_KEY not in groups:
         metadata |= {"spans_key": next(iter(groups))}
-    in_tokens = [
-        Mention(span.start, span.end, span.label_, probability=score, id=span.id_ if span.id else "")
-        for span, score in spans
-    ]
+    in_tokens = _without_space(spans, doc, problems)
     in_characters = [
-        replace(mention, start=span.start_char, end=span.end_char)
-        for (span, _), mention in zip(spans, in_tokens, strict=True)
+        replace(mention, start=doc[mention.start].idx, end=doc[mention.end - 1].idx + len(doc[mention.end - 1]))
+        for mention in in_tokens
     ]
     sentences = _sentences(doc, sorted(in_tokens), problems)
     return Document(doc.text, in_characters, sentences, name, metadata)
+
+
+def _without_space(spans: Sequence[tuple[Any, float | None]], doc: Any, problems: Problems) -> list[Mention]:
+    """The spans as mentions, in tokens, without tokens of blanks at their ends; one that is there already is then left out."""
+    known = {(span.start, span.end, span.label_) for span, _ in spans}
+    mentions: list[Mention] = []
+    for span, score in spans:
+        start, end = span.start, span.end
+        while start < end and doc[start].text.isspace():
+            start += 1
+        while start < end and doc[end - 1].text.isspace():
+            end -= 1
+        if start == end:  # nothing else is there
+            start, end = span.start, span.end
+        if (start, end) != (span.start, span.end):
+            problems.note(SPACE_LEFT_OUT)
+            if (start, end, span.label_) in known:
+                problems.note("mention listed twice read as one")
+                continue
+            known.add((start, end, span.label_))
+        mentions.append(Mention(start, end, span.label_, probability=score, id=span.id_ if span.id else ""))
+    return mentions
 
 
 def _kept(doc: Any) -> tuple[str, dict[str, Any]]:

@@ -29,6 +29,7 @@ from hyperspan.corpora.json_records import (
 )
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
+from hyperspan.corpora.trimming import trimmed
 from hyperspan.types import Document, Mention
 
 Key = Literal["label", "labels", "entities"]
@@ -99,7 +100,8 @@ def _document(record: Record, problems: Problems) -> Document:
     key = next((key for key in KEYS if key in record), None)
     if key is None:
         problems.note("text without annotation read as one without mentions")
-    mentions = [_mention(item, problems) for item in list_of(record, key)] if key else []
+    listed = [_mention(item, problems) for item in list_of(record, key)] if key else []
+    mentions = trimmed(listed, text, problems)
     note_duplicates(mentions, problems)
     metadata = {name: value for name, value in record.items() if name not in {"text", key}}
     distinct = list(dict.fromkeys(mentions))

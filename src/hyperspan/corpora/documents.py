@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from hyperspan.corpora.source import Problems
+from hyperspan.corpora.trimming import trimmed
 from hyperspan.text.sentences import sentence_spans
 from hyperspan.text.tokenize import tokenize
 from hyperspan.types import Document, Mention, Sentence, Span
@@ -101,11 +102,12 @@ def with_sentences(document: Document, problems: Problems, tokenizer: str = "wor
     """The document split into sentences and tokens, unless it is already, with its mentions by tokens too.
 
     So that no annotated mention is lost, sentences that one crosses are joined, and tokens are cut where one begins or
-    ends inside; both are noted.
+    ends inside; both are noted. White space at the ends of mentions is left out.
     """
     if document.sentences:
         return _projected(document, problems)
-    ends = sorted(document.mentions, key=lambda mention: (mention.start, mention.end))
+    mentions = set(trimmed(document.mentions, document.text, problems))
+    ends = sorted(mentions, key=lambda mention: (mention.start, mention.end))
     spans = _joined(list(_sentences(document)), ends, problems)
     cuts = sorted({cut for mention in ends for span in (mention.span, *mention.fragments) for cut in span})
     sentences: list[Sentence] = []
@@ -117,16 +119,14 @@ def with_sentences(document: Document, problems: Problems, tokenizer: str = "wor
         here: list[Mention] = []
         while waiting and waiting[-1].start < end:
             mention = waiting.pop()
-            covered = document.text[mention.start : mention.end]
-            last = mention.start + len(covered.rstrip())
-            if not covered.isspace() and start <= mention.end - len(covered.lstrip()) and last <= end and offsets:
+            if start <= mention.start and mention.end <= end and offsets and not mention.text.isspace():
                 here.append(by_tokens(mention, offsets))
             else:
                 _outside(mention, document, problems)
         sentences.append(Sentence([document.text[a:b] for a, b in offsets], here, offsets=offsets))
     for mention in waiting:
         _outside(mention, document, problems)
-    return Document(document.text, document.mentions, sentences, document.id, document.metadata)
+    return Document(document.text, mentions, sentences, document.id, document.metadata)
 
 
 def _projected(document: Document, problems: Problems) -> Document:

@@ -34,6 +34,7 @@ from hyperspan.corpora.json_records import (
 )
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
+from hyperspan.corpora.trimming import trimmed
 from hyperspan.types import Document, Mention, Sentence, Span
 
 FORMAT, VERSION = "hyperspan", 1
@@ -158,8 +159,10 @@ def document_of_record(record: Record, problems: Problems) -> Document:
         raise WrongValueError('the key "mentions" is missing, and no "format" says that there are none')
     text = text_of(record, "text")
     mentions = [_mention(value, len(text), "characters") for value in _objects(record, "mentions")]
-    note_duplicates(mentions, problems)
     sentences = [_sentence(value, text) for value in _objects(record, "sentences")]
+    if not sentences:  # which say themselves what words are
+        mentions = trimmed(mentions, text, problems)
+    note_duplicates(mentions, problems)
     metadata = value_of({"metadata": {}, **record}, "metadata", dict, "an object")
     return Document(text, mentions, sentences, text_of({"id": "", **record}, "id"), metadata)
 

@@ -36,6 +36,7 @@ from hyperspan.corpora.json_records import (
 )
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
+from hyperspan.corpora.trimming import trimmed
 from hyperspan.types import Document, Mention
 
 OffsetUnit = Literal["auto", "codepoint", "utf16"]
@@ -214,7 +215,7 @@ def _mentions(
     for key, usual in (("from_name", "label"), ("to_name", "text")):
         if regions and isinstance(name := regions[0].get(key), str) and name != usual:
             more[key] = name
-    return _in_code_points(mentions, text, unit, problems), more
+    return trimmed(_in_code_points(mentions, text, unit, problems), text, problems), more
 
 
 def _region_mentions(region: Record, problems: Problems) -> list[Mention]:
