@@ -15,7 +15,7 @@ import httpx2
 from hyperspan.annotate import Annotator
 from hyperspan.serve.app import create_app
 from hyperspan.serve.engine import Engine
-from hyperspan.serve.frame import ACCESS
+from hyperspan.serve.logs import ACCESS
 from hyperspan.serve.run import Server, address, listen
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Document, Sentence

@@ -103,7 +103,9 @@ def test_no_body_breaks_it(server: Running, path: str, body: Any, noise: bytes, 
 @given(st.lists(bodies.map(lambda body: json.dumps(body).encode()) | st.binary(max_size=30), max_size=6))
 @settings(max_examples=30, suppress_health_check=SUPPRESSED)
 def test_no_line_breaks_a_stream(server: Running, given_lines: list[bytes]) -> None:
-    response = server.client.post("/v1/annotate/stream", content=b"\n".join(given_lines))
+    response = server.client.post(
+        "/v1/annotate/stream", content=b"\n".join(given_lines), headers={"content-type": "application/x-ndjson"}
+    )
     assert response.status_code == 200
     wanted = [number for number, line in enumerate(b"\n".join(given_lines).split(b"\n"), 1) if line.strip()]
     answered = [json.loads(line) for line in response.content.splitlines()]

@@ -203,6 +203,7 @@ def test_slow_callers_are_not_waited_for(annotator: Annotator, monkeypatch: pyte
         slow = http.client.HTTPConnection("127.0.0.1", one.port, timeout=10)
         slow.putrequest("POST", "/v1/annotate")
         slow.putheader("Content-Length", "100")
+        slow.putheader("Content-Type", "application/json")
         slow.endheaders(b'{"text":')
         response = slow.getresponse()
         assert response.status == 408 and b"did not come within 0.3 seconds" in response.read()
@@ -214,7 +215,7 @@ def test_slow_callers_are_not_waited_for(annotator: Annotator, monkeypatch: pyte
         silent.close()
         kept = http.client.HTTPConnection("127.0.0.1", one.port, timeout=10)
         for _ in range(2):  # on one connection, with a pause that is longer than a head may take
-            kept.request("POST", "/v1/annotate", b'{"text": "Ada"}')
+            kept.request("POST", "/v1/annotate", b'{"text": "Ada"}', {"Content-Type": "application/json"})
             assert kept.getresponse().read().startswith(b'{"model"')
             assert kept.sock is not None
             time.sleep(0.05)
@@ -224,12 +225,12 @@ def test_slow_callers_are_not_waited_for(annotator: Annotator, monkeypatch: pyte
 
 def test_slow_callers_do_not_take_the_places_of_others(annotator: Annotator) -> None:
     with running(Settings(max_requests=2), {"small": annotator}) as one, ExitStack() as stack:
-        head = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"
+        head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
         for path in (b"/v1/annotate", b"/v1/annotate", b"/v1/annotate", b"/v1/annotate/stream", b"/v1/annotate/stream"):
             stack.enter_context(socket.create_connection(("127.0.0.1", one.port))).sendall(head % path)
         until(lambda: one.engine.in_flight == 5 and one.engine.taken["streams"] == 2)
         assert one.post(text="Ada").status_code == 200
-        third = one.client.post("/v1/annotate/stream", content=b"")
+        third = one.client.post("/v1/annotate/stream", content=b"", headers={"content-type": "application/json"})
         assert third.status_code == 503 and "2 streams are at work, which is the limit" in third.text
 
 

@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _the_log_of_the_tests_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "_log_to_standard_error", lambda: None)
+    monkeypatch.setattr(run, "log_to_standard_error", lambda: None)
 
 
 class Process:
@@ -127,11 +127,14 @@ def test_an_address_that_is_taken(monkeypatch: pytest.MonkeyPatch, capfd: pytest
         run.listen("203.0.113.7", 0)  # an address that is nobody's
 
 
-def test_mistakes_and_warnings(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_and_warnings(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     for arguments, sentence in (
         (["--model", "gena"], "there is no model 'gena'"),
         (["--max-texts", "0"], "the limit max_texts is 0; it must be at least 1"),
         (["--port", "x"], "--port"),
+        (["--allow-host", "Models.example.org:80"], "give it in lower case and without a port"),
     ):
         monkeypatch.setattr(sys, "argv", ["hyperspan", "serve", *arguments])
         with pytest.raises(SystemExit) as ended:
@@ -139,13 +142,14 @@ def test_mistakes_and_warnings(monkeypatch: pytest.MonkeyPatch, capfd: pytest.Ca
         assert ended.value.code == 2 and sentence in capfd.readouterr().err
     monkeypatch.setattr(run.Server, "run", lambda *_, sockets: sockets[0].close())
     run.serve(Settings(models=("genia",)), "0.0.0.0", 0)
-    assert "anybody who reaches 0.0.0.0 can use this server" in capfd.readouterr().err
+    assert "anybody who reaches 0.0.0.0 can use this server" in caplog.text
+    caplog.clear()
     for settings, host in (
         (Settings(models=("genia",), api_key="key"), "0.0.0.0"),
         (Settings(models=("genia",)), "127.0.0.1"),
     ):
         run.serve(settings, host, 0)
-        assert capfd.readouterr().err == ""
+        assert capfd.readouterr().err == caplog.text == ""
     monkeypatch.setattr(errors, "find_spec", lambda _: None)
     monkeypatch.setattr(sys, "argv", ["hyperspan", "serve"])
     with pytest.raises(SystemExit):

@@ -108,8 +108,10 @@ def test_wrong_addresses_methods_and_types(server: Running) -> None:
     assert server.client.get("/v1/annotate").headers["allow"] == "POST"
     form = server.client.post("/v1/annotate", data={"text": "Ada"})
     assert form.status_code == 415 and "send the header Content-Type: application/json" in message_of(form)
-    plain = server.client.post("/v1/annotate", content=b'{"text": "Ada"}')
-    assert plain.status_code == 200  # says nothing of its type
+    untyped = server.client.post("/v1/annotate", content=b'{"text": "Ada"}')
+    assert untyped.status_code == 415 and "the body is sent without a type" in message_of(untyped)
+    untyped = server.client.post("/v1/annotate/stream", content=b'{"text": "Ada"}')
+    assert untyped.status_code == 415 and "Content-Type: application/x-ndjson" in message_of(untyped)
     named = {"content-type": "application/json; charset=utf-8"}
     assert server.client.post("/v1/annotate", content=b'{"text": "Ada"}', headers=named).status_code == 200
 
@@ -125,7 +127,7 @@ def test_large_bodies_are_refused_whether_or_not_they_say_so(annotator: Annotato
         )
         assert chunked.status_code == 413
         assert one.post(text="Ada").status_code == 200
-        until(lambda: one.engine.buffered == 0 and one.engine.in_flight == 0)
+        until(lambda: one.engine.memory.held == 0 and one.engine.in_flight == 0)
 
 
 def test_the_api_key(annotator: Annotator) -> None:
@@ -163,7 +165,9 @@ def test_what_goes_wrong_inside_stays_there(
     entry = server.entry(response)
     assert entry["error"] == "RuntimeError" and any("fail" in place for place in entry["at"])
     assert "secret" not in str(entry)
-    line = server.client.post("/v1/annotate/stream", content=b'{"text": "Ada"}\n').json()
+    line = server.client.post(
+        "/v1/annotate/stream", content=b'{"text": "Ada"}\n', headers={"content-type": "application/json"}
+    ).json()
     assert line["error"]["code"] == "internal_error" and "secret" not in str(line)
 
 

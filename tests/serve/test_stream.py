@@ -19,7 +19,9 @@ from tests.serve.running import Gated, Running, running, until
 
 
 def lines(server: Running, content: Any, query: str = "") -> list[dict[str, Any]]:
-    response = server.client.post(f"/v1/annotate/stream{query}", content=content)
+    response = server.client.post(
+        f"/v1/annotate/stream{query}", content=content, headers={"content-type": "application/x-ndjson"}
+    )
     assert response.status_code == 200 and response.headers["content-type"] == "application/x-ndjson"
     return [json.loads(line) for line in response.content.splitlines()]
 
@@ -85,7 +87,9 @@ def test_options_of_all_lines_and_of_one(server: Running) -> None:
         ("?model=third", 404, "there is no model 'third'"),
         ("?types=gene", 422, "'gene' is not among those of the model"),
     ):
-        response = server.client.post(f"/v1/annotate/stream{wrong}", content=b'{"text": "Ada"}')
+        response = server.client.post(
+            f"/v1/annotate/stream{wrong}", content=b'{"text": "Ada"}', headers={"content-type": "application/x-ndjson"}
+        )
         assert response.status_code == status and sentence in response.json()["error"]["message"]
     form = server.client.post("/v1/annotate/stream", data={"text": "Ada"})
     assert form.status_code == 415 and "must be application/x-ndjson" in form.text
@@ -110,7 +114,7 @@ def test_an_answer_comes_while_the_request_goes_on(server: Running) -> None:
     place = ("127.0.0.1", server.port)
     with socket.create_connection(place, timeout=10) as connection:
         connection.sendall(
-            b"POST /v1/annotate/stream HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+            b"POST /v1/annotate/stream HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
         )
         assert connection.recv(1000).startswith(b"HTTP/1.1 100")
         received = b""
@@ -132,7 +136,9 @@ def test_no_more_is_read_than_can_be_worked_on(gated_server: tuple[Running, Gate
 
         def send() -> None:
             nonlocal sent
-            connection.sendall(b"POST /v1/annotate/stream HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+            connection.sendall(
+                b"POST /v1/annotate/stream HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
+            )
             while not gated.gate.is_set() and sent < 20_000:
                 connection.sendall(b"%x\r\n%s\r\n" % (len(line), line))
                 sent += 1
@@ -170,6 +176,7 @@ def test_who_leaves_and_when_the_server_stops(gated_server: tuple[Running, Gated
         caller = http.client.HTTPConnection("127.0.0.1", one.port, timeout=10)
         caller.putrequest("POST", "/v1/annotate/stream")
         caller.putheader("Transfer-Encoding", "chunked")
+        caller.putheader("Content-Type", "application/x-ndjson")
         caller.endheaders(b'10\r\n{"text": "Ada"}\n\r\n')
         return caller
 
@@ -192,6 +199,7 @@ def test_a_stream_on_which_nothing_comes_is_closed(annotator: Annotator) -> None
         idle = http.client.HTTPConnection("127.0.0.1", one.port, timeout=10)
         idle.putrequest("POST", "/v1/annotate/stream")
         idle.putheader("Transfer-Encoding", "chunked")
+        idle.putheader("Content-Type", "application/x-ndjson")
         idle.endheaders(b'10\r\n{"text": "Ada"}\n\r\n')
         first, last = map(json.loads, idle.getresponse().read().splitlines())
         assert first["mentions"] and last["error"]["code"] == "request_timeout"

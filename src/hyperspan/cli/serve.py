@@ -28,11 +28,20 @@ def serve(
     api_key: Annotated[
         str | None, typer.Option(envvar="HYPERSPAN_API_KEY", help="What callers must show.", show_default=False)
     ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A name that callers use for this server, beside localhost and addresses; repeat for more. * is all.",
+            show_default=False,
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="Where the models run: cpu, cuda, cuda:1 …")] = "cpu",
     precision: Annotated[str, typer.Option(help="float32, or bfloat16 where the processor has it.")] = "float32",
     max_body_bytes: Annotated[
         int, typer.Option(help="Of a request, or of a line of a stream.")
     ] = _DEFAULT.max_body_bytes,
+    max_held_bytes: Annotated[int, typer.Option(help="Of all requests and lines at work.")] = _DEFAULT.max_held_bytes,
     max_texts: Annotated[int, typer.Option(help="Of a request.")] = _DEFAULT.max_texts,
     max_characters: Annotated[int, typer.Option(help="Of all texts of a request.")] = _DEFAULT.max_characters,
     max_requests: Annotated[int, typer.Option(help="At work at the same time.")] = _DEFAULT.max_requests,
@@ -61,7 +70,9 @@ def serve(
         device=device,
         precision=precision,
         api_key=api_key,
+        allow_hosts=tuple(allow_host or ()),
         max_body_bytes=max_body_bytes,
+        max_held_bytes=max_held_bytes,
         max_texts=max_texts,
         max_characters=max_characters,
         max_requests=max_requests,

@@ -12,16 +12,18 @@ from hyperspan.types import Document, Mention
 
 if TYPE_CHECKING:
     from hyperspan.decoding import Found
+    from hyperspan.serve.calls import Call
     from hyperspan.serve.engine import Prepared
     from hyperspan.serve.models import Served
     from hyperspan.serve.schema import HypergraphRequest, Options
 
 
-def documents(prepared: Prepared, found: Sequence[Found], asked: Options) -> list[dict[str, Any]]:
+def documents(prepared: Prepared, found: Sequence[Found], asked: Options, call: Call) -> list[dict[str, Any]]:
     """One record a text."""
     results, wanted = iter(found), prepared.job.wanted
     records: list[dict[str, Any]] = []
     for document, offsets in zip(prepared.documents, prepared.offsets, strict=True):
+        call.check()
         annotated = assemble(document, [next(results) for _ in document.sentences], wanted)
         records.append(_document(annotated, offsets, asked.probabilities))
     return records

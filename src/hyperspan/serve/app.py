@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 from hyperspan.annotate import Annotator
 from hyperspan.errors import InputError
 from hyperspan.serve import openapi
-from hyperspan.serve.bodies import LINES_TYPES, check_type, read_json
+from hyperspan.serve.bodies import LINES_TYPES, check_type, read
 from hyperspan.serve.engine import Engine
 from hyperspan.serve.frame import Frame
 from hyperspan.serve.problems import CODES, JSON, Problem, overloaded
@@ -102,10 +102,10 @@ def _add_annotation(app: FastAPI, engine: Engine) -> None:
     )
     async def annotate(request: Request) -> Response:
         call = request.state.call
-        asked = check(AnnotateRequest, await read_json(request, engine, call))
+        asked = await read(request, engine, call, AnnotateRequest)
         found = await engine.annotate(asked.all_texts, asked, call)
         content = {"model": engine.model(asked.model).name, "offset_unit": asked.offset_unit, "documents": found}
-        return await engine.elsewhere(sum(map(len, asked.all_texts)), JSON, content)
+        return await engine.elsewhere(sum(map(len, asked.all_texts)), call, JSON, content)
 
     @app.post(
         "/v1/hypergraph",
@@ -116,8 +116,8 @@ def _add_annotation(app: FastAPI, engine: Engine) -> None:
     )
     async def hypergraph(request: Request) -> Response:
         call = request.state.call
-        asked = check(HypergraphRequest, await read_json(request, engine, call))
-        return JSON(await engine.hypergraph(asked, call))
+        asked = await read(request, engine, call, HypergraphRequest)
+        return await engine.elsewhere(0, call, JSON, await engine.hypergraph(asked, call))
 
 
 def _add_stream(app: FastAPI, engine: Engine) -> None:

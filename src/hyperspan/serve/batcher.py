@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hyperspan.annotate import Annotator
+from hyperspan.errors import STOPS
 from hyperspan.pinning import Pins
 from hyperspan.serve.metrics import Metrics
 from hyperspan.serve.problems import Problem, overloaded
@@ -91,6 +92,7 @@ class Batcher:
         self.speed = 10_000.0
         """Words a second, of late."""
         self._waiting: deque[Job] = deque()
+        self._computing: list[Share] = []
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="hyperspan-batcher", daemon=True)
@@ -99,6 +101,10 @@ class Batcher:
     @property
     def is_alive(self) -> bool:
         return self._thread.is_alive()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
 
     @property
     def jobs(self) -> int:
@@ -124,7 +130,7 @@ class Batcher:
             return job.done
         with self._changed:
             if self._closed:
-                raise Problem(503, "the server is shutting down; send the request again later", "shutting_down")
+                raise shutting_down()
             self.check_room()
             self.queued += job.left
             self._waiting.append(job)
@@ -132,12 +138,23 @@ class Batcher:
         return job.done
 
     def cancel(self, job: Job) -> None:
-        """Takes a job out of the queue; what is being computed of it is thrown away."""
+        """Takes a job out of the queue if it is there; what is being computed of it is thrown away."""
         with self._changed:
             job.done.cancel()
             if job in self._waiting:
                 self._waiting.remove(job)
                 self.queued -= job.left
+
+    def abort(self) -> None:
+        """Takes nothing new and gives up the rest; what is being computed is thrown away."""
+        with self._changed:
+            self._closed = True
+            given_up = [*self._waiting, *(share.job for share in self._computing)]
+            self._waiting.clear()
+            self._changed.notify()
+        for job in given_up:
+            with suppress(InvalidStateError):  # done or cancelled meanwhile
+                job.done.set_exception(shutting_down())
 
     def close(self) -> None:
         """Finishes what is in the queue, takes nothing new, and returns when all is done."""
@@ -145,6 +162,10 @@ class Batcher:
             self._closed = True
             self._changed.notify()
         self._thread.join()
+
+    def join(self, seconds: float) -> None:
+        """Waits for the thread to end, which it does when it is closed, but no longer than so many seconds."""
+        self._thread.join(seconds)
 
     # -- in the thread ---------------------------------------------------------------------------------------------------
 
@@ -155,7 +176,7 @@ class Batcher:
                     self._changed.wait()
                 if not self._waiting:
                     return
-                shares = self._take()
+                shares = self._computing = self._take()
             start = time.perf_counter()
             for group in _alike(shares):
                 self._compute(group)
@@ -179,7 +200,9 @@ class Batcher:
         """Computes some shares together; if that fails, each alone, so that nobody suffers from what others sent."""
         try:
             found = self._find(shares)
-        except Exception as error:
+        except STOPS:
+            raise
+        except BaseException as error:  # native code raises more than Exception
             if len(shares) > 1:
                 for share in shares:
                     self._compute([share])
@@ -197,18 +220,18 @@ class Batcher:
         }
         return iter(self.annotators[job.model].find(sentences, job.wanted, pins))
 
-    def _settle(self, share: Share, found: list[Found], error: Exception | None = None) -> None:
+    def _settle(self, share: Share, found: list[Found], error: BaseException | None = None) -> None:
         """Keeps what was found, answers whoever waits for it, or puts the job at the end of the queue."""
         job = share.job
         job.found += found
         with self._changed:
-            over = error is not None or share.finishes or job.done.cancelled()
+            over = error is not None or share.finishes or job.done.done()
             less = job.left if over else share.work
             self.queued, job.left = self.queued - less, job.left - less
             if not over:
                 self._waiting.append(job)
         if over:
-            with suppress(InvalidStateError):  # cancelled meanwhile
+            with suppress(InvalidStateError):  # cancelled or given up meanwhile
                 job.done.set_result(job.found) if error is None else job.done.set_exception(error)
 
     def _observe(self, shares: Sequence[Share], seconds: float) -> None:
@@ -219,6 +242,10 @@ class Batcher:
         self.metrics.words.add(words, shares[0].job.model)
         now = sum(share.work for share in shares) / max(seconds, 1e-6)
         self.speed = 0.8 * self.speed + 0.2 * now
+
+
+def shutting_down() -> Problem:
+    return Problem(503, "the server is shutting down; send the request again later", "shutting_down")
 
 
 def _alike(shares: Sequence[Share]) -> list[list[Share]]:

@@ -1,21 +1,27 @@
-"""The bodies of requests, read up to a limit and within a time, and parsed as JSON."""
+"""The bodies of requests, read up to a limit and within a time, parsed as JSON and checked."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
+from pydantic import BaseModel
 from starlette.requests import Request
 
-from hyperspan.serve.engine import Call, Engine
-from hyperspan.serve.problems import Problem, overloaded
+from hyperspan.serve.calls import Call
+from hyperspan.serve.engine import Engine
+from hyperspan.serve.problems import Problem
+from hyperspan.serve.schema import check
 
-MOST_BUFFERED = 16
-"""So many bodies of the largest size are held at the same time, and no more."""
+MOST_VALUES = 20_000
+"""Values in the JSON of a body or a line: all that the limits on texts and mentions allow, and soon parsed. While it is parsed and
+checked, no other thread runs."""
+_INSIDE = re.compile(rb'(?:[^"\\]++|\\.){1,1000}+', re.DOTALL)
+"""Some of what is inside a string."""
+_Checked = TypeVar("_Checked", bound=BaseModel)
 JSON_TYPES = ("application/json",)
 LINES_TYPES = (
     "application/x-ndjson",
@@ -27,59 +33,46 @@ LINES_TYPES = (
 
 
 def check_type(request: Request, allowed: tuple[str, ...]) -> None:
-    """Refuses a body that says it is something else; one that says nothing is taken at its word."""
+    """Refuses a body that does not say that it is JSON. Pages of other origins cannot say so without asking first."""
     given = request.headers.get("content-type")
-    if given is not None and given.partition(";")[0].strip().lower() not in allowed:
+    if given is None or given.partition(";")[0].strip().lower() not in allowed:
+        said = "without a type" if given is None else f"as {given[:60]!r}"
         raise Problem(
-            415,
-            f"the body is sent as {given[:60]!r}, but must be {allowed[0]}; send the header Content-Type: {allowed[0]}",
+            415, f"the body is sent {said}, but must be {allowed[0]}; send the header Content-Type: {allowed[0]}"
         )
 
 
-async def read_json(request: Request, engine: Engine, call: Call) -> Any:
-    """The body of a request, as JSON."""
+async def read(request: Request, engine: Engine, call: Call, kind: type[_Checked]) -> _Checked:
+    """The body of a request, parsed and checked."""
     check_type(request, JSON_TYPES)
-    with _held(engine) as parts:
-        declared = request.headers.get("content-length", "0")
-        if declared.isdecimal() and int(declared[:20]) > engine.settings.max_body_bytes:
-            _too_large(engine)
-        try:
-            async with asyncio.timeout_at(asyncio.get_running_loop().time() + call.deadline - time.monotonic()):
-                await _receive(request, engine, parts)
-        except TimeoutError:
-            raise Problem(
-                408,
-                f"the body did not come within {engine.settings.seconds:g} seconds; send it faster, or in smaller pieces",
-            ) from None
-        engine.take_place("requests", call)
-        return await engine.elsewhere(len(parts), parse, bytes(parts))
+    declared = request.headers.get("content-length", "0")
+    if declared.isdecimal() and int(declared[:20]) > engine.settings.max_body_bytes:
+        _too_large(engine)
+    parts = bytearray()
+    try:
+        async with asyncio.timeout_at(asyncio.get_running_loop().time() + call.deadline - time.monotonic()):
+            await _receive(request, engine, call, parts)
+    except TimeoutError:
+        raise Problem(
+            408,
+            f"the body did not come within {engine.settings.seconds:g} seconds; send it faster, or in smaller pieces",
+        ) from None
+    engine.take_place("requests", call)
+    return await engine.elsewhere(len(parts), call, lambda: check(kind, parse(bytes(parts))))
 
 
-async def _receive(request: Request, engine: Engine, parts: bytearray) -> None:
+async def _receive(request: Request, engine: Engine, call: Call, parts: bytearray) -> None:
     while True:
         message = await request.receive()
         if message["type"] == "http.disconnect":
             raise Problem(499, "the caller closed the connection before the body was there")
         body = message.get("body", b"")
-        parts += body
-        engine.buffered += len(body)
-        if len(parts) > engine.settings.max_body_bytes:
+        if len(parts) + len(body) > engine.settings.max_body_bytes:
             _too_large(engine)
-        if engine.buffered > MOST_BUFFERED * engine.settings.max_body_bytes:
-            engine.metrics.shed.add(1, "memory")
-            raise overloaded("too many large requests are at work; send the request again later", 5)
+        engine.memory.hold(call, len(body))
+        parts += body
         if not message.get("more_body", False):
             return
-
-
-@contextmanager
-def _held(engine: Engine) -> Iterator[bytearray]:
-    """A buffer whose bytes are counted as long as it is being filled and parsed."""
-    parts = bytearray()
-    try:
-        yield parts
-    finally:
-        engine.buffered -= len(parts)
 
 
 def _too_large(engine: Engine) -> NoReturn:
@@ -89,6 +82,7 @@ def _too_large(engine: Engine) -> NoReturn:
 
 def parse(body: bytes) -> Any:
     """JSON as the standard has it, or a problem that says where it is not."""
+    _check_values(body)
     try:
         return json.loads(body.decode("utf-8"), parse_constant=_no_number)
     except UnicodeDecodeError as error:
@@ -107,3 +101,34 @@ def parse(body: bytes) -> Any:
 
 def _no_number(name: str) -> NoReturn:
     raise Problem(400, f"what was sent is not JSON: it has no {name}; leave it out, or write a number")
+
+
+def _check_values(body: bytes) -> None:
+    """Refuses what has more values than any request needs, before they are made. Beyond the first, each has a comma or colon."""
+    if body.count(b",") + body.count(b":") <= MOST_VALUES:  # texts included
+        return
+    too_many = body.count(b'"') - body.count(b'\\"') > 4 * MOST_VALUES  # strings, or so
+    if too_many or _count_outside_strings(body) > MOST_VALUES:
+        raise Problem(413, f"what was sent has more than {MOST_VALUES:,} values; send less at a time")
+
+
+def _count_outside_strings(body: bytes) -> int:
+    """Commas and colons, counted string by string, so that other threads get their turns."""
+    count = place = 0
+    while 0 <= place < len(body) and count <= MOST_VALUES:
+        quote = body.find(b'"', place)
+        until = quote if quote >= 0 else len(body)
+        count += body.count(b",", place, until) + body.count(b":", place, until)
+        place = _end_of_string(body, until + 1)
+    return count
+
+
+def _end_of_string(body: bytes, place: int) -> int:
+    """Behind the quotation mark that ends a string, or behind all if none does."""
+    while place < len(body):
+        inside = _INSIDE.match(body, place)
+        end = inside.end() if inside else place
+        if body[end : end + 1] == b'"':
+            return end + 1
+        place = end if end > place else len(body)
+    return len(body)

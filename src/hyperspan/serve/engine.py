@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import gc
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hyperspan.annotate import Annotator
@@ -16,38 +15,32 @@ from hyperspan.errors import HyperspanError, InputError
 from hyperspan.pinning import Pins
 from hyperspan.serve import answers
 from hyperspan.serve.batcher import Batcher, Job
+from hyperspan.serve.calls import Call, Memory
 from hyperspan.serve.metrics import Metrics
 from hyperspan.serve.models import Served, load_models, places
 from hyperspan.serve.offsets import Offsets
 from hyperspan.serve.problems import Problem, overloaded
 from hyperspan.serve.schema import HypergraphRequest, Options, Pin
 from hyperspan.serve.settings import Settings
-from hyperspan.types import Document, Mention
+from hyperspan.text.sentences import iter_pieces
+from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
     from hyperspan.decoding import Wanted
 
 SMALL = 5_000
 """Texts of so many characters are dealt with at once; more is done in another thread, so that nobody waits for it."""
+ENDING_SECONDS = 0.5
+"""How long the end waits for what is being computed."""
 MOST_SETS = 20_000
 """Of all sentences of a request together."""
 MOST_PINS = 1_000
 """Mentions that a request may require and forbid."""
+MOST_LINES = 128
+"""Lines of all streams that are worked on at the same time."""
 MOST_DRAWN = 1_000
 """Characters of a sentence whose hypergraph is drawn."""
-LOG = logging.getLogger("hyperspan.serve")
 _T = TypeVar("_T")
-
-
-@dataclass
-class Call:
-    """A request at work: until when it may take, how to know that its caller is gone, and what the log says of it."""
-
-    deadline: float
-    gone: Callable[[], asyncio.Future[None]]
-    record: dict[str, Any] = field(default_factory=dict)
-    place: str | None = None
-    """Which kind of place it takes, once it has one."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +68,12 @@ class Engine:
         """Requests that came and are not answered, those whose bodies are still on their way included."""
         self.taken = {"requests": 0, "streams": 0}
         """Places taken by requests whose bodies are there, and by streams."""
-        self.buffered = 0
-        """Bytes of requests at work."""
+        self.memory = Memory(settings.max_held_bytes, self.metrics)
+        self._turn = asyncio.Lock()
+        self.lines = asyncio.Semaphore(MOST_LINES)
+        """For the lines of all streams: those that get none wait, and cost nothing meanwhile."""
+        self._with_texts = 0
+        self._changing = threading.Lock()
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="hyperspan-texts")
         self.metrics.gauge("hyperspan_requests_in_flight", "Requests at work.", lambda: self.in_flight)
         self.metrics.gauge(
@@ -85,6 +82,7 @@ class Engine:
         self.metrics.gauge(
             "hyperspan_queue_requests", "Requests that wait.", lambda: self.batcher.jobs if self.batcher else 0
         )
+        self.metrics.gauge("hyperspan_held_bytes", "Bytes of bodies and lines at work.", lambda: self.memory.held)
         self.metrics.gauge("hyperspan_ready", "Whether requests are taken.", lambda: float(self.is_ready))
 
     # -- from start to end -----------------------------------------------------------------------------------------------
@@ -100,8 +98,8 @@ class Engine:
                 served.annotator("A text, so that the first caller need not wait for what is made once.")
         except Exception as error:
             self.failure = error
-            LOG.error("the models could not be loaded: %s", error)
             return
+        gc.freeze()  # what is there now stays, and is not looked at again: that would halt all threads
         self.models = {served.name: served for served in models}
         annotators = {served.name: served.annotator for served in models}
         self.batcher = Batcher(annotators, self.settings.max_queued_words, self.metrics)
@@ -110,12 +108,23 @@ class Engine:
     def is_ready(self) -> bool:
         return self.batcher is not None and self.batcher.is_alive and not self.draining
 
-    def close(self) -> None:
-        """Finishes what is in the queue."""
+    @property
+    def is_busy(self) -> bool:
+        """Whether a thread still computes."""
+        return self._with_texts > 0 or (self.batcher is not None and self.batcher.is_alive)
+
+    def abort(self) -> None:
+        """Gives up what is at work; who waits for it is told so."""
         self.draining = True
         if self.batcher is not None:
-            self.batcher.close()
-        self._pool.shutdown()
+            self.batcher.abort()
+
+    def close(self) -> None:
+        """Ends, when nobody waits for anything any more."""
+        self.abort()
+        if self.batcher is not None:
+            self.batcher.join(ENDING_SECONDS)
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     # -- requests --------------------------------------------------------------------------------------------------------
 
@@ -148,7 +157,10 @@ class Engine:
         self.taken[kind] += 1
         call.place = kind
 
-    def leave_place(self, call: Call) -> None:
+    def leave(self, call: Call) -> None:
+        """Frees all that a request took."""
+        call.abandoned = True
+        self.memory.release(call)
         if call.place is not None:
             self.taken[call.place] -= 1
 
@@ -160,12 +172,12 @@ class Engine:
         characters = self._check_size(texts)
         if self.batcher is not None and not wait:
             self.batcher.check_room()  # before there is work with the text
-        prepared = await self.elsewhere(characters, self._prepare, served, wanted, texts, asked)
+        prepared = await self.elsewhere(characters, call, self._prepare, served, wanted, texts, asked, call)
         call.record["texts"] = call.record.get("texts", 0) + len(texts)
         call.record["words"] = call.record.get("words", 0) + sum(map(len, prepared.job.sentences))
         found = await self._computed(prepared.job, call, wait)
         self.metrics.texts.add(len(texts), served.name)
-        return await self.elsewhere(characters, answers.documents, prepared, found, asked)
+        return await self.elsewhere(characters, call, answers.documents, prepared, found, asked, call)
 
     async def hypergraph(self, asked: HypergraphRequest, call: Call) -> dict[str, Any]:
         """A short sentence's hypergraph with the hyperpath of its most probable mentions."""
@@ -176,12 +188,12 @@ class Engine:
                 413,
                 f"the sentence has {len(asked.text):,} characters, and up to {MOST_DRAWN:,} are drawn; give a shorter one",
             )
-        prepared = self._prepare(served, wanted, [asked.text], options)
+        prepared = self._prepare(served, wanted, [asked.text], options, call)
         call.record |= {"texts": 1, "words": sum(map(len, prepared.job.sentences))}
         _check_drawable(prepared.documents[0], asked.types, self.settings)
         found = await self._computed(prepared.job, call, False)
         most = self.settings.max_hypergraph_types
-        return await self.elsewhere(SMALL + 1, answers.hypergraph, prepared, found, asked, served, most)
+        return await self.elsewhere(SMALL + 1, call, answers.hypergraph, prepared, found, asked, served, most)
 
     def _check_size(self, texts: Sequence[str]) -> int:
         limits = self.settings
@@ -216,9 +228,11 @@ class Engine:
             raise Problem(413, f"more than {MOST_PINS:,} mentions are required and forbidden; send fewer at a time")
         return served, served.annotator.wanted(asked.threshold, asked.types, asked.top_k, asked.candidates)
 
-    def _prepare(self, served: Served, wanted: Wanted, texts: Sequence[str], asked: Options) -> Prepared:
+    def _prepare(self, served: Served, wanted: Wanted, texts: Sequence[str], asked: Options, call: Call) -> Prepared:
         annotator = served.annotator
-        documents = [_split(annotator, text, index if len(texts) > 1 else None) for index, text in enumerate(texts)]
+        documents = [
+            _split(annotator, text, index if len(texts) > 1 else None, call) for index, text in enumerate(texts)
+        ]
         offsets = [Offsets(text, asked.offset_unit) for text in texts]
         pins: dict[int, Pins] = {}
         require, forbid = (_placed(given, offsets) for given in (asked.require, asked.forbid))
@@ -242,34 +256,49 @@ class Engine:
     async def _computed(self, job: Job, call: Call, wait: bool) -> list[Any]:
         """What was found in the sentences of a job; its place in the queue is freed when nobody waits for it any more."""
         assert self.batcher is not None
-        while wait and self.batcher.is_full:
-            await asyncio.sleep(0.02)
-        computed, gone = asyncio.wrap_future(self.batcher.submit(job)), call.gone()
-        left = self.settings.seconds if wait else max(call.deadline - time.monotonic(), 0)
+        if wait:
+            while self.batcher.is_full and not self.batcher.is_closed:
+                await asyncio.sleep(0.05)
+            call.restart()  # waiting for room does not count
+        self.batcher.submit(job)
         try:
-            await asyncio.wait({computed, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            if computed.done():
-                return computed.result()
+            return await call.wait_for(asyncio.wrap_future(job.done))
         finally:
-            if not computed.done():
-                self.batcher.cancel(job)
-        if gone.done():
-            raise Problem(499, "the caller closed the connection before the answer was there")
-        raise Problem(
-            504,
-            f"the request took longer than {self.settings.seconds:g} seconds; send less text at a time, or try again later",
-        )
+            self.batcher.cancel(job)
 
-    async def elsewhere(self, characters: int, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Runs a function here if there is little to do, and else in another thread."""
-        if characters <= SMALL:
-            return function(*arguments)
-        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+    async def elsewhere(self, size: int, call: Call, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Runs a function here if there is little to do, and else in another thread, as long as somebody waits for it.
+
+        Here they take turns: between two of them, whatever else has come is attended to.
+        """
+        if size <= SMALL:
+            async with self._turn:
+                result = function(*arguments)
+                await asyncio.sleep(0)
+            return result
+
+        def work() -> _T:
+            self._count(1)
+            try:
+                return function(*arguments)
+            finally:
+                self._count(-1)
+
+        return await call.wait_for(asyncio.get_running_loop().run_in_executor(self._pool, work))
+
+    def _count(self, more: int) -> None:
+        with self._changing:
+            self._with_texts += more
 
 
-def _split(annotator: Annotator, text: str, index: int | None) -> Document:
+def _split(annotator: Annotator, text: str, index: int | None, call: Call) -> Document:
+    """A text with its sentences, cut one after the other as long as the request may take."""
+    sentences: list[Sentence] = []
     try:
-        return annotator.split(text)
+        for piece in iter_pieces(text, annotator.model.tokenizer):
+            call.check()
+            sentences.append(Sentence([text[start:end] for start, end in piece.tokens], offsets=piece.tokens))
+        return annotator.split(Document(text, (), sentences))
     except HyperspanError as error:
         raise InputError(str(error) if index is None else f"in texts[{index}], {error}") from None
 

@@ -5,29 +5,29 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-import logging
 import re
 import time
-import traceback
 import uuid
 from contextlib import suppress
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hyperspan.serve.engine import Call, Engine
+from hyperspan.errors import STOPS
+from hyperspan.serve.calls import Call
+from hyperspan.serve.engine import Engine
+from hyperspan.serve.hosts import check_host
+from hyperspan.serve.logs import ACCESS, frames, timestamp
 from hyperspan.serve.problems import Problem, overloaded
 
-ACCESS = logging.getLogger("hyperspan.access")
-"""One JSON record a request, which says nothing of texts."""
 ROUTES = (
     *("/v1/annotate", "/v1/annotate/stream", "/v1/hypergraph", "/v1/models"),
     *("/healthz", "/readyz", "/metrics", "/openapi.json", "/"),
 )
-OPEN = ("/", "/healthz", "/readyz")
+HEALTH = ("/healthz", "/readyz")
+"""What is answered under any name: probes come from everywhere, and nothing is told."""
+OPEN = ("/", *HEALTH)
 """What anybody may ask for: the page, which holds nothing secret, and whether the server is well."""
 CHUNK = 256 * 1024
 """A longer answer is sent in pieces, each when the caller has taken the one before."""
@@ -73,7 +73,7 @@ class _Exchange:
         self.id = given if _ID.fullmatch(given) else uuid.uuid4().hex
         self.status = 0
         self._gone: asyncio.Future[None] | None = None
-        self.call = Call(self.start + engine.settings.seconds, self.gone)
+        self.call = Call(engine.settings.seconds, self.gone)
         scope.setdefault("state", {})["call"] = self.call
 
     async def run(self, app: ASGIApp) -> None:
@@ -85,13 +85,15 @@ class _Exchange:
                 await app(self.scope, self.receive, self.send)
             finally:
                 self.engine.in_flight -= counted
-                self.engine.leave_place(self.call)
+                self.engine.leave(self.call)
         except Problem as problem:
             await self._answer(problem)
         except _DeafCallerError:  # the server closes the connection
             self.call.record["error"] = "the caller did not take the answer"
-        except Exception as error:
-            self.call.record |= {"error": type(error).__name__, "at": _frames(error)}
+        except (*STOPS, asyncio.CancelledError):
+            raise
+        except BaseException as error:  # native code raises more than Exception
+            self.call.record |= {"error": type(error).__name__, "at": frames(error.__traceback__)}
             await self._answer(
                 Problem(500, "something went wrong inside the server; its log has more under this request's id")
             )
@@ -101,7 +103,15 @@ class _Exchange:
             self._record()
 
     def _admit(self, counted: bool) -> None:
-        """Refuses who has no key, and what is too much."""
+        """Refuses what cannot be meant for this server, who has no key, and what is too much."""
+        if self.route not in HEALTH:
+            check_host(self.headers.get("host", ""), self.engine.settings.allow_hosts)
+        if "content-length" in self.headers and "transfer-encoding" in self.headers:
+            raise Problem(
+                400,
+                "the request has both Content-Length and Transfer-Encoding, which servers read differently; send one of them",
+                headers={"Connection": "close"},
+            )
         key = self.engine.settings.api_key
         if key is not None and self.route not in (*OPEN, "/static") and not self._knows(key):
             raise Problem(
@@ -162,8 +172,7 @@ class _Exchange:
         seconds = time.monotonic() - self.start
         self.engine.metrics.requests.add(1, self.route, str(self.status))
         self.engine.metrics.seconds.observe(seconds, self.route)
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        entry = {"time": now, "request": self.id, "method": self.scope["method"], "route": self.route}
+        entry = {"time": timestamp(), "request": self.id, "method": self.scope["method"], "route": self.route}
         entry |= {"status": self.status, "ms": round(1000 * seconds, 1)} | self.call.record
         ACCESS.info("%s", json.dumps(entry))
 
@@ -182,9 +191,3 @@ def route_of(path: str) -> str:
 async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def _frames(error: Exception) -> list[str]:
-    """Where an error came from, without what it says, which may quote a text."""
-    frames = traceback.extract_tb(error.__traceback__)[-6:]
-    return [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]

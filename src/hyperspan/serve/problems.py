@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from starlette.responses import Response
@@ -15,6 +16,7 @@ CODES = {
     408: "request_timeout",
     413: "too_large",
     415: "unsupported_media_type",
+    421: "misdirected_request",
     422: "invalid_value",
     499: "client_gone",
     500: "internal_error",
@@ -22,6 +24,8 @@ CODES = {
     504: "time_limit",
 }
 """What each status means, in a word that programs can rely on."""
+DEPTH = 4
+"""Of an answer: it has documents, which have sentences and mentions."""
 
 
 class Problem(Exception):  # noqa: N818
@@ -57,10 +61,32 @@ class JSON(Response):
 
 
 def dumps(content: Any) -> bytes:
-    """
+    """Written part by part where it is large, since no other thread runs while a part is written.
+
     >>> dumps({"text": "é", "half": "\\ud83d"}), dumps(["é"])
-    (b'{"text":"\\\\u00e9","half":"\\\\ud83d"}', b'["\\xc3\\xa9"]')
+    (b'{"text":"\xc3\xa9","half":"\\\\ud83d"}', b'["\xc3\xa9"]')
     """
+    return b"".join(_parts(content, DEPTH))
+
+
+def _parts(content: Any, depth: int) -> Iterator[bytes]:
+    if depth and isinstance(content, dict):
+        yield b"{"
+        for index, (name, value) in enumerate(content.items()):
+            yield b"," * (index > 0) + _written(name) + b":"
+            yield from _parts(value, depth - 1)
+        yield b"}"
+    elif depth and isinstance(content, list):
+        yield b"["
+        for index, value in enumerate(content):
+            yield b"," * (index > 0)
+            yield from _parts(value, depth - 1)
+        yield b"]"
+    else:
+        yield _written(content)
+
+
+def _written(content: Any) -> bytes:
     try:
         return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:

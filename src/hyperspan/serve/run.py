@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
+import os
 import signal
 import socket
 import sys
 import time
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -18,30 +18,43 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hyperspan.errors import InputError
 from hyperspan.serve.app import create_app
-from hyperspan.serve.engine import LOG, Engine
-from hyperspan.serve.frame import ACCESS
+from hyperspan.serve.engine import Engine
+from hyperspan.serve.hosts import name_of
+from hyperspan.serve.logs import LOG, log_to_standard_error
 from hyperspan.serve.settings import Settings
 
 HEAD_SECONDS = 15.0
 """How long a caller may take to say what he wants, before the body."""
 LOOPBACK = ("127.", "::1", "localhost")
+SWITCH_SECONDS = 0.001
+"""How long a thread computes in Python while another waits, such as the one that answers; 5 ms is usual."""
+LAST_SHARE = 0.1
+"""Of the time for stopping, so much is kept for telling callers that their requests are given up."""
 
 
 def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000) -> None:
     """Serves until the process is told to stop; prints the address on standard output."""
+    is_local = host.startswith(LOOPBACK)
+    names = {name_of(host)} if is_local else {name_of(host), socket.gethostname().lower()}
+    settings = replace(settings, allow_hosts=(*settings.allow_hosts, *names))
     app = create_app(settings)
     listener = listen(host, port)
-    if settings.api_key is None and not host.startswith(LOOPBACK):
-        print(
-            f"hyperspan: warning: anybody who reaches {host} can use this server, because it asks for no key; set --api-key",
-            file=sys.stderr,
+    log_to_standard_error()
+    if settings.api_key is None and not is_local:
+        LOG.warning(
+            "anybody who reaches %s can use this server, because it asks for no key; set --api-key or HYPERSPAN_API_KEY",
+            host,
         )
-    _log_to_standard_error()
     print(f"hyperspan: serving at {address(listener)} (stop with Ctrl-C)", flush=True)
+    sys.setswitchinterval(SWITCH_SECONDS)
     server = Server(app, settings)
     server.run(sockets=[listener])
     if server.engine.failure is not None:
         raise server.engine.failure
+    if server.engine.is_busy:  # with what was given up: the end of the process is the only way to stop a thread
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -81,7 +94,7 @@ class Server(uvicorn.Server):
             log_config=None,
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=max(1, round(settings.shutdown_seconds)),
+            timeout_graceful_shutdown=1,
         )
         super().__init__(config)
         self.engine: Engine = app.state.engine
@@ -100,8 +113,11 @@ class Server(uvicorn.Server):
         if self.engine.failure is not None:
             self.should_exit = True
         if self.engine.draining:
-            self._until = self._until or time.monotonic() + self.engine.settings.shutdown_seconds
-            if self.engine.in_flight == 0 or time.monotonic() > self._until:
+            now, seconds = time.monotonic(), self.engine.settings.shutdown_seconds
+            self._until = self._until or now + seconds - max(1, LAST_SHARE * seconds)
+            if now > self._until:
+                self.engine.abort()
+            if self.engine.in_flight == 0 or now > self._until:
                 self.should_exit = True
         return await super().on_tick(counter)
 
@@ -138,21 +154,3 @@ class Protocol(H11Protocol):
         self._head = None
         if self.cycle is None or self.cycle.response_complete:
             self.transport.close()
-
-
-def _log_to_standard_error() -> None:
-    """One JSON record a line, of requests and of what uvicorn has to say."""
-    for logger, formatter in ((ACCESS, logging.Formatter("%(message)s")), (logging.getLogger("uvicorn"), _AsJSON())):
-        handler = logging.StreamHandler()
-        handler.setFormatter(formatter)
-        logger.handlers, logger.propagate = [handler], False
-    ACCESS.setLevel(logging.INFO)
-    LOG.disabled = True  # the command says itself what it ended for
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-
-
-class _AsJSON(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        error = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else None
-        entry = {"time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S"), "level": record.levelname.lower()}
-        return json.dumps(entry | {"message": record.getMessage().strip()} | ({"error": error} if error else {}))

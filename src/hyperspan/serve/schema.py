@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from hyperspan.serve.problems import Problem
 
@@ -82,6 +90,11 @@ class Pin(_Strict):
     document: Place = Field(default=0, description="Which of the texts it is in, counted from 0.")
 
 
+Pins = Annotated[list[Pin], Field(fail_fast=True)]
+Labels = Annotated[list[str], Field(fail_fast=True)]
+"""Lists end at their first mistake: a list of all of them would take far longer than the request."""
+
+
 class Options(_Strict):
     """What is wanted of texts."""
 
@@ -90,13 +103,13 @@ class Options(_Strict):
         default=None,
         description="Null: the most probable set. A number, or one by label: every mention at least that probable.",
     )
-    types: list[str] | None = Field(default=None, description="The only labels to look for.")
+    types: Labels | None = Field(default=None, description="The only labels to look for.")
     top_k: int = Field(default=0, ge=0, le=LARGEST, description="Also so many most probable sets of each sentence.")
     candidates: Probability | None = Field(default=None, description="Also list every mention at least this probable.")
     probabilities: bool = Field(default=True, description="Whether mentions come with their probabilities.")
     offset_unit: Unit = Field(default="codepoint", description="What offsets count, in requests and answers.")
-    require: list[Pin] = Field(default=[], description="Mentions that the texts have.")
-    forbid: list[Pin] = Field(default=[], description="Mentions that they have not.")
+    require: Pins = Field(default=[], description="Mentions that the texts have.")
+    forbid: Pins = Field(default=[], description="Mentions that they have not.")
 
 
 class AnnotateRequest(Options):
@@ -111,7 +124,7 @@ class AnnotateRequest(Options):
         }
     )
     text: Text | None = None
-    texts: list[Text] | None = None
+    texts: Annotated[list[Text], Field(fail_fast=True)] | None = None
 
     @model_validator(mode="after")
     def _one_of_both(self) -> AnnotateRequest:
@@ -136,7 +149,7 @@ class HypergraphRequest(_Strict):
 
     text: Text
     model: str | None = None
-    types: list[str] | None = Field(default=None, description="The labels to draw; without it, those that were found.")
+    types: Labels | None = Field(default=None, description="The labels to draw; without it, those that were found.")
     offset_unit: Unit = "codepoint"
 
 
@@ -223,13 +236,15 @@ def check(kind: type[_Checked], value: Any) -> _Checked:
     """What was sent, checked, or a problem that says what is wrong with it first of all."""
     if not isinstance(value, dict):
         raise Problem(422, f"what was sent is {_kind_of(value)}, but must be an object with fields; see /openapi.json")
+    known = list(kind.model_fields)
+    for name in value:
+        if name not in known:
+            raise Problem(422, sentence((name,), "extra_forbidden", "", None, known))
     try:
         return kind.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise Problem(
-            422, sentence(first["loc"], first["type"], first["msg"], first["input"], list(kind.model_fields))
-        ) from None
+        raise Problem(422, sentence(first["loc"], first["type"], first["msg"], first["input"], known)) from None
 
 
 def sentence(path: tuple[Any, ...], kind: str, message: str, given: Any, known: list[str]) -> str:
@@ -243,6 +258,8 @@ def sentence(path: tuple[Any, ...], kind: str, message: str, given: Any, known: 
         return f"the field {name!r} is not known; " + (
             f"known are {', '.join(known)}" if len(path) == 1 else "leave it out"
         )
+    if kind == "string_unicode":
+        return f"{name} has the name {_shown(given)}, in which half of a character is missing; leave it out"
     if kind == "missing":
         return f"the field {name} is missing; give it"
     said = message.removeprefix("Value error, ")

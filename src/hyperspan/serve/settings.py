@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, fields
 
 from hyperspan.errors import InputError
+from hyperspan.serve.hosts import name_of
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,11 @@ class Settings:
     precision: str = "float32"
     api_key: str | None = None
     """What callers must show, if anything."""
+    allow_hosts: tuple[str, ...] = ()
+    """Names under which the server may be called, beside localhost and addresses; "*" for all."""
     max_body_bytes: int = 4_000_000
+    max_held_bytes: int = 64_000_000
+    """Of the bodies and lines of all requests together."""
     max_texts: int = 1_000
     max_characters: int = 500_000
     """Of all texts of a request together."""
@@ -55,6 +60,12 @@ class Settings:
             raise InputError(
                 "the API key is empty or has characters that no HTTP header can carry; use letters and digits"
             )
+        for name in self.allow_hosts:
+            if name != "*" and name_of(name) != name:
+                raise InputError(
+                    f"the name {name!r} of --allow-host cannot be that of a host; give it in lower case and without a port, "
+                    "as in models.example.org, or * for all"
+                )
 
     @property
     def limits(self) -> dict[str, int | float]:
@@ -63,4 +74,4 @@ class Settings:
         return {name: value for name, value in named.items() if name not in _INTERNAL}
 
 
-_INTERNAL = ("models", "device", "precision", "api_key", "shutdown_seconds")
+_INTERNAL = ("models", "device", "precision", "api_key", "allow_hosts", "held_bytes", "shutdown_seconds")

@@ -9,20 +9,24 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from hyperspan.errors import HyperspanError
+from hyperspan.errors import STOPS, HyperspanError
 from hyperspan.serve.bodies import parse
-from hyperspan.serve.engine import Call, Engine
+from hyperspan.serve.calls import Call
+from hyperspan.serve.engine import Engine
 from hyperspan.serve.problems import Problem, dumps
 from hyperspan.serve.schema import StreamLine, check, is_id
 
 AT_WORK = 64
 """Lines of a stream that are at work at the same time."""
+AHEAD = 256 * 1024
+"""Bytes of lines at work from which on no more lines of a stream are read."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Lines(Response):
         del self.headers["content-length"]
         self._never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._room = asyncio.Event()
-        self._held = 0  # bytes of lines at work
+        self._at_work = 0  # bytes of lines
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         pending: asyncio.Queue[asyncio.Task[bytes] | None] = asyncio.Queue(AT_WORK)
@@ -77,12 +81,12 @@ class Lines(Response):
     ) -> None:
         """Sets lines to work, and returns when the caller is gone."""
         async for line in self._lines(receive, tasks):
-            self._held += len(line.content)
+            self._at_work += len(line.content)
             task = asyncio.create_task(self._answered(line))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
             await pending.put(task)
-            while self._held > self.engine.settings.max_body_bytes:
+            while self._at_work > AHEAD:
                 self._room.clear()
                 await self._room.wait()
         await pending.put(None)
@@ -90,76 +94,132 @@ class Lines(Response):
             pass
 
     async def _answered(self, line: Line) -> bytes:
+        async with self.engine.lines:
+            return await self._answer(line)
+
+    async def _answer(self, line: Line) -> bytes:
         record: dict[str, Any] = {"line": line.number}
         try:
             if line.problem is not None:
                 raise line.problem
-            given = parse(line.content)
+            call = self._call()
+            given = await self.engine.elsewhere(len(line.content), call, parse, line.content)
             if isinstance(given, dict) and "id" in given and is_id(given["id"]):
                 record = {"id": given["id"], **record}
             asked = check(StreamLine, {**self.options, **given} if isinstance(given, dict) else given)
-            call = Call(time.monotonic() + self.engine.settings.seconds, lambda: self._never, self.call.record)
             [document] = await self.engine.annotate([asked.text], asked, call, wait=True)
             record |= document
         except Problem as problem:
             record["error"] = problem.content()
         except HyperspanError as error:
             record["error"] = Problem(422, str(error)).content()
-        except Exception as error:
+        except (*STOPS, asyncio.CancelledError):
+            raise
+        except BaseException as error:  # native code raises more than Exception
             self.call.record["error"] = type(error).__name__
             record["error"] = Problem(500, "something went wrong inside the server; its log has more").content()
         finally:
-            self._held -= len(line.content)
+            self._at_work -= len(line.content)
+            self.engine.memory.release(self.call, len(line.content))
             self._room.set()
-        return dumps(record) + b"\n"
+        return await self.engine.elsewhere(len(line.content), self._call(), dumps, record) + b"\n"
+
+    def _call(self) -> Call:
+        """A line has as much time as a request; when the caller leaves, its task is cancelled."""
+        return Call(self.engine.settings.seconds, lambda: self._never, self.call.record)
 
     async def _lines(self, receive: Receive, tasks: set[asyncio.Task[Any]]) -> AsyncIterator[Line]:
-        """The lines of the body; those that are too long, or the end of what the server takes, as problems."""
-        number, rest, skipping, more = 0, b"", False, True
-        limit = self.engine.settings.max_body_bytes
+        """The lines of the body; those that are refused, or the end of what the server takes, as problems."""
+        line, more = _OpenLine(self.engine, self.call), True
         while more:
-            message = await self._next(receive, tasks)
+            message = await self._next(receive, tasks, line)
             if isinstance(message, Problem):
-                yield Line(number + 1, b"", message)
+                yield Line(line.number, b"", message)
                 return
             if message["type"] == "http.disconnect":
                 raise ConnectionError
             more = message.get("more_body", False)
-            *whole, rest = (rest + message.get("body", b"")).split(b"\n")
-            for content in whole if more or not rest else (*whole, rest):
-                number += 1
-                if skipping:
-                    skipping = False
-                elif len(content) > limit:
-                    yield Line(number, b"", _too_long(limit))
-                elif content.strip():
-                    yield Line(number, content)
-            if more and len(rest) > limit:
-                if not skipping:
-                    yield Line(number + 1, b"", _too_long(limit))
-                rest, skipping = b"", True
+            *parts, rest = message.get("body", b"").split(b"\n")
+            for part in parts:
+                line.add(part)
+                if ended := line.end():
+                    yield ended
+            line.add(rest)
+            if (refused := line.refused()) or (not more and (refused := line.end())):
+                yield refused
 
-    async def _next(self, receive: Receive, tasks: set[asyncio.Task[Any]]) -> Any:
-        """The next piece of the body, or why no more is read. Who waits for answers may take his time."""
-        coming = asyncio.ensure_future(receive())
-        idle_since = time.monotonic()
+    async def _next(self, receive: Receive, tasks: set[asyncio.Task[Any]], line: _OpenLine) -> Any:
+        """The next part of the body, or why no more is read. Who waits for answers may take his time, but not within a line."""
+        seconds, start = self.engine.settings.seconds, time.monotonic()
+        idle_since = start
+        while not self.engine.draining:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.25):
+                    message = await receive()
+                line.waited += time.monotonic() - start
+                return message
+            now = time.monotonic()
+            if tasks:
+                idle_since = now
+            elif now - idle_since > seconds:
+                return Problem(408, f"nothing came for {seconds:g} seconds; send the rest again")
+            if line.is_open and line.waited + now - start > seconds:
+                return Problem(408, f"the line did not end within {seconds:g} seconds; send it faster")
+        return Problem(503, "the server is shutting down; send this line and those after it later", "shutting_down")
+
+
+class _OpenLine:
+    """The line that is being received, which holds memory until it is refused or answered."""
+
+    def __init__(self, engine: Engine, call: Call):
+        self.memory, self.call, self.limit = engine.memory, call, engine.settings.max_body_bytes
+        self.number = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self.number += 1
+        self.waited = 0.0
+        """Seconds since it was begun in which more could have come."""
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._problem: Problem | None = None
+        self._is_told = False
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._parts) or self._problem is not None
+
+    def add(self, part: bytes) -> None:
+        if not part or self._problem is not None:
+            return
+        if not self.is_open:
+            self.waited = 0.0
         try:
-            while True:
-                if self.engine.draining:
-                    return Problem(
-                        503, "the server is shutting down; send this line and those after it later", "shutting_down"
-                    )
-                done, _ = await asyncio.wait({coming}, timeout=0.25)
-                if done:
-                    return coming.result()
-                if tasks:
-                    idle_since = time.monotonic()
-                elif time.monotonic() - idle_since > self.engine.settings.seconds:
-                    return Problem(
-                        408, f"nothing came for {self.engine.settings.seconds:g} seconds; send the rest again"
-                    )
-        finally:
-            coming.cancel()
+            if self._size + len(part) > self.limit:
+                raise _too_long(self.limit)
+            self.memory.hold(self.call, len(part))
+        except Problem as problem:
+            self.memory.release(self.call, self._size)
+            self._parts, self._size, self._problem = [], 0, problem
+        else:
+            self._parts.append(part)
+            self._size += len(part)
+
+    def refused(self) -> Line | None:
+        """The line, if it was refused before its end and that was not yet told."""
+        if self._problem is None or self._is_told:
+            return None
+        self._is_told = True
+        return Line(self.number, b"", self._problem)
+
+    def end(self) -> Line | None:
+        """The whole line, if there is anything to tell of it; the next one begins."""
+        content, number = b"".join(self._parts), self.number
+        told = self.refused() if self._problem is not None else Line(number, content) if content.strip() else None
+        if told is None:
+            self.memory.release(self.call, self._size)
+        self._begin()
+        return told
 
 
 def _too_long(limit: int) -> Problem:

@@ -1,0 +1,56 @@
+"""The log: one JSON record a line on standard error, whoever writes it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+import traceback
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+ACCESS = logging.getLogger("hyperspan.access")
+"""One record a request, which says nothing of texts."""
+LOG = logging.getLogger("hyperspan.serve")
+
+
+def log_to_standard_error() -> None:
+    """All that is logged in this process, and all that would be printed: warnings, and errors that nobody caught."""
+    for logger, formatter in ((ACCESS, logging.Formatter("%(message)s")), (logging.getLogger(), _AsJSON())):
+        handler = logging.StreamHandler()
+        handler.setFormatter(formatter)
+        logger.handlers = [handler]
+    ACCESS.propagate = False
+    ACCESS.setLevel(logging.INFO)
+    logging.getLogger().setLevel(logging.WARNING)
+    logging.captureWarnings(True)
+    sys.excepthook = lambda kind, error, trace: _uncaught(error or kind(), trace)
+    threading.excepthook = lambda given: _uncaught(given.exc_value or given.exc_type(), given.exc_traceback)
+    sys.unraisablehook = lambda given: _uncaught(given.exc_value or given.exc_type(), given.exc_traceback)
+
+
+def _uncaught(error: BaseException, trace: TracebackType | None) -> None:
+    LOG.error("something went wrong that nobody waited for", exc_info=(type(error), error, trace))
+
+
+def timestamp() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def frames(trace: TracebackType | None) -> list[str]:
+    """Where an error came from, without what it says, which may quote a text."""
+    last = traceback.extract_tb(trace)[-6:]
+    return [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in last]
+
+
+class _AsJSON(logging.Formatter):
+    """What was said, and of an error its kind and place."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, object] = {"time": timestamp(), "level": record.levelname.lower(), "logger": record.name}
+        entry["message"] = record.getMessage().strip()
+        if record.exc_info and record.exc_info[0]:
+            entry |= {"error": record.exc_info[0].__name__, "at": frames(record.exc_info[2])}
+        return json.dumps(entry)
