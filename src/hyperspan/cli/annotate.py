@@ -305,4 +305,6 @@ def _alternative(ranked: dict[str, Any], text: str, styles: dict[str, str], cons
         )
     margin = f"  {ranked['probability']:.3f}  "
     lines = mentions.wrap(console, max(console.width - len(margin), 1))
+    for line in lines:
+        line.rstrip()
     return Text("\n").join(Text(" " * len(margin) if index else margin) + line for index, line in enumerate(lines))
