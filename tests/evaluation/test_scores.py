@@ -9,11 +9,11 @@ from hypothesis import given
 from nervaluate.evaluator import Evaluator
 
 from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.overlaps import KINDS, overlaps, places, words_of
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.statistics import statistics
 from hyperspan.errors import InputError
 from hyperspan.evaluation import Report, Score, evaluate
-from hyperspan.evaluation.overlaps import KINDS, overlaps, places, words_of
 from hyperspan.types import Mention, Sentence
 from tests.corpora.data import data_path
 from tests.evaluation.cases import WORDS, any_sentences, sentence
@@ -190,6 +190,27 @@ def test_places_are_what_their_definitions_say(sentences: tuple[list[Sentence], 
             assert found[mention].depth == _depth(words[mention], list(words.values()))
             assert words_of(mention).bit_count() == len(words[mention])
         assert overlaps(mentions) == any(words[a] & words[b] for a, b in combinations(mentions, 2))
+
+
+@given(any_sentences(systems=1))
+def test_statistics_and_scores_mean_the_same_by_overlap(sentences: tuple[list[Sentence], ...]) -> None:
+    """Discontinuous mentions included: those in the gaps of others do not overlap them."""
+    distinct = [Sentence(sentence.tokens, sentence.mentions) for sentence in sentences[0]]
+    counts = statistics(document_of([sentence]) for sentence in distinct)
+    found = [places(sentence.mentions) for sentence in distinct]
+    report = evaluate(distinct, distinct, samples=20)
+    assert counts.sentences_with_overlap == report.counts["sentences_with_overlap"]
+    for name, kind in (("overlapping", "any"), ("same_type", "same_type"), ("same_type_and_start",) * 2):
+        assert getattr(counts, name) == sum(kind in place.kinds for one in found for place in one.values())
+    assert (counts.crossing_pairs > 0) == any("crossing" in place.kinds for one in found for place in one.values())
+
+
+def test_statistics_count_no_overlap_in_a_gap() -> None:
+    apart = Mention(0, 4, "A", ((0, 1), (3, 4)))
+    counts = statistics([document_of([sentence(apart, "1:3:A")])])
+    assert (counts.overlapping, counts.sentences_with_overlap, counts.depth) == (0, 0, 1)
+    counts = statistics([document_of([sentence(apart, "0:4:A", "3:5:B")])])
+    assert (counts.overlapping, counts.crossing_pairs, counts.depth) == (3, 2, 2)
 
 
 def _depth(words: set[int], among: list[set[int]]) -> int:

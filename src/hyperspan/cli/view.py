@@ -10,6 +10,7 @@ from rich.console import Console
 
 from hyperspan.cli.corpora import From, OnError, Options, parse_options, report
 from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.overlaps import overlaps
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.render.layout import colours
@@ -33,11 +34,7 @@ def view(
     documents = read_corpus(file, from_, problems, **parse_options(option))
     sentences = (sentence for document in documents for sentence in with_sentences(document, problems).sentences)
     if overlapping:
-        sentences = (
-            s
-            for s in sentences
-            if any(a.start < b.end and b.start < a.end for a, b in itertools.combinations(s.mentions, 2))
-        )
+        sentences = (sentence for sentence in sentences if overlaps(sentence.mentions))
     end = None if count is None else first - 1 + count
     console = Console(width=width, highlight=False)
     styles: dict[str, str] = {}

@@ -1,6 +1,7 @@
 """What is in a corpus: the counts of the paper's Table 1, and what else decides which models can handle it.
 
-Counted as the paper counts: a mention that is listed twice is two mentions, which overlap each other.
+Counted as the paper counts: a mention that is listed twice is two mentions, which overlap each other. What overlap is:
+:mod:`hyperspan.corpora.overlaps`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.overlaps import overlapping_pairs
 from hyperspan.corpora.source import Problems
 from hyperspan.types import Document, Mention, Sentence
 
@@ -67,33 +69,19 @@ class Statistics:
 
     def _add_overlaps(self, mentions: list[Mention]) -> None:
         overlapping, same_type, same_start = set(), set(), set()
-        for i, one in enumerate(mentions):
-            for j in range(i):
-                other = mentions[j]
-                if one.end <= other.start or other.end <= one.start:
-                    continue
-                overlapping |= {i, j}
-                if one.label == other.label:
-                    same_type |= {i, j}
-                    if one.start == other.start:
-                        same_start |= {i, j}
-                elif one.span == other.span:
-                    self.same_span_pairs += 1
-                self.crossing_pairs += crosses(one, other)
+        for i, j, relation in overlapping_pairs(mentions):
+            overlapping |= {i, j}
+            if mentions[i].label == mentions[j].label:
+                same_type |= {i, j}
+                if mentions[i].start == mentions[j].start:
+                    same_start |= {i, j}
+            elif relation == "same_span":
+                self.same_span_pairs += 1
+            self.crossing_pairs += relation == "crossing"
         self.overlapping += len(overlapping)
         self.same_type += len(same_type)
         self.same_type_and_start += len(same_start)
         self.sentences_with_overlap += bool(overlapping)
-
-
-def crosses(one: Mention, other: Mention) -> bool:
-    """Whether two mentions overlap without one containing the other.
-
-    >>> crosses(Mention(0, 3, "A"), Mention(2, 5, "A")), crosses(Mention(0, 3, "A"), Mention(0, 5, "A"))
-    (True, False)
-    """
-    first, second = sorted((one.span, other.span))
-    return first[0] < second[0] < first[1] < second[1]
 
 
 def nesting_depth(mentions: Iterable[Mention]) -> int:
@@ -102,14 +90,12 @@ def nesting_depth(mentions: Iterable[Mention]) -> int:
     >>> nesting_depth([Mention(0, 5, "A"), Mention(1, 3, "A"), Mention(1, 3, "B"), Mention(4, 6, "A")])
     3
     """
-    deepest = 0
-    around: list[tuple[int, int]] = []  # depth and end of mentions that may contain the next one
-    for mention in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
-        around = [(depth, end) for depth, end in around if end > mention.start]
-        depth = 1 + max((depth for depth, end in around if end >= mention.end), default=0)
-        around.append((depth, mention.end))
-        deepest = max(deepest, depth)
-    return deepest
+    listed = list(mentions)
+    depths = [1] * len(listed)
+    for outer, inner, relation in overlapping_pairs(listed):
+        if relation != "crossing":
+            depths[inner] = max(depths[inner], 1 + depths[outer])
+    return max(depths, default=0)
 
 
 def statistics(documents: Iterable[Document]) -> Statistics:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from hyperspan.corpora.overlaps import KINDS, Place, overlaps, places
 from hyperspan.evaluation.alignment import check_same_words
 from hyperspan.evaluation.calibration import Calibration, calibration_of
-from hyperspan.evaluation.overlaps import KINDS, Place, overlaps, places
 from hyperspan.evaluation.significance import Confidence, Counts, confidence
 from hyperspan.types import Mention, Sentence
 
@@ -106,7 +106,7 @@ class Report:
     by_depth: dict[str, Slice]
     """By how many mentions of the same set are around a mention; "1" is an outermost one."""
     by_overlap: dict[str, Slice]
-    """By what a mention is to the others of its set: :data:`hyperspan.evaluation.overlaps.KINDS`."""
+    """By what a mention is to the others of its set: :data:`hyperspan.corpora.overlaps.KINDS`."""
     boundaries: Score
     """Types ignored: spans that hold a mention of any type."""
     confusions: dict[tuple[str, str], int]

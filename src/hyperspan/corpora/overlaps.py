@@ -1,0 +1,131 @@
+"""How a mention lies among the others of its set: inside, around, across, on the same words.
+
+Two mentions overlap if they share a word. Words in the gaps of a discontinuous mention are not its words. Statistics, scores and
+views all count so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hyperspan.types import Mention
+
+Relation = Literal["same_span", "inside", "crossing"]
+
+KINDS = {
+    "none": "shares no word with another mention",
+    "any": "shares a word with another mention",
+    "inside": "all its words, and more, are in another mention",
+    "contains": "all words of another mention, and more, are in it",
+    "crossing": "shares some words with another mention, and each has words of its own",
+    "same_span": "has exactly the words of another mention, which is of another type",
+    "same_type": "shares a word with another mention of the same type",
+    "same_type_and_start": "shares a word with another mention of the same type that begins at the same word",
+}
+"""What a mention may be to the others of its set. All but "none" may hold together: one in the middle is inside and contains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a mention is among the others of its set."""
+
+    depth: int
+    """1 for a mention that no other contains, 2 for one inside of that, and so on; one on the same words is as deep."""
+    kinds: frozenset[str]
+    """Those of KINDS that hold for it."""
+
+
+def words_of(mention: Mention) -> int:
+    """The words of a mention as the bits of a number; those in the gaps of a discontinuous one are not its words.
+
+    >>> bin(words_of(Mention(1, 3, "A"))), bin(words_of(Mention(0, 4, "A", ((0, 1), (3, 4)))))
+    ('0b110', '0b1001')
+    """
+    return sum((1 << end) - (1 << start) for start, end in mention.fragments or (mention.span,))
+
+
+def overlaps(mentions: Iterable[Mention]) -> bool:
+    """Whether two of the mentions share a word.
+
+    >>> overlaps({Mention(0, 3, "FAC"), Mention(1, 2, "GPE")}), overlaps({Mention(0, 1, "FAC"), Mention(1, 2, "GPE")})
+    (True, False)
+    """
+    covered = 0
+    for mention in mentions:
+        words = words_of(mention)
+        if covered & words:
+            return True
+        covered |= words
+    return False
+
+
+def overlapping_pairs(mentions: Sequence[Mention]) -> Iterator[tuple[int, int, Relation]]:
+    """The mentions that share words, as pairs of indices: an outer or earlier one, then an inner or later one, and what that is to it.
+
+    Outer ones are inner ones of earlier pairs alone, so that what is known of them is complete.
+
+    >>> list(overlapping_pairs([Mention(1, 2, "ORG"), Mention(0, 3, "PER"), Mention(2, 4, "PER")]))
+    [(1, 0, 'inside'), (1, 2, 'crossing')]
+    """
+    # A mention that contains another comes before it.
+    order = sorted(range(len(mentions)), key=lambda index: _outer_first(mentions[index]))
+    reaching: list[int] = []  # earlier mentions that end after the next one begins
+    for inner in order:
+        reaching = [index for index in reaching if mentions[index].end > mentions[inner].start]
+        for outer in reaching:
+            relation = _relation(mentions[inner], mentions[outer])
+            if relation is not None:
+                yield outer, inner, relation
+        reaching.append(inner)
+
+
+def places(mentions: Iterable[Mention]) -> dict[Mention, Place]:
+    """The place of every mention of a set among the others.
+
+    >>> found = places({Mention(0, 3, "PER"), Mention(0, 4, "PER"), Mention(1, 2, "ORG")})
+    >>> [(mention.span, place.depth) for mention, place in sorted(found.items())]
+    [((0, 3), 2), ((0, 4), 1), ((1, 2), 3)]
+    >>> sorted(found[Mention(0, 3, "PER")].kinds)
+    ['any', 'contains', 'inside', 'same_type', 'same_type_and_start']
+    """
+    listed = list(mentions)
+    depths = [1] * len(listed)
+    kinds: list[set[str]] = [set() for _ in listed]
+    for outer, inner, relation in overlapping_pairs(listed):
+        if relation == "inside":
+            depths[inner] = max(depths[inner], 1 + depths[outer])
+        both = _type_kinds(listed[inner], listed[outer])
+        kinds[inner] |= both | {relation}
+        kinds[outer] |= both | {"contains" if relation == "inside" else relation}
+    return {
+        mention: Place(depth, frozenset(found or {"none"}))
+        for mention, depth, found in zip(listed, depths, kinds, strict=True)
+    }
+
+
+def _outer_first(mention: Mention) -> tuple[int, int, int, str]:
+    words = sum(end - start for start, end in mention.fragments) or mention.end - mention.start
+    return mention.start, -mention.end, -words, mention.label
+
+
+def _relation(inner: Mention, outer: Mention) -> Relation | None:
+    """What a mention is to one that comes before it in that order; None if they share no word."""
+    if not inner.fragments and not outer.fragments:
+        if inner.span == outer.span:
+            return "same_span"
+        return "inside" if inner.end <= outer.end else "crossing"
+    words, around = words_of(inner), words_of(outer)
+    if not words & around:  # one lies in a gap of the other
+        return None
+    if words == around:
+        return "same_span"
+    return "inside" if words & around == words else "crossing"
+
+
+def _type_kinds(one: Mention, other: Mention) -> set[str]:
+    """What holds for both of two mentions that share a word."""
+    if one.label != other.label:
+        return {"any"}
+    return {"any", "same_type"} | ({"same_type_and_start"} if one.start == other.start else set())
