@@ -19,7 +19,7 @@ _CLITIC = r"['’](?:s|re|ve|ll|d|m)"
 
 _WORDS = rf"""
     (?:https?://|www\.)[^{SPACE}<>"]*[^{SPACE}<>"'’.,;:!?)\]]  # an address, less the punctuation after it
-  | {_LETTER}[\p{{L}}\p{{M}}\p{{N}}_.+-]*@{_LETTER}+(?:[.-]{_LETTER}+)+
+  | {_LETTER}[\p{{L}}\p{{M}}\p{{N}}_.+-]{{0,63}}+@{_LETTER}{{1,63}}+(?:[.-]{_LETTER}{{1,63}}+)+  # an address, of lengths that exist
   | \p{{L}}\.(?:\p{{L}}\.)+                                      # U.S., e.g.
   | (?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|No|Fig|al)\.(?=[{SPACE}]|$)
   | \d+(?:[.,:]\d+)+                                             # 5.50, 1,000, 10:30

@@ -1,0 +1,78 @@
+"""Cutting text takes time in proportion to its length, whatever the text is.
+
+Instructions would be the better measure; CPU time of one thread, the best of a few, is close enough for a bound on a ratio.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sized
+
+import pytest
+
+from hyperspan.text import TOKENIZERS, tokenize
+from hyperspan.text.sentences import sentence_spans
+
+PATTERNS = """aa. a+ a-- 1.a ...a a n't a. - ( x( “ « ' ?" [1a [1 1 1, 1: www. http:// www.) @ a@ a@a a@a. a- -- … . 。 ! _ * — [12] can cann n
+nn' it’s (OH) 1(a a(1;2) \\ud800 a\u0301 \u200d 👩\u200d 🇩🇪 Mr. A. ?” " ) ] } > ¿ • 5% <""".split()
+SPACED = [
+    "aa. ",
+    "A. ",
+    "[12] ",
+    "[a ]",
+    "a\n",
+    "\n",
+    "\r\n",
+    "\t",
+    "a\t",
+    "    a",
+    "a    b\n",
+    "> a\n",
+    "- a\n",
+    "? A",
+    "?” Lee said ",
+    "\u00a0.",
+    "a\u2028",
+    "Fig. 1. ",
+    "\x85 ",
+]
+CUTTERS: dict[str, Callable[[str], Sized]] = {
+    **{name: lambda text, name=name: tokenize(text, name) for name in TOKENIZERS},
+    "sentences": lambda text: list(sentence_spans(text)),
+}
+
+
+def seconds(call: Callable[[str], Sized], text: str, repeat: int = 3) -> float:
+    def once() -> float:
+        start = time.thread_time()
+        call(text)
+        return time.thread_time() - start
+
+    gc.disable()
+    try:
+        return min(once() for _ in range(repeat))
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("cutter", CUTTERS)
+def test_twice_the_text_takes_about_twice_the_time(cutter: str) -> None:
+    check(cutter, 3_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cutter", CUTTERS)
+def test_twice_the_text_takes_about_twice_the_time_up_to_a_million_characters(cutter: str) -> None:
+    check(cutter, 500_000)
+
+
+def check(cutter: str, size: int) -> None:
+    assert len(PATTERNS) + len(SPACED) >= 40
+    for pattern in (*PATTERNS, *SPACED):
+        text = pattern * (size // len(pattern))
+        ratio = min(seconds(CUTTERS[cutter], text * 2) / seconds(CUTTERS[cutter], text) for _ in range(2))
+        assert ratio <= 2.6 or seconds(CUTTERS[cutter], text * 2) < size * 2e-7, (
+            pattern,
+            ratio,
+        )  # too short to measure
