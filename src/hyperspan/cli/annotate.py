@@ -165,15 +165,11 @@ def annotate(
     else:
         found = failures.without(annotator.pipe(inputs, **wanted, keep_sentences=by_sentence, on_error=failures.add))
     annotated = _Counted(found if output == "-" and sys.stdout.isatty() else _with_words(found, annotator))
+    target = Target(output, force)
     if format_name == "terminal":
-        with Target(output, force).open() as file:
-            _print(annotated, file if output != "-" else None, annotator.labels)
+        _write_terminal(annotated, target, annotator.labels)
     elif format_name == "html":
-        from hyperspan.render.html import html_pieces
-
-        with Target(output, force).open() as file:
-            for piece in html_pieces(annotated, _title(given or []), annotator.labels):
-                file.write(piece)
+        _write_html(annotated, target, _title(given or []), annotator.labels)
     else:
         write_corpus(annotated, output, format_name, force=force, problems=problems)
     report(problems)
@@ -274,6 +270,19 @@ def _format(format_name: str | None, output: str) -> str:
 
 def _title(given: Sequence[str]) -> str:
     return Path(given[0]).name if len(given) == 1 and given[0] != "-" and exists(given[0]) else "hyperspan"
+
+
+def _write_html(documents: Iterable[Document], target: Target, title: str, labels: Iterable[str]) -> None:
+    from hyperspan.render.html import html_pieces
+
+    with target.open() as file:
+        for piece in html_pieces(documents, title, labels):
+            file.write(piece)
+
+
+def _write_terminal(documents: Iterable[Document], target: Target, labels: Iterable[str]) -> None:
+    with target.open() as file:
+        _print(documents, file if target.name != "-" else None, labels)
 
 
 def _print(documents: Iterable[Document], file: IO[str] | None, labels: Iterable[str]) -> None:

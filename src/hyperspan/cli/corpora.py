@@ -13,6 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from hyperspan.corpora.registry import FORMATS
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
+from hyperspan.progress import every_minute
 from hyperspan.types import Document
 
 _KNOWN = ", ".join(FORMATS)
@@ -54,14 +55,15 @@ def parse_options(given: list[str] | None) -> dict[str, Any]:
 
 
 def with_progress(documents: Iterable[Document], what: str) -> Iterator[Document]:
-    """The documents, with a count on standard error while they pass; nothing where that is no terminal."""
+    """The documents, with a count on standard error while they pass: always on a terminal, else every minute."""
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,} documents"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(what, total=None)
-        for document in documents:
-            yield document
-            progress.advance(task)
+        with every_minute(lambda: f"hyperspan: {what}, {progress.tasks[0].completed:,.0f} documents so far", console):
+            for document in documents:
+                yield document
+                progress.advance(task)
 
 
 def report(problems: Problems) -> None:
