@@ -11,6 +11,7 @@ import itertools
 import math
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -312,17 +313,24 @@ class Annotator:
         from hyperspan.batching import AT_ONCE, by_length
         from hyperspan.decoding import Found, decode
 
-        found = [Found() for _ in sentences]
+        # Sentences that are the same have the same mentions, unless something is known of one: lists and tables repeat them.
+        alike: dict[object, int] = {}
+        same = [index if pins else alike.setdefault(_read_as(one), index) for index, one in enumerate(sentences)]
+        words = Counter[int]()
+        for sentence, index in zip(sentences, same, strict=True):
+            words[index] += len(sentence)
+        lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
+        found: dict[int, Found] = {}
         limit = getattr(self.model, "at_once", AT_ONCE)
-        for batch in by_length([len(sentence) for sentence in sentences], self.model.max_width, limit):
+        for batch in by_length(lengths, self.model.max_width, limit):
             known = [pins.get(index, Pins()) for index in batch] if pins and not pins.keys().isdisjoint(batch) else None
             with torch.inference_mode():
                 distribution = self.model.distribution([sentences[index] for index in batch])
-                for index, result in zip(batch, decode(distribution, self.labels, wanted, known), strict=True):
-                    found[index] = result
+                found |= zip(batch, decode(distribution, self.labels, wanted, known), strict=True)
             if self.on_words is not None:
-                self.on_words(sum(len(sentences[index]) for index in batch))
-        return found
+                self.on_words(sum(words[index] for index in batch))
+        nothing = Found()
+        return [found.get(index, nothing) for index in same]
 
     def _pipe(self, texts: Iterable[str | Document], wanted: Wanted, on_error: OnError) -> Iterator[Document]:
         documents = _each(self.split, texts, on_error)
@@ -413,6 +421,11 @@ def _windows(items: Iterable[_Item], words_in: Callable[[_Item], int]) -> Iterat
             window, words = [], 0
     if window:
         yield window
+
+
+def _read_as(sentence: Sentence) -> tuple[object, ...]:
+    """All that a model sees of a sentence."""
+    return sentence.tokens, sentence.tags, sentence.before, sentence.after
 
 
 def _sentence(piece: Piece, text: str) -> Sentence:

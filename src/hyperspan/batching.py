@@ -34,6 +34,8 @@ LONGEST_SPELLING = 48
 """Of a longer word, such as a sequence of bases, the letters in the middle are not spelled out."""
 AT_ONCE = 40_000
 """Sentences × words × widths that are computed at once in use; a longer sentence goes alone."""
+WORDS_AT_ONCE = 20_000
+"""Sentences × words that are, where sentences are so short that this is less."""
 REMEMBERED_TOKENS = 200_000
 """So many different tokens are kept analysed; a stream of new ones must not fill the memory."""
 CLUSTER_PREFIXES = (4, 6, 10, 32)
@@ -393,6 +395,6 @@ def by_length(lengths: Sequence[int], max_width: int | None = None, limit: int =
     first = 0
     while first < len(order):
         length = lengths[order[first]]
-        size = max(limit // (length * min(max_width or length, length)), 1)
+        size = max(min(limit // (length * min(max_width or length, length)), WORDS_AT_ONCE // length), 1)
         yield order[first : first + size]
         first += size

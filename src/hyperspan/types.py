@@ -13,6 +13,8 @@ from typing import Any
 from hyperspan.errors import SpanError
 
 Span = tuple[int, int]
+_NO_MENTIONS: frozenset[Mention] = frozenset()
+"""One for all sentences without mentions: each of its own would take most of their memory."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -89,7 +91,7 @@ class Sentence:
         duplicates: list[Mention] = []
         for mention in mentions:
             (duplicates.append if mention in distinct else distinct.add)(mention)
-        object.__setattr__(self, "mentions", frozenset(distinct))
+        object.__setattr__(self, "mentions", frozenset(distinct) if distinct else _NO_MENTIONS)
         object.__setattr__(self, "duplicates", tuple(duplicates))
         object.__setattr__(self, "tags", tuple(tags))
         object.__setattr__(self, "offsets", tuple(offsets))

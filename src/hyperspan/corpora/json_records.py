@@ -155,9 +155,12 @@ def write_array(stream: IO[bytes], elements: Iterable[Record]) -> None:
     stream.write(b"[]\n" if before == b"[" else b"]\n")
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
 def json_bytes(record: Record) -> bytes:
     try:
-        return json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf-8")
+        return _ENCODER.encode(record).encode("utf-8")
     except (TypeError, ValueError, RecursionError) as error:
         name = record.get("id") or record.get("doc_id")
         raise InputError(

@@ -21,6 +21,7 @@ from hyperspan.corpora.json_records import (
     WrongValueError,
     check_keys,
     documents_in,
+    json_bytes,
     list_of,
     note_duplicates,
     number_of,
@@ -30,7 +31,6 @@ from hyperspan.corpora.json_records import (
     strings_of,
     text_of,
     value_of,
-    write_lines,
 )
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
@@ -81,15 +81,21 @@ def write_jsonl(
     documents: Iterable[Document], target: Target, losses: Losses, *, problems: Problems | None = None
 ) -> None:
     """Everything that the documents hold; nothing is ever lost."""
-
-    def records() -> Iterator[Record]:
+    with target.open_binary() as stream:
         for document in documents:
             losses.written += len(document.mentions)
-            yield document_record(document)
+            stream.writelines(_written(document))
 
-    with target.open_binary() as stream:
-        write_lines(stream, records())
-        losses.check("jsonl")
+
+def _written(document: Document) -> Iterator[bytes]:
+    """The line of a document, sentence by sentence: all of them as records at once would take many times its memory."""
+    record = document_record(Document(document.text, document.mentions, (), document.id, document.metadata))
+    metadata = json_bytes({"metadata": record.pop("metadata")})
+    record.pop("sentences")
+    yield json_bytes(record).removesuffix(b"}") + b', "sentences": ['
+    for number, sentence in enumerate(document.sentences):
+        yield (b", " if number else b"") + json_bytes(_sentence_record(sentence, document.text))
+    yield b"], " + metadata.removeprefix(b"{") + b"\n"
 
 
 def looks_like_jsonl(head: str) -> bool:

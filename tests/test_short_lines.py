@@ -1,0 +1,61 @@
+"""A file of very many very short lines, such as a list, costs little more than its different lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import hyperspan
+from hyperspan.annotate import Annotator
+from hyperspan.batching import WORDS_AT_ONCE, by_length
+from hyperspan.corpora.jsonl import document_record
+from hyperspan.corpora.registry import write_corpus
+from hyperspan.types import Document, Sentence
+
+
+@pytest.fixture(scope="module")
+def annotator() -> Annotator:
+    return hyperspan.load("genia")
+
+
+def test_by_length_bounds_the_words_of_a_batch() -> None:
+    batches = list(by_length([1] * 100_000, limit=200_000))
+    assert sum(map(len, batches)) == 100_000
+    assert max(map(len, batches)) <= WORDS_AT_ONCE
+    assert [len(batch) for batch in by_length([50] * 100, limit=200_000)] == [80, 20], "longer ones are as before"
+
+
+def test_find_computes_equal_sentences_once(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ["IL-2 promoter", "a", "", "Jurkat T cells", "a", "IL-2 promoter"] * 50
+    sentences = [Sentence(line.split()) for line in lines]
+    wanted = annotator.wanted(0.1, None)
+    alone = [annotator.find([sentence], wanted)[0].mentions for sentence in sentences[:6]]
+    computed: list[Sentence] = []
+    real = annotator.model.distribution
+    monkeypatch.setattr(annotator.model, "distribution", lambda given: computed.extend(given) or real(given))
+    done: list[int] = []
+    monkeypatch.setattr(annotator, "on_words", done.append)
+    found = annotator.find(sentences, wanted)
+    assert [one.mentions for one in found] == alone * 50
+    assert sorted(len(sentence) for sentence in computed) == [1, 2, 3]
+    assert sum(done) == sum(map(len, sentences))
+
+
+def test_find_tells_sentences_apart_by_all_that_a_model_reads(annotator: Annotator) -> None:
+    plain = Sentence(["IL-2"])
+    other = Sentence(["IL-2"], before=["not"])
+    assert len(annotator.find([plain, other, plain], annotator.wanted(None, None))) == 3
+    document = Document("IL-2\nIL-2")
+    pinned = annotator(document, forbid=[hyperspan.Mention(0, 4, "protein")])
+    assert {mention.start for mention in pinned.mentions if mention.label == "protein"} == {5}
+
+
+def test_write_jsonl_writes_long_documents_sentence_by_sentence(annotator: Annotator, tmp_path: Path) -> None:
+    document = annotator("IL-2 promoter.\na\n" * 200)
+    assert len(document.sentences) == 400
+    write_corpus([document, Document("")], tmp_path / "a.jsonl", "jsonl")
+    first, second = (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()
+    assert first == json.dumps(document_record(document), ensure_ascii=False)
+    assert second == json.dumps(document_record(Document("")), ensure_ascii=False)
