@@ -144,7 +144,7 @@ def million_characters_a_second(splitter: Splitter, documents: Sequence[Document
 # -- bundled models on running text ----------------------------------------------------------------------------------------
 
 _NO_SPACE_BEFORE = re.compile(r"[.,;:!?)\]/%'’-].*|n't")
-_DECIMAL = re.compile(r"\d+ [.,] \d.*")
+_DECIMAL = re.compile(r"\d+ , \d.*|\w+ \. \d.*")  # 1,000; 0.05; PU.1
 _NO_SPACE_AFTER = re.compile(r".*[(\[/-]|[“‘]|``")
 
 

@@ -244,16 +244,24 @@ def test_pipe_leaves_out_what_fails_and_goes_on(annotator: Annotator, monkeypatc
         list(annotator.pipe(texts, on_error=hear))
 
 
-def test_a_sentence_that_is_too_long_is_refused_and_not_cut(annotator: Annotator) -> None:
-    words = "Ada saw " * 600
-    with pytest.raises(InputError, match=r"'Ada saw Ada saw Ada saw' has 1,200 words, more than the 1,000"):
-        annotator(words)
-    with pytest.raises(InputError, match="of document 'novel'"):
-        annotator(Document(words, id="novel"))
+def test_a_given_sentence_that_is_too_long_is_refused_and_not_cut(annotator: Annotator) -> None:
+    words = ("Ada", "saw") * 600
+    offsets = [(3 * place, 3 * place + 3) for place in range(1200)]
+    given = Document("Ada" * 1200, sentences=[Sentence(words, offsets=offsets)], id="novel")
+    with pytest.raises(
+        InputError,
+        match=r"of document 'novel' that begins 'Ada saw Ada saw Ada saw' has 1,200 words, more than the 1,000",
+    ):
+        annotator(given)
     with pytest.raises(InputError, match="break it up"):
-        list(annotator.recognize([Sentence(words.split())]))
+        list(annotator.recognize([Sentence(words)]))
     limited = Annotator(small_model(3))
-    assert len(limited(words * 3, threshold=0.5).sentences[0]) == 3600
+    assert len(next(limited.recognize([Sentence(words * 3)], threshold=0.5))) == 3600
+
+
+def test_raw_text_without_stops_is_cut(annotator: Annotator) -> None:
+    document = annotator("Ada saw " * 600)
+    assert [len(sentence) for sentence in document.sentences] == [500, 500, 200]
 
 
 def test_a_long_list_without_stops_is_taken_line_by_line(annotator: Annotator) -> None:
