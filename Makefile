@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export HF_HUB_OFFLINE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test browser test-corpora test-slow lint types benchmark clean
+.PHONY: help demo test browser test-corpora test-slow fuzz kills lint types benchmark clean
 
 help:
 	@echo "make demo          annotate two texts with the bundled models, and write demo.html"
@@ -13,6 +13,8 @@ help:
 	@echo "make browser       install chromium, which the tests of the page need, if it is missing"
 	@echo "make test-corpora  read, write and compare whole corpora, where they are at hand"
 	@echo "make test-slow     the same with twenty times the examples; kill processes, workers and machines, fill a disk"
+	@echo "make fuzz          use 100,000 mutated inputs of every kind; ARGS='--inputs 5000 --seed 3' for others"
+	@echo "make kills         kill training and bulk jobs 20 times each, and resume them"
 	@echo "make lint          check style"
 	@echo "make types         check types"
 	@echo "make benchmark     measure costs, as ratios"
@@ -56,6 +58,13 @@ test-corpora: $(VENV)/installed-dev
 # Minutes: a cluster of two nodes that die, a disk that is full.
 test-slow: $(VENV)/installed-dev
 	HYPERSPAN_EXAMPLES=400 OMP_NUM_THREADS=1 $(BIN)/pytest -m "not corpora" --numprocesses auto --dist loadgroup
+
+# Reproductions of what fails go to runs/fuzz, with the command that replays them.
+fuzz: $(VENV)/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(ARGS)
+
+kills: $(VENV)/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.kills $(ARGS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

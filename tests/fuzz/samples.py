@@ -1,0 +1,194 @@
+"""Invented texts and corpora: a small valid sample in every format."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from pathlib import Path
+
+from hyperspan.corpora import FORMATS, WRITERS, document_of, write_corpus
+from hyperspan.types import Document, Mention, Sentence
+
+TEXTS = (
+    "Ada left the zoo of Oz.  The keeper of the zoo saw Ada!\n\nNobody slept.",
+    "It is P < 0.05. We have it. These are here (Fig. 1). c-Rel binds the IL-2 promoter in Jurkat T cells.",
+    "“Who goes?” asked Dr. Grey. (A) He didn't say. (B) She did, e.g. at 10:30 a.m., for $5.50 … www.example.org!",
+    "From: a@b.example\nTo: c@d.example\n\nJohn Smith\tBoston\nJane Roe\tParis\n- one\n- two\n",
+    "Das Gebäude der Universität Łódź; 東京タワーは高い。 هذا نص. Ελλάδα! İstanbul’da 👩‍🚀 e\u0301.",
+)
+
+
+def _documents() -> list[Document]:
+    zoo = Sentence(
+        ["The", "keeper", "of", "the", "Seattle", "zoo", "left", "."],
+        [Mention(0, 6, "PER"), Mention(3, 6, "FAC"), Mention(4, 5, "GPE"), Mention(4, 5, "LOC")],
+        ["DT", "NN", "IN", "DT", "NNP", "NN", "VBD", "."],
+    )
+    cells = Sentence(
+        ["T", "and", "B", "cells", "of", "Łódź"],
+        [Mention(2, 4, "cell_type"), Mention(5, 6, "GPE"), Mention(0, 4, "cell_type")],
+        ["NN", "CC", "NN", "NNS", "IN", "NNP"],
+    )
+    return [document_of([zoo, cells], id="zoo"), document_of([Sentence(["Why", "?"], (), ["WRB", "."])], id="why")]
+
+
+def _flat() -> list[Document]:
+    sentence = Sentence(["Ada", "met", "Bob"], [Mention(0, 1, "PER"), Mention(2, 3, "PER")], ["NNP", "VBD", "NNP"])
+    return [document_of([sentence], id="flat")]
+
+
+GENIA_XML = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE set SYSTEM "gpml.dtd">
+<set><import resource="x.daml" prefix="G"></import>
+<article><articleinfo><bibliomisc>MEDLINE:1</bibliomisc></articleinfo>
+<title><sentence>A title of <cons lex="x" sem="G#protein_molecule">FOO</cons>.</sentence></title>
+<abstract><sentence>The <cons lex="g" sem="G#DNA_domain_or_region"><cons lex="f" sem="G#protein_N/A">FOO</cons> gene</cons> &amp; more.</sentence>
+<sentence><cons lex="(AND a b)" sem="(AND G#cell_type G#cell_type)"><cons lex="t*">T</cons> and <cons lex="b*">B</cons> <cons lex="*c">cells</cons></cons> rest.</sentence>
+</abstract></article></set>
+"""
+SGM = """<DOC>
+<DOCID> zoo </DOCID>
+<BODY><TEXT>
+Ada of Oz &amp; Bob slept.
+</TEXT></BODY>
+</DOC>
+"""
+APF = """<?xml version="1.0"?>
+<!DOCTYPE source_file SYSTEM "apf.v5.1.1.dtd">
+<source_file URI="zoo.sgm" SOURCE="newswire" TYPE="text">
+<document DOCID="zoo">
+<entity ID="E1" TYPE="PER" SUBTYPE="Individual" CLASS="SPC"><entity_mention ID="E1-1" TYPE="NAM">
+<extent><charseq START="8" END="16">Ada of Oz</charseq></extent><head><charseq START="8" END="10">Ada</charseq></head>
+</entity_mention></entity>
+<entity ID="E2" TYPE="GPE"><entity_mention ID="E2-1" TYPE="NAM">
+<extent><charseq START="15" END="16">Oz</charseq></extent></entity_mention></entity>
+</document>
+</source_file>
+"""
+BRAT = {
+    "zoo.txt": b"T and B cells of Oz",
+    "zoo.ann": b"T1\tCell 0 1;8 13\tT cells\nT2\tPlace 17 19\tOz\n#1\tNote T1 x\n",
+}
+MORE: dict[str, list[dict[str, bytes]]] = {
+    "genia-xml": [{"corpus.xml": GENIA_XML.encode()}],
+    "ace": [{"zoo.sgm": SGM.encode(), "zoo.apf.xml": APF.encode()}],
+    "brat": [BRAT],
+    "columns": [{"corpus.tsv": b"# source\n1\tAda\tB-PER\tO\n2\tof\tI-PER\tO\n3\tOz\tI-PER\tB-LOC\n\n1\tSo\tO\tO\n"}],
+    "doccano": [{"corpus.jsonl": b'{"id": 1, "text": "Ada of Oz", "label": [[0, 9, "PER"], [7, 9, "LOC"]]}\n'}],
+    "jsonl": [{"corpus.jsonl": b'{"text": "Ada of Oz", "mentions": [{"start": 0, "end": 3, "label": "PER"}]}\n'}],
+    "label-studio": [
+        {
+            "corpus.json": b'[{"id": 1, "data": {"text": "Ada of Oz"}, "annotations": [{"result": [{"id": "r", "from_name": '
+            b'"label", "to_name": "text", "type": "labels", "value": {"start": 0, "end": 3, "labels": ["PER"]}}]}]}]'
+        }
+    ],
+    "cnn-ner": [
+        {"corpus.json": b'[{"tokens": ["Ada", "slept"], "entities": [{"type": "PER", "start": 0, "end": 1}]}]'}
+    ],
+}
+
+
+def written(documents: list[Document], name: str) -> dict[str, bytes]:
+    """The files of documents in a format, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / ("corpus" if name == "brat" else f"corpus{FORMATS[name].suffixes[0]}")
+        write_corpus(documents, target, name, lossy="outermost")
+        files = sorted(target.iterdir()) if target.is_dir() else [target]
+        return {file.name: file.read_bytes() for file in files}
+
+
+@functools.cache
+def corpora(name: str) -> list[dict[str, bytes]]:
+    """Samples in a format, each as its files."""
+    made = [written(documents, name) for documents in (_documents(), _flat())] if name in WRITERS else []
+    return made + MORE.get(name, [])
+
+
+@functools.cache
+def every_corpus() -> list[dict[str, bytes]]:
+    return [sample for name in FORMATS for sample in corpora(name)]
+
+
+TOKENS: dict[str, tuple[bytes, ...]] = {
+    "columns": (
+        b"\t",
+        b"B-",
+        b"I-",
+        b"O",
+        b"E-",
+        b"S-",
+        b"\n\n",
+        b"-DOCSTART- -X- O O",
+        b"# ",
+        b" ",
+        b"L-PER",
+        b"U-",
+        b"_",
+    ),
+    "json": (
+        *(b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\u", b"\\ud800", b"null", b"true", b"1e999", b"NaN", b"\n"),
+        *(b'"text"', b'"label"', b'"start"', b'"end"', b'"ner"', b'"sentences"', b'"tokens"', b'{"a":1}', b"-1", b'""'),
+    ),
+    "xml": (
+        *(
+            b"<",
+            b">",
+            b"</",
+            b"/>",
+            b"&",
+            b"&amp;",
+            b"&#0;",
+            b"&#xD800;",
+            b"&x;",
+            b"<![CDATA[",
+            b"]]>",
+            b"<!--",
+            b"-->",
+        ),
+        *(
+            b"<sentence>",
+            b"</sentence>",
+            b"<cons",
+            b"</cons>",
+            b'sem="G#DNA"',
+            b'lex="(AND x y)"',
+            b"<?xml ",
+            b'""',
+            b"<DOC>",
+        ),
+        *(
+            b'START="0"',
+            b'END="-1"',
+            b"<charseq ",
+            b"<entity ",
+            b'<!ENTITY a "b">',
+            b"<!DOCTYPE ",
+            b"<TEXT>",
+            b"</TEXT>",
+        ),
+    ),
+    "brat": (b"\t", b"T1", b"R1", b";", b" ", b"\n", b"T9\tX 0 1\t", b"#", b"*", b"E1\t", b"A1\tNeg T1", b"-1", b"99"),
+    "four-lines": (b"\n", b"\n\n", b"|", b",", b" ", b"0,1 X", b"0,1,0,1 X", b"_", b"-1", b"99", b"\t"),
+    "docbin": (
+        b"\xff",
+        b"\x00",
+        b"\x80",
+        b"\x9f",
+        b"\xdf",
+        b"\xc0",
+        b"\xa5spans",
+        b"\xa6tokens",
+        b"\xa7strings",
+        b"x\x9c",
+    ),
+}
+_FAMILY = {
+    **dict.fromkeys(("jsonl", "w2ner", "cnn-ner", "gliner", "doccano", "label-studio"), "json"),
+    **dict.fromkeys(("genia-xml", "ace"), "xml"),
+    **dict.fromkeys(("conll2003", "columns"), "columns"),
+}
+
+
+def family(name: str) -> str:
+    """Which tokens a format is made of."""
+    return _FAMILY.get(name, name)

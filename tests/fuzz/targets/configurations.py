@@ -1,0 +1,123 @@
+"""Configurations: TOML files, and values set on the command line."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import fields
+
+from hyperspan.config import Config
+from hyperspan.errors import HyperspanError
+from hyperspan.models.storage import check_names
+from tests.fuzz.mutate import DEEP, NUMBERS, decode, encode
+from tests.fuzz.target import FoundError, Input, Target, Workplace, check_message, mutated_part
+
+HANDMADE = """# a comment
+[data]
+train = "a.data"
+[model]
+max_width = 6
+[words]
+dimension = 10
+lowercase = false
+[training]
+rate = 0.01
+schedule = "cosine"
+"""
+KEYS = tuple(f"{part.name}.{key.name}" for part in fields(Config) for key in fields(getattr(Config, part.name)))
+TOML: tuple[bytes, ...] = (
+    *(
+        b"[",
+        b"]",
+        b"[[",
+        b"=",
+        b'"',
+        b'"""',
+        b"'''",
+        b"#",
+        b"\n",
+        b".",
+        b"{",
+        b"}",
+        b",",
+        b"true",
+        b"inf",
+        b"nan",
+        b"-inf",
+    ),
+    *(
+        b"1979-05-27T07:32:00Z",
+        b"0x10",
+        b"1_0",
+        b'"n"',
+        b"[model]\n",
+        b"[training]\n",
+        b"kind = ",
+        b"\\u0000",
+        b"\r",
+        b"[a.b]",
+    ),
+    *(
+        b"= " + b"[" * DEEP,
+        b"\n[data]\ntrain = " + b"[" * DEEP,
+        b"\n" + b"a." * DEEP,
+        b"\nx = " + b"{a=" * DEEP,
+        *(number.encode() for number in NUMBERS),
+    ),
+    *(key.encode() for key in KEYS),
+)
+
+
+def check_round_trip(config: Config) -> None:
+    """What was read can be written and read again."""
+    import tomllib
+
+    if Config.from_mapping(tomllib.loads(config.to_toml())) != config:
+        raise FoundError("a configuration is not the same after it was written and read")
+    check_names(config)
+
+
+class Configurations(Target):
+    """A TOML file."""
+
+    name, inputs = "config", 6_000
+
+    def seeds(self) -> Sequence[Input]:
+        return [{"config.toml": Config().to_toml().encode()}, {"config.toml": HANDMADE.encode()}]
+
+    def mutated(self, chance: random.Random) -> Input:
+        return mutated_part(chance, chance.choice(self.seeds()), TOML)
+
+    def run(self, given: Input, place: Workplace) -> None:
+        place.write(given)
+        try:
+            check_round_trip(Config.read(place.folder / "config.toml"))
+        except HyperspanError as error:
+            check_message(error)
+
+
+class Overrides(Target):
+    """What follows --set."""
+
+    name, inputs = "config-set", 6_000
+
+    def seeds(self) -> Sequence[Input]:
+        default = Config()
+        values = [(key, getattr(getattr(default, key.split(".")[0]), key.split(".")[1])) for key in KEYS]
+        return [{"set": f"{key}={value}".encode()} for key, value in values]
+
+    def mutated(self, chance: random.Random) -> Input:
+        seed = chance.choice(self.seeds())
+        if chance.random() < 0.3:
+            key, value = (
+                seed["set"].split(b"=")[0],
+                chance.choice((*NUMBERS, "true", "[1]", "{a=1}", '""', "n", " ", "é")),
+            )
+            return {"set": key + b"=" + encode(value)}
+        return mutated_part(chance, seed, TOML)
+
+    def run(self, given: Input, place: Workplace) -> None:
+        try:
+            check_round_trip(Config().override([decode(given["set"])]))
+        except HyperspanError as error:
+            check_message(error)
