@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
+import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -154,6 +157,59 @@ def test_files_that_are_wrong(tmp_path: Path, content: bytes, message: str) -> N
     with pytest.raises(CorpusError) as raised:
         read_vectors(file)
     assert message in str(raised.value) and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"9" * 5_000 + b" 3\nthe 1 2 3\n", "2: 3 numbers after the word; expected 1"),
+        (b"1 999999999999999\nthe \x00\x01\x02\x03", "the header says vectors of 999999999999999 numbers"),
+        (b"999999999999999999 2\nthe \x00\x01\x02\x03", "word 1 of 999999999999999999 is cut off"),
+        (b"the 1 2\n" + b"x" * (17 * 2**20), "2: a line of more than 16 MB"),
+        (gzip.compress(b"the 1 2\n" * 99)[:-9], "cannot be read (Compressed file ended"),
+        (gzip.compress(b"the 1 2\n" * 99)[:-6] + bytes(6), "cannot be read (CRC check failed"),
+    ],
+    ids=["count", "size", "words", "line", "cut", "checksum"],
+)
+def test_hostile_files_of_vectors_are_one_sentence(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "vectors").write_bytes(content)
+    with pytest.raises(CorpusError, match=re.escape(message)):
+        read_vectors(tmp_path / "vectors")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 1000)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 3)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': 'x'}",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (3,)}",
+        "{'descr': " + "(" * 3_000,
+        "x" * 100,
+        "",
+    ],
+    ids=["size", "negative", "text", "objects", "deep", "words", "empty"],
+)
+def test_npz_headers_that_lie_are_one_sentence(tmp_path: Path, header: str) -> None:
+    text = header.encode() + b"\n"
+    with zipfile.ZipFile(tmp_path / "vectors.npz", "w") as archive:
+        archive.writestr("words.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(64))
+        archive.writestr("vectors.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(64))
+    with pytest.raises(CorpusError, match=r"vectors.npz: ") as caught:
+        read_vectors(tmp_path / "vectors.npz")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["the\t" + "9" * 5_000, "01" * 5_000 + "\tthe\t3", "the\t" + "01" * 2_000],
+    ids=["id", "bits", "exchanged"],
+)
+def test_hostile_files_of_clusters_are_one_sentence(tmp_path: Path, content: str) -> None:
+    (tmp_path / "clusters").write_text(content, encoding="utf-8")
+    with pytest.raises(CorpusError, match="is neither bits, word, count nor word, id") as caught:
+        read_clusters(tmp_path / "clusters")
+    assert len(str(caught.value)) < 500
 
 
 def test_an_npz_of_other_arrays(tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ def test_load_model_refuses_a_vocabulary_with_wrong_values(folder: Path, values:
 @pytest.mark.parametrize(
     "content",
     ["", "[]", "3", "{}", "null", "[" * 100_000, '{"words": ' * 5_000, '{"trained": ' + "9" * 5_000 + "}", "\udcff"],
+    ids=["empty", "list", "number", "object", "null", "deep", "deep object", "digits", "bytes"],
 )
 def test_load_model_refuses_what_is_no_vocabulary(folder: Path, content: str) -> None:
     (folder / "vocabulary.json").write_bytes(content.encode("utf-8", "surrogateescape"))

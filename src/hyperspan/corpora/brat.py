@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from hyperspan.corpora.archives import has_member
+from hyperspan.archives import has_member
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import trimmed

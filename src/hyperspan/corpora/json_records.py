@@ -44,7 +44,8 @@ def records(source: Source, problems: Problems) -> Iterator[tuple[str, Record]]:
 
 
 def wrong_record(problems: Problems, place: str, error: WrongValueError | SpanError) -> None:
-    problems.wrong(place, f"{error}; correct the record or leave it out with --on-error skip")
+    reason = str(error) if len(str(error)) <= 400 else f"{str(error)[:200]} … {str(error)[-100:]}"
+    problems.wrong(place, f"{reason}; correct the record or leave it out with --on-error skip")
 
 
 def shown(value: object) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from hyperspan.archives import is_archive
 from hyperspan.corpora import (
     ace,
     brat,
@@ -22,7 +23,6 @@ from hyperspan.corpora import (
     label_studio,
     token_json,
 )
-from hyperspan.corpora.archives import is_archive
 from hyperspan.corpora.source import OnError, Problems, Source, sources_in
 from hyperspan.corpora.target import Losses, Lossy, Target
 from hyperspan.errors import CorpusError, InputError

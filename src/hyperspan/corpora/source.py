@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, NoReturn
 
-from hyperspan.corpora.archives import check_unpacked, is_archive, members_of, open_member, unpacking
+from hyperspan.archives import check_unpacked, is_archive, members_of, open_member, unpacking
 from hyperspan.errors import CorpusError, InputError
 
 OnError = Literal["raise", "skip"]

@@ -10,8 +10,6 @@ import gzip
 import io
 import math
 import re
-import zipfile
-import zlib
 from array import array
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
@@ -21,6 +19,7 @@ from typing import IO, cast
 
 import numpy as np
 
+from hyperspan.archives import unpacking
 from hyperspan.errors import CorpusError, InputError
 
 _HEAD = 65_536
@@ -29,8 +28,12 @@ _LONGEST_WORD = 10_000
 """No word has more bytes; a binary file that says otherwise is damaged."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 """Bytes that no text has."""
-_DAMAGED = (OSError, EOFError, zlib.error, zipfile.BadZipFile)
-"""What the standard library raises for files that are cut off or damaged."""
+_LARGEST = 100_000
+"""No vector has more numbers; a header that says otherwise is damaged."""
+_LONGEST_LINE = 16 * 2**20
+"""Bytes of a line."""
+_DEEPEST = 1_000
+"""Steps to a cluster; real trees have a few dozen."""
 _KNOWN = "GloVe text (word v1 … vd), word2vec text or binary (a first line `n d`), or npz with `words` and `vectors`"
 
 
@@ -62,15 +65,17 @@ def read_vectors(path: str | Path, wanted: Container[str] | None = None) -> Word
         return _npz(path, wanted)
     chosen = _Chosen(wanted)
     with _opened(path) as stream:
-        header = re.match(rb"(?:\xef\xbb\xbf)?([0-9]+) ([0-9]+)[ \r]*\n", head)
+        header = re.match(rb"(?:\xef\xbb\xbf)?([0-9]{1,18}) ([0-9]{1,18})[ \r]*\n", head)
         if header is None:
             size = _glove_size(path, head)
             _read_text(path, stream, size, chosen)
             return chosen.vectors(size)
         stream.readline()
         count, size = int(header[1]), int(header[2])
-        if size == 0:
-            raise CorpusError(f"{path}:1: the header says vectors of 0 numbers; expected `n d` with d of at least 1")
+        if not 0 < size <= _LARGEST:
+            raise CorpusError(
+                f"{path}:1: the header says vectors of {size} numbers; expected `n d` with d from 1 to {_LARGEST:,}"
+            )
         if _is_text(head[header.end() :], size):
             _read_text(path, stream, size, chosen, count)
         else:
@@ -99,7 +104,7 @@ def read_clusters(path: str | Path) -> dict[str, str]:
     _head(path)
     rows: list[tuple[int, list[str]]] = []
     with _opened(path) as stream:
-        for number, raw in enumerate(stream, start=1):
+        for number, raw in _numbered(path, stream):
             line = raw.rstrip(b"\r\n")
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
@@ -157,15 +162,22 @@ def _head(path: Path) -> bytes:
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     """The bytes of a file, decompressed if they are gzipped; damage met while reading is a CorpusError."""
-    try:
-        with path.open("rb") as raw:
-            if raw.peek(2)[:2] == b"\x1f\x8b":
-                with gzip.GzipFile(fileobj=raw) as unpacked:
-                    yield io.BufferedReader(unpacked)  # type: ignore[arg-type]
-            else:
-                yield raw
-    except _DAMAGED as error:
-        raise CorpusError(f"{path}: cannot be read ({error}); check that it is complete and readable") from None
+    with unpacking(str(path)), path.open("rb") as raw:
+        if raw.peek(2)[:2] == b"\x1f\x8b":
+            with gzip.GzipFile(fileobj=raw) as unpacked:
+                yield io.BufferedReader(unpacked)  # type: ignore[arg-type]
+        else:
+            yield raw
+
+
+def _numbered(path: Path, stream: IO[bytes], start: int = 1) -> Iterator[tuple[int, bytes]]:
+    """Lines with their numbers; a small archive can unpack to a line of any size."""
+    number = start
+    while line := stream.readline(_LONGEST_LINE + 1):
+        if len(line) > _LONGEST_LINE:
+            raise CorpusError(f"{path}:{number}: a line of more than {_LONGEST_LINE // 2**20} MB; expected {_KNOWN}")
+        yield number, line
+        number += 1
 
 
 def _decoded(path: Path, number: int, word: bytes) -> str:
@@ -206,7 +218,7 @@ def _is_text(body: bytes, size: int) -> bool:
 def _read_text(path: Path, stream: IO[bytes], size: int, chosen: _Chosen, count: int | None = None) -> None:
     """Lines of a word and its numbers; `count` is what a header, which was the first line, promises."""
     found = 0
-    for number, raw in enumerate(stream, start=1 if count is None else 2):
+    for number, raw in _numbered(path, stream, start=1 if count is None else 2):
         line = raw.rstrip(b" \r\n")
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
@@ -276,10 +288,11 @@ def _npz(path: Path, wanted: Container[str] | None) -> WordVectors:
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
             words, vectors = arrays["words"], arrays["vectors"]
-    except (*_DAMAGED, ValueError) as error:
-        raise CorpusError(f"{path}: cannot be read as npz ({error}); expected arrays `words` and `vectors`") from None
     except KeyError:
         raise CorpusError(f"{path}: no arrays `words` and `vectors`; save them under these names") from None
+    except Exception as error:  # numpy raises whatever it meets in damaged headers
+        reason = " ".join(str(error).split())[:200]
+        raise CorpusError(f"{path}: cannot be read as npz ({reason}); expected arrays `words` and `vectors`") from None
     for name, values in (("words", words), ("vectors", vectors)):
         if not isinstance(values, np.ndarray):
             raise CorpusError(f"{path}: `{name}` is no numpy array; save it with numpy.savez")
@@ -319,15 +332,17 @@ def _npz_words(path: Path, words: np.ndarray) -> list[str]:
 
 
 def _is_bits(text: str) -> bool:
-    return text != "" and not text.strip("01")
+    return 0 < len(text) <= _DEEPEST and not text.strip("01")
 
 
 def _paths_of_ids(path: Path, rows: list[tuple[int, list[str]]]) -> Iterator[tuple[str, str]]:
     """Words and paths from words and ids."""
     for number, row in rows:
-        fits = _is_bits(row[0]) if len(row) == 3 else row[1].isascii() and row[1].isdecimal()
+        fits = _is_bits(row[0]) if len(row) == 3 else row[1].isascii() and row[1].isdecimal() and len(row[1]) < 300
         if not fits or len(row) != len(rows[0][1]):
-            message = f"{row} is neither bits, word, count nor word, id; expected Brown clusters, all lines alike"
+            message = (
+                f"{str(row)[:200]} is neither bits, word, count nor word, id; expected Brown clusters, all lines alike"
+            )
             raise CorpusError(f"{path}:{number}: {message}")
     stripped = [(row[0], format(int(row[1]), "b")[::-1]) for _, row in rows if int(row[1])]
     inner = {bits[:end] for bits in {bits for _, bits in stripped} for end in range(len(bits))}
