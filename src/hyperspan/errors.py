@@ -16,6 +16,7 @@
 Wrong tensors and indices passed to :mod:`hyperspan.structures` raise :class:`ValueError`, as in torch.
 """
 
+import re
 from importlib.util import find_spec
 
 STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
@@ -23,8 +24,20 @@ STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 lose the others."""
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
 class HyperspanError(Exception):
-    """The root of the tree: catch this to catch all of them."""
+    """The root of the tree: catch this to catch all of them.
+
+    A message is one line and safe to print, whatever of a user's input it quotes: control characters are escaped.
+
+    >>> print(HyperspanError("no key 'a\\nb'"))
+    no key 'a\\nb'
+    """
+
+    def __init__(self, sentence: str = "") -> None:
+        super().__init__(_CONTROL.sub(lambda match: ascii(match[0])[1:-1], sentence))
 
 
 class InputError(HyperspanError):

@@ -1,0 +1,23 @@
+"""What is quoted in an error cannot break its line or speak to a terminal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperspan.config import Config
+from hyperspan.errors import HyperspanError, InputError
+
+
+@given(st.text())
+def test_hyperspan_error_message_is_one_printable_line(text: str) -> None:
+    message = str(HyperspanError(text))
+    assert len(message.splitlines()) <= 1
+    message.encode("utf-8")
+
+
+def test_override_with_a_line_break_in_its_key_is_answered_in_one_line() -> None:
+    with pytest.raises(InputError) as caught:
+        Config().override(["g\n\x1b[31m.="])
+    assert "\n" not in str(caught.value) and "\x1b" not in str(caught.value)
