@@ -16,7 +16,7 @@ import multiprocessing
 import signal
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -28,7 +28,7 @@ from hyperspan.benchmarking.measure import machine
 
 LONG_SENTENCE = "IL2" + " x" * 998
 QUOTES = ("“", "«", "'", '?"', "aa.", "a+", "a--", "1.a", "...a", "B\u00a0.", "a ", "\n", "😀")
-Attack = Callable[[int, float, Counter[str]], Awaitable[None]]
+Attack = Callable[[int, float, Counter[str]], Coroutine[Any, Any, None]]
 
 
 class Prober:

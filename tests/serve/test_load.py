@@ -134,7 +134,7 @@ def test_a_full_queue_turns_away_and_who_leaves_makes_room(gated: Gated) -> None
 def test_long_sentences_and_best_sets_count_for_more(gated: Gated) -> None:
     short, long = job(gated, "Ada left Oz. " * 25), job(gated, "Ada left Oz " * 33 + ".")
     assert short.left == 100 and long.left == 100 * 100 / batching.USUAL_WIDTH
-    assert job(gated, "Ada left Oz.", top_k=1).left == 4 * batching.COST_OF_SETS
+    assert job(gated, "Ada left Oz.", top_k=batching.SETS_A_SENTENCE).left == 8
     assert Job("small", long.sentences, long.wanted, {}, max_width=3).left == 100
 
 

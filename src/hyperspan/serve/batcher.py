@@ -32,8 +32,8 @@ SHARE = 1_000
 """What one request gets of a round while others wait."""
 USUAL_WIDTH = 25
 """A word of a sentence of so many words is the unit of work; in longer ones it begins more spans."""
-COST_OF_SETS = 10
-"""The best sets of a sentence take so many times as long as its mentions alone."""
+SETS_A_SENTENCE = 50
+"""So many best sets of a sentence take as long as its mentions alone."""
 
 
 @dataclass(eq=False)
@@ -49,7 +49,7 @@ class Job:
     found: list[Found] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        factor = COST_OF_SETS if self.wanted.top_k else 1
+        factor = 1 + self.wanted.top_k / SETS_A_SENTENCE
         self.work = [factor * self._work(len(sentence)) for sentence in self.sentences]
         self.left = sum(self.work)
 

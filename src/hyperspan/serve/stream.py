@@ -153,6 +153,8 @@ class Lines(Response):
         seconds, start = self.engine.settings.seconds, time.monotonic()
         idle_since = start
         while not self.engine.draining:
+            if line.is_open and line.waited + time.monotonic() - start > seconds:
+                return Problem(408, f"the line did not end within {seconds:g} seconds; send it faster")
             with suppress(TimeoutError):
                 async with asyncio.timeout(0.25):
                     message = await receive()
@@ -163,8 +165,6 @@ class Lines(Response):
                 idle_since = now
             elif now - idle_since > seconds:
                 return Problem(408, f"nothing came for {seconds:g} seconds; send the rest again")
-            if line.is_open and line.waited + now - start > seconds:
-                return Problem(408, f"the line did not end within {seconds:g} seconds; send it faster")
         return Problem(503, "the server is shutting down; send this line and those after it later", "shutting_down")
 
 
@@ -180,14 +180,13 @@ class _OpenLine:
         self.number += 1
         self.waited = 0.0
         """Seconds since it was begun in which more could have come."""
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._content = bytearray()
         self._problem: Problem | None = None
         self._is_told = False
 
     @property
     def is_open(self) -> bool:
-        return bool(self._parts) or self._problem is not None
+        return bool(self._content) or self._problem is not None
 
     def add(self, part: bytes) -> None:
         if not part or self._problem is not None:
@@ -195,15 +194,14 @@ class _OpenLine:
         if not self.is_open:
             self.waited = 0.0
         try:
-            if self._size + len(part) > self.limit:
+            if len(self._content) + len(part) > self.limit:
                 raise _too_long(self.limit)
             self.memory.hold(self.call, len(part))
         except Problem as problem:
-            self.memory.release(self.call, self._size)
-            self._parts, self._size, self._problem = [], 0, problem
+            self.memory.release(self.call, len(self._content))
+            self._content, self._problem = bytearray(), problem
         else:
-            self._parts.append(part)
-            self._size += len(part)
+            self._content += part
 
     def refused(self) -> Line | None:
         """The line, if it was refused before its end and that was not yet told."""
@@ -214,10 +212,10 @@ class _OpenLine:
 
     def end(self) -> Line | None:
         """The whole line, if there is anything to tell of it; the next one begins."""
-        content, number = b"".join(self._parts), self.number
-        told = self.refused() if self._problem is not None else Line(number, content) if content.strip() else None
+        content = bytes(self._content)
+        told = self.refused() if self._problem is not None else Line(self.number, content) if content.strip() else None
         if told is None:
-            self.memory.release(self.call, self._size)
+            self.memory.release(self.call, len(content))
         self._begin()
         return told
 
