@@ -96,7 +96,7 @@ def test_it_is_killed_comes_back_and_stops_in_order(folder: Path, processes: lis
     assert second.url == first.url
     second.wait_until_ready()
     assert second.client.post("/v1/annotate", json={"text": TEXT}).json() == expected
-    asking = threading.Thread(target=ask, args=[second.client], kwargs={"text": TEXT * 60, "top_k": 1})
+    asking = threading.Thread(target=ask, args=[second.client], kwargs={"text": "Ada saw " * 3000})
     asking.start()
     until(lambda: "hyperspan_requests_in_flight 1" in second.client.get("/metrics").text)
     second.popen.send_signal(signal.SIGTERM)

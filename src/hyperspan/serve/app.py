@@ -91,7 +91,7 @@ def _add_handlers(app: FastAPI) -> None:
 
 
 def _add_annotation(app: FastAPI, engine: Engine) -> None:
-    failures = openapi.errors(400, 401, 404, 408, 413, 415, 422, 500, 503, 504)
+    failures = openapi.errors(400, 401, 404, 408, 413, 415, 421, 422, 500, 503, 504)
 
     @app.post(
         "/v1/annotate",
@@ -125,7 +125,7 @@ def _add_stream(app: FastAPI, engine: Engine) -> None:
         "/v1/annotate/stream",
         summary="The mentions of any number of texts, a line of JSON each",
         response_class=Response,
-        responses=openapi.lines_answered() | openapi.errors(401, 404, 415, 422, 500, 503),
+        responses=openapi.lines_answered() | openapi.errors(400, 401, 404, 415, 421, 422, 500, 503),
         openapi_extra=openapi.lines(),
     )
     async def stream(
@@ -161,7 +161,9 @@ def _thresholds(given: list[str]) -> float | dict[str, float] | None:
 
 
 def _add_state(app: FastAPI, engine: Engine) -> None:
-    @app.get("/v1/models", response_model=ModelsResponse, responses=openapi.errors(401, 503), summary="What is served")
+    @app.get(
+        "/v1/models", response_model=ModelsResponse, responses=openapi.errors(401, 421, 503), summary="What is served"
+    )
     async def models() -> Response:
         engine.check_loaded()
         listed: list[dict[str, Any]] = [served.info(index == 0) for index, served in enumerate(engine.models.values())]
@@ -183,7 +185,7 @@ def _add_state(app: FastAPI, engine: Engine) -> None:
             raise overloaded("the server is shutting down", 5, "shutting_down")
         return "ready\n"
 
-    @app.get("/metrics", response_class=PlainTextResponse, responses=openapi.errors(401), summary="For Prometheus")
+    @app.get("/metrics", response_class=PlainTextResponse, responses=openapi.errors(401, 421), summary="For Prometheus")
     async def metrics() -> Response:
         return PlainTextResponse(engine.metrics.render(), media_type="text/plain; version=0.0.4")
 

@@ -64,6 +64,7 @@ async def read(request: Request, engine: Engine, call: Call, kind: type[_Checked
 async def _receive(request: Request, engine: Engine, call: Call, parts: bytearray) -> None:
     while True:
         message = await request.receive()
+        await engine.turn()
         if message["type"] == "http.disconnect":
             raise Problem(499, "the caller closed the connection before the body was there")
         body = message.get("body", b"")

@@ -286,6 +286,11 @@ class Engine:
 
         return await call.wait_for(asyncio.get_running_loop().run_in_executor(self._pool, work))
 
+    async def turn(self) -> None:
+        """Waits for a turn: of all that is there to be done here, one thing is done before others are attended to."""
+        async with self._turn:
+            await asyncio.sleep(0)
+
     def _count(self, more: int) -> None:
         with self._changing:
             self._with_texts += more

@@ -86,6 +86,7 @@ class Lines(Response):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
             await pending.put(task)
+            await self.engine.turn()
             while self._at_work > AHEAD:
                 self._room.clear()
                 await self._room.wait()
@@ -159,6 +160,7 @@ class Lines(Response):
                 async with asyncio.timeout(0.25):
                     message = await receive()
                 line.waited += time.monotonic() - start
+                await self.engine.turn()
                 return message
             now = time.monotonic()
             if tasks:
