@@ -46,6 +46,8 @@ ODD = st.sampled_from(
         "\ud800",
         "\n\n",
         "\n    ",
+        "\n> ",
+        ">a\tL",
         "a    b",
         "- ",
         ". ",

@@ -125,6 +125,6 @@ def _cells(text: str, start: int, last: _Line, in_table: bool) -> Iterator[Span]
     """The paragraph from `start` to the end of its last line, cut into cells if it is the row of a table."""
     separator = last.separator if last.start == start else ""
     if separator == "\t" or (separator and in_table):
-        yield from (cell.span() for cell in _CELLS[separator].finditer(text, start + last.indent, last.end))
+        yield from (cell.span() for cell in _CELLS[separator].finditer(text, start, last.end))
     else:
         yield start, last.end
