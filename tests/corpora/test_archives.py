@@ -163,6 +163,21 @@ def test_source_text_and_docbin_have_a_limit(monkeypatch: pytest.MonkeyPatch, tm
     assert "bomb.spacy: unpacks to more than 1 MB" in attempt(tmp_path / "bomb.spacy")
 
 
+def test_source_text_has_a_limit_for_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "LONGEST_LINE_OF_TEXT", 2**20)
+
+    def text(content: bytes) -> str:
+        return Source("made.txt", stream=io.BytesIO(content)).text()
+
+    line = b"x" * 2**20
+    assert len(text(line)) == 2**20
+    assert len(text((line + b"\n") * 3)) == 3 * 2**20 + 3
+    for before in (b"", b"a\n", line + b"\n"):
+        place = f"made.txt:{before.count(10) + 1}: a line has more than 1 MB"
+        with pytest.raises(CorpusError, match=place):
+            text(before + line + b"x\nb\n")
+
+
 def test_archives_of_many_files_are_opened_once(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
         for number in range(300):
@@ -195,7 +210,7 @@ def test_a_line_of_400_mb_is_one_sentence_in_little_memory() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bomb.jsonl.gz"
         with gzip.open(path, "wb", 1) as file:
-            file.write(b'{"text": "')
+            file.write(b'{"format": "hyperspan", "version": 1, "text": "')
             for _ in range(400):
                 file.write(b"x" * 2**20)
         done = hyperspan("convert", str(path), "-", "--to", "jsonl")

@@ -73,6 +73,8 @@ def main() -> None:
         _fail(f"{error.filename or 'standard output'}: {error.strerror or error}; check the name and your rights to it")
     except UnicodeError:
         _fail("something given is not UTF-8 text; convert it, or set your terminal to UTF-8")
+    except MemoryError:
+        _fail("there is not enough memory for what was given; give less at once, in smaller files")
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:

@@ -19,8 +19,8 @@ HEAD = 65_536
 """How many bytes of a source are looked at to recognise its format."""
 LONGEST_LINE = 128 * 2**20
 """Bytes of a line, or of a record of JSON. A small archive can unpack to any size, and memory must hold one at a time."""
-LARGEST_TEXT = 512 * 2**20
-"""Bytes of a file that is one text, such as those of brat."""
+LARGEST_TEXT, LONGEST_LINE_OF_TEXT = 512 * 2**20, 16 * 2**20
+"""Bytes of a file that is one text, such as those of brat, and of a line in it: no prose has longer ones."""
 
 
 @dataclass
@@ -98,10 +98,11 @@ class Source:
                 self.too_long(number, "a line")
             yield line
 
-    def too_long(self, line: int, what: str) -> NoReturn:
+    def too_long(self, line: int, what: str, limit: int | None = None) -> NoReturn:
         """Something is larger than memory is given for it."""
+        megabytes = (limit or LONGEST_LINE) // 2**20
         raise CorpusError(
-            f"{self.at(line)}: {what} has more than {LONGEST_LINE // 2**20} MB; cut it into several, or check that the format is the right one"
+            f"{self.at(line)}: {what} has more than {megabytes} MB; cut it into several, or check that the format is the right one"
         )
 
     def lines(self) -> Iterator[tuple[int, str]]:
@@ -126,20 +127,37 @@ class Source:
 
     def text(self) -> str:
         """All of it, as UTF-8 text, every character as it stands there."""
+        pieces: list[bytes] = []
+        length = 0  # of the line that a piece begins in
+        for piece in self._pieces():
+            first = piece.find(b"\n")
+            length += first if first >= 0 else len(piece)
+            if length > LONGEST_LINE_OF_TEXT:
+                line = 1 + sum(earlier.count(b"\n") for earlier in pieces)
+                self.too_long(line, "a line", LONGEST_LINE_OF_TEXT)
+            if first >= 0:
+                length = len(piece) - 1 - piece.rfind(b"\n")
+            pieces.append(piece)
         try:
-            return self.content().decode("utf-8")
+            return b"".join(pieces).decode("utf-8")
         except UnicodeDecodeError as error:
             raise CorpusError(f"{self.name}: is not UTF-8 text ({error.reason}); convert the file to UTF-8") from None
 
     def content(self) -> bytes:
         """All of its bytes."""
+        return b"".join(self._pieces())
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Its bytes in pieces no longer than a line of text may be."""
+        size = 0
         with self.open() as stream:
-            content = stream.read(LARGEST_TEXT + 1)
-        if len(content) > LARGEST_TEXT:
-            raise CorpusError(
-                f"{self.name}: has more than {LARGEST_TEXT // 2**20} MB, but must fit into memory; cut it into several files"
-            )
-        return content
+            while piece := stream.read(LONGEST_LINE_OF_TEXT):
+                size += len(piece)
+                if size > LARGEST_TEXT:
+                    raise CorpusError(
+                        f"{self.name}: has more than {LARGEST_TEXT // 2**20} MB, but must fit into memory; cut it into several files"
+                    )
+                yield piece
 
     def at(self, line: int | str) -> str:
         """The name with a line number, or with what else says where in it."""
