@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-import tomllib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -340,7 +339,7 @@ class Trainer:
         """Goes back to where the checkpoint in the folder was written."""
         tensors, state = read_tensors(self.folder / CHECKPOINT) if self.processes.is_first else ({}, {})
         tensors, state = self.processes.told_tensors(tensors), self.processes.told(state)
-        config = Config.from_mapping(tomllib.loads(state.pop("config")))
+        config = Config.from_toml(state.pop("config"))
         if state.pop("data") != self.data:
             raise InputError(
                 f"{self.folder} was trained on other sentences; resume it with the data it was begun with, or use another folder"
