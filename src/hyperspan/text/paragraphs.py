@@ -46,15 +46,12 @@ class _Line(NamedTuple):
     """How many characters its first word has."""
     last: bool
     """Whether a blank line follows."""
+    separator: str
+    """What separates its cells, if it may be the row of a table."""
 
     @property
     def is_lower(self) -> bool:
         return self.content[self.indent : self.indent + 1].islower()
-
-    @property
-    def separator(self) -> str:
-        """What separates its cells, if it may be the row of a table."""
-        return next((sign for sign in _CELLS if self.content.find(sign, self.indent) > 0), "")
 
 
 def paragraph_spans(text: str) -> Iterator[Span]:
@@ -85,7 +82,9 @@ def _lines(text: str) -> Iterator[_Line]:
         if content:
             lead = _LEAD.match(content)
             assert lead is not None  # it matches the empty string
-            yield _Line(match.start(), match.end(), content, lead.end(1), lead.end(2) - lead.end(1), bool(match[2]))
+            indent, word_end = lead.end(1), lead.end(2)
+            separator = "\t" if content.find("\t", indent) > 0 else _GAP if content.find(_GAP, indent) > 0 else ""
+            yield _Line(match.start(), match.end(), content, indent, word_end - indent, bool(match[2]), separator)
 
 
 def _wrapped_to(lines: Sequence[_Line]) -> int:
@@ -106,7 +105,7 @@ def _is_full(line: _Line, following: _Line, width: int) -> bool:
 
 def _continues(line: _Line, following: _Line, width: int) -> bool:
     """Whether the paragraph of a line goes on with the next line."""
-    if line.last or len(line.content) > WIDEST or "\t" in (line.separator, following.separator):
+    if line.last or len(line.content) > WIDEST or line.separator == "\t" or following.separator == "\t":
         return False
     if _BULLET.match(following.content, following.indent):
         return False

@@ -45,7 +45,10 @@ def iter_pieces(text: str, tokenizer: str = "words") -> Iterator[Piece]:
     """What :func:`split_text` returns, one sentence after the other, for texts whose tokens would fill the memory."""
     for start, end in sentence_spans(text):
         tokens = [(start + a, start + b) for a, b in tokenize(text[start:end], tokenizer)]
-        yield from (Piece(start, end, tuple(tokens)),) if len(tokens) <= MOST_TOKENS else _cut(text, start, end, tokens)
+        if len(tokens) <= MOST_TOKENS:
+            yield Piece(start, end, tuple(tokens))
+        else:
+            yield from _cut(text, start, end, tokens)
 
 
 def _cut(text: str, start: int, end: int, tokens: Sequence[Span]) -> Iterator[Piece]:
