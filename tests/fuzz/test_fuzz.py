@@ -25,7 +25,7 @@ INPUTS = 1_000
 )
 def test_nothing_fails(kind: str) -> None:
     counts = {name: count for name, count in shares(INPUTS, list(TARGETS)).items() if name.startswith(kind)}
-    result = fuzz(counts, seed=1, seconds=300, workers=1, limit=60)
+    result = fuzz(counts, seed=1, seconds=300, workers=1)
     found = [f"{name}: {kind}\n{failures[0].details}" for (name, kind), failures in result.failures.items()]
     assert not found, "\n\n".join(found)
     assert result.tried == counts
@@ -35,7 +35,7 @@ PLANTED = {"planted": Planted()}
 
 
 def test_what_is_planted_is_found_and_shrunk(tmp_path: Path) -> None:
-    result = fuzz({"planted": 8}, seed=0, seconds=60, workers=1, limit=2.0, targets=PLANTED)
+    result = fuzz({"planted": 8}, seed=0, seconds=60, workers=1, limit=0.5, targets=PLANTED)
     assert result.tried["planted"] == 8
     kinds = {kind.partition(" in ")[0]: kind for _, kind in result.failures}
     assert kinds.keys() == {"ValueError", "MemoryError", "left N bytes", "hangs", "the process died"}

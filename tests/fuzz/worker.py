@@ -26,7 +26,9 @@ from tests.fuzz.target import FoundError, Input, Target, Workplace
 GROWTH = 1_500_000_000
 """Bytes of address space that an input may take beyond what the imported libraries have."""
 SECONDS = 20.0
-"""An input that takes longer hangs."""
+"""An input that is computed with for longer hangs, however busy the machine is."""
+WAITING = 4
+"""So does one that takes this many times as long without being computed with."""
 INSIDE = f"{os.sep}hyperspan{os.sep}"
 CONTEXT = get_context("forkserver")
 CONTEXT.set_forkserver_preload(["hyperspan.cli", "hyperspan.annotate", "hyperspan.training.run", "tests.fuzz.targets"])
@@ -115,7 +117,7 @@ def _obey(
         clock[0] = index
         asked = target.mutated(generator(seed, target.name, index)) if given is None else given
         target.prepare(Workplace(shared, shared))
-        clock[1] = time.monotonic()
+        clock[1], clock[2] = time.monotonic(), time.process_time()
         failed = use(target, asked, shared)
         clock[1] = 0.0
         if failed is not None:
@@ -142,7 +144,7 @@ class Worker:
 
     def _begin(self) -> None:
         self.pipe, other = CONTEXT.Pipe()
-        self.clock = CONTEXT.RawArray("d", 2)
+        self.clock = CONTEXT.RawArray("d", 3)  # the index of an input, when it was begun, and the CPU time until then
         handle, name = tempfile.mkstemp(dir=self.shared, prefix="trace-")
         os.close(handle)
         self.trace = Path(name)
@@ -182,8 +184,7 @@ class Worker:
         """What fails until the order is done, or until the process hangs or dies, which ends it."""
         found: list[Failure] = []
         while True:
-            begun = self.clock[1]  # read once: the worker sets it back to 0 when an input is done
-            if begun > 0 and time.monotonic() - begun > self.seconds:
+            if self._hangs():
                 os.kill(self.process.pid, signal.SIGUSR1)  # which writes down where it is
                 time.sleep(0.3)
                 return self._ended("hangs", found)
@@ -195,6 +196,18 @@ class Worker:
                     found.append(said)
             except (EOFError, ConnectionError):
                 return self._ended("the process died", found)
+
+    def _hangs(self) -> bool:
+        begun, before = self.clock[1], self.clock[2]  # read once: the worker sets them when an input is done
+        waited = time.monotonic() - begun if begun else 0.0
+        if waited < self.seconds:
+            return False
+        try:
+            times = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        except OSError:  # it has just died
+            return False
+        computed = sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+        return waited > WAITING * self.seconds or computed - before > self.seconds
 
     def _ended(self, what: str, found: list[Failure]) -> list[Failure]:
         self.end()

@@ -211,7 +211,7 @@ def as_a_command(arguments: list[str], stdin: bytes, folder: Path) -> Iterator[t
 class CommandLines(Target):
     """The command ends with 0, 1 or 2, shows no traceback, and leaves no half of a file."""
 
-    name, inputs = "command-line", 6_000
+    name, inputs = "command-line", 3_500
 
     def seeds(self) -> Sequence[Input]:
         return [seed_of(line) for line in COMMANDS]

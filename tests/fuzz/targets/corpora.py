@@ -50,7 +50,7 @@ class Reader(Target):
 
     def __init__(self, format_name: str):
         self.format_name, self.name = format_name, f"read-{format_name}"
-        self.inputs = 500 if format_name == "docbin" else 2_000
+        self.inputs = 500 if format_name == "docbin" else 2_400
 
     def seeds(self) -> Sequence[Input]:
         return corpora(self.format_name)
