@@ -15,7 +15,7 @@ from hyperspan.text import TOKENIZERS, tokenize
 from hyperspan.text.sentences import sentence_spans
 
 PATTERNS = """aa. a+ a-- 1.a ...a a n't a. - ( x( “ « ' ?" [1a [1 1 1, 1: www. http:// www.) @ a@ a@a a@a. a- -- … . 。 ! _ * — [12] can cann n
-nn' it’s (OH) 1(a a(1;2) \\ud800 a\u0301 \u200d 👩\u200d 🇩🇪 Mr. A. ?” " ) ] } > ¿ • 5% <""".split()
+nn' it’s (OH) 1(a a(1;2) \ud800 a\u0301 \u200d 👩\u200d 🇩🇪 Mr. A. ?” " ) ] } > ¿ • 5% <""".split()
 SPACED = [
     "aa. ",
     "A. ",

@@ -39,7 +39,10 @@ def test_split_text_takes_every_kind_of_space(text: str, space: str) -> None:
         ["They had hepatitis B.", "Controls had none."],
         ["Smith et al. (2004) saw it.", "So did Lee et al.", "The rest did not."],
         ["The dose was 5 mg.", "Patients took it at 8 a.m. and 10 p.m. Eastern time."],
+        ["The cells were lysed in buffer A.", "Buffer B was used.", "The dose was 5 mg/kg i.p.", "Mice died."],
+        ["We met at 5 p.m.", "John left.", "It was 6 p.m. EDT then."],
         # people and institutions
+        ["He lives in St. Louis.", "She is on Main St.", "Then he went 5 ft.", "It was a ref.", "The ref. saw it."],
         ["Dr. Grey paid J. R. Lee of Grey & Co. in the U.S. Army.", "He left."],
         ["She met writer L. Ron Grey in Washington, D.C. in Feb. 1999.", "Nobody saw it."],
         # quotations
@@ -53,6 +56,7 @@ def test_split_text_takes_every_kind_of_space(text: str, space: str) -> None:
         # dots that end nothing
         ["See www.a.org. or ask a.b@c.de. about version 1.2.3 of it."],
         ["Well ... that is so.", "And yet … I do not know.", "Really?!", "(?) means unknown."],
+        ["i am here.", "you are there, dr. lee.", "why?", "no capitals."],
         # other scripts and languages
         ["今日は。", "明日は！", "そうか？"],
         ["Am 3. Oktober kam z.B. Herr Dr. Lee.", "Er blieb."],

@@ -24,15 +24,14 @@ _NOTE = re.compile(r"(?:\[(?:\d[\d,\s–-]{0,20}|[a-z][a-z ]{0,30})\]\s?+){1,8}+
 """References after a stop, [12] [13], belong to the sentence before."""
 
 _NEVER_LAST = frozenset(
-    """mr mrs ms mx dr prof fr sra rev hon gen col maj capt cpt lt sgt cpl cmdr adm gov pres sen rep messrs mme mlle st mt ft
-    vs v e.g i.e eg ie cf ca approx viz resp ed eds vol vols nos nr pp figs eq eqs ref refs secs chap chr suppl dept univ
-    incl excl esp bzw z.b d.h u.a""".split()
+    """mr mrs ms mx dr prof fr sra rev hon maj capt cpt sgt cpl cmdr adm messrs mme mlle vs e.g i.e eg ie cf approx viz resp
+    vols nos nr pp figs eq eqs secs chap chr suppl incl excl esp bzw z.b d.h u.a""".split()
 )
 """Abbreviations that go on whatever follows."""
 _NUMBERED = frozenset("no p fig sec ch art par para pt tab ex app cl div fol".split())
 """Abbreviations before a number, which are also words or the last words of sentences."""
 _OFTEN_LAST = frozenset(
-    """etc al inc corp co ltd llc plc bros jr sr esq ph.d m.d dept jan feb mar apr jun jul aug sep sept oct nov dec
+    """etc al inc corp co ltd llc plc bros jr sr esq ph.d m.d gen col lt gov pres sen rep st mt ft v ca ed eds vol ref refs dept univ jan feb mar apr jun jul aug sep sept oct nov dec
     mon tue tues wed thu thurs fri sat sun ave blvd rd sq ext spp sp subsp var usw
     proc natl acad sci biol chem immunol physiol""".split()
 )
@@ -44,6 +43,9 @@ _STARTERS = frozenset(
     three another other also finally first second third next later today perhaps maybe yes well oh he's she's they're we're
     don't let's is are was were do does did can could will would should may might has have had figure table""".split()
 )
+_OFTEN_LAST_OF_ALL = frozenset("a.m p.m i.v i.p i.m s.c p.o".split())
+"""Abbreviations that end a sentence before any word with a capital that is no time zone."""
+_ZONE = re.compile(r"[A-Z]{2,5}\b|(?:Eastern|Central|Mountain|Pacific|Greenwich)\b")
 _SMALL_WORDS = frozenset(
     "by and with of to from for the a an in on at or as dr mr mrs ms prof named called & vs".split()
 )
@@ -56,7 +58,7 @@ _SAID = re.compile(
 _ENUMERATION = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,2})*|[A-Za-z]|[ivxIVX]{1,5})")
 _ACRONYM = re.compile(r"(?:\w\.-?)+\w")  # U.S, i.v, a.m: the last dot is the stop
 _INITIAL = re.compile(r"[^\W\d_]")
-_NAME = re.compile(r"[A-Z]\S*\s+[A-Z]")
+_NAME = re.compile(r"[A-Z]\S*\s+[A-Z][.\w]")
 _MONTH = re.compile(
     r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b"
 )  # am 3. Mai
@@ -71,11 +73,12 @@ def sentence_ends(text: str, start: int, end: int) -> Iterator[Span]:
     ['It is P < 0.05. ', 'We have it (Fig. 1) on Chr. 10. ', 'Why?']
     """
     begin = start
+    lower = text[start:end].islower()  # "i am here. you are there."
     for stop in _STOP.finditer(text, start, end):
         after = _after(text, stop.end(), end)
         if after >= end:
             break
-        if (after > stop.end() or text[stop.start()] in _WIDE_STOPS) and _ends(text, begin, stop, after, end):
+        if (after > stop.end() or text[stop.start()] in _WIDE_STOPS) and _ends(text, begin, stop, after, end, lower):
             yield begin, after
             begin = after
     if begin < end:
@@ -92,8 +95,8 @@ def _after(text: str, place: int, end: int) -> int:
     return after
 
 
-def _ends(text: str, begin: int, stop: re.Match[str], after: int, end: int) -> bool:
-    """Whether a sentence that began at `begin` ends with a stop, if the text goes on at `after`."""
+def _ends(text: str, begin: int, stop: re.Match[str], after: int, end: int, lower: bool) -> bool:
+    """Whether a sentence that began at `begin` ends with a stop, if the text goes on at `after`; `lower`: it has no capitals at all."""
     mark = text[stop.start()]
     if mark in _WIDE_STOPS:
         return True
@@ -107,12 +110,12 @@ def _ends(text: str, begin: int, stop: re.Match[str], after: int, end: int) -> b
         return False
     if mark == "." and stop[0][1:2] != ".":
         verdict = None if before[-1].isspace() else _after_word(before, stop, begin, bare, len(following) > len(bare))
-        return _begins(following, bare) if verdict is None else verdict
+        return lower or _begins(following, bare) if verdict is None else verdict
     if mark in ".…" and _FIRST_PERSON.match(bare):
         return False
     if stop[0][-1] in "\"'”’" and _SAID.match(following):
         return False
-    return not first.islower()
+    return lower or not first.islower()
 
 
 def _begins(following: str, bare: str) -> bool:
@@ -141,6 +144,8 @@ def _after_word(before: str, stop: re.Match[str], begin: int, bare: str, opened:
         return False
     if _INITIAL.fullmatch(word) and word.islower():
         return None if not first.isdigit() and last == word else False  # "(b. 1960)"
+    if key in _OFTEN_LAST_OF_ALL:
+        return first.isupper() and not _ZONE.match(bare)
     starts = first.isupper() and _first_word(bare) in _STARTERS
     if _INITIAL.fullmatch(word):
         name = not earlier or earlier[-1][:1].isupper() or earlier[-1].casefold().strip(_OPENERS) in _SMALL_WORDS
