@@ -81,6 +81,7 @@ benchmark: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/corpora.py
 	$(BIN)/python benchmarks/bulk.py --words 500000
 	$(BIN)/python benchmarks/server.py
+	$(BIN)/python benchmarks/server_attacks.py
 
 clean:
 	rm -rf $(VENV) demo.html demo.svg .pytest_cache .ruff_cache .hypothesis

@@ -64,9 +64,7 @@ class Caller:
         if self.streams is None:
             self.streams = await asyncio.open_connection("127.0.0.1", self.port)
         reader, writer = self.streams
-        head = (
-            f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {JSON_TYPE}\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {JSON_TYPE}\r\nContent-Length: {len(body)}\r\n\r\n"
         writer.write(head.encode() + body)
         answer = await reader.readuntil(b"\r\n\r\n")
         found = re.search(rb"content-length: (\d+)", answer)

@@ -79,6 +79,7 @@ def posts(*bodies: bytes, callers: int = 4, patience: float = 60.0) -> Attack:
                 except (OSError, asyncio.IncompleteReadError, TimeoutError):
                     statuses["left"] += 1
                     caller.close()
+                    await asyncio.sleep(0.02)
             caller.close()
 
         await asyncio.gather(*map(go_on, range(callers)))

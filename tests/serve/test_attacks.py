@@ -228,7 +228,7 @@ def panic(*_: Any) -> None:
 
 def test_it_stops_in_time_whatever_it_computes(tmp_path: Path, processes: list[Process]) -> None:  # noqa: F811
     save_model(small_model(), tmp_path / "small")
-    one = Process("--model", str(tmp_path / "small"), "--port", "0", "--shutdown-seconds", "3")
+    one = Process("--model", str(tmp_path / "small"), "--port", "0", "--shutdown-seconds", "2")
     processes.append(one)
     one.wait_until_ready()
     answers: list[int | str] = []

@@ -28,7 +28,7 @@ HEAD_SECONDS = 15.0
 LOOPBACK = ("127.", "::1", "localhost")
 SWITCH_SECONDS = 0.001
 """How long a thread computes in Python while another waits, such as the one that answers; 5 ms is usual."""
-LAST_SHARE = 0.1
+LAST_SHARE = 0.15
 """Of the time for stopping, so much is kept for telling callers that their requests are given up."""
 
 
