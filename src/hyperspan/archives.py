@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import lzma
 import os
-import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
+from hyperspan.contents import HEAD, OFFICE, begins_as_office, signature_of
 from hyperspan.errors import CorpusError
 
 DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 """What the standard library raises for bytes that are cut off or damaged."""
 NO_ZIP = (*DAMAGED, RuntimeError, ValueError, struct.error, OverflowError)
 """What it raises besides for archives that are encrypted, packed in a way it does not know, or whose directory is damaged."""
-PACKED = {
-    rb"\xfd7zXZ\x00": "xz",
-    rb"BZh[1-9](1AY&SY|\x17rE8P\x90)": "bzip2",
-    rb"\x28\xb5\x2f\xfd": "Zstandard",
-    rb"7z\xbc\xaf\x27\x1c": "7-Zip",
-    rb"Rar!\x1a\x07": "RAR",
-    rb"PK\x03\x04": "zip (and damaged, inside another archive, or from a stream)",
-    rb"\x1f\x8b\x08": "gzip twice",
-    rb"(?s:.{257})ustar": "tar",
-}
-"""How files begin that are not unpacked, and what packed them."""
+_OFFICE = {"[Content_Types].xml", "mimetype"}
+"""Members that the archives of office documents and e-books have."""
 
 
 @contextmanager
@@ -43,23 +34,42 @@ def unpacking(name: str) -> Iterator[None]:
 
 
 def check_unpacked(name: str, head: bytes) -> None:
-    """Raises an error where a file that begins so would have to be unpacked first.
+    """Raises an error where a file that begins so would have to be unpacked or converted first.
 
     >>> check_unpacked("made.xz", b"\\xfd7zXZ\\x00\\x00")
     Traceback (most recent call last):
     ...
     hyperspan.errors.CorpusError: made.xz: is packed with xz, but gzip and zip alone are unpacked here; unpack it first
     """
-    for begin, packer in PACKED.items():
-        if re.match(begin, head):
-            raise CorpusError(
-                f"{name}: is packed with {packer}, but gzip and zip alone are unpacked here; unpack it first"
-            )
+    if begins_as_office(head, name):
+        raise CorpusError(f"{name}: is {OFFICE}")
+    signature = signature_of(head)
+    if signature is None or not signature.packer:
+        return
+    if signature.packer == "zip":
+        raise CorpusError(
+            f"{name}: is a zip archive that is damaged, inside another archive, or from a stream; unpack it first, and give the "
+            "files in it"
+        )
+    raise CorpusError(
+        f"{name}: is packed with {signature.packer}, but gzip and zip alone are unpacked here; unpack it first"
+    )
 
 
 def is_archive(path: Path) -> bool:
     """Whether a file is a zip archive; one that is cut off is not, as its directory stands at its end."""
     return path.is_file() and zipfile.is_zipfile(path)
+
+
+def is_office_document(path: Path) -> bool:
+    """Whether a file is the archive of an office document or an e-book, also of one that is damaged, and not one of texts."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return not _OFFICE.isdisjoint(archive.namelist())
+    except NO_ZIP:
+        with suppress(OSError), path.open("rb") as file:
+            return begins_as_office(file.read(HEAD), path.name)
+        return False
 
 
 def members_of(path: Path) -> list[str]:
@@ -99,5 +109,6 @@ def _opened(path: Path, *_: int) -> zipfile.ZipFile:
 
 
 def _unreadable(name: str, error: BaseException) -> CorpusError:
-    reason = " ".join(str(error).split())[:200] or type(error).__name__
+    reason = ascii(" ".join(str(error).split()))[1:-1] or type(error).__name__
+    reason = reason if len(reason) <= 80 else f"{reason[:60]} …"
     return CorpusError(f"{name}: cannot be read ({reason}); check that it is complete and readable")

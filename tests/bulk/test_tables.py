@@ -13,8 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hyperspan.archives import is_office_document
 from hyperspan.bulk import annotate_files
-from hyperspan.bulk.contents import is_office_document, not_text
+from hyperspan.cli.inputs import documents
+from hyperspan.contents import not_text
+from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from tests.bulk.fakes import lines_in, texts_in
 
@@ -104,15 +107,23 @@ def office_document() -> bytes:
 
 NO_TEXTS = {
     "a PDF; save its text": b"%PDF-1.7\n%\xe2\xe3",
-    "an office document; unpack it, or save": office_document(),
+    "an office document; save its text": office_document(),
     "HTML or XML; save its text": b"\n<!-- made by hand -->\n<HTML><body>Ada left.",
     "HTML or XML; save its text as": b"\xef\xbb\xbf<!doctype html><p>Ada",
+    "HTML or XML; save": b"<p>Hello <b>IL2</b></p>",
+    "HTML or XML": b"<!-- c -->\n<body>",
+    "HTML or": b'<a class="x" href="y">Ada</a>',
+    "a PDF; save": b"\n%PDF-1.4\n",
+    "a PDF;": b"\xef\xbb\xbf%PDF-1.4",
+    "a PDF": b"a mail's head\n" * 20 + b"%PDF-1.4\r\n",
     "an image; save": b"\x89PNG\r\n\x1a\n\0\0",
     "UTF-16 text; convert it": "Ada left.".encode("utf-16"),
     "binary (it has NUL bytes)": b"Ada\0left",
     "packed with xz": b"\xfd7zXZ\x00\x00",
     "packed with bzip2": b"BZh91AY&SY",
     "RTF; save": b"{\\rtf1 Ada left.}",
+    "RTF;": b" {\\rtf1 Ada left.}",
+    "packed with tar": b"a.txt".ljust(257, b" ") + b"ustar",
 }
 
 
@@ -133,6 +144,28 @@ def test_what_is_no_text_is_set_aside_or_refused_with_what_to_do(tmp_path: Path,
 def test_texts_are_texts(text: str) -> None:
     if "\0" not in text and "<" not in text:
         assert not_text(f"Ada {text}".encode()) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["< 5 mg", "<5 mg", "<p < 0.05", "<ada@example.org> wrote", "<DOC> Ada", "<b", "<!-- c", "Of %PDF-1.4 she wrote."],
+)
+def test_texts_with_signs_of_markup_are_texts(text: str) -> None:
+    assert not_text(text.encode()) is None
+
+
+def test_comments_take_linear_time() -> None:
+    assert not_text(b"<!-- c -->" * 6_000 + b"Ada") is None
+
+
+@pytest.mark.parametrize("suffix", [".docx", ".pdf", ".rtf", ".odt", ".pptx", ".xlsx", ".doc", ".PDF", ".docx.gz"])
+def test_a_text_that_is_named_as_a_document_is_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(b"Ada left.")
+    with pytest.raises(InputError, match=r"is no text but .* by its name; rename it to \.txt if it is plain text"):
+        annotate_files([path], tmp_path / "out")
+    with pytest.raises(InputError, match=r"is no text but .* by its name; rename it to \.txt if it is plain text"):
+        list(documents([str(path)], None, None, Problems(), {}))
 
 
 def test_an_archive_of_texts_is_no_office_document(tmp_path: Path) -> None:

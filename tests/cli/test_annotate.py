@@ -185,7 +185,7 @@ def test_what_is_no_text_is_refused_with_what_to_do(model: str, tmp_path: Path) 
         ),
         (
             "b.docx",
-            "an office document; unpack it, or save",
+            "an office document; save its text",
             "b.docx is no text but an office document; save its text as",
         ),
         ("texts/c.txt", "an image; save", "c.txt is no text but an image; save its text"),

@@ -61,7 +61,29 @@ def test_read_corpus_names_the_damaged_zip(tmp_path: Path) -> None:
     path.write_bytes(whole[:at] + b"\0\0\0\0" + whole[at + 4 :])  # its checksum
     assert "Bad CRC-32" in attempt(path)
     path.write_bytes(whole[: len(whole) // 2])
-    assert "is packed with zip (and damaged" in attempt(path)
+    assert "is a zip archive that is damaged, inside another archive, or from a stream; unpack it" in attempt(path)
+
+
+def test_a_damaged_directory_leaks_no_bytes_into_the_sentence(tmp_path: Path) -> None:
+    whole = bytearray(zipped())
+    directory = whole.index(b"PK\x01\x02")
+    name = whole.index(b"a.jsonl", directory)
+    whole[directory + 8 : directory + 10] = b"\0\x08"  # names are UTF-8
+    whole[name : name + 7] = b"\xff\x1b[31m\xfe"
+    (tmp_path / "damaged.zip").write_bytes(whole)
+    sentence = attempt(tmp_path / "damaged.zip")
+    assert "cannot be read (" in sentence and sentence.isascii() and sentence.isprintable()
+    assert len(sentence.partition("(")[2]) < 150
+
+
+@pytest.mark.parametrize("keep", [40, 200])
+def test_a_torn_office_document_is_told_from_a_torn_archive(tmp_path: Path, keep: int) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>" * 100)
+    for name, content in (("a.docx", stream.getvalue()), ("b.docx", zipped()), ("c.zip", stream.getvalue())):
+        (tmp_path / name).write_bytes(content[: max(keep, 60)])
+        assert f"{name}: is an office document; save its text" in attempt(tmp_path / name)
 
 
 def test_read_corpus_refuses_an_encrypted_zip(tmp_path: Path) -> None:

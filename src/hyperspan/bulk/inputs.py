@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, get_args
 
-from hyperspan.bulk.contents import GZIP, HEAD, not_text
 from hyperspan.bulk.places import Stamp, absolute, below, is_url, opened, readable, remote, stamp_from, stamp_from_url
+from hyperspan.contents import GZIP, HEAD, not_text
 from hyperspan.errors import InputError, require
 
 Kind = Literal["jsonl", "parquet", "csv", "tsv", "text", "lines"]

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from hyperspan.bulk import plan
-from hyperspan.bulk.contents import HEAD, not_text
 from hyperspan.bulk.inputs import TABLES, Input
 from hyperspan.bulk.places import readable, stamp_of
 from hyperspan.bulk.plan import Columns, DamagedError, Piece, parts_of, unpacked, unpacking
 from hyperspan.bulk.tables import Header, Lines, document_of_row, read_header, rows_of
+from hyperspan.contents import HEAD, not_text
 from hyperspan.corpora.json_records import WrongValueError, shown, text_of
 from hyperspan.corpora.json_values import value_of_line
 from hyperspan.corpora.jsonl import FORMAT, document_of_record

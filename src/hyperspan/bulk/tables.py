@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from hyperspan.bulk import plan
-from hyperspan.bulk.contents import not_text
 from hyperspan.bulk.plan import Columns, Limits, Piece, Sized
+from hyperspan.contents import not_text
 from hyperspan.corpora.json_records import WrongValueError
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.errors import InputError

@@ -8,10 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hyperspan.bulk.contents import OFFICE, is_office_document, not_text
+from hyperspan.archives import is_office_document
 from hyperspan.bulk.inputs import TABLES, kind_of
 from hyperspan.bulk.plan import Columns
 from hyperspan.bulk.tables import read_table
+from hyperspan.contents import OFFICE, not_text
 from hyperspan.corpora.jsonl import looks_like_jsonl, looks_like_texts, read_jsonl, read_texts
 from hyperspan.corpora.registry import FORMATS, detect, read_corpus
 from hyperspan.corpora.source import Problems, Source, sources_in
@@ -80,7 +81,7 @@ def _corpus_or_texts(
         return (read_texts if looks_like_texts(head) else read_jsonl)(sources[0], problems)
     if name != "-" and not in_folder and name.removesuffix(".gz").endswith(CORPORA):
         return read_corpus(name, None, problems, **options)
-    if (what := not_text(raw, name)) is not None:
+    if (what := not_text(raw, sources[0].name if len(sources) == 1 else "")) is not None:
         raise InputError(f"{sources[0].name} is no text but {what}")
     return _texts(sources, problems)
 
@@ -125,6 +126,8 @@ def _text_of(source: Source) -> Document:
     """One document with the characters of a file, as they stand there but for a byte order mark."""
     name = source.member or (source.path.name if source.path else "")
     stem = name.removesuffix(".gz").rpartition(".")[0] or name
-    if source.stream is None and (what := not_text(source.head())) is not None:  # a stream was looked at before
+    if (
+        source.stream is None and (what := not_text(source.head(), source.name)) is not None
+    ):  # a stream was looked at before
         raise InputError(f"{source.name} is no text but {what}")
     return Document(source.text().removeprefix("\ufeff"), id=stem)
