@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.archives import is_office_document
-from hyperspan.bulk import annotate_files
+from hyperspan.bulk import annotate_files, tables
 from hyperspan.cli.inputs import documents
 from hyperspan.contents import not_text
+from hyperspan.corpora import source
 from hyperspan.corpora.source import Problems
-from hyperspan.errors import InputError
+from hyperspan.errors import InputError, JobError
 from tests.bulk.fakes import lines_in, texts_in
 
 pytestmark = pytest.mark.usefixtures("fake")
@@ -69,6 +71,70 @@ def test_rows_that_are_none_are_set_aside_with_their_lines(tmp_path: Path) -> No
         (8, lines_in(tmp_path / "out/rejected")[3]["reason"]),
     ]
     assert "new-line character" in lines_in(tmp_path / "out/rejected")[3]["reason"]
+
+
+UNCLOSED = b'id,text\n0,"two\nlines"\n\n1,"IL2 binds\n2,Bob met NF-kB\n3,Cy\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "row", "quote"),
+    [
+        (b'id,text\n1,"IL2 binds\n2,Bob met NF-kB\n3,Cy\n', 2, 2),
+        (UNCLOSED, 5, 5),
+        (b'id,text,ward\n1,"two ""\nlines"",",a\n2,"x\n y","B\n3,Cy', 4, 5),
+        (b'id,text\n1,"', 2, 2),
+    ],
+)
+def test_a_quote_that_is_never_closed_is_no_row(tmp_path: Path, content: bytes, row: int, quote: int) -> None:
+    path = tmp_path / "q.csv"
+    path.write_bytes(content)
+    reason = f"the quote that opens on line {quote} is never closed, so that the rest of the table is in it"
+    with pytest.raises(InputError, match=rf"q\.csv:{row}: the row cannot be read \({reason}\); correct the row"):
+        list(documents([str(path)], None, None, Problems(), {}))
+    for records in (1, 9):
+        with suppress(JobError):  # where no record is left
+            annotate_files([path], tmp_path / f"out{records}", shard_records=records)
+        letters = lines_in(tmp_path / f"out{records}/rejected")
+        assert [(letter["line"], letter["reason"]) for letter in letters] == [
+            (row, f"the row cannot be read ({reason})")
+        ]
+    problems = Problems("skip")
+    assert len(list(documents([str(path)], None, None, problems, {}))) == (content == UNCLOSED or quote == 5)
+    assert len(problems.skipped) == 1
+
+
+def test_a_quote_that_closes_in_another_row_is_no_row(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_bytes(b'id,text\n1,"IL2 binds\n2,"Bob met NF-kB"\n3,Cy\n')
+    annotate_files([tmp_path / "q.csv"], tmp_path / "out")
+    assert texts_in(tmp_path / "out") == ["Cy"] and len(lines_in(tmp_path / "out/rejected")) == 1
+
+
+def test_lines_and_fields_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "LONGEST_LINE", 2**20)
+    monkeypatch.setattr(tables, "LONGEST_LINE", 2**20)
+    for name, before in (("a.csv.gz", b""), ("b.csv.gz", b"id,text\n1,Ada\n")):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(before + b"x" * 2**21, 1))
+        sentence = rf"{name}:{before.count(10) + 1}: a line has more than 1 MiB; cut it into several"
+        with pytest.raises(InputError, match=sentence):
+            list(documents([str(path)], None, None, Problems(), {}))
+        with pytest.raises(InputError, match=sentence):
+            annotate_files([path], tmp_path / "out")
+    (tmp_path / "c.csv").write_bytes(b'id,text\n1,"' + b"Ada left.\n" * 2**18)
+    with pytest.raises(InputError, match=r"c\.csv:2: .*a field has more than 1 MiB; is its quote closed\?"):
+        list(documents([str(tmp_path / "c.csv")], None, None, Problems(), {}))
+
+
+def test_a_text_has_the_same_limits_in_a_bulk_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "LARGEST_TEXT", 3 * 2**20)
+    monkeypatch.setattr(source, "LONGEST_LINE_OF_TEXT", 2**20)
+    (tmp_path / "a.txt").write_bytes(b"Ada\n" + b"x" * 2**21)
+    (tmp_path / "b.txt").write_bytes(b"Ada left.\n" * 2**19)
+    (tmp_path / "c.txt").write_bytes(b"Ada\n" * 2**18)
+    summary = annotate_files([tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "c.txt"], tmp_path / "out")
+    reasons = [letter["reason"] for letter in lines_in(tmp_path / "out/rejected")]
+    assert summary.documents == 1 and "a.txt:2: a line has more than 1 MiB" in reasons[0]
+    assert "b.txt: has more than 3 MiB" in reasons[1]
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_readers_refuse_lines_and_records_beyond_the_limit(
     path = tmp_path / "bomb.gz"
     fill = b" \n" if head == b"{\n" else b"x"
     path.write_bytes(gzip.compress(head + fill * (BOMB // len(fill)) + tail, 1))
-    with pytest.raises(CorpusError, match=r"bomb.gz:\d: a (line|record) has more than 1 MB; cut it into several"):
+    with pytest.raises(CorpusError, match=r"bomb.gz:\d: a (line|record) has more than 1 MiB; cut it into several"):
         list(READERS[name](Source(str(path), path), Problems()))
 
 
@@ -175,14 +175,14 @@ def test_source_text_and_docbin_have_a_limit(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(source, "LARGEST_TEXT", 2**20)
     path = tmp_path / "bomb.gz"
     path.write_bytes(gzip.compress(bytes(BOMB), 1))
-    with pytest.raises(CorpusError, match=r"bomb.gz: has more than 1 MB, but must fit into memory"):
+    with pytest.raises(CorpusError, match=r"bomb.gz: has more than 1 MiB, but must fit into memory"):
         Source(str(path), path).text()
     pytest.importorskip("spacy")
     from hyperspan.corpora import docbin
 
     monkeypatch.setattr(docbin, "LARGEST_TEXT", 2**20)
     (tmp_path / "bomb.spacy").write_bytes(zlib.compress(bytes(BOMB), 1))
-    assert "bomb.spacy: unpacks to more than 1 MB" in attempt(tmp_path / "bomb.spacy")
+    assert "bomb.spacy: unpacks to more than 1 MiB" in attempt(tmp_path / "bomb.spacy")
 
 
 def test_source_text_has_a_limit_for_lines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,7 @@ def test_source_text_has_a_limit_for_lines(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(text(line)) == 2**20
     assert len(text((line + b"\n") * 3)) == 3 * 2**20 + 3
     for before in (b"", b"a\n", line + b"\n"):
-        place = f"made.txt:{before.count(10) + 1}: a line has more than 1 MB"
+        place = f"made.txt:{before.count(10) + 1}: a line has more than 1 MiB"
         with pytest.raises(CorpusError, match=place):
             text(before + line + b"x\nb\n")
 
@@ -237,6 +237,6 @@ def test_a_line_of_400_mb_is_one_sentence_in_little_memory() -> None:
                 file.write(b"x" * 2**20)
         done = hyperspan("convert", str(path), "-", "--to", "jsonl")
     assert done.returncode == 2
-    assert "bomb.jsonl.gz:1: a line has more than 128 MB" in done.stderr
+    assert "bomb.jsonl.gz:1: a line has more than 128 MiB" in done.stderr
     assert done.stdout == ""
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 800_000

@@ -165,7 +165,7 @@ def test_files_that_are_wrong(tmp_path: Path, content: bytes, message: str) -> N
         (b"9" * 5_000 + b" 3\nthe 1 2 3\n", "2: 3 numbers after the word; expected 1"),
         (b"1 999999999999999\nthe \x00\x01\x02\x03", "the header says vectors of 999999999999999 numbers"),
         (b"999999999999999999 2\nthe \x00\x01\x02\x03", "word 1 of 999999999999999999 is cut off"),
-        (b"the 1 2\n" + b"x" * (17 * 2**20), "2: a line of more than 16 MB"),
+        (b"the 1 2\n" + b"x" * (17 * 2**20), "2: a line of more than 16 MiB"),
         (gzip.compress(b"the 1 2\n" * 99)[:-9], "cannot be read (Compressed file ended"),
         (gzip.compress(b"the 1 2\n" * 99)[:-6] + bytes(6), "cannot be read (CRC check failed"),
     ],

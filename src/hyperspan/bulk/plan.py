@@ -12,15 +12,12 @@ from typing import IO, Any, cast
 
 from hyperspan.bulk.inputs import TABLES, Input
 from hyperspan.bulk.places import opened
+from hyperspan.corpora.source import LONGEST_LINE, Source
 from hyperspan.errors import InputError
 
 
 class DamagedError(InputError):
     """A packed file that cannot be unpacked."""
-
-
-LONGEST_LINE = 1 << 28
-"""A line of more bytes than this is no record that could be read."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +127,7 @@ def cut(numbered: tuple[int, Input], limits: Limits, columns: Columns) -> list[S
         if file.kind in TABLES:
             from hyperspan.bulk.tables import Lines, cut_rows, read_header
 
-            lines = Lines(stream)
+            lines = Lines(Source(file.name), stream)
             return list(cut_rows(number, lines, read_header(file.name, lines, file.kind, columns), limits))
         return list(_cut_lines(number, stream, limits))
 
@@ -150,7 +147,7 @@ def _cut_lines(number: int, stream: IO[bytes], limits: Limits) -> Iterator[Sized
 
 
 def parts_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """Lines with their ends; one of more than :data:`LONGEST_LINE` bytes comes in several parts."""
+    """Lines with their ends; one of more than :data:`hyperspan.corpora.source.LONGEST_LINE` bytes comes in several parts."""
     return iter(lambda: stream.readline(LONGEST_LINE), b"")
 
 

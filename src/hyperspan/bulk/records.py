@@ -20,8 +20,8 @@ from hyperspan.contents import HEAD, not_text
 from hyperspan.corpora.json_records import WrongValueError, shown, text_of
 from hyperspan.corpora.json_values import value_of_line
 from hyperspan.corpora.jsonl import FORMAT, document_of_record
-from hyperspan.corpora.source import Problems
-from hyperspan.errors import STOPS, HyperspanError, InputError
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.errors import STOPS, CorpusError, HyperspanError, InputError
 from hyperspan.types import Document
 
 
@@ -74,7 +74,7 @@ def read_piece(file: Input, piece: Piece, columns: Columns) -> Iterator[Given | 
         with readable(file.name), unpacking(file.name):
             stream.seek(piece.start)
             if of_table is not None:
-                yield from _table(file, piece, Lines(stream, piece.first - 1), of_table, columns)
+                yield from _table(file, piece, Lines(Source(file.name), stream, piece.first - 1), of_table, columns)
             else:
                 yield from _lines(file, piece, stream, columns)
 
@@ -109,13 +109,12 @@ def close_inputs() -> None:
 def _whole(file: Input) -> Given | Rejected:
     try:
         with unpacked(file.name) as stream:
-            raw = stream.read(plan.LONGEST_LINE + 1)
-    except (DamagedError, MemoryError) as error:
+            head = stream.read(HEAD)
+            if (what := not_text(head)) is not None:
+                return Rejected(file.name, {}, f"it is no text but {what}")
+            raw = Source(file.name).text_in(stream, head)
+    except (DamagedError, CorpusError, MemoryError) as error:
         return Rejected.because(error, file.name, {})
-    if len(raw) > plan.LONGEST_LINE:
-        return Rejected(file.name, {}, _too_long("file"))
-    if (what := not_text(raw[:HEAD])) is not None:
-        return Rejected(file.name, {}, f"it is no text but {what}")
     try:
         return Given(Document(_text(raw.removeprefix(codecs.BOM_UTF8)), id=file.id), file.name, {})
     except STOPS:
@@ -142,7 +141,11 @@ def _lines(file: Input, piece: Piece, stream: IO[bytes], columns: Columns) -> It
         complete = part.endswith(b"\n") or len(part) < plan.LONGEST_LINE
         number += at_start
         if at_start and not complete:
-            yield Rejected(file.name, {"line": number}, _too_long("line"))
+            yield Rejected(
+                file.name,
+                {"line": number},
+                f"the line has more than {plan.LONGEST_LINE // 2**20} MiB; cut it into several documents",
+            )
         elif at_start:
             line = part.removeprefix(codecs.BOM_UTF8) if number == 1 else part
             if line.strip():
@@ -156,7 +159,7 @@ def _lines(file: Input, piece: Piece, stream: IO[bytes], columns: Columns) -> It
 
 def _header(file: Input, columns: Columns) -> Header:
     with unpacked(file.name) as stream:
-        return read_header(file.name, Lines(stream), file.kind, columns)
+        return read_header(file.name, Lines(Source(file.name), stream), file.kind, columns)
 
 
 def _table(file: Input, piece: Piece, lines: Lines, header: Header, columns: Columns) -> Iterator[Given | Rejected]:
@@ -235,10 +238,6 @@ def _text(raw: bytes) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"it is not UTF-8 text ({error.reason})") from None
-
-
-def _too_long(what: str) -> str:
-    return f"the {what} has more than {plan.LONGEST_LINE:,} bytes; cut it into several documents"
 
 
 def _changed(file: Input) -> InputError:

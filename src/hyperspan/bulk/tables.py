@@ -7,16 +7,16 @@ tabs where the first row has more of those.
 from __future__ import annotations
 
 import csv
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
-from hyperspan.bulk import plan
 from hyperspan.bulk.plan import Columns, Limits, Piece, Sized
 from hyperspan.contents import not_text
 from hyperspan.corpora.json_records import WrongValueError
-from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
 from hyperspan.errors import InputError
 from hyperspan.types import Document
 
@@ -28,8 +28,8 @@ _BOM = b"\xef\xbb\xbf"
 class Lines:
     """The lines of a stream as a reader of tables takes them, and how many it has taken."""
 
-    def __init__(self, stream: IO[bytes], taken: int = 0):
-        self.stream, self.taken = stream, taken
+    def __init__(self, source: Source, stream: IO[bytes], taken: int = 0):
+        self.raw_lines, self.taken = source.raw_lines(stream, taken), taken
         self.bytes: list[bytes] = []
         """Those of the lines since they were asked for last."""
 
@@ -37,13 +37,23 @@ class Lines:
         return self
 
     def __next__(self) -> str:
-        raw = self.stream.readline(plan.LONGEST_LINE)
-        if not raw:
-            raise StopIteration
+        raw = next(self.raw_lines)
         self.taken += 1
         self.bytes.append(raw)
-        line = raw.removeprefix(_BOM) if self.taken == 1 else raw
-        return line.decode("utf-8", errors="surrogateescape")  # a row that is not UTF-8 need not end the table
+        return self._decoded(raw.removeprefix(_BOM) if self.taken == 1 else raw)
+
+    @staticmethod
+    def _decoded(raw: bytes) -> str:
+        return raw.decode("utf-8", errors="surrogateescape")  # a row that is not UTF-8 need not end the table
+
+    def open_quote(self, delimiter: str) -> int:
+        """The number of the line with the quote that the lines since they were asked for last open and do not close."""
+        text = "".join(map(self._decoded, self.bytes))
+        field = re.compile(rf'(?:"(?:[^"]|"")*+"|[^"{delimiter}\r\n][^{delimiter}\r\n]*+|)[{delimiter}\r\n]')
+        position = 0
+        while (closed := field.match(text, position)) is not None:
+            position = closed.end()
+        return self.taken - len(self.bytes) + 1 + text.count("\n", 0, position)
 
     def take(self) -> bytes:
         """The bytes of the lines since this was asked for last."""
@@ -73,12 +83,12 @@ class Header:
 
 def read_header(name: str, lines: Lines, kind: str, columns: Columns) -> Header:
     """The first row, which must name the columns that are asked for."""
-    csv.field_size_limit(plan.LONGEST_LINE)
+    csv.field_size_limit(LONGEST_LINE)
     first = next(lines, "")
     if (what := not_text(b"".join(lines.bytes))) is not None:
         raise InputError(f"{name} is no table of texts but {what}")
     delimiter = max(DELIMITERS[kind], key=first.count)
-    rows = csv.reader([first], delimiter=delimiter)
+    rows = csv.reader([first], delimiter=delimiter, strict=True)
     try:
         header = Header(tuple(next(rows, ())), delimiter)
     except csv.Error as error:
@@ -98,7 +108,7 @@ def read_header(name: str, lines: Lines, kind: str, columns: Columns) -> Header:
 
 def rows_of(lines: Lines, header: Header) -> Iterator[tuple[int, list[str] | csv.Error]]:
     """The rows with the numbers of the lines that they begin on; lines without anything are none."""
-    reader = csv.reader(lines, delimiter=header.delimiter)
+    reader = csv.reader(lines, delimiter=header.delimiter, strict=True)
     while True:
         line = lines.taken + 1
         try:
@@ -106,10 +116,21 @@ def rows_of(lines: Lines, header: Header) -> Iterator[tuple[int, list[str] | csv
         except StopIteration:
             return
         except csv.Error as error:
-            yield line, error
+            yield line, _explained(error, lines, header)
         else:
             if row:
                 yield line, row
+
+
+def _explained(error: csv.Error, lines: Lines, header: Header) -> csv.Error:
+    if "unexpected end" in str(error):
+        opened = lines.open_quote(header.delimiter)
+        return csv.Error(
+            f"the quote that opens on line {opened} is never closed, so that the rest of the table is in it"
+        )
+    if "field limit" in str(error):
+        return csv.Error(f"a field has more than {LONGEST_LINE // 2**20} MiB; is its quote closed?")
+    return error
 
 
 def document_of_row(record: dict[str, str], columns: Columns) -> Document:
@@ -125,7 +146,7 @@ def document_of_row(record: dict[str, str], columns: Columns) -> Document:
 def read_table(source: Source, kind: str, columns: Columns, problems: Problems) -> Iterator[Document]:
     """The documents of a table; a row that is none is a problem."""
     with source.open() as stream:
-        lines = Lines(stream)
+        lines = Lines(source, stream)
         header = read_header(source.name, lines, kind, columns)
         for line, row in rows_of(lines, header):
             lines.take()

@@ -92,7 +92,7 @@ def _checked(source: Source) -> bytes:
         rest = unpacker.unconsumed_tail
         if size > LARGEST_TEXT:
             raise CorpusError(
-                f"{source.name}: unpacks to more than {LARGEST_TEXT // 2**20} MB; cut it into several files"
+                f"{source.name}: unpacks to more than {LARGEST_TEXT // 2**20} MiB; cut it into several files"
             )
     return content
 

@@ -233,7 +233,7 @@ class _Articles:
             self.article.text.append(characters)
             self.article.length += len(characters)
             if self.article.length > LONGEST_LINE:
-                self._refuse(f"has an article of more than {LONGEST_LINE // 2**20} MB; cut it into several")
+                self._refuse(f"has an article of more than {LONGEST_LINE // 2**20} MiB; cut it into several")
 
     def _entity(self, name: str, *_: object) -> None:
         self._refuse(

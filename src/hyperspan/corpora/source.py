@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, NoReturn
 
@@ -89,9 +90,9 @@ class Source:
             check_unpacked(self.name, buffered.peek(512))
             yield buffered
 
-    def raw_lines(self, stream: IO[bytes]) -> Iterator[bytes]:
-        """The lines of the open source, with their ends."""
-        number = 0
+    def raw_lines(self, stream: IO[bytes], before: int = 0) -> Iterator[bytes]:
+        """The lines of the open source, with their ends; `before` of them have been read already."""
+        number = before
         while line := stream.readline(LONGEST_LINE + 1):
             number += 1
             if len(line) > LONGEST_LINE:
@@ -100,9 +101,9 @@ class Source:
 
     def too_long(self, line: int, what: str, limit: int | None = None) -> NoReturn:
         """Something is larger than memory is given for it."""
-        megabytes = (limit or LONGEST_LINE) // 2**20
+        size = (limit or LONGEST_LINE) // 2**20
         raise CorpusError(
-            f"{self.at(line)}: {what} has more than {megabytes} MB; cut it into several, or check that the format is the right one"
+            f"{self.at(line)}: {what} has more than {size} MiB; cut it into several, or check that the format is the right one"
         )
 
     def lines(self) -> Iterator[tuple[int, str]]:
@@ -127,9 +128,18 @@ class Source:
 
     def text(self) -> str:
         """All of it, as UTF-8 text, every character as it stands there."""
+        with self.open() as stream:
+            raw = self.text_in(stream)
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise CorpusError(f"{self.name}: is not UTF-8 text ({error.reason}); convert the file to UTF-8") from None
+
+    def text_in(self, stream: IO[bytes], head: bytes = b"") -> bytes:
+        """All of the open source, of which `head` has been read, if it and its lines are no longer than those of a text may be."""
         pieces: list[bytes] = []
         length = 0  # of the line that a piece begins in
-        for piece in self._pieces():
+        for piece in self._pieces(stream, head):
             first = piece.find(b"\n")
             length += first if first >= 0 else len(piece)
             if length > LONGEST_LINE_OF_TEXT:
@@ -138,26 +148,23 @@ class Source:
             if first >= 0:
                 length = len(piece) - 1 - piece.rfind(b"\n")
             pieces.append(piece)
-        try:
-            return b"".join(pieces).decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise CorpusError(f"{self.name}: is not UTF-8 text ({error.reason}); convert the file to UTF-8") from None
+        return b"".join(pieces)
 
     def content(self) -> bytes:
         """All of its bytes."""
-        return b"".join(self._pieces())
-
-    def _pieces(self) -> Iterator[bytes]:
-        """Its bytes in pieces no longer than a line of text may be."""
-        size = 0
         with self.open() as stream:
-            while piece := stream.read(LONGEST_LINE_OF_TEXT):
-                size += len(piece)
-                if size > LARGEST_TEXT:
-                    raise CorpusError(
-                        f"{self.name}: has more than {LARGEST_TEXT // 2**20} MB, but must fit into memory; cut it into several files"
-                    )
-                yield piece
+            return b"".join(self._pieces(stream))
+
+    def _pieces(self, stream: IO[bytes], head: bytes = b"") -> Iterator[bytes]:
+        """The bytes of the open source in pieces no longer than a line of text may be."""
+        size = 0
+        for piece in chain([head], iter(lambda: stream.read(LONGEST_LINE_OF_TEXT), b"")):
+            size += len(piece)
+            if size > LARGEST_TEXT:
+                raise CorpusError(
+                    f"{self.name}: has more than {LARGEST_TEXT // 2**20} MiB, but must fit into memory; cut it into several files"
+                )
+            yield piece
 
     def at(self, line: int | str) -> str:
         """The name with a line number, or with what else says where in it."""

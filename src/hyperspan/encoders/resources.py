@@ -175,7 +175,7 @@ def _numbered(path: Path, stream: IO[bytes], start: int = 1) -> Iterator[tuple[i
     number = start
     while line := stream.readline(_LONGEST_LINE + 1):
         if len(line) > _LONGEST_LINE:
-            raise CorpusError(f"{path}:{number}: a line of more than {_LONGEST_LINE // 2**20} MB; expected {_KNOWN}")
+            raise CorpusError(f"{path}:{number}: a line of more than {_LONGEST_LINE // 2**20} MiB; expected {_KNOWN}")
         yield number, line
         number += 1
 
