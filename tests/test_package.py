@@ -32,6 +32,36 @@ def test_importing_loads_no_torch(module: str) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+EXTRAS = (
+    "fastapi",
+    "matplotlib",
+    "playwright",
+    "pyarrow",
+    "ray",
+    "spacy",
+    "starlette",
+    "tensorboard",
+    "transformers",
+    "uvicorn",
+)
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["annotate", "--help"], ["serve"], ["annotate", "IL-2 binds."]])
+def test_command_line_runs_without_extras(arguments: list[str]) -> None:
+    code = f"""import sys
+for name in {EXTRAS}:
+    sys.modules[name] = None
+sys.argv = ["hyperspan", *{arguments}]
+from hyperspan.cli import main
+main()"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    if arguments == ["serve"]:
+        assert done.returncode == 2 and 'pip install "hyperspan[serve]"' in done.stderr
+    else:
+        assert done.returncode == 0
+
+
 def test_structures_import_torch_and_nothing_of_ours() -> None:
     for file in (SOURCE / "structures").glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hyperspan.errors import STOPS
 from hyperspan.serve.calls import Call
 from hyperspan.serve.engine import Engine
-from hyperspan.serve.hosts import check_host
+from hyperspan.serve.hosts import is_own, name_of
 from hyperspan.serve.logs import ACCESS, frames, timestamp
 from hyperspan.serve.problems import Problem, overloaded
 
@@ -105,7 +105,7 @@ class _Exchange:
     def _admit(self, counted: bool) -> None:
         """Refuses what cannot be meant for this server, who has no key, and what is too much."""
         if self.route not in HEALTH:
-            check_host(self.headers.get("host", ""), self.engine.settings.allow_hosts)
+            self._check_host(self.headers.getlist("host"))
         if "content-length" in self.headers and "transfer-encoding" in self.headers:
             raise Problem(
                 400,
@@ -125,6 +125,18 @@ class _Exchange:
             )
         if counted:
             self.engine.check_place("streams" if self.route.endswith("/stream") else "requests")
+
+    def _check_host(self, given: list[str]) -> None:
+        if len(given) != 1 or not name_of(given[0]):
+            said = "more than one host" if len(given) > 1 else "no host"
+            raise Problem(400, f"the request names {said}; send the header Host once, with the address of this server")
+        [host] = given
+        if not is_own(host, self.engine.settings.allow_hosts):
+            raise Problem(
+                421,
+                f"the request is for the host {name_of(host)[:60]!r}, which is not a name of this server; use its address or "
+                "localhost, or start it with --allow-host NAME",
+            )
 
     def _knows(self, key: str) -> bool:
         scheme, _, token = self.headers.get("authorization", "").partition(" ")

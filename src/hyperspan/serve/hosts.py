@@ -5,8 +5,6 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Collection
 
-from hyperspan.serve.problems import Problem
-
 
 def name_of(host: str) -> str:
     """The name in a Host header, without its port.
@@ -19,20 +17,14 @@ def name_of(host: str) -> str:
     return host.rpartition(":")[0].lower() if host.count(":") == 1 else host.lower()
 
 
-def check_host(host: str, allowed: Collection[str]) -> None:
-    """Refuses a name that is not the server's own. An address is: no one else can have it point elsewhere, as with a name.
+def is_own(host: str, allowed: Collection[str]) -> bool:
+    """Whether a Host header names the server. An address does: no one else can have it point elsewhere, as with a name.
 
-    >>> check_host("127.0.0.1:8000", ()), check_host("localhost", ()), check_host("models.example.org", ["*"])
-    (None, None, None)
+    >>> is_own("127.0.0.1:8000", ()), is_own("localhost", ()), is_own("example.org", ["*"]), is_own("example.org", ())
+    (True, True, True, False)
     """
     name = name_of(host).removesuffix(".")
-    if name in ("", "localhost", *allowed) or "*" in allowed or _is_address(name):
-        return
-    raise Problem(
-        421,
-        f"the request is for the host {name[:60]!r}, which is not a name of this server; use its address or localhost, or "
-        "start it with --allow-host NAME",
-    )
+    return name in ("localhost", *allowed) or "*" in allowed or _is_address(name)
 
 
 def _is_address(name: str) -> bool:
