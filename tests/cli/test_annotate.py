@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hyperspan.cli.outputs import check_output
 from hyperspan.config import Config
 from hyperspan.corpora import read_corpus
 from hyperspan.models import new_model, save_model
@@ -137,6 +138,29 @@ def test_several_texts_become_one_page_or_one_file(model: str, tmp_path: Path) -
         (["-o", "texts", "-f", "conll2003"], "texts is a folder, but conll2003 is written to one file; name a file"),
         (["-o", "a.ann"], "a.ann is the name of a file, but brat is a folder of .txt and .ann files; let it end in /"),
         (["-o", "a.html", "-f", "brat"], "a.html is the name of a file, but brat is a folder"),
+        (
+            ["-o", "all.html", "-f", "jsonl"],
+            "all.html ends in .html, but jsonl would be written there; let it end in .jsonl",
+        ),
+        (
+            ["-o", "o1.jsonl", "-f", "html"],
+            "o1.jsonl ends in .jsonl, but html would be written there; let it end in .html",
+        ),
+        (["-o", "out.docx", "-f", "jsonl"], "out.docx ends in .docx, but jsonl would be written there"),
+        (["-o", "out.csv", "-f", "jsonl"], "out.csv ends in .csv, but jsonl would be written there"),
+        (["-o", "OUT.CSV.gz", "-f", "jsonl"], "OUT.CSV.gz ends in .csv, but jsonl would be written there"),
+        (
+            ["-o", "a.xml", "-f", "terminal"],
+            "a.xml ends in .xml, but terminal would be written there; let it end in .txt",
+        ),
+        (
+            ["-o", "texts/one.txt", "--force"],
+            "texts/one.txt is also read, as texts, and is not overwritten; name another",
+        ),
+        (
+            ["-o", "texts/", "-f", "brat", "--force"],
+            "texts/ is also read, as texts, and is not overwritten; name another",
+        ),
     ],
 )
 def test_an_output_is_what_its_name_says(model: str, tmp_path: Path, arguments: list[str], sentence: str) -> None:
@@ -145,6 +169,48 @@ def test_an_output_is_what_its_name_says(model: str, tmp_path: Path, arguments: 
     result = hyperspan("annotate", "texts", "-m", model, *arguments, cwd=tmp_path)
     assert result.returncode == 2 and sentence in result.stderr and len(result.stderr.splitlines()) == 1
     assert [file.name for file in tmp_path.iterdir()] == ["texts"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["a.txt", "-o", "a.txt", "--force"],
+            "a.txt is also read, as a.txt, and is not overwritten; name another --output",
+        ),
+        (
+            ["a.txt", "-o", "b.txt", "--force"],
+            "b.txt is also read, as a.txt, and is not overwritten; name another --output",
+        ),
+        (
+            ["a.txt", "-f", "brat", "-o", "./", "--force"],
+            "./ is also read, as a.txt, and is not overwritten; name another",
+        ),
+    ],
+)
+def test_an_input_is_never_overwritten(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    (tmp_path / "a.txt").write_text("Ada left.", encoding="utf-8")
+    (tmp_path / "b.txt").symlink_to("a.txt")
+    result = hyperspan("annotate", *arguments, cwd=tmp_path)
+    assert result.returncode == 2 and sentence in result.stderr and len(result.stderr.splitlines()) == 1
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "Ada left."
+
+
+@pytest.mark.parametrize(
+    ("output", "format_name"),
+    [
+        ("a.json", "jsonl"),
+        ("a.ndjson", "jsonl"),
+        ("a.jsonl.gz", "gliner"),
+        ("a.txt", "columns"),
+        ("a.out", "html"),
+        ("v1.2", "jsonl"),
+        ("a.md", "terminal"),
+        ("a.spacy", "docbin"),
+    ],
+)
+def test_an_output_may_have_a_suffix_of_its_format_or_of_none(output: str, format_name: str) -> None:
+    check_output(output, format_name, bulk=False)
 
 
 def test_tables_of_texts(model: str, tmp_path: Path) -> None:

@@ -109,7 +109,12 @@ def lines_in_file(path: Path) -> list[dict[str, object]]:
             "--column and --id-column are for tables (CSV, TSV) and for bulk jobs, and",
         ),
         (["nonsense://", "-o", "found/"], "nonsense:/// cannot be opened"),
-        (["a.txt", "-o", "a.txt/"], "is no folder"),
+        (["a.txt", "-o", "a.txt/"], "a.txt/ is also read, as a.txt, and is not overwritten; name another --output"),
+        (["a.txt", "-o", "b.txt/"], "b.txt/ ends in .txt, but a folder with jsonl would be written; name a folder"),
+        (
+            ["a.txt", "-o", "fold.conll/"],
+            "fold.conll/ ends in .conll, but a folder with jsonl would be written; name a",
+        ),
     ],
 )
 def test_mistakes_get_one_sentence(hyperspan: Run, model: str, arguments: list[str], sentence: str) -> None:

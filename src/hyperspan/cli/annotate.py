@@ -117,7 +117,7 @@ def annotate(
 
     Example: hyperspan annotate texts/ s3://bucket/more.parquet --format parquet --output found/ --engine ray
     """
-    check_output(output, format_, bulk := is_bulk(output, format_, engine or workers or ray_address))
+    check_output(output, format_, bulk := is_bulk(output, format_, engine or workers or ray_address), given or [])
     if bulk:
         if require or forbid or option or on_error != "raise":
             raise InputError(
