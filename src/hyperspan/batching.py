@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -171,6 +172,10 @@ class Vocabulary:
             _check_vocabulary(content)
         except FileNotFoundError:
             raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
+        except OSError as error:
+            raise InputError(
+                f"{path} cannot be read ({error.strerror}); it must be a file that hyperspan train wrote and that you may read"
+            ) from None
         except RecursionError:
             raise InputError(f"{path} is not a vocabulary: it is nested too deeply; train the model again") from None
         except ValueError as error:
@@ -200,14 +205,27 @@ def _check_vocabulary(content: Any) -> None:
     for name in _LISTS:
         if not set(map(type, content.get(name, ()))) <= {str}:
             raise ValueError(f"{name} must be strings alone")
-    labels = content["labels"]
-    if not 0 < len(set(labels)) == len(labels) <= _MOST_LABELS:
-        raise ValueError(f"labels must be 1 to {_MOST_LABELS:,} different ones, but are {len(labels):,}")
+    check_labels(content["labels"])
     if not 0 <= content["trained"] <= len(content["words"]):
         raise ValueError(f"trained is {content['trained']}, but there are {len(content['words']):,} words")
     for word, bits in content.get("clusters", {}).items():
         if not isinstance(bits, str) or bits.strip("01"):
             raise ValueError(f"the cluster of {word[:50]!r} is {bits!r:.50}, but must be a string of 0 and 1")
+
+
+def check_labels(labels: Sequence[str]) -> None:
+    """ValueError says what is wrong with the labels of a model.
+
+    >>> check_labels(["person", "a\\nb"])
+    Traceback (most recent call last):
+    ...
+    ValueError: the label 'a\\nb' is empty or has control characters
+    """
+    if not 0 < len(set(labels)) == len(labels) <= _MOST_LABELS:
+        raise ValueError(f"labels must be 1 to {_MOST_LABELS:,} different ones, but are {len(labels):,}")
+    for label in labels:
+        if not label.strip() or any(unicodedata.category(sign) in ("Cc", "Zl", "Zp") for sign in label):
+            raise ValueError(f"the label {label[:50]!r} is empty or has control characters")
 
 
 def _ids(symbols: Sequence[str]) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from hyperspan.models import MODELS, Model, load_model, new_model, save_model
 from hyperspan.models.compact import compact
 from hyperspan.models.katiyar_cardie import label_sets, mentions_of
 from hyperspan.models.scorers import SCORERS
+from hyperspan.models.storage import FILES
 from hyperspan.structures import read, structure_of
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.training.run import read_sentences
@@ -242,6 +244,16 @@ def test_clusters_are_looked_at(tmp_path: Path) -> None:
     assert len(set(batch.clusters[1].tolist())) == 2, "a path of six bits has prefixes of 4 and 6 bits"
 
 
+def as_folder(name: str, folder: Path) -> None:
+    (folder / name).unlink()
+    (folder / name).mkdir()
+
+
+def test_a_label_that_could_not_be_loaded_again_is_not_learnt() -> None:
+    with pytest.raises(InputError, match=r"the label 'A\\nB' is empty or has control characters; rename the labels"):
+        new_model(Config().override(SMALL), [Sentence(["Oz"], [Mention(0, 1, "A\nB")])])
+
+
 @pytest.mark.parametrize(
     ("break_it", "message"),
     [
@@ -251,6 +263,7 @@ def test_clusters_are_looked_at(tmp_path: Path) -> None:
         (lambda folder: (folder / "model.safetensors").unlink(), "is not there"),
         (lambda folder: (folder / "config.toml").write_text('[model]\nkind = "oracle"\n'), "model.kind is 'oracle'"),
         (lambda folder: (folder / "config.toml").write_text("[encoder]\nhidden = 3\n"), "does not fit config.toml"),
+        *((partial(as_folder, name), rf"{name} cannot be read") for name in FILES if name != "README.md"),
     ],
 )
 def test_a_damaged_model_is_refused(break_it: object, message: str, tmp_path: Path) -> None:

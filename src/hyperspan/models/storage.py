@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from hyperspan.batching import Vocabulary
+from hyperspan.batching import Vocabulary, check_labels
 from hyperspan.config import Config
 from hyperspan.encoders.handcrafted import AttributeEncoder, collect
 from hyperspan.encoders.hub import read_pretrained
@@ -48,6 +48,12 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
     vocabulary = Vocabulary.of(sentences, config, vectors.words if vectors else (), clusters)
     if not vocabulary.labels:
         raise InputError(f"{config.data.train} holds no mentions to learn from; name annotated sentences in data.train")
+    try:
+        check_labels(vocabulary.labels)
+    except ValueError as error:
+        raise InputError(
+            f"{config.data.train} cannot be learnt from: {error}; rename the labels in data.train"
+        ) from None
     known = None
     if config.encoder.kind == "handcrafted":
         vocabulary, *known = collect(sentences, config, vocabulary)
@@ -89,9 +95,15 @@ def save_model(model: Model, folder: Path, *, half: bool = False) -> None:
 def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Model:
     """The model in a folder, ready for use."""
     folder = Path(folder)
-    if not (folder / "config.toml").is_file():
+    if not (folder / "config.toml").exists():
         raise InputError(f"{folder} holds no model (no config.toml); name a folder that hyperspan train wrote")
-    config = Config.read(folder / "config.toml")
+    try:
+        config = Config.read(folder / "config.toml")
+    except OSError as error:
+        raise InputError(
+            f"{folder / 'config.toml'} cannot be read ({error.strerror}); it must be a file that hyperspan train wrote and that you "
+            "may read"
+        ) from None
     try:
         check_names(config)
     except InputError as error:
