@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan import Document, Mention, Sentence
-from hyperspan.corpora import doccano, json_values, jsonl, label_studio, token_json
+from hyperspan.corpora import doccano, json_values, jsonl, label_studio, token_json, write_corpus
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import OnError, Problems, Source
 from hyperspan.corpora.target import Losses, Target
@@ -847,3 +847,12 @@ def test_damaged_files_raise_our_errors_only(name: str) -> None:
 def test_noise_raises_our_errors_only(name: str, data: bytes) -> None:
     read_carelessly(FORMATS[name][0], data)
     FORMATS[name][2](data.decode(errors="replace"))
+
+
+@pytest.mark.parametrize("name", ["w2ner", "cnn-ner", "gliner"])
+def test_token_json_refuses_mentions_of_empty_tokens(name: str, tmp_path: Path) -> None:
+    sentence = Sentence(["the", ""], [Mention(1, 2, "L")], offsets=[(0, 3), (4, 4)])
+    document = Document("the zoo", [Mention(4, 7, "L")], [sentence])
+    with pytest.raises(LossError, match="1 of empty tokens"):
+        write_corpus([document], tmp_path / "made.json", name)
+    assert not list(tmp_path.iterdir())

@@ -212,12 +212,14 @@ def _record(sentence: Sentence, rest: Mapping[str, Any], name: str, layout: _Lay
     mentions = in_order((*sentence.mentions, *sentence.duplicates), rest)
     kept = [mention for mention in mentions if layout.discontinuous or len(mention.fragments) < 2]
     losses.lose("discontinuous", len(mentions) - len(kept))
-    losses.written += len(kept)
+    visible = [mention for mention in kept if any(sentence.tokens[mention.start : mention.end])]
+    losses.lose("of empty tokens", len(kept) - len(visible))
+    losses.written += len(visible)
     record: Record = {layout.tokens: list(sentence.tokens)}
     if name:
         record["doc_id"] = name
     record |= {key: value for key, value in rest.items() if key not in {*record, layout.mentions, ORDER}}
-    record[layout.mentions] = [layout.write(mention, sentence) for mention in kept]
+    record[layout.mentions] = [layout.write(mention, sentence) for mention in visible]
     return record
 
 
