@@ -138,6 +138,36 @@ def test_long_sentences_and_best_sets_count_for_more(gated: Gated) -> None:
     assert Job("small", long.sentences, long.wanted, {}, max_width=3).left == 100
 
 
+def test_short_requests_come_before_the_next_long_sentence(gated: Gated) -> None:
+    one = started(gated, queued=100_000)
+    sentence = "Ada left Oz " * 60 + "."
+    long = [job(gated, f"{sentence}\n\n{sentence}") for _ in range(4)]
+    short = [job(gated, "Oz slept."), job(gated, "Ada slept.")]
+    for waiting in (*long, *short):
+        one.submit(waiting)
+    gated.gate.set()
+    assert all(len(waiting.done.result(20)) == 2 for waiting in long)
+    assert all(len(waiting.done.result(20)) == 1 for waiting in short)
+    one.close()
+    assert [len(given) for given in gated.given] == [1, 1, 2, *[1] * 7]  # a long one, both short ones, the others
+    assert gated.given[2] == ["Oz slept .", "Ada slept ."] and one.queued == 0
+
+
+def test_a_request_waits_for_no_more_of_others_than_it_asks_for(gated: Gated) -> None:
+    one = started(gated, queued=5_000)
+    large = job(gated, "Ada left Oz. " * 3_000)
+    one.submit(large)
+    with pytest.raises(Problem, match="words are waiting already, and the limit is 5,000"):
+        one.submit(job(gated, "Ada left Oz. " * 3_000))
+    small = job(gated, "Oz.")
+    one.submit(small)
+    gated.gate.set()
+    assert len(small.done.result(10)) == 1
+    one.cancel(large)
+    one.close()
+    assert one.queued == one.ahead(1e9) == 0
+
+
 # -- over HTTP -------------------------------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ from hyperspan.annotate import Annotator
 from hyperspan.errors import InputError
 from hyperspan.serve import openapi
 from hyperspan.serve.bodies import LINES_TYPES, check_type, read
-from hyperspan.serve.engine import Engine
+from hyperspan.serve.engine import Engine, answer_size
 from hyperspan.serve.frame import Frame
 from hyperspan.serve.problems import CODES, JSON, Problem, overloaded
 from hyperspan.serve.schema import (
@@ -105,7 +105,7 @@ def _add_annotation(app: FastAPI, engine: Engine) -> None:
         asked = await read(request, engine, call, AnnotateRequest)
         found = await engine.annotate(asked.all_texts, asked, call)
         content = {"model": engine.model(asked.model).name, "offset_unit": asked.offset_unit, "documents": found}
-        return await engine.elsewhere(sum(map(len, asked.all_texts)), call, JSON, content)
+        return await engine.elsewhere(answer_size(asked.all_texts, asked), call, JSON, content)
 
     @app.post(
         "/v1/hypergraph",
@@ -117,7 +117,8 @@ def _add_annotation(app: FastAPI, engine: Engine) -> None:
     async def hypergraph(request: Request) -> Response:
         call = request.state.call
         asked = await read(request, engine, call, HypergraphRequest)
-        return await engine.elsewhere(0, call, JSON, await engine.hypergraph(asked, call))
+        content = await engine.hypergraph(asked, call)
+        return await engine.elsewhere(len(content["svg"]), call, JSON, content)
 
 
 def _add_stream(app: FastAPI, engine: Engine) -> None:

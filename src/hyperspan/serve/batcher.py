@@ -1,8 +1,9 @@
 """Sentences of all callers, computed together.
 
 One thread computes. Whenever it becomes free it takes what waits, up to a fixed amount of work, and computes that at once: a
-lone request is never held back for others to come, and under load many are computed together. Every request has the same share of
-a round, so that a short one does not wait until a long one is done.
+lone request is never held back for others to come, and under load many are computed together. Those who got least so far come
+first, so that a short request does not wait until a long one is done. A sentence that is too long for a round is computed alone, and
+never two of them while shorter ones wait.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 ROUND = 4_000
 """So much work is done at a time: enough to fill the kernels, and soon over."""
 SHARE = 1_000
-"""What one request gets of a round while others wait."""
+"""What one request gets of a round while others wait; a sentence that is more work is computed alone."""
 USUAL_WIDTH = 25
 """A word of a sentence of so many words is the unit of work; in longer ones it begins more spans."""
 SETS_A_SENTENCE = 50
@@ -51,7 +52,12 @@ class Job:
     def __post_init__(self) -> None:
         factor = 1 + self.wanted.top_k / SETS_A_SENTENCE
         self.work = [factor * self._work(len(sentence)) for sentence in self.sentences]
-        self.left = sum(self.work)
+        self.size = self.left = sum(self.work)
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether the next sentence is too long to be computed with others."""
+        return self.work[len(self.found)] > SHARE
 
     def _work(self, words: int) -> float:
         return words * max(1.0, min(words, self.max_width or words) / USUAL_WIDTH)
@@ -74,9 +80,9 @@ class Share:
         return self.last == len(self.job.sentences)
 
     def extend(self, room: float) -> float:
-        """Takes on more sentences, one at least, until the room is used up; returns how much was taken."""
+        """Takes on more sentences until the room is used up or one is too long; returns how much was taken."""
         taken = 0.0
-        while not self.finishes and taken < room:
+        while not self.finishes and taken < room and self.job.work[self.last] <= SHARE:
             taken += self.job.work[self.last]
             self.last += 1
         return taken
@@ -87,12 +93,12 @@ class Batcher:
 
     def __init__(self, annotators: Mapping[str, Annotator], max_queued: int, metrics: Metrics):
         self.annotators, self.max_queued, self.metrics = annotators, max_queued, metrics
-        self.queued = 0.0
-        """Words that wait or are being computed; long sentences and best sets count for more."""
         self.speed = 10_000.0
         """Words a second, of late."""
         self._waiting: deque[Job] = deque()
         self._computing: list[Share] = []
+        self._accepted: set[Job] = set()
+        self._was_heavy = False
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="hyperspan-batcher", daemon=True)
@@ -111,16 +117,27 @@ class Batcher:
         return len(self._waiting)
 
     @property
-    def is_full(self) -> bool:
-        return self.queued >= self.max_queued
+    def queued(self) -> float:
+        """Words that wait or are being computed; long sentences and best sets count for more."""
+        return sum(job.left for job in list(self._accepted))
 
-    def check_room(self) -> None:
-        """Says so if there is no place in the queue."""
-        if self.is_full:
+    def ahead(self, size: float) -> float:
+        """What is computed before so much work is done: of every other request as much, since those who got least come first."""
+        most = max(size, SHARE)
+        return sum(min(job.left, most) for job in list(self._accepted))
+
+    def is_full(self, size: float) -> bool:
+        """Whether so much work would have to wait for more than the limit."""
+        return self.ahead(size) >= self.max_queued
+
+    def check_room(self, size: float) -> None:
+        """Says so if there is no place in the queue for so much work."""
+        if self.is_full(size):
             self.metrics.shed.add(1, "queue")
+            ahead = self.ahead(size)
             raise overloaded(
-                f"{self.queued:,.0f} words are waiting already, and the limit is {self.max_queued:,}; send the request again later",
-                self.queued / self.speed,
+                f"{ahead:,.0f} words are waiting already, and the limit is {self.max_queued:,}; send the request again later",
+                ahead / self.speed,
             )
 
     def submit(self, job: Job) -> Future[list[Found]]:
@@ -131,8 +148,8 @@ class Batcher:
         with self._changed:
             if self._closed:
                 raise shutting_down()
-            self.check_room()
-            self.queued += job.left
+            self.check_room(job.size)
+            self._accepted.add(job)
             self._waiting.append(job)
             self._changed.notify()
         return job.done
@@ -143,7 +160,7 @@ class Batcher:
             job.done.cancel()
             if job in self._waiting:
                 self._waiting.remove(job)
-                self.queued -= job.left
+                self._accepted.discard(job)
 
     def abort(self) -> None:
         """Takes nothing new and gives up the rest; what is being computed is thrown away."""
@@ -183,17 +200,12 @@ class Batcher:
             self._observe(shares, time.perf_counter() - start)
 
     def _take(self) -> list[Share]:
-        """What is computed next, all with the model of the job that has waited longest; those jobs leave the queue."""
-        model = self._waiting[0].model
-        shares = [Share(job, len(job.found), len(job.found)) for job in self._waiting if job.model == model]
-        room = float(ROUND)
-        while room > 0 and not all(share.finishes for share in shares):
-            for share in shares:
-                if room > 0 and not share.finishes:
-                    room -= share.extend(min(SHARE, room))
-        shares = [share for share in shares if share.last > share.first]
-        taken = {id(share.job) for share in shares}
-        self._waiting = deque(job for job in self._waiting if id(job) not in taken)
+        """What is computed next; those jobs leave the queue."""
+        first, light = self._waiting[0], [job for job in self._waiting if not job.is_heavy]
+        self._was_heavy = first.is_heavy and not (light and self._was_heavy)
+        shares = [Share(first, len(first.found), len(first.found) + 1)] if self._was_heavy else _round(light)
+        taken = {share.job for share in shares}
+        self._waiting = deque(job for job in self._waiting if job not in taken)
         return shares
 
     def _compute(self, shares: Sequence[Share]) -> None:
@@ -226,9 +238,10 @@ class Batcher:
         job.found += found
         with self._changed:
             over = error is not None or share.finishes or job.done.done()
-            less = job.left if over else share.work
-            self.queued, job.left = self.queued - less, job.left - less
-            if not over:
+            job.left -= share.work
+            if over:
+                self._accepted.discard(job)
+            else:
                 self._waiting.append(job)
         if over:
             with suppress(InvalidStateError):  # cancelled or given up meanwhile
@@ -242,6 +255,20 @@ class Batcher:
         self.metrics.words.add(words, shares[0].job.model)
         now = sum(share.work for share in shares) / max(seconds, 1e-6)
         self.speed = 0.8 * self.speed + 0.2 * now
+
+
+def _round(jobs: Sequence[Job]) -> list[Share]:
+    """Shares of the job that has waited longest, and of those with the same model that got least so far."""
+    first, *others = (job for job in jobs if job.model == jobs[0].model)
+    others.sort(key=lambda job: job.size - job.left)
+    shares = [Share(job, len(job.found), len(job.found)) for job in (first, *others)]
+    room, taken = float(ROUND), 1.0
+    while room > 0 and taken:
+        taken = 0.0
+        for share in shares:
+            taken += share.extend(min(SHARE, room - taken))
+        room -= taken
+    return [share for share in shares if share.last > share.first]
 
 
 def shutting_down() -> Problem:

@@ -28,10 +28,16 @@ from hyperspan.types import Document, Mention, Sentence
 if TYPE_CHECKING:
     from hyperspan.decoding import Wanted
 
-SMALL = 5_000
+SMALL = 500
 """Texts of so many characters are dealt with at once; more is done in another thread, so that nobody waits for it."""
+LARGE = 20_000
+"""What is more than this has threads of its own, so that others need not wait for them."""
+MENTIONS_A_WORD = 20
+"""So much longer may an answer be that has improbable mentions."""
 ENDING_SECONDS = 0.5
 """How long the end waits for what is being computed."""
+CHARACTERS_A_WORD = 6
+"""As texts mostly have; they are counted when the text is cut."""
 MOST_SETS = 20_000
 """Of all sentences of a request together."""
 MOST_PINS = 1_000
@@ -75,6 +81,7 @@ class Engine:
         self._with_texts = 0
         self._changing = threading.Lock()
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="hyperspan-texts")
+        self._large_pool = ThreadPoolExecutor(2, thread_name_prefix="hyperspan-large-texts")
         self.metrics.gauge("hyperspan_requests_in_flight", "Requests at work.", lambda: self.in_flight)
         self.metrics.gauge(
             "hyperspan_queue_words", "Words that wait, as work.", lambda: self.batcher.queued if self.batcher else 0
@@ -124,7 +131,8 @@ class Engine:
         self.abort()
         if self.batcher is not None:
             self.batcher.join(ENDING_SECONDS)
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._large_pool):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     # -- requests --------------------------------------------------------------------------------------------------------
 
@@ -171,13 +179,13 @@ class Engine:
         served, wanted = self.check_options(asked)
         characters = self._check_size(texts)
         if self.batcher is not None and not wait:
-            self.batcher.check_room()  # before there is work with the text
+            self.batcher.check_room(characters / CHARACTERS_A_WORD)  # before there is work with the text
         prepared = await self.elsewhere(characters, call, self._prepare, served, wanted, texts, asked, call)
         call.record["texts"] = call.record.get("texts", 0) + len(texts)
         call.record["words"] = call.record.get("words", 0) + sum(map(len, prepared.job.sentences))
         found = await self._computed(prepared.job, call, wait)
         self.metrics.texts.add(len(texts), served.name)
-        return await self.elsewhere(characters, call, answers.documents, prepared, found, asked, call)
+        return await self.elsewhere(answer_size(texts, asked), call, answers.documents, prepared, found, asked, call)
 
     async def hypergraph(self, asked: HypergraphRequest, call: Call) -> dict[str, Any]:
         """A short sentence's hypergraph with the hyperpath of its most probable mentions."""
@@ -188,12 +196,14 @@ class Engine:
                 413,
                 f"the sentence has {len(asked.text):,} characters, and up to {MOST_DRAWN:,} are drawn; give a shorter one",
             )
-        prepared = self._prepare(served, wanted, [asked.text], options, call)
+        prepared = await self.elsewhere(
+            len(asked.text), call, self._prepare, served, wanted, [asked.text], options, call
+        )
         call.record |= {"texts": 1, "words": sum(map(len, prepared.job.sentences))}
         _check_drawable(prepared.documents[0], asked.types, self.settings)
         found = await self._computed(prepared.job, call, False)
         most = self.settings.max_hypergraph_types
-        return await self.elsewhere(SMALL + 1, call, answers.hypergraph, prepared, found, asked, served, most)
+        return await self.elsewhere(LARGE, call, answers.hypergraph, prepared, found, asked, served, most)
 
     def _check_size(self, texts: Sequence[str]) -> int:
         limits = self.settings
@@ -257,7 +267,7 @@ class Engine:
         """What was found in the sentences of a job; its place in the queue is freed when nobody waits for it any more."""
         assert self.batcher is not None
         if wait:
-            while self.batcher.is_full and not self.batcher.is_closed:
+            while self.batcher.is_full(job.size) and not self.batcher.is_closed:
                 await asyncio.sleep(0.05)
             call.restart()  # waiting for room does not count
         self.batcher.submit(job)
@@ -267,7 +277,7 @@ class Engine:
             self.batcher.cancel(job)
 
     async def elsewhere(self, size: int, call: Call, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Runs a function here if there is little to do, and else in another thread, as long as somebody waits for it.
+        """Runs a function here if it has little to do (in characters of text), and else in another thread, as long as somebody waits.
 
         Here they take turns: between two of them, whatever else has come is attended to.
         """
@@ -277,6 +287,8 @@ class Engine:
                 await asyncio.sleep(0)
             return result
 
+        pool = self._pool if size <= LARGE else self._large_pool
+
         def work() -> _T:
             self._count(1)
             try:
@@ -284,7 +296,7 @@ class Engine:
             finally:
                 self._count(-1)
 
-        return await call.wait_for(asyncio.get_running_loop().run_in_executor(self._pool, work))
+        return await call.wait_for(asyncio.get_running_loop().run_in_executor(pool, work))
 
     async def turn(self) -> None:
         """Waits for a turn: of all that is there to be done here, one thing is done before others are attended to."""
@@ -294,6 +306,12 @@ class Engine:
     def _count(self, more: int) -> None:
         with self._changing:
             self._with_texts += more
+
+
+def answer_size(texts: Sequence[str], asked: Options) -> int:
+    """How much work it is to write an answer, in characters of text of which only the mentions are wanted."""
+    improbable = asked.candidates is not None or asked.threshold is not None
+    return sum(map(len, texts)) * (1 + asked.top_k + MENTIONS_A_WORD * improbable)
 
 
 def _split(annotator: Annotator, text: str, index: int | None, call: Call) -> Document:

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from hyperspan.errors import STOPS, HyperspanError
 from hyperspan.serve.bodies import parse
 from hyperspan.serve.calls import Call
-from hyperspan.serve.engine import Engine
+from hyperspan.serve.engine import Engine, answer_size
 from hyperspan.serve.problems import Problem, dumps
 from hyperspan.serve.schema import StreamLine, check, is_id
 
@@ -100,6 +100,7 @@ class Lines(Response):
 
     async def _answer(self, line: Line) -> bytes:
         record: dict[str, Any] = {"line": line.number}
+        size = 0
         try:
             if line.problem is not None:
                 raise line.problem
@@ -108,6 +109,7 @@ class Lines(Response):
             if isinstance(given, dict) and "id" in given and is_id(given["id"]):
                 record = {"id": given["id"], **record}
             asked = check(StreamLine, {**self.options, **given} if isinstance(given, dict) else given)
+            size = answer_size([asked.text], asked)
             [document] = await self.engine.annotate([asked.text], asked, call, wait=True)
             record |= document
         except Problem as problem:
@@ -123,7 +125,7 @@ class Lines(Response):
             self._at_work -= len(line.content)
             self.engine.memory.release(self.call, len(line.content))
             self._room.set()
-        return await self.engine.elsewhere(len(line.content), self._call(), dumps, record) + b"\n"
+        return await self.engine.elsewhere(size, self._call(), dumps, record) + b"\n"
 
     def _call(self) -> Call:
         """A line has as much time as a request; when the caller leaves, its task is cancelled."""
