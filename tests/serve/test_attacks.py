@@ -17,7 +17,7 @@ import pytest
 
 from hyperspan.annotate import Annotator
 from hyperspan.models import save_model
-from hyperspan.serve import engine
+from hyperspan.serve import answers, engine, problems, stream
 from hyperspan.serve.settings import Settings
 from hyperspan.text.sentences import Piece
 from tests.serve.running import Running, running, until
@@ -75,6 +75,26 @@ def named(annotator: Annotator) -> Iterator[Running]:
 def test_any_name_is_answered_if_that_is_wanted(annotator: Annotator) -> None:
     with running(Settings(allow_hosts=("*",)), {"small": annotator}) as one:
         assert one.client.get("/v1/models", headers={"Host": "anything.example"}).status_code == 200
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@pytest.mark.parametrize("hosts", [[], ["Host: "], ["Host: :8000"], ["Host: localhost", "Host: evil.example"]])
+def test_one_host_must_be_named(named: Running, version: str, hosts: list[str]) -> None:
+    for path in ("/v1/models", "/"):
+        request = "\r\n".join((f"GET {path} HTTP/{version}", *hosts, "Connection: close", "", ""))
+        answer = raw(named.port, request.encode())
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert b"send the header Host once" in answer or b"Invalid HTTP request" in answer  # which h11 says of some
+
+
+def test_health_is_told_without_a_host(named: Running) -> None:
+    assert raw(named.port, b"GET /healthz HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+
+
+def test_two_types_are_refused(named: Running) -> None:
+    for path in ("/v1/annotate", "/v1/annotate/stream"):
+        answer = raw(named.port, head(path, "Content-Type: text/plain", "Content-Length: 2") + b"{}")
+        assert answer.startswith(b"HTTP/1.1 400 ") and b"Content-Type more than once" in answer
 
 
 def test_two_lengths_are_refused(named: Running) -> None:
@@ -144,6 +164,30 @@ def test_health_is_told_while_the_best_sets_of_long_sentences_are_computed(annot
             assert one.client.get("/healthz").status_code == 200
             told += 1
         assert answered == [200] * 4 and told > 4
+
+
+def test_long_answers_are_written_by_other_threads(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of 5 kB has 2 MB of best sets; what takes long is not done where /healthz is answered."""
+    names: dict[str, str] = {}
+    documents, written = answers.documents, problems.dumps
+
+    def note(name: str, function: Any) -> Any:
+        def noted(*arguments: Any) -> Any:
+            names[name] = threading.current_thread().name
+            return function(*arguments)
+
+        return noted
+
+    monkeypatch.setattr(answers, "documents", note("answer", documents))
+    monkeypatch.setattr(problems, "dumps", note("JSON", written))
+    monkeypatch.setattr(stream, "dumps", note("line", written))
+    every: list[dict[str, Any]] = [{"top_k": 8}, {"candidates": 0.001}, {"threshold": 0.001}]
+    for options in every:
+        assert server.post(text="a\n" * 200, **options).status_code == 200
+        assert server.post("/v1/annotate/stream", text="a\n" * 200, **options).status_code == 200
+        assert set(names) == {"answer", "JSON", "line"}
+        assert all(name.startswith("hyperspan-") for name in names.values()), (options, names)
+        names.clear()
 
 
 def test_a_line_that_does_not_end_is_given_up(annotator: Annotator) -> None:
@@ -250,6 +294,27 @@ def test_it_stops_in_time_whatever_it_computes(tmp_path: Path, processes: list[P
     for thread in asking:
         thread.join(20)
     assert 200 not in answers and 503 in answers
+
+
+def test_small_requests_are_answered_while_a_large_one_is_computed(tmp_path: Path, processes: list[Process]) -> None:  # noqa: F811
+    """12 sentences of 500 words are more work than the whole queue may hold."""
+    save_model(small_model(), tmp_path / "small")
+    one = Process("--model", str(tmp_path / "small"), "--port", "0", "--max-queued-words", "20000")
+    processes.append(one)
+    one.wait_until_ready()
+    large: list[int] = []
+
+    def ask() -> None:
+        body = {"text": ("x " * 499 + ".\n\n") * 12}
+        large.append(one.client.post("/v1/annotate", json=body).status_code)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    until(lambda: "hyperspan_queue_words 0" not in one.client.get("/metrics").text)
+    small: list[int] = []
+    while asking.is_alive():
+        small.append(one.client.post("/v1/annotate", json={"text": "Ada left."}).status_code)
+    assert large == [200] and len(small) > 3 and set(small) == {200}
 
 
 def test_every_line_of_the_log_is_json(tmp_path: Path, processes: list[Process]) -> None:  # noqa: F811

@@ -34,6 +34,8 @@ LINES_TYPES = (
 
 def check_type(request: Request, allowed: tuple[str, ...]) -> None:
     """Refuses a body that does not say that it is JSON. Pages of other origins cannot say so without asking first."""
+    if len(request.headers.getlist("content-type")) > 1:
+        raise Problem(400, "the request has the header Content-Type more than once; send it once")
     given = request.headers.get("content-type")
     if given is None or given.partition(";")[0].strip().lower() not in allowed:
         said = "without a type" if given is None else f"as {given[:60]!r}"
