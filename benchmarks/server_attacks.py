@@ -1,7 +1,7 @@
 """What a server does while it is attacked: ``python benchmarks/server_attacks.py [--seconds 8] [--json]``, in about two minutes.
 
-A server in a process of its own is sent one kind of hostile request after the other, by several callers at once. Meanwhile another
-process asks it for /healthz fifty times a second, each time over a new connection. For each attack: the times of /healthz, what the
+A server in a process of its own is sent one kind of hostile request after the other, by several callers at once. Meanwhile one
+caller sends small requests, which must be answered, and another process asks it for /healthz fifty times a second, each time over a new connection. For each attack: the times of /healthz, what the
 attackers were answered, and the most memory that the server held. A plain request follows each attack and must be answered.
 At the end the server is told to stop in the middle of one, and must end within its limit.
 """
@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import http.client
 import json
+import math
 import multiprocessing
 import signal
 import time
@@ -32,7 +33,7 @@ Attack = Callable[[int, float, Counter[str]], Coroutine[Any, Any, None]]
 
 
 class Prober:
-    """A process that asks for /healthz between `start` and `stop`, which returns how long each answer took."""
+    """A process that asks for /healthz between `start` and `stop`, which returns how long each answer took: forever if none came."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("fork")  # which need not import anything again
@@ -52,12 +53,15 @@ def probe(told: Connection) -> None:
         times: list[float] = []
         while not told.poll(0.02):
             start = time.perf_counter()
+            status = 0
             with suppress(OSError, http.client.HTTPException):
                 asking = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
                 asking.request("GET", "/healthz")
-                asking.getresponse().read()
+                answer = asking.getresponse()
+                answer.read()
                 asking.close()
-            times.append(time.perf_counter() - start)
+                status = answer.status
+            times.append(time.perf_counter() - start if status == 200 else math.inf)
         told.recv()
         told.send(times)
 
@@ -159,6 +163,8 @@ def attacks() -> dict[str, Attack]:
         "nothing": posts(body(text="IL-2 binds."), callers=1),
         "20 best sets of 999 words": posts(body(text=LONG_SENTENCE, top_k=20), callers=8),
         "100 best sets, candidates": posts(body(text=LONG_SENTENCE, top_k=100, candidates=0.001), callers=8),
+        "many sentences of 500 words": posts(body(text=("x " * 500 + ".\n\n") * 30), callers=4),
+        "short sentences, 8 best sets": posts(body(text="a\n" * 2_500, top_k=8), callers=4),
         "adversarial texts of 60 kB": posts(*short, callers=4),
         "adversarial texts of 400 kB": posts(*filled, callers=4),
         "the same, left after 0.5 s": posts(*filled, callers=8, patience=0.5),
@@ -178,11 +184,28 @@ def resident_megabytes(pid: int, reset: bool = False) -> float:
     return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM"))
 
 
+async def ask_meanwhile(port: int, statuses: Counter[str], waited: list[float]) -> None:
+    """A caller with one small request after the other, until cancelled."""
+    while True:
+        start = time.perf_counter()
+        try:
+            status, _ = await Caller(port).ask("POST", "/v1/annotate", body(text="IL-2 binds."))
+            statuses[str(status)] += 1
+        except (OSError, asyncio.IncompleteReadError):
+            statuses["failed"] += 1
+        waited.append(time.perf_counter() - start)
+        await asyncio.sleep(0.05)
+
+
 async def under_attack(server: Server, prober: Prober, attack: Attack, seconds: float) -> dict[str, Any]:
     resident_megabytes(server.process.pid, reset=True)
     statuses: Counter[str] = Counter()
     prober.start(server.port)
+    small: Counter[str] = Counter()
+    waited: list[float] = []
+    asking = asyncio.create_task(ask_meanwhile(server.port, small, waited))
     await attack(server.port, seconds, statuses)
+    asking.cancel()
     times = await asyncio.to_thread(prober.stop)
     start = time.perf_counter()
     status, _ = await Caller(server.port).ask("POST", "/v1/annotate", body(text="IL-2 binds."))
@@ -194,6 +217,9 @@ async def under_attack(server: Server, prober: Prober, attack: Attack, seconds: 
         "healthz_p99_ms": 1000 * times[int(0.99 * len(times))],
         "healthz_max_ms": 1000 * times[-1],
         "probes": len(times),
+        "failures": times.count(math.inf),
+        "small_requests": dict(small),
+        "small_max_ms": 1000 * max(waited, default=0.0),
         "answers": dict(statuses),
         "memory_mb": resident_megabytes(server.process.pid),
         "next_request": {"status": status, "seconds": time.perf_counter() - start},
@@ -242,13 +268,16 @@ def report(figures: dict[str, Any]) -> None:
     for name, entry in figures["attacks"].items():
         print(
             f"{name:<32} healthz p50 {entry['healthz_p50_ms']:5.0f} ms, p99 {entry['healthz_p99_ms']:5.0f} ms, "
-            f"max {entry['healthz_max_ms']:5.0f} ms; {entry['memory_mb']:,.0f} MB; {entry['answers']}; "
+            f"max {entry['healthz_max_ms']:5.0f} ms, {entry['failures']} of {entry['probes']:,} failed; small requests "
+            f"{entry['small_requests']}, max {entry['small_max_ms']:.0f} ms; {entry['memory_mb']:,.0f} MB; {entry['answers']}; "
             f"then {entry['next_request']['status']} after {entry['next_request']['seconds']:.1f} s"
         )
     every, ended = figures["all"], figures["stopped"]
     print(
         f"all attacks: p50 {every['healthz_p50_ms']:.0f} ms, p99 {every['healthz_p99_ms']:.0f} ms of {every['probes']:,}"
     )
+    if failures := sum(entry["failures"] for entry in figures["attacks"].values()):
+        print(f"{failures:,} probes FAILED")
     print(f"SIGTERM: ended after {ended['seconds']:.1f} s of {ended['limit']:g}, with {ended['status']}")
 
 
