@@ -138,6 +138,17 @@ class Protocol(H11Protocol):
         elif self._head is None:
             self._wait_for_head()
 
+    def send_400_response(self, msg: str) -> None:
+        """Answers bytes that are no HTTP. A request at work can then not be answered any more, as if its caller were gone."""
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+            if cycle.response_started:
+                self.transport.close()
+                return
+        super().send_400_response(msg)
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
