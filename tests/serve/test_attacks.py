@@ -105,17 +105,6 @@ def test_two_lengths_are_refused(named: Running) -> None:
     assert answer.count(b"HTTP/1.1") == 1  # what follows is not taken for another request
 
 
-def test_body_that_is_no_http_is_no_fault_of_the_server(annotator: Annotator) -> None:
-    with running(Settings(), {"small": annotator}) as one:
-        for begun in (
-            b"T m HTTP/1.1\nHost:\nTransfer-Encoding:chunked\n\n\r\n",
-            head("/v1/annotate/stream", "Transfer-Encoding: chunked"),
-        ):
-            raw(one.port, begun + b"18\r\n" + b"x" * 24 + b"\r\nno length\r\n0\r\n\r\n")
-        assert one.post(text="Ada").status_code == 200
-        assert not [labels for labels in one.engine.metrics.requests.values if labels[1] == "500"]
-
-
 # -- time ------------------------------------------------------------------------------------------------------------------
 
 
