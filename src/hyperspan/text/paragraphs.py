@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 from hyperspan.types import Span
 
-NARROWEST, WIDEST = 40, 120
+NARROWEST, WIDEST = 24, 120
 """Columns to which text is wrapped."""
+LONG_LINE = 40
+"""Without a known width, a line of so many columns may go on with a small letter on the next."""
 SLACK = 3
 """By so many columns lines may be shorter than they could be, as the longest may be indented."""
 TOGETHER = 256
@@ -28,6 +30,7 @@ _LINE = re.compile(
 )
 _LEAD = re.compile(r"([\s>|]*+)(\S{0,64}+)")
 _BULLET = re.compile(r"(?:[-–—*+•‣◦▪·]|[(\[]?\d{1,3}[.)\]]|[(\[]?(?:[a-zA-Z]|[ivxIVX]{1,5})[)\]])\s")
+_SIGN = re.compile(r"\s*+[-–—*+•‣◦▪·]\s++(?=\S)")
 _STOPPED = re.compile(r"[.!?…:;‽。！？]['\"”’»)\]]{0,4}+$")
 _DANGLING = re.compile(r"(?:,|\s(?:a|an|the|of|in|on|at|to|by|for|from|with|and|or|as|is|are|was|were|that))$")
 _GAP = " " * 4
@@ -115,7 +118,7 @@ def _continues(line: _Line, following: _Line, width: int) -> bool:
         return True
     if not following.is_lower:
         return False
-    long = len(line.content) >= (width // 2 or NARROWEST)
+    long = len(line.content) >= (width // 2 or LONG_LINE)
     end = line.content[-6:]
     return _DANGLING.search(end) is not None or (long and _STOPPED.search(end) is None)
 
@@ -126,4 +129,8 @@ def _cells(text: str, start: int, last: _Line, in_table: bool) -> Iterator[Span]
     if separator == "\t" or (separator and in_table):
         yield from (cell.span() for cell in _CELLS[separator].finditer(text, start, last.end))
     else:
+        sign = _SIGN.match(text, start, last.end)
+        if sign is not None:  # no model has learnt what "- NF-kappa B" is
+            yield sign.span()
+            start = sign.end()
         yield start, last.end
