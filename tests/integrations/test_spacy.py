@@ -190,8 +190,8 @@ def test_counts_are_on_the_group_and_add_up_on_the_component() -> None:
 @pytest.mark.parametrize("sentences", ["hyperspan", "spacy"])
 @pytest.mark.parametrize("tokens", ["hyperspan", "spacy"])
 def test_the_model_reads_the_sentences_and_tokens_that_it_is_told_to(sentences: str, tokens: str) -> None:
-    text = "IL-2  binds.\n\nNot so! the IL-4 gene"
-    doc = Doc(Vocab(), words=["IL-2", " ", "binds", ".", "\n\n", "Not", "so", "!", "the", "IL-4", "gene"], spaces=[True, False, False, False, False, True, False, True, True, True, False])  # fmt: skip
+    text = "IL-2  binds.\n\nNot so! The IL-4 gene"
+    doc = Doc(Vocab(), words=["IL-2", " ", "binds", ".", "\n\n", "Not", "so", "!", "The", "IL-4", "gene"], spaces=[True, False, False, False, False, True, False, True, True, True, False])  # fmt: skip
     for token in doc:
         token.is_sent_start, token.tag_ = token.i in (0, 8), "NN"
     assert doc.text == text
