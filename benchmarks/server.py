@@ -22,9 +22,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hyperspan.annotate import Annotator, load
 from hyperspan.benchmarking.measure import machine
 from hyperspan.benchmarking.sentences import invented_sentences
+from hyperspan.inference.annotator import Annotator, load
 
 CALLERS = (1, 8, 64)
 ROUNDS = 3

@@ -20,12 +20,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hyperspan.annotate import Annotator, load
 from hyperspan.benchmarking.decode import batches_for, decoder
 from hyperspan.benchmarking.measure import in_turns, machine, median_ratio
 from hyperspan.corpora import read_corpus
 from hyperspan.encoders.layers import SpanLinear
 from hyperspan.evaluation import evaluate
+from hyperspan.inference.annotator import Annotator, load
 from hyperspan.models import Recognizer
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.dense import dense_best

@@ -18,10 +18,10 @@ from typing import Any
 
 import torch
 
-from hyperspan.annotate import Annotator
-from hyperspan.batching import batches_of
+from hyperspan.batch import batches_of
 from hyperspan.benchmarking.measure import machine, peak_memory
 from hyperspan.config import Config
+from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
 from hyperspan.training.loop import Trainer
 from hyperspan.training.run import choose_device, read_sentences

@@ -25,7 +25,7 @@ def test_public_names_are_complete_sorted_and_there(module: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["hyperspan", "hyperspan.annotate", "hyperspan.cli", "hyperspan.evaluation", "hyperspan.types"]
+    "module", ["hyperspan", "hyperspan.inference.annotator", "hyperspan.cli", "hyperspan.evaluation", "hyperspan.types"]
 )
 def test_importing_loads_no_torch(module: str) -> None:
     code = f"import sys, {module}; sys.exit('torch' in sys.modules)"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import hyperspan
-from hyperspan.annotate import PRETRAINED, bundled_models
 from hyperspan.corpora import read_corpus
 from hyperspan.evaluation.models import evaluate_model
+from hyperspan.inference.annotator import PRETRAINED, bundled_models
 from tests.corpora.data import data_path
 
 DATA = {"genia": "genia/test.data", "litbank": "litbank/test.data.gz"}

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import hyperspan
-from hyperspan.annotate import Annotator
-from hyperspan.batching import WORDS_AT_ONCE, by_length
+from hyperspan.batch import WORDS_AT_ONCE, by_length
 from hyperspan.corpora.jsonl import document_record
 from hyperspan.corpora.registry import write_corpus
+from hyperspan.inference.annotator import Annotator
 from hyperspan.types import Document, Sentence
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 _HOME = {
-    "Annotator": "hyperspan.annotate",
+    "Annotator": "hyperspan.inference.annotator",
     "Document": "hyperspan.types",
     "EdgeScores": "hyperspan.structures",
     "HyperspanError": "hyperspan.errors",
@@ -20,7 +20,7 @@ _HOME = {
     "Sentence": "hyperspan.types",
     "draw_hypergraph": "hyperspan.render.hypergraph_svg",
     "evaluate": "hyperspan.evaluation",
-    "load": "hyperspan.annotate",
+    "load": "hyperspan.inference.annotator",
     "render_html": "hyperspan.render.html",
 }
 
@@ -40,9 +40,9 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from hyperspan.annotate import Annotator, load
     from hyperspan.errors import HyperspanError
     from hyperspan.evaluation import evaluate
+    from hyperspan.inference.annotator import Annotator, load
     from hyperspan.render.html import render_html
     from hyperspan.render.hypergraph_svg import draw_hypergraph
     from hyperspan.structures import EdgeScores, SegmentalHypergraph

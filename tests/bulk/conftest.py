@@ -12,6 +12,6 @@ from tests.bulk.fakes import FakeAnnotator
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeAnnotator:
     """The annotator that jobs use while a test runs."""
     annotator = FakeAnnotator()
-    monkeypatch.setattr("hyperspan.annotate.load", lambda *_: annotator)
+    monkeypatch.setattr("hyperspan.inference.annotator.load", lambda *_: annotator)
     monkeypatch.setattr(engine, "hash_of", lambda model: f"sha256:{model}")
     return annotator

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from hyperspan.batching import Batch, Vocabulary, collate
+from hyperspan.batch import Batch, collate
 from hyperspan.config import Config
 from hyperspan.encoders import spans
 from hyperspan.encoders.spans import SpanLayout, SpanLSTM, span_layout
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
 
 DIMENSION, HIDDEN = 3, 2
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from hyperspan.batching import Batch, Vocabulary, collate
+from hyperspan.batch import Batch, collate
 from hyperspan.config import Config
 from hyperspan.encoders.hub import read_pretrained
 from hyperspan.encoders.transformer import Transformer
@@ -23,6 +23,7 @@ from hyperspan.models.compact import compact
 from hyperspan.training.loop import Trainer
 from hyperspan.training.run import read_sentences
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
 from tests.encoders.tiny import LAYERS, make_tiny
 
 ODD = ["", "\u200b", "字", "x" * 5000, "\N{GRINNING FACE}", "\ud800"]

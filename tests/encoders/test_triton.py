@@ -9,13 +9,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from hyperspan.batching import Batch, Vocabulary, collate
+from hyperspan.batch import Batch, collate
 from hyperspan.config import Config
 from hyperspan.encoders.recurrent import _run_in_one_launch
 from hyperspan.encoders.spans import SpanLayout, SpanLSTM
 from hyperspan.structures.chains import ChainLayout
 from hyperspan.structures.dense import DenseLogPartition
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
 
 pytest.importorskip("triton")
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -31,7 +31,9 @@ WAITING = 4
 """So does one that takes this many times as long without being computed with."""
 INSIDE = f"{os.sep}hyperspan{os.sep}"
 CONTEXT = get_context("forkserver")
-CONTEXT.set_forkserver_preload(["hyperspan.cli", "hyperspan.annotate", "hyperspan.training.run", "tests.fuzz.targets"])
+CONTEXT.set_forkserver_preload(
+    ["hyperspan.cli", "hyperspan.inference.annotator", "hyperspan.training.run", "tests.fuzz.targets"]
+)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from hyperspan.annotate import Annotator
 from hyperspan.bulk import Progress, annotate_files
 from hyperspan.errors import InputError, JobError
+from hyperspan.inference.annotator import Annotator
 from hyperspan.integrations import ray_engine
 from hyperspan.models import save_model
 from tests.bulk.fakes import CRASHES, contents, lines_in, manifest_of, texts_in, write_jsonl

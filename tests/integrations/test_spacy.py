@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.annotate import PRETRAINED, Annotator
 from hyperspan.errors import InputError, LabelError, MissingExtraError
+from hyperspan.inference.annotator import PRETRAINED, Annotator
 from hyperspan.integrations.spacy_docs import align, as_document
 from hyperspan.types import Mention
 
@@ -233,7 +233,7 @@ def test_batches_do_not_matter(genia: Any) -> None:
 
 def test_a_document_that_fails_does_not_take_others_along(monkeypatch: pytest.MonkeyPatch) -> None:
     nlp = pipeline()
-    monkeypatch.setattr("hyperspan.annotate.LONGEST", 200 * 200)
+    monkeypatch.setattr("hyperspan.inference.annotator.LONGEST", 200 * 200)
     too_long = "word " * 300
     with pytest.raises(InputError, match="has 300 words, more than the 200"):
         list(nlp.pipe([TEXT, too_long]))

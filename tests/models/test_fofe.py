@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from hyperspan.annotate import Annotator
 from hyperspan.config import Config
 from hyperspan.errors import InputError
+from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
 from hyperspan.models.fofe import THRESHOLDS, Codes, Fofe, SpanAnswers, forgetting, letter_codes
 from hyperspan.models.storage import check_names

@@ -14,9 +14,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.annotate import Annotator
 from hyperspan.config import Config
 from hyperspan.errors import InputError
+from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
 from hyperspan.models.katiyar_cardie import THRESHOLDS, KatiyarCardie, label_sets, links, mentions_of
 from hyperspan.models.storage import check_names

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from hyperspan.annotate import Annotator
 from hyperspan.config import Config
-from hyperspan.decoding import Wanted, decode
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.decoding import Wanted, decode
 from hyperspan.models import Recognizer, new_model
 from hyperspan.models.scorers import SCORERS
 from hyperspan.models.tuning import PENALTIES, TEMPERATURES, best_penalty, best_temperature, tune

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hyperspan.annotate import Annotator
+from hyperspan.inference.annotator import Annotator
 from tests.serve.running import Running, running
 from tests.test_annotate import small_model
 

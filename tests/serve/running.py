@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from hyperspan.annotate import Annotator
+from hyperspan.inference.annotator import Annotator
 from hyperspan.serve.app import create_app
 from hyperspan.serve.engine import Engine
 from hyperspan.serve.logs import ACCESS

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from hyperspan.annotate import Annotator
+from hyperspan.inference.annotator import Annotator
 from hyperspan.render.html import render_html
 from hyperspan.render.terminal import render_sentence
 from hyperspan.types import Document, Sentence

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hyperspan.annotate import Annotator
+from hyperspan.inference.annotator import Annotator
 from hyperspan.types import Mention
 from tests.serve.running import TEXT, Running
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from hyperspan.annotate import Annotator
+from hyperspan.inference.annotator import Annotator
 from hyperspan.models import save_model
 from hyperspan.serve import answers, engine, problems, stream
 from hyperspan.serve.settings import Settings

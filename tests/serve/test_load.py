@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from hyperspan.annotate import Annotator
 from hyperspan.errors import InputError
+from hyperspan.inference.annotator import Annotator
 from hyperspan.serve import answers, run
 from hyperspan.serve import batcher as batching
 from hyperspan.serve.batcher import Batcher, Job

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from hyperspan.annotate import Annotator, load
 from hyperspan.errors import InputError
+from hyperspan.inference.annotator import Annotator, load
 from hyperspan.models import save_model
 from hyperspan.serve.app import STATIC, create_app
 from hyperspan.serve.engine import Engine

@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 
-from hyperspan.annotate import Annotator
-from hyperspan.batching import Batch, by_length
+from hyperspan.batch import Batch, by_length
 from hyperspan.benchmarking.measure import Ceiling, exponent, in_turns, machine, median_ratio, peak_memory
 from hyperspan.benchmarking.sentences import TYPES, invented_sentences, necessary_operations, paper_model
 from hyperspan.benchmarking.spancat import Spancat, spancat
 from hyperspan.encoders import native
+from hyperspan.inference.annotator import Annotator
 from hyperspan.models import Recognizer
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures import native as chains

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from hyperspan.batching import batches_of, by_length
+from hyperspan.batch import batches_of, by_length
 from hyperspan.benchmarking.decode import MAX_WIDTHS
 from hyperspan.benchmarking.measure import in_turns
 from hyperspan.benchmarking.sentences import invented_sentences, necessary_operations, paper_model

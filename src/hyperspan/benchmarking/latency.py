@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hyperspan.annotate import Annotator, bundled_models, load
 from hyperspan.benchmarking.measure import machine, peak_memory
 from hyperspan.benchmarking.sentences import invented_sentences, paper_model
+from hyperspan.inference.annotator import Annotator, bundled_models, load
 from hyperspan.types import Sentence
 
 STARTS = 5

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hyperspan.batching import batches_of
+from hyperspan.batch import batches_of
 from hyperspan.benchmarking.decode import MAX_WIDTHS
 from hyperspan.benchmarking.measure import Ceiling, in_turns, machine, median_ratio, peak_memory
 from hyperspan.benchmarking.sentences import invented_sentences, necessary_operations, paper_model

@@ -17,7 +17,7 @@ from hyperspan.bulk.shards import PROGRESS, REJECTED, Done, Settings, annotate_s
 from hyperspan.errors import HyperspanError, InputError, JobError
 
 if TYPE_CHECKING:
-    from hyperspan.annotate import Annotator
+    from hyperspan.inference.annotator import Annotator
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Run:
     on_progress: Callable[[Progress], None]
 
     def __call__(self, inputs: Sequence[Input], force: bool, notes: Sequence[str] = ()) -> Summary:
-        from hyperspan.annotate import load
+        from hyperspan.inference.annotator import load
 
         annotator = load(self.model, self.engine.device)
         annotator.wanted(**self.settings.wanted)

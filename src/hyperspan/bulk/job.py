@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from hyperspan import __version__
-from hyperspan.annotate import folder_of
 from hyperspan.bulk.folder import Folder, RemoteFolder
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import Map, Plan, Shard, make_plan
 from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, Done, Settings
 from hyperspan.errors import OutputExistsError
+from hyperspan.inference.annotator import folder_of
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "hyperspan-bulk", 1

@@ -18,7 +18,7 @@ from hyperspan.errors import STOPS, InputError, require
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
-    from hyperspan.annotate import Annotator
+    from hyperspan.inference.annotator import Annotator
 
 OutputFormat = Literal["jsonl", "parquet"]
 DOCUMENTS, REJECTED, PROGRESS = "documents", "rejected", ".progress"
@@ -157,7 +157,7 @@ def annotated(
     annotator: Annotator, records: Iterable[Given | Rejected], settings: Settings
 ) -> Iterator[Given | Rejected]:
     """The records with what was found in them, in order; one on which the model fails is rejected, and no other with it."""
-    from hyperspan.annotate import LONG_TEXT, WINDOW
+    from hyperspan.inference.annotator import LONG_TEXT, WINDOW
 
     window: list[Given | Rejected] = []
     words = 0

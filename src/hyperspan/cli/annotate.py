@@ -37,7 +37,7 @@ from hyperspan.progress import every_minute
 from hyperspan.types import Document, Mention
 
 if TYPE_CHECKING:
-    from hyperspan.annotate import Annotator
+    from hyperspan.inference.annotator import Annotator
 
 _FORMATS = ("terminal", "html", *WRITERS)
 
@@ -152,7 +152,7 @@ def annotate(
     inputs = documents(given or [], from_, columns, problems, parse_options(option))
     thresholds = _thresholds(threshold)
     required, forbidden = _mentions(require, "--require"), _mentions(forbid, "--forbid")
-    from hyperspan.annotate import load
+    from hyperspan.inference.annotator import load
 
     annotator = load(model, device)
     if annotator.reads_tags:
@@ -287,7 +287,7 @@ def _write_terminal(documents: Iterable[Document], target: Target, labels: Itera
 
 def _print(documents: Iterable[Document], file: IO[str] | None, labels: Iterable[str]) -> None:
     """Sentences with their bars, and below each its alternatives where there are any."""
-    from hyperspan.assembling import ALTERNATIVES
+    from hyperspan.inference.assembly import ALTERNATIVES
     from hyperspan.render.layout import colours
     from hyperspan.render.terminal import render_sentence
 

@@ -147,8 +147,8 @@ def _score_model(
     output: str | None,
     force: bool,
 ) -> Report:
-    from hyperspan.annotate import load
     from hyperspan.evaluation import evaluate_model
+    from hyperspan.inference.annotator import load
 
     annotator = load(name, device)
     words = 0

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hyperspan.batching import Batch
+from hyperspan.batch import Batch
 from hyperspan.encoders import native
 from hyperspan.encoders.layers import SpanLinear
 from hyperspan.encoders.spans import SpanLSTM

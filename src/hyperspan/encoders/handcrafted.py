@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag
 
-from hyperspan.batching import Batch, Vocabulary
+from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.attributes import (
     OF_TAGS,
@@ -30,6 +30,7 @@ from hyperspan.encoders.attributes import (
 from hyperspan.encoders.spans import SpanLayout
 from hyperspan.errors import InputError
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
 
 REMEMBERED_SENTENCES = 50_000
 """So many sentences' attributes are kept in training, about 10 kB each."""

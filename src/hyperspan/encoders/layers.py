@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from hyperspan.batching import Batch
+from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.spans import SpanLayout
 

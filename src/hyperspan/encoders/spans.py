@@ -21,7 +21,7 @@ from torch.amp.autocast_mode import custom_bwd, custom_fwd
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from hyperspan.batching import Batch
+from hyperspan.batch import Batch
 from hyperspan.encoders import cpu_lstm
 from hyperspan.encoders.recurrent import triton_runs
 from hyperspan.structures.chains import ChainLayout, chain_layout

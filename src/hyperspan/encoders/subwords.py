@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyperspan.batching import REMEMBERED_TOKENS
 from hyperspan.config import Transformer as TransformerConfig
 from hyperspan.encoders.hub import require_transformers
 from hyperspan.errors import InputError
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import REMEMBERED_TOKENS
 
 LONGEST_WORD = 1_000
 """Of a word with more letters, such as a sequence of bases, those in the middle are not read."""

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hyperspan.batching import Pieces
+from hyperspan.batch import Pieces
 from hyperspan.config import Transformer as TransformerConfig
 from hyperspan.encoders.hub import require_transformers
 from hyperspan.encoders.subwords import Subwords

@@ -8,12 +8,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from hyperspan.batching import CLUSTER_PREFIXES, UNKNOWN, Batch, Vocabulary
+from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.characters import CHARACTER_ENCODERS
 from hyperspan.encoders.recurrent import run_both_ways
 from hyperspan.encoders.transformer import Transformer
 from hyperspan.errors import InputError
+from hyperspan.vocabulary import CLUSTER_PREFIXES, UNKNOWN, Vocabulary
 
 LETTERS_A_WORD = 5
 """So that about as many words have an unknown letter in training as are unknown themselves."""

@@ -20,7 +20,7 @@ CANDIDATES = 0.01
 
 
 class Recognizes(Protocol):
-    """What is scored: :class:`hyperspan.annotate.Annotator`, or whatever else recognises mentions in sentences."""
+    """What is scored: :class:`hyperspan.inference.annotator.Annotator`, or whatever else recognises mentions in sentences."""
 
     def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
         """The sentences with the mentions found: the most probable set, or all at least as probable as the threshold."""

@@ -55,7 +55,7 @@ def annotate_dataset(
     import ray
     from ray.data import ActorPoolStrategy
 
-    from hyperspan.annotate import load
+    from hyperspan.inference.annotator import load
 
     settings = Settings(threshold, None if types is None else tuple([types] if isinstance(types, str) else types))
     load(model).wanted(**settings.wanted)

@@ -29,7 +29,7 @@ from hyperspan.bulk.shards import Done, Settings, annotate_shard
 from hyperspan.errors import HyperspanError, InputError, JobError, require
 
 if TYPE_CHECKING:
-    from hyperspan.annotate import Annotator
+    from hyperspan.inference.annotator import Annotator
 
 OBJECT_STORE = 200_000_000
 """The bytes that Ray keeps objects in, on a cluster of its own: all that is kept there is the model."""
@@ -53,7 +53,7 @@ def annotator_of(files: dict[str, bytes], device: str) -> Annotator:
     """An annotator from the files of its model, with one thread of a CPU: there are as many workers as CPUs."""
     import torch
 
-    from hyperspan.annotate import load
+    from hyperspan.inference.annotator import load
 
     if not device.startswith("cuda"):
         torch.set_num_threads(1)

@@ -31,7 +31,7 @@ except ImportError:
     raise MissingExtraError("the component of spaCy", "spacy") from None
 
 if TYPE_CHECKING:
-    from hyperspan.annotate import Annotator
+    from hyperspan.inference.annotator import Annotator
 
 STATE = "hyperspan.json"
 """The file of a saved component that says which bundled model it has, and which settings were changed since they were given.
@@ -98,7 +98,7 @@ class Component(Pipe):
         return self._annotator
 
     def _load(self, source: str) -> None:
-        from hyperspan.annotate import folder_of, load
+        from hyperspan.inference.annotator import folder_of, load
 
         stamps = _stamps(folder_of(source))
         annotator = load(source, **self._loading)
@@ -207,7 +207,7 @@ class Component(Pipe):
 
     def _files(self) -> dict[str, bytes]:
         """What is saved, by its name in the folder of the component."""
-        from hyperspan.annotate import bundled_models
+        from hyperspan.inference.annotator import bundled_models
 
         changes = {name: value for name, value in self.cfg.items() if value != self._given.get(name)}
         bundled = self._source in bundled_models()

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from hyperspan.batching import AT_ONCE, Batch, Vocabulary, collate
+from hyperspan.batch import AT_ONCE, Batch, collate
 from hyperspan.config import Config
 from hyperspan.encoders.words import WordVectors
 from hyperspan.errors import InputError
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention, MentionSet
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from hyperspan.encoders.words import NeighbourWords

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import torch
 
-from hyperspan.batching import Vocabulary
 from hyperspan.models.base import Model
 from hyperspan.models.weights import FIXED
+from hyperspan.vocabulary import Vocabulary
 
 
 def compact(model: Model, pretrained_words: int | None = None) -> Model:

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, pad
 
-from hyperspan.batching import Batch, Vocabulary
+from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.spans import SpanLayout, span_layout
 from hyperspan.encoders.words import WordVectors
@@ -37,6 +37,7 @@ from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention, MentionSet
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
 
 MOSTLY_NONE = 3.0
 """What none scores at first."""

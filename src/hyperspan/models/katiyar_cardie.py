@@ -33,7 +33,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from hyperspan.batching import Batch, Vocabulary
+from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.words import WordEncoder
 from hyperspan.models.base import Model
@@ -44,6 +44,7 @@ from hyperspan.structures.losses import Loss
 from hyperspan.structures.readings import Reading, pairs_of
 from hyperspan.structures.scores import Mention, MentionSet
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
 
 LABEL_DIMENSION = 32
 """Of the embedding of a label."""

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from hyperspan.batching import Batch, Vocabulary
+from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.recurrent import run_both_ways
 from hyperspan.encoders.words import WordEncoder
@@ -36,6 +36,7 @@ from hyperspan.structures.gpu import to_device
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention, MentionSet
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
 
 MOST_LAYERS = 16
 """Layers that are looked at, however many find something."""

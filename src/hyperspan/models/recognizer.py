@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from hyperspan.batching import Batch, Vocabulary
+from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders import fast
 from hyperspan.encoders.handcrafted import AttributeEncoder, AttributeLayers
@@ -20,6 +20,7 @@ from hyperspan.models.scorers import SCORERS, Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
 
 
 class Recognizer(Model):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from hyperspan.batching import Batch
+from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.spans import SpanLayout
 from hyperspan.errors import InputError

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import torch
 
-from hyperspan.batching import Vocabulary, check_labels
 from hyperspan.config import Config
 from hyperspan.encoders.handcrafted import AttributeEncoder, collect
 from hyperspan.encoders.hub import read_pretrained
@@ -25,6 +24,7 @@ from hyperspan.models.weights import FIXED, SCALE, load_weights
 from hyperspan.text.tokenize import TOKENIZERS
 from hyperspan.training.checkpoint import write_tensors
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary, check_labels
 
 MODELS: dict[str, Callable[[Config, Vocabulary], Model]] = {
     **dict.fromkeys(SCORERS, Recognizer),

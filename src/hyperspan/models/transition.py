@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from torch.nn.utils.rnn import PackedSequence
 
-from hyperspan.batching import AT_ONCE, Batch, Vocabulary
+from hyperspan.batch import AT_ONCE, Batch
 from hyperspan.config import Config
 from hyperspan.encoders.words import WordEncoder
 from hyperspan.models.base import Model
@@ -37,6 +37,7 @@ from hyperspan.structures.gpu import to_device
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
 
 ACTION = 20
 """Size of the vector of an action, as in the paper."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from hyperspan.batching import Batch
+from hyperspan.batch import Batch
 from hyperspan.models.shift_reduce import NOTHING, SHIFT, valid_actions
 from hyperspan.structures.chains import MINUS_INFINITY
 from hyperspan.structures.common import check_count

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from hyperspan.batching import by_length
+from hyperspan.batch import by_length
 from hyperspan.models.base import Model
 from hyperspan.models.recognizer import Recognizer
 from hyperspan.structures.scores import MentionSet

@@ -9,12 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hyperspan import __version__
-from hyperspan.annotate import Annotator
 from hyperspan.config import Config
 from hyperspan.corpora.registry import read_corpus, write_corpus
 from hyperspan.errors import InputError
 from hyperspan.evaluation import align, evaluate_model
 from hyperspan.evaluation.scores import sentence_counts
+from hyperspan.inference.annotator import Annotator
 from hyperspan.models import load_model
 from hyperspan.reproduce.configs import config_of, finished_result
 from hyperspan.reproduce.results import MODEL, PREDICTIONS, RESULT, Result, folder_of

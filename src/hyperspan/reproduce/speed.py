@@ -10,12 +10,12 @@ from pathlib import Path
 
 import torch
 
-from hyperspan.annotate import load
 from hyperspan.corpora.documents import with_context, with_sentences
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.evaluation.tables import Section
+from hyperspan.inference.annotator import load
 from hyperspan.reproduce.results import MODEL, folder_of
 from hyperspan.reproduce.rows import corpus_named
 from hyperspan.reproduce.summaries import Summary

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hyperspan.assembling import ALTERNATIVES, CANDIDATES, assemble
 from hyperspan.errors import InputError
+from hyperspan.inference.assembly import ALTERNATIVES, CANDIDATES, assemble
 from hyperspan.serve.offsets import Offsets
 from hyperspan.types import Document, Mention
 
 if TYPE_CHECKING:
-    from hyperspan.decoding import Found
+    from hyperspan.inference.decoding import Found
     from hyperspan.serve.calls import Call
     from hyperspan.serve.engine import Prepared
     from hyperspan.serve.models import Served

@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from hyperspan.annotate import Annotator
 from hyperspan.errors import InputError
+from hyperspan.inference.annotator import Annotator
 from hyperspan.serve import openapi
 from hyperspan.serve.bodies import LINES_TYPES, check_type, read
 from hyperspan.serve.engine import Engine, answer_size

@@ -17,15 +17,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hyperspan.annotate import Annotator
 from hyperspan.errors import STOPS
-from hyperspan.pinning import Pins
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.constraints import Pins
 from hyperspan.serve.metrics import Metrics
 from hyperspan.serve.problems import Problem, overloaded
 from hyperspan.types import Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.decoding import Found, Wanted
+    from hyperspan.inference.decoding import Found, Wanted
 
 ROUND = 4_000
 """So much work is done at a time: enough to fill the kernels, and soon over."""

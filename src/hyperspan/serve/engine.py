@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hyperspan.annotate import Annotator
 from hyperspan.errors import HyperspanError, InputError
-from hyperspan.pinning import Pins
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.constraints import Pins
 from hyperspan.serve import answers
 from hyperspan.serve.batcher import Batcher, Job
 from hyperspan.serve.calls import Call, Memory
@@ -26,7 +26,7 @@ from hyperspan.text.sentences import iter_pieces
 from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.decoding import Wanted
+    from hyperspan.inference.decoding import Wanted
 
 SMALL = 500
 """Texts of so many characters are dealt with at once; more is done in another thread, so that nobody waits for it."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hyperspan.annotate import Annotator, bundled_models, folder_of, load
 from hyperspan.errors import InputError
+from hyperspan.inference.annotator import Annotator, bundled_models, folder_of, load
 
 
 @dataclass(frozen=True)

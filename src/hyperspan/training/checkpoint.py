@@ -21,10 +21,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from hyperspan.batching import Vocabulary
 from hyperspan.config import Config
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
 
 CHECKPOINT = "checkpoint.safetensors"
 """Its name in the folder of a run."""

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from hyperspan import __version__
-from hyperspan.batching import AT_ONCE, Batch, batches_of, by_length, in_parts
+from hyperspan.batch import AT_ONCE, Batch, batches_of, by_length, in_parts
 from hyperspan.config import Config, Data
 from hyperspan.encoders.words import NeighbourWords
 from hyperspan.errors import InputError, TrainingError

@@ -10,8 +10,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from hyperspan.annotate import PRETRAINED, load
 from hyperspan.errors import HyperspanError
+from hyperspan.inference.annotator import PRETRAINED, load
 from tests.fuzz.mutate import change_value, encode, mutate, mutate_json
 from tests.fuzz.samples import TEXTS, TOKENS
 from tests.fuzz.target import Input, Target, Workplace, check_message

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hyperspan.annotate import Annotator, load
 from hyperspan.errors import HyperspanError
+from hyperspan.inference.annotator import Annotator, load
 from hyperspan.text import split_text
 from tests.fuzz.mutate import decode, encode, mutate, odd_text
 from tests.fuzz.samples import TEXTS

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from hyperspan.annotate import Annotator
+from hyperspan.inference.annotator import Annotator
 from hyperspan.render.terminal import render_sentence
 from tests.serve.page.reader import (
     MARKED,

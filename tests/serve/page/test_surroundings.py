@@ -7,7 +7,7 @@ import threading
 import pytest
 from playwright.sync_api import expect
 
-from hyperspan.annotate import Annotator
+from hyperspan.inference.annotator import Annotator
 from hyperspan.serve.settings import Settings
 from tests.serve.page.reader import NEEDS, TEXT, Opener, annotate, listed, wait_for_text, write
 from tests.serve.running import running

@@ -15,12 +15,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan import annotate
-from hyperspan.annotate import Annotator, load
-from hyperspan.batching import by_length
+from hyperspan.batch import by_length
 from hyperspan.config import Config
 from hyperspan.corpora import read_corpus, write_corpus
 from hyperspan.errors import InputError, LabelError
+from hyperspan.inference import annotator as annotating
+from hyperspan.inference.annotator import Annotator, load
 from hyperspan.models import Recognizer, new_model, save_model
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.types import Document, Mention, Sentence
@@ -153,7 +153,7 @@ def test_results_do_not_depend_on_what_else_is_in_the_stream(annotator: Annotato
 
 
 def test_texts_are_taken_as_they_are_needed(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(annotate, "WINDOW", 100)
+    monkeypatch.setattr(annotating, "WINDOW", 100)
     taken = 0
 
     def texts() -> Iterator[str]:
@@ -227,7 +227,7 @@ def test_pipe_leaves_out_what_fails_and_goes_on(annotator: Annotator, monkeypatc
 
     monkeypatch.setattr(Annotator, "split", failing_split)
     monkeypatch.setattr(Annotator, "find", failing_find)
-    monkeypatch.setattr(annotate, "LONG_TEXT", 50)
+    monkeypatch.setattr(annotating, "LONG_TEXT", 50)
     texts = [TEXT[:20], "panic", TEXT[:30], "a bomb", TEXT, "a bomb " * 20, TEXT[:40]]
     failed: list[tuple[str, str]] = []
 
@@ -285,7 +285,7 @@ def test_loading_by_folder_and_by_name(tmp_path: Path, monkeypatch: pytest.Monke
     save_model(small_model(), tmp_path / "small")
     expected = Annotator(small_model())(TEXT)
     assert load(tmp_path / "small")(TEXT) == expected
-    monkeypatch.setattr(annotate, "PRETRAINED", tmp_path)
+    monkeypatch.setattr(annotating, "PRETRAINED", tmp_path)
     assert load("small")(TEXT) == expected
     with pytest.raises(InputError, match="there is no model 'smal': the bundled models are small"):
         load("smal")
@@ -314,8 +314,8 @@ def test_batches_hold_every_sentence_once_within_the_limit(lengths: list[int], w
 def test_a_long_text_is_annotated_part_by_part(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (TEXT + "\n\n") * 20
     whole = annotator(text, top_k=1)
-    monkeypatch.setattr(annotate, "LONG_TEXT", 100)
-    monkeypatch.setattr(annotate, "WINDOW", 30)
+    monkeypatch.setattr(annotating, "LONG_TEXT", 100)
+    monkeypatch.setattr(annotating, "WINDOW", 30)
     done: list[int] = []
     watched = Annotator(annotator.model)
     watched.on_words = done.append

@@ -16,18 +16,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from hyperspan.assembling import assemble, other_metadata
 from hyperspan.corpora.documents import with_context
 from hyperspan.errors import STOPS, InputError, LabelError
-from hyperspan.pinning import Pins, pins_of
+from hyperspan.inference.assembly import assemble, other_metadata
+from hyperspan.inference.constraints import Pins, pins_of
 from hyperspan.text.sentences import Piece, iter_pieces
 from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.decoding import Found, Wanted
+    from hyperspan.inference.decoding import Found, Wanted
     from hyperspan.models.base import Answers
 
-PRETRAINED = Path(__file__).parent / "pretrained"
+PRETRAINED = Path(__file__).parents[1] / "pretrained"
 
 MOST_SETS = 10_000
 """The most alternatives of a sentence that are looked for."""
@@ -256,7 +256,7 @@ class Annotator:
         self, threshold: Threshold, types: Iterable[str] | None, top_k: int = 0, candidates: float | None = None
     ) -> Wanted:
         """What is asked for, or an error that says what cannot be."""
-        from hyperspan.decoding import Wanted
+        from hyperspan.inference.decoding import Wanted
 
         asked = [types] if isinstance(types, str) else list(types) if types is not None else list(self.labels)
         thresholds = {label or "*": value for label, value in _by_label(threshold).items()}
@@ -310,8 +310,8 @@ class Annotator:
         """What is found in each sentence, in their order, whatever the batches in which it was computed."""
         import torch
 
-        from hyperspan.batching import AT_ONCE, by_length
-        from hyperspan.decoding import Found, decode
+        from hyperspan.batch import AT_ONCE, by_length
+        from hyperspan.inference.decoding import Found, decode
 
         # Sentences that are the same have the same mentions, unless something is known of one: lists and tables repeat them.
         alike: dict[object, int] = {}

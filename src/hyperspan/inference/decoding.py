@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from hyperspan.errors import InputError
-from hyperspan.pinning import Pins
+from hyperspan.inference.constraints import Pins
 from hyperspan.structures import (
     EdgeScores,
     MentionHypergraph,

@@ -10,7 +10,7 @@ from hyperspan.corpora.documents import by_characters
 from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.decoding import Found, Wanted
+    from hyperspan.inference.decoding import Found, Wanted
 
 ALTERNATIVES = "alternatives"
 """Under this name the metadata of a document hold the k best sets of each of its sentences."""

@@ -9,10 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.batching import LONGEST_SPELLING, Vocabulary, batches_of, collate
+from hyperspan.batch import batches_of, collate
 from hyperspan.config import Config
 from hyperspan.errors import LabelError
 from hyperspan.types import Mention, Sentence
+from hyperspan.vocabulary import LONGEST_SPELLING, Vocabulary
 
 sentences = st.lists(st.lists(st.text(max_size=5), max_size=6).map(Sentence), max_size=5)
 

@@ -1,0 +1,205 @@
+"""From sentences to batches without padding.
+
+The words of a batch are rows in the order that :class:`torch.nn.utils.rnn.PackedSequence` uses: all first words, longest
+sentence first, then all second words, and so on. Nothing is computed for padding, because there is none.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hyperspan.structures.gpu import to_device
+from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from hyperspan.encoders.subwords import Subwords
+
+T = TypeVar("T")
+AT_ONCE = 40_000
+"""Sentences × words × widths of a batch in inference; a longer sentence makes a batch of its own."""
+WORDS_AT_ONCE = 20_000
+"""Sentences × words of a batch, where sentences are so short that this is less."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Sentences as a pretrained encoder reads them: W windows of up to L pieces of words; P pieces speak for the N words."""
+
+    words: int
+    """N"""
+    ids: Tensor
+    """(W, L), with padding at the end of windows."""
+    counts: Tensor
+    """(W,): how many pieces a window has."""
+    place: Tensor
+    """(P,): where the pieces of each row stand, as window * L + position; the first one alone if no others are looked at."""
+    owner: Tensor
+    """(P,): the row that each is of."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentences as ids, one row a word, in packed order; N words, U different spellings."""
+
+    lengths: list[int]
+    batch_sizes: Tensor
+    """(n,) on the CPU: how many sentences have a first, second, … word."""
+    row_of: Tensor
+    """(B * n,): the row of each word, by sentence * n + position; 0 in padding."""
+    sentence: Tensor
+    """(N,): the sentence of each row."""
+    before: Tensor
+    """(N - B',): for each row but the first words of the B' sentences that have any, the row of the word before."""
+    words: Tensor
+    """(N,)"""
+    tags: Tensor
+    """(N,)"""
+    clusters: Tensor
+    """(N, prefixes), or (N, 0) where there are none."""
+    spelling: Tensor
+    """(N,): which of the spellings a word has."""
+    letters: Tensor
+    """(U, longest): the spellings, longest first, 0 in padding; (0, 0) where letters are not looked at."""
+    letter_counts: Tensor
+    """(U,) on the CPU."""
+    attributes: Tensor | None = None
+    """(N, templates): the attributes of words, for handcrafted encoders."""
+    span_attributes: Tensor | None = None
+    """(rows, templates): the attributes of spans, in the order of their layout."""
+    pieces: Pieces | None = None
+    """The words in pieces, for a pretrained encoder."""
+
+    @property
+    def longest(self) -> int:
+        """n: the number of words of the longest sentence."""
+        return len(self.batch_sizes)
+
+
+def collate(
+    sentences: Sequence[Sentence],
+    vocabulary: Vocabulary,
+    *,
+    letters: bool,
+    device: torch.device | str = "cpu",
+    subwords: Subwords | None = None,
+) -> Batch:
+    """A batch of the given sentences, in their order; with `subwords`, also cut into pieces."""
+    lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+    longest = int(lengths.max(initial=0))
+    rank = np.empty(len(lengths), dtype=np.int64)
+    rank[np.argsort(-lengths, kind="stable")] = np.arange(len(lengths))
+    batch_sizes = (lengths[None, :] > np.arange(longest)[:, None]).sum(1)  # (n,)
+    first = np.cumsum(batch_sizes) - batch_sizes  # (n,): the row of the longest sentence's word at each position
+    sentence = np.repeat(np.arange(len(lengths)), lengths)
+    position = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    row = first[position] + rank[sentence]
+    row_of = np.zeros(len(lengths) * longest, dtype=np.int64)
+    row_of[sentence * longest + position] = row
+
+    place, lexicon = vocabulary.look_up([token for given in sentences for token in given.tokens])
+    tags = [tag for given in sentences for tag in given.tags or ("",) * len(given)] if vocabulary.tags else []
+    order, spelled, counts = _spell(lexicon.spellings if letters else [])
+
+    def rows(values: Any, shape: tuple[int, ...] = ()) -> np.ndarray:
+        array = np.zeros((len(row), *shape), dtype=np.int64)
+        if len(values):
+            array[row] = values
+        return array
+
+    arrays = {
+        "row_of": row_of,
+        "sentence": rows(sentence),
+        "before": np.arange(batch_sizes[:1].sum(), len(row)) - np.repeat(batch_sizes[:-1], batch_sizes[1:]),
+        "words": rows(lexicon.words[place]),
+        "tags": rows(vocabulary.tag_ids(tags)),
+        "clusters": rows(lexicon.clusters[place], lexicon.clusters.shape[1:]),
+        "spelling": rows(order[place] if letters else []),
+        "letters": spelled,
+    }
+    pieces = _in_pieces(sentences, subwords, rows) if subwords is not None else {}
+    tensors = to_device([*arrays.values(), *pieces.values()], device)
+    return Batch(
+        lengths=lengths.tolist(),
+        batch_sizes=torch.from_numpy(batch_sizes),
+        letter_counts=torch.from_numpy(counts),
+        pieces=Pieces(len(row), **dict(zip(pieces, tensors[len(arrays) :], strict=True))) if pieces else None,
+        **dict(zip(arrays, tensors[: len(arrays)], strict=True)),
+    )
+
+
+def _in_pieces(
+    sentences: Sequence[Sentence], subwords: Subwords, rows: Callable[[Any], np.ndarray]
+) -> dict[str, np.ndarray]:
+    """The sentences in windows, and the pieces of each row; `rows` puts what is known of words into the order of rows."""
+    cut = subwords.cut(sentences)
+    first, sizes = rows(cut.first), rows(cut.sizes)
+    if subwords.pooling == "first":
+        sizes = np.ones_like(sizes)
+    owner = np.repeat(np.arange(len(first)), sizes)
+    within = np.arange(len(owner)) - np.repeat(sizes.cumsum() - sizes, sizes)
+    return {"ids": cut.ids, "counts": cut.counts, "place": first[owner] + within, "owner": owner}
+
+
+def _spell(spellings: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where each spelling stands when the longest come first, all of them in that order (padded with 0), and their lengths."""
+    counts = np.array([len(spelling) for spelling in spellings], dtype=np.int64)
+    longest_first = np.argsort(-counts, kind="stable")
+    place = np.empty_like(longest_first)
+    place[longest_first] = np.arange(len(counts))
+    padded = np.zeros((len(counts), counts.max(initial=0)), dtype=np.int64)
+    counts = counts[longest_first]
+    if len(counts):
+        padded[np.arange(padded.shape[1]) < counts[:, None]] = np.concatenate(
+            [spellings[i] for i in longest_first.tolist()]
+        )
+    return place, padded, counts
+
+
+def batches_of(lengths: Sequence[int], batch_size: int, seed: int) -> Iterator[list[int]]:
+    """Every index once, in batches of sentences of similar length, in an order that the seed decides.
+
+    >>> [sorted(batch) for batch in batches_of([1, 9, 2, 8], 2, seed=0)]
+    [[0, 2], [1, 3]]
+    """
+    chance = random.Random(seed)
+    noise = [length * chance.uniform(0.9, 1.1) + chance.random() for length in lengths]
+    order = sorted(range(len(lengths)), key=noise.__getitem__)
+    batches = [order[first : first + batch_size] for first in range(0, len(order), batch_size)]
+    chance.shuffle(batches)
+    yield from batches
+
+
+def in_parts(items: list[T], most: int) -> list[list[T]]:
+    """The items in their order, in as few parts as hold at most so many each, and about as many each.
+
+    >>> in_parts([1, 2, 3, 4, 5], 4), in_parts([], 4)
+    ([[1, 2, 3], [4, 5]], [])
+    """
+    count = -(-len(items) // max(most, 1))
+    size = -(-len(items) // max(count, 1))
+    return [items[first : first + size] for first in range(0, len(items), max(size, 1))]
+
+
+def by_length(lengths: Sequence[int], max_width: int | None = None, limit: int = AT_ONCE) -> Iterator[list[int]]:
+    """The indices of sentences of similar length, longest first; padded to the longest, a batch has at most `limit` entries.
+
+    Sentences without words are in none.
+
+    >>> list(by_length([2, 9, 0, 3, 8], limit=100))
+    [[1], [4], [3, 0]]
+    """
+    order = sorted((index for index, length in enumerate(lengths) if length), key=lambda index: -lengths[index])
+    first = 0
+    while first < len(order):
+        length = lengths[order[first]]
+        size = max(min(limit // (length * min(max_width or length, length)), WORDS_AT_ONCE // length), 1)
+        yield order[first : first + size]
+        first += size
