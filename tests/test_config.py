@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.config import Config
+from hyperspan.configs import config_names
 from hyperspan.errors import InputError
 from hyperspan.training.run import check
 
-CONFIGS = sorted(Path("configs").rglob("*.toml"))
+CONFIGS = config_names()
 
 changes = st.fixed_dictionaries(
     {},
@@ -39,9 +40,9 @@ def test_toml_and_back(given: dict) -> None:
     assert Config.from_mapping(tomllib.loads(config.to_toml())) == config
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=str)
-def test_the_configurations_that_come_with_the_project_are_good(path: Path) -> None:
-    config = Config.read(path)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_configurations_that_come_with_the_project_are_good(name: str) -> None:
+    config = Config.read(name)
     assert config.data.train.startswith("data/") and config.data.dev.startswith("data/")
     with pytest.raises(InputError, match="no such file"):
         check(config.override(["data.train=data/nowhere"]))

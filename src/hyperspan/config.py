@@ -16,6 +16,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from hyperspan.configs import find_config
 from hyperspan.errors import InputError
 
 MOST_LAYERS, MOST_UNITS = 100, 100_000
@@ -255,9 +256,10 @@ class Config:
 
     @classmethod
     def read(cls, path: str | Path, overrides: Iterable[str] = ()) -> Config:
-        """The configuration in a TOML file, with ``section.key=value`` overrides."""
+        """The configuration in a TOML file, or the shipped one of a name, with ``section.key=value`` overrides."""
+        path = find_config(path)
         try:
-            config = cls.from_toml(_text_of(Path(path)))
+            config = cls.from_toml(_text_of(path))
         except InputError as error:
             raise InputError(f"{path} {error}" if str(error).startswith("is not") else f"{path}: {error}") from None
         return config.override(overrides)
@@ -305,7 +307,7 @@ def read_toml(text: str) -> dict[str, Any]:
     >>> read_toml("seed = " + "[" * 2000)
     Traceback (most recent call last):
     ...
-    hyperspan.errors.InputError: is not TOML: it is nested too deeply; see the files in configs/ for how it looks
+    hyperspan.errors.InputError: is not TOML: it is nested too deeply; hyperspan/configs/ has examples
     """
     try:
         if _DEEP_KEY.search(text):
@@ -317,7 +319,7 @@ def read_toml(text: str) -> dict[str, Any]:
         reason = "it is nested too deeply"
     except ValueError:  # Python refuses to convert it
         reason = "it holds a number of thousands of digits"
-    raise InputError(f"is not TOML: {reason}; see the files in configs/ for how it looks")
+    raise InputError(f"is not TOML: {reason}; hyperspan/configs/ has examples")
 
 
 def _text_of(path: Path) -> str:
@@ -328,7 +330,7 @@ def _text_of(path: Path) -> str:
     try:
         return content.decode("utf-8").replace("\r\n", "\n")
     except UnicodeError as error:
-        raise InputError(f"is not TOML: {error}; see the files in configs/ for how it looks") from None
+        raise InputError(f"is not TOML: {error}; hyperspan/configs/ has examples") from None
 
 
 def _toml(value: Any) -> str:

@@ -98,6 +98,7 @@ def test_without_typer_and_matplotlib(home: Path) -> None:
 import sys
 from pathlib import Path
 sys.modules["typer"] = sys.modules["matplotlib"] = None
+from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.reproduce.command import Request, make_table
 from hyperspan.reproduce.rows import Row
 from hyperspan.reproduce.run import run_row
@@ -105,7 +106,7 @@ sets = {[f"{name}={value}" for name, value in SMALL.items()]!r}
 home = Path({str(home)!r})
 print(run_row("sh-n", "genia", 1, home / "out", "cpu", data_dir=home / "data", overrides=sets).row)
 (home / "out" / "genia" / "main.md").unlink()
-make_table("main", Request("genia", home / "data", ("sh-n",), (1,), home / "out", Path("configs"), tuple(sets), "sh-n",
+make_table("main", Request("genia", home / "data", ("sh-n",), (1,), home / "out", SHIPPED, tuple(sets), "sh-n",
                            False, False, "cpu", None), "table")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -216,7 +217,7 @@ def test_statistics(home: Path) -> None:
         (["overlap", "--output", "nowhere"], "no row is finished in nowhere/genia; train some with"),
         (
             ["main", "--configs", "nowhere"],
-            "nowhere/genia holds no configuration of these rows; name the folder configs/",
+            "nowhere/genia holds no configuration of these rows; leave --configs out",
         ),
         (["ablation", "--configs", "nowhere"], "nowhere/genia holds no configuration of these rows"),
         (["main", "--data-dir", "nowhere"], "nowhere/genia/train.data is not there, which rows are trained on; put it"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hyperspan.config import Config
+from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.errors import InputError
 from hyperspan.reproduce.configs import changed_key, config_of
 from hyperspan.reproduce.plots import draw_scores, draw_speed
@@ -115,9 +116,9 @@ def test_states(tmp_path: Path) -> None:
 
 
 def test_another_configuration_is_noticed(tmp_path: Path) -> None:
-    config = config_of(ROWS["sh-6-no-pretrained"], "genia", "configs", tmp_path, ["training.epochs=2"])
+    config = config_of(ROWS["sh-6-no-pretrained"], "genia", SHIPPED, tmp_path, ["training.epochs=2"])
     assert config.data.train == str(tmp_path / "genia" / "train.data") and config.words.vectors == ""
-    assert config_of(ROWS["sh-6"], "genia", "configs", tmp_path).words.vectors.startswith(str(tmp_path))
+    assert config_of(ROWS["sh-6"], "genia", SHIPPED, tmp_path).words.vectors.startswith(str(tmp_path))
     with pytest.raises(InputError, match=r"the row crf has no configuration for genia: .*crf\.toml is not there"):
         config_of(ROWS["crf"], "genia", tmp_path)
     same = {"words": {"vectors": "elsewhere/glove.npz"}, "training": {"epochs": 2, "seed": 7}}

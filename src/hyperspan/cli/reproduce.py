@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from hyperspan.cli.evaluate import Format
+from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.errors import InputError
 
 
@@ -33,7 +34,7 @@ def reproduce(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder of models, predictions, results and tables.")
     ] = Path("runs/reproduce"),
-    configs: Annotated[Path, typer.Option(help="The folder of configurations.")] = Path("configs"),
+    configs: Annotated[Path, typer.Option(help="A folder of configurations in place of the shipped ones.")] = SHIPPED,
     overrides: Annotated[
         list[str] | None,
         typer.Option(

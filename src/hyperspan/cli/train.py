@@ -14,7 +14,7 @@ from hyperspan.config import Config
 
 
 def train(
-    config: Annotated[Path, typer.Argument(help="A TOML file; see configs/.")],
+    config: Annotated[str, typer.Argument(help="A TOML file, or a shipped configuration such as genia/sh-n-char.")],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The folder for the model. Default: runs/ and the configuration's name."),
@@ -35,12 +35,12 @@ def train(
 ) -> None:
     """Train a model and keep the version that does best on dev.
 
-    Example: hyperspan train configs/genia/sh-n-char.toml --set training.seed=3
+    Example: hyperspan train genia/sh-n-char --set training.seed=3
 
     With several processes: torchrun --nproc-per-node 2 -m hyperspan train …
     """
     settings = Config.read(config, [*(overrides or []), *([f"training.seed={seed}"] if seed is not None else [])])
-    folder = output or Path("runs") / config.stem
+    folder = output or Path("runs") / Path(config).stem
 
     if plot:
         from hyperspan.training.log import require_plots

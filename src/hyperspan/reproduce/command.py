@@ -236,8 +236,8 @@ def _configured(request: Request, rows: Sequence[Row]) -> list[Row]:
         )
     if len(missing) == len(rows):
         raise InputError(
-            f"{request.configs / request.data} holds no configuration of these rows; name the folder configs/ of hyperspan's "
-            "repository with --configs, or tabulate finished rows with --no-train"
+            f"{request.configs / request.data} holds no configuration of these rows; leave --configs out for those "
+            "that hyperspan ships, or tabulate finished rows with --no-train"
         )
     if missing:
         _say(f"left out, as their configurations are missing: {', '.join(row.name for row in missing)}")

@@ -7,6 +7,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path, PurePath
 
 from hyperspan.config import Config
+from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.reproduce.results import RESULT, Result
 from hyperspan.reproduce.rows import Row
@@ -16,7 +17,7 @@ DATA = "data/"
 
 
 def config_of(
-    row: Row, data: str, configs: str | Path = "configs", data_dir: str | Path = "data", overrides: Iterable[str] = ()
+    row: Row, data: str, configs: str | Path = SHIPPED, data_dir: str | Path = "data", overrides: Iterable[str] = ()
 ) -> Config:
     """The configuration of a row for a corpus, its files looked for in a folder of data."""
     file = Path(configs) / data / row.file

@@ -46,7 +46,7 @@ class Row:
     """How it is called in tables."""
     group: str
     config: str = ""
-    """configs/DATA/CONFIG.toml; the name of the row if not given."""
+    """The configuration DATA/CONFIG.toml; the name of the row if not given."""
     overrides: tuple[str, ...] = ()
     """``section.key=value``, as for ``hyperspan train --set``."""
     paper: Mapping[str, Figures] = field(default_factory=dict, hash=False)

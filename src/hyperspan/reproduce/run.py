@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hyperspan import __version__
 from hyperspan.config import Config
+from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.corpora.registry import read_corpus, write_corpus
 from hyperspan.errors import InputError
 from hyperspan.evaluation import align, evaluate_model
@@ -34,7 +35,7 @@ def run_row(
     output: str | Path,
     device: str = "auto",
     *,
-    configs: str | Path = "configs",
+    configs: str | Path = SHIPPED,
     data_dir: str | Path = "data",
     overrides: Iterable[str] = (),
     threads: int | None = None,

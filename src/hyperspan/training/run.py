@@ -216,7 +216,7 @@ def check(config: Config) -> None:
         if path and not Path(path).exists():
             relative = "" if Path(path).is_absolute() else f" ({Path(path).absolute()}: relative to the current folder)"
             raise InputError(
-                f"{name} is {path}, but there is no such file{relative}; correct it, or use --set {name}=FILE"
+                f"{name} is {path}, but there is no such file{relative}; put it there, or use --set {name}=FILE"
             )
     if config.transformer.name:
         check_pretrained(config.transformer.name)
