@@ -47,7 +47,7 @@ def ours(model: Model, train: Sequence[Sentence], test: Sequence[Sentence]) -> d
 
 def theirs(model: Model, train: Sequence[Sentence], test: Sequence[Sentence], iterations: int) -> dict[str, float]:
     """Trains theirs on the attributes that our model knows."""
-    l2, types = model.config.training.l2, len(model.labels)
+    l2, types = model.config.training.weight_decay, len(model.labels)
     pycrfsuite: Any = import_module("pycrfsuite")
     trainer = pycrfsuite.Trainer(verbose=False)
     for sentence, attributes in zip(train, items(model, train), strict=True):
@@ -78,7 +78,12 @@ def main() -> None:
     torch.set_num_threads(1)  # as CRFsuite has one
     config = Config.read(given.config)
     training = replace(
-        config.training, optimizer="lbfgs", l2=given.l2, epochs=given.iterations // 10, average=0.0, tune_penalty=False
+        config.training,
+        optimizer="lbfgs",
+        weight_decay=given.l2,
+        epochs=given.iterations // 10,
+        ema_decay=0.0,
+        tune_mention_bias=False,
     )
     config = replace(config, training=training, encoder=replace(config.encoder, input_dropout=0.0))
     train = [sentence for sentence in read_sentences(given.train) if len(sentence)][: given.sentences]

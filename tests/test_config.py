@@ -25,7 +25,7 @@ changes = st.fixed_dictionaries(
         "model": st.fixed_dictionaries(
             {}, optional={"max_width": st.just("n") | st.integers(1), "tied": st.booleans()}
         ),
-        "words": st.fixed_dictionaries({}, optional={"unknown_rate": st.floats(0, 1), "vectors": st.text()}),
+        "words": st.fixed_dictionaries({}, optional={"word_dropout": st.floats(0, 1), "vectors": st.text()}),
         "training": st.fixed_dictionaries(
             {},
             optional={"seed": st.integers(0, 2**31 - 1), "schedule": st.sampled_from(["constant", "decay", "cosine"])},
@@ -58,7 +58,7 @@ def test_the_configurations_that_come_with_the_project_are_good(name: str) -> No
         ("training.epochs=2.5", "training.epochs is 2.5, but must be a whole number of at least 1"),
         ("modl.tied=true", "no key modl; did you mean model?"),
         ("training.xyzzy=1", "no key training.xyzzy; it has training.seed, "),
-        ("training.save_minutes=inf", "training.save_minutes is inf, but must be a number of at least 0"),
+        ("training.checkpoint_minutes=inf", "training.checkpoint_minutes is inf, but must be a number of at least 0"),
         ("training.seed=-1", "training.seed is -1, but must be a whole number from 0 to"),
         ("training.seed=99999999999", "training.seed is 99999999999"),
         ("seed=3", "is not SECTION.KEY=VALUE"),
@@ -81,7 +81,7 @@ def test_what_is_wrong_is_said(given: str, message: str) -> None:
         ('[model]\nkind = "segmental"\nwidth = 3', "no key model.width"),
         ("[training]\nseed = " + "9" * 5_000, "it holds a number of thousands of digits"),
         ("[training]\nseed = 0x" + "9" * 5_000, "training.seed is a number of thousands of digits"),
-        ("[training]\nrate = 0x" + "9" * 5_000, "training.rate is a number of thousands of digits"),
+        ("[training]\nlearning_rate = 0x" + "9" * 5_000, "training.learning_rate is a number of thousands of digits"),
         ("[training]\nseed = " + "[" * 2_000, "it is nested too deeply"),
         ("[training]\nseed = " + "{a = " * 2_000, "it is nested too deeply"),
         ("a" + ".a" * 30_000 + " = 1", "it is nested too deeply"),

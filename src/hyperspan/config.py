@@ -23,12 +23,41 @@ MOST_LAYERS, MOST_UNITS = 100, 100_000
 """No model here has more: what a configuration asks for beyond that is a mistake."""
 
 
+RENAMED = {
+    "model.scorer": "model.scorer_hidden",
+    "model.penalty": "model.mention_bias",
+    "words.unknown_rate": "words.word_dropout",
+    "words.tags": "words.tag_dimension",
+    "transformer.rate": "transformer.learning_rate",
+    "transformer.decay": "transformer.layer_decay",
+    "transformer.checkpointing": "transformer.gradient_checkpointing",
+    "encoder.shared_dropout": "encoder.variational_dropout",
+    "fofe.forget": "fofe.forgetting_factor",
+    "fofe.forget_letters": "fofe.character_forgetting_factor",
+    "fofe.overlapping": "fofe.overlapping_rate",
+    "fofe.disjoint": "fofe.disjoint_rate",
+    "training.part_size": "training.micro_batch_size",
+    "training.rate": "training.learning_rate",
+    "training.decay": "training.learning_rate_decay",
+    "training.warmup": "training.warmup_epochs",
+    "training.clip": "training.max_grad_norm",
+    "training.l2": "training.weight_decay",
+    "training.margin": "training.softmax_margin",
+    "training.neighbours": "training.lm_loss_weight",
+    "training.tune_penalty": "training.tune_mention_bias",
+    "training.average": "training.ema_decay",
+    "training.save_minutes": "training.checkpoint_minutes",
+    "attributes": "features",
+}
+"""Keys and sections of earlier versions, and what they are called now."""
+
+
 def _number(default: float, low: float | None = None, high: float | None = None) -> Any:
     return field(default=default, metadata={"low": low, "high": high})
 
 
 @dataclass(frozen=True)
-class Data:
+class DataConfig:
     """Where the annotated sentences are: any format that :func:`hyperspan.corpora.read_corpus` reads."""
 
     train: str = ""
@@ -42,7 +71,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelConfig:
     """Which structure is put over a sentence, and what its scores see."""
 
     kind: str = "segmental"
@@ -53,11 +82,11 @@ class Model:
     """Whether I → (X, I) scores as I → I and I → X together, as in the paper, or has weights of its own."""
     interactions: bool = True
     """Whether I → I edges have weights; without, mentions of one start and type do not influence each other."""
-    scorer: int = _number(0, 0, MOST_UNITS)
+    scorer_hidden: int = _number(0, 0, MOST_UNITS)
     """Hidden units between span vectors and scores; 0 for the paper's linear scores."""
     temperature: float = _number(1.0, 0.01, 1000)
     """What scores are divided by when the model is used; training ends by choosing it on dev."""
-    penalty: float = _number(0.0, -1000, 1000)
+    mention_bias: float = _number(0.0, -1000, 1000)
     """What every mention's score is raised by when the model is used: above 0 it finds more, below 0 it errs less."""
     threshold: float = _number(0.3, 0, 1)
     """Of fofe the least probability of a mention, of katiyar-cardie that of a label; training ends by choosing it on dev."""
@@ -72,7 +101,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Words:
+class WordsConfig:
     """What is known of a word by itself."""
 
     vectors: str = ""
@@ -83,9 +112,9 @@ class Words:
     """Whether words are looked up in small letters alone; letters are always read as they are."""
     min_count: int = _number(1, 1)
     """How often a training word must occur to have a vector of its own; pretrained words always have one."""
-    unknown_rate: float = _number(0.05, 0, 1)
+    word_dropout: float = _number(0.05, 0, 1)
     """How many words are read as unknown in training, so that unknown words mean something later."""
-    tags: int = _number(32, 0, MOST_UNITS)
+    tag_dimension: int = _number(32, 0, MOST_UNITS)
     """Dimension of part-of-speech embeddings; 0 for none, and none where the training data have no tags."""
     clusters: str = ""
     """A file of Brown clusters, whose bit strings are cut into prefixes and embedded."""
@@ -94,7 +123,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Characters:
+class CharactersConfig:
     """What a word's letters say."""
 
     encoder: Literal["none", "lstm", "cnn"] = "none"
@@ -106,7 +135,7 @@ class Characters:
 
 
 @dataclass(frozen=True)
-class Transformer:
+class TransformerConfig:
     """A pretrained encoder that reads words beside, or in place of, vectors and letters; docs/transformers.md tells more."""
 
     name: str = ""
@@ -117,9 +146,9 @@ class Transformer:
     """So many of its last layers are mixed, with weights that are learnt; 1 for the last alone."""
     freeze: int | Literal["none", "all"] = field(default="none", metadata={"low": 0})
     """What stays as it is: none or all of it, or its embeddings and so many of its lowest layers."""
-    rate: float = _number(5e-5, 0, 10)
-    """The learning rate of its top layer at its highest; it rises and falls as training.rate does."""
-    decay: float = _number(1.0, 0.01, 1)
+    learning_rate: float = _number(5e-5, 0, 10)
+    """The learning rate of its top layer at its highest; it follows the schedule of training.learning_rate."""
+    layer_decay: float = _number(1.0, 0.01, 1)
     """What the rate of a layer is multiplied by to have that of the layer below it."""
     window: int = _number(0, 0)
     """Pieces of a sentence that it reads at once; 0 for as many as it can. Longer sentences are read in several windows."""
@@ -127,14 +156,14 @@ class Transformer:
     """Pieces from one such window to the next; 0 for half a window."""
     context: int = _number(0, 0)
     """Words of the document that it reads before and after each sentence, where a sentence is in a document."""
-    checkpointing: bool = False
+    gradient_checkpointing: bool = False
     """Whether training computes its layers twice instead of remembering them, for less memory."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """bfloat16 runs its matrix products on a CUDA device in half precision, in training and in use."""
 
 
 @dataclass(frozen=True)
-class Attributes:
+class FeaturesConfig:
     """What the handcrafted encoder looks at."""
 
     words: str = "words tags bag types flags"
@@ -147,7 +176,7 @@ class Attributes:
 
 
 @dataclass(frozen=True)
-class Encoder:
+class EncoderConfig:
     """From words to vectors of words in context, and of all spans."""
 
     kind: Literal["neural", "handcrafted"] = "neural"
@@ -164,26 +193,26 @@ class Encoder:
     """Dropout on what leaves each layer of the word LSTM, or of fofe's network."""
     span_dropout: float = _number(0.0, 0, 0.95)
     """Dropout on span vectors before they are scored; of transition, on what actions are decided by."""
-    shared_dropout: bool = False
+    variational_dropout: bool = False
     """Whether dropout masks are the same at all words of a sentence."""
 
 
 @dataclass(frozen=True)
-class Fofe:
+class FofeConfig:
     """How the model fofe reads spans, and which of them it learns from."""
 
-    forget: float = _number(0.5, 0, 1)
+    forgetting_factor: float = _number(0.5, 0, 1)
     """α: what is left of a word's vector one word further on."""
-    forget_letters: float = _number(0.8, 0, 1)
+    character_forgetting_factor: float = _number(0.8, 0, 1)
     """What is left of a letter's vector one letter further on."""
-    overlapping: float = _number(0.36, 0, 1)
+    overlapping_rate: float = _number(0.36, 0, 1)
     """How many of the spans that share words with a mention, but are none, are learnt from; chosen anew every time."""
-    disjoint: float = _number(0.09, 0, 1)
+    disjoint_rate: float = _number(0.09, 0, 1)
     """How many of the spans that share no word with a mention are."""
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingConfig:
     """How the parameters are found."""
 
     seed: int = _number(1, 0, 2**31 - 1)
@@ -194,35 +223,35 @@ class Training:
     """So many epochs without a better dev F1 end the training; 0 to never stop early."""
     batch_size: int = _number(32, 1)
     """Sentences a step, of all processes together."""
-    part_size: int = _number(0, 0)
+    micro_batch_size: int = _number(0, 0)
     """The most sentences that a process computes at once, so that large batches fit; steps stay the same. 0 for no limit."""
     optimizer: Literal["adam", "adamw", "lbfgs"] = "adam"
     """adamw takes weight decay apart from the gradient; lbfgs takes one step an epoch, on all sentences."""
-    rate: float = _number(1e-3, 0, 10)
+    learning_rate: float = _number(1e-3, 0, 10)
     """The learning rate at its highest."""
     schedule: Literal["constant", "decay", "cosine"] = "decay"
     """decay: rate / (1 + decay * epoch); cosine: down to 0 over all epochs. Both after a linear warm-up."""
-    decay: float = _number(0.05, 0)
+    learning_rate_decay: float = _number(0.05, 0)
     """How quickly the rate falls with the schedule decay."""
-    warmup: float = _number(0.0, 0)
+    warmup_epochs: float = _number(0.0, 0)
     """Epochs, or parts of one, over which the rate grows from 0."""
-    clip: float = _number(3.0, 0)
+    max_grad_norm: float = _number(3.0, 0)
     """Largest norm of a gradient; 0 to leave gradients as they are."""
-    l2: float = _number(0.0, 0)
+    weight_decay: float = _number(0.0, 0)
     """Weight decay; the word vectors are left out of it."""
-    margin: bool = True
+    softmax_margin: bool = True
     """Softmax-margin training of segmental models: wrong edges cost something in training."""
     beta: float = _number(1.5, 1, 1000)
     """What a missed mention costs more than a false alarm."""
-    neighbours: float = _number(0.0, 0)
+    lm_loss_weight: float = _number(0.0, 0)
     """Weight of guessing the words before and after each word, learnt beside the mentions; 0 for none."""
-    tune_penalty: bool = False
-    """Whether training ends by choosing model.penalty, by F1 on dev."""
-    average: float = _number(0.0, 0, 0.99999)
+    tune_mention_bias: bool = False
+    """Whether training ends by choosing model.mention_bias, by F1 on dev."""
+    ema_decay: float = _number(0.0, 0, 0.99999)
     """Decay of the running average of the parameters that is evaluated and kept; 0 for none."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """bfloat16 runs matrix products of a CUDA device in half precision."""
-    save_minutes: float = _number(10.0, 0)
+    checkpoint_minutes: float = _number(10.0, 0)
     """A checkpoint is written after every epoch, and within one whenever so many minutes have passed."""
 
 
@@ -239,15 +268,15 @@ class Config:
     hyperspan.errors.InputError: the configuration has no key training.sed; did you mean training.seed?
     """
 
-    data: Data = Data()
-    model: Model = Model()
-    words: Words = Words()
-    characters: Characters = Characters()
-    transformer: Transformer = Transformer()
-    attributes: Attributes = Attributes()
-    encoder: Encoder = Encoder()
-    fofe: Fofe = Fofe()
-    training: Training = Training()
+    data: DataConfig = DataConfig()
+    model: ModelConfig = ModelConfig()
+    words: WordsConfig = WordsConfig()
+    characters: CharactersConfig = CharactersConfig()
+    transformer: TransformerConfig = TransformerConfig()
+    features: FeaturesConfig = FeaturesConfig()
+    encoder: EncoderConfig = EncoderConfig()
+    fofe: FofeConfig = FofeConfig()
+    training: TrainingConfig = TrainingConfig()
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> Config:
@@ -352,6 +381,8 @@ def _parsed(value: str) -> Any:
 
 def _check_key(cls: type, key: str, prefix: str) -> None:
     known = [entry.name for entry in fields(cls)]
+    if new := RENAMED.get(prefix + key):
+        raise InputError(f"the configuration has the old key {prefix}{key}, which is now called {new}; rename it")
     if key not in known:
         close = difflib.get_close_matches(key[:100], known, 1)
         hint = f"did you mean {prefix}{close[0]}?" if close else f"it has {', '.join(prefix + name for name in known)}"

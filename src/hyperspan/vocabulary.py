@@ -82,7 +82,7 @@ class Vocabulary:
             words=kept + [word for word in pretrained if word not in seen],
             trained=len(kept),
             characters=[letter for letter, _ in characters.most_common()],
-            tags=[tag for tag, _ in tags.most_common()] if config.words.tags else [],
+            tags=[tag for tag, _ in tags.most_common()] if config.words.tag_dimension else [],
             labels=sorted(labels),
             clusters=clusters or {},
             lowercase=config.words.lowercase,

@@ -77,7 +77,9 @@ def test_missing_tags_are_told_of_where_they_are_missing(tmp_path: Path) -> None
     (tmp_path / "gold.data").write_text(tagged, encoding="utf-8")
     (tmp_path / "bare.jsonl").write_text('{"text": "Ada left Oz", "mentions": []}\n', encoding="utf-8")
     sentence = Sentence(["Ada", "left", "Oz"], [Mention(0, 1, "person")], ["NNP", "VBD", "NNP"])
-    config = Config.from_mapping({"encoder": {"hidden": 4, "span_hidden": 4}, "words": {"dimension": 4, "tags": 2}})
+    config = Config.from_mapping(
+        {"encoder": {"hidden": 4, "span_hidden": 4}, "words": {"dimension": 4, "tag_dimension": 2}}
+    )
     save_model(new_model(config, [sentence]), tmp_path / "model")
     told = "trained with part-of-speech tags, which raw text has not; expect it to find less"
     for given, times in ((["gold.data"], 0), (["gold.data", "bare.jsonl", "bare.jsonl"], 1), (["Ada left."], 1)):

@@ -99,7 +99,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "untrained"
     gold = folder.with_suffix(".data")
     gold.write_text(GOLD, encoding="utf-8")
-    sizes = {"words": {"dimension": 4, "tags": 2}, "encoder": {"hidden": 4, "span_hidden": 4}}
+    sizes = {"words": {"dimension": 4, "tag_dimension": 2}, "encoder": {"hidden": 4, "span_hidden": 4}}
     config = Config.from_mapping({**sizes, "model": {"max_width": 4}})
     save_model(new_model(config, [s for document in read_corpus(gold) for s in document.sentences]), folder)
     return folder

@@ -25,14 +25,14 @@ kind = "linear-chain"
 kind = "handcrafted"
 input_dropout = 0.0
 
-[attributes]
+[features]
 min_count = 1
 
 [training]
 epochs = 6
 batch_size = 4
-rate = 0.05
-tune_penalty = true
+learning_rate = 0.05
+tune_mention_bias = true
 """
 
 
@@ -62,7 +62,7 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     data = "[/red] [bold] met Anna .\nX X X X X\n0,2 PER|3,4 PER\n\n" * 3
     (tmp_path / "brackets.data").write_text(data, encoding="utf-8")
     config = CONFIG.replace("examples/harbour.data", str(tmp_path / "brackets.data"))
-    config = config.replace("[attributes]", '[attributes]\nwords = "words bag"')
+    config = config.replace("[features]", '[features]\nwords = "words bag"')
     (tmp_path / "crf.toml").write_text(config, encoding="utf-8")
     trained = hyperspan("train", str(tmp_path / "crf.toml"), "-o", str(tmp_path / "model"))
     assert trained.returncode == 0, trained.stderr
@@ -77,7 +77,7 @@ def test_a_run_of_l_bfgs_is_resumed_to_the_same_bits_and_not_with_other_attribut
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     assert hyperspan("train", str(path), "-o", str(whole), "--set", "training.epochs=4").returncode == 0
     assert hyperspan("train", str(path), "-o", str(stopped), "--set", "training.epochs=1").returncode == 0
-    other = hyperspan("train", str(path), "-o", str(stopped), "--resume", "--set", "attributes.min_count=2")
+    other = hyperspan("train", str(path), "-o", str(stopped), "--resume", "--set", "features.min_count=2")
     assert other.returncode == 2 and "another attributes.min_count" in other.stderr, other.stderr
     resumed = hyperspan("train", str(path), "-o", str(stopped), "--resume", "--set", "training.epochs=4")
     assert resumed.returncode == 0, resumed.stderr
@@ -102,16 +102,16 @@ def test_what_cannot_be_explained_is_said_in_a_sentence(model: str, arguments: l
 def test_a_bad_configuration_is_refused_before_data_are_read(tmp_path: Path) -> None:
     path = tmp_path / "bad.toml"
     for changed, message in (
-        (CONFIG.replace("[attributes]", '[attributes]\nwords = "prefixes"'), "attributes.words names 'prefixes'"),
+        (CONFIG.replace("[features]", '[features]\nwords = "prefixes"'), "features.words names 'prefixes'"),
         (
             CONFIG.replace('"linear-chain"', '"chain"'),
             "model.kind is 'chain', but must be one of segmental, linear-chain",
         ),
-        (CONFIG + "neighbours = 0.1\n", "the handcrafted encoder has no layers"),
-        (CONFIG + 'optimizer = "lbfgs"\naverage = 0.9\n', "training.average is 0.9, but L-BFGS"),
+        (CONFIG + "lm_loss_weight = 0.1\n", "the handcrafted encoder has no layers"),
+        (CONFIG + 'optimizer = "lbfgs"\nema_decay = 0.9\n', "training.ema_decay is 0.9, but L-BFGS"),
         (CONFIG.replace("= 0.0", "= 0.3") + 'optimizer = "lbfgs"\n', "encoder.input_dropout is 0.3, but L-BFGS"),
-        (CONFIG.replace("[attributes]", '[attributes]\nwords = ""'), "attributes.words names nothing"),
-        (CONFIG.replace("[attributes]", '[attributes]\nwords = "words clusters"'), "words.clusters"),
+        (CONFIG.replace("[features]", '[features]\nwords = ""'), "features.words names nothing"),
+        (CONFIG.replace("[features]", '[features]\nwords = "words clusters"'), "words.clusters"),
     ):
         path.write_text(changed, encoding="utf-8")
         with pytest.raises(InputError, match=re.escape(message)):

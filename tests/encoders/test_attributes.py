@@ -118,7 +118,7 @@ def test_only_frequent_attributes_have_weights(tmp_path: Path) -> None:
     sentences = read_sentences("examples/harbour.data")
     counts = []
     for least in (1, 2, 4):
-        config = Config().override(["encoder.kind=handcrafted", f"attributes.min_count={least}"])
+        config = Config().override(["encoder.kind=handcrafted", f"features.min_count={least}"])
         model = new_model(config, sentences)
         counts.append(len(model.vocabulary.attributes))
         assert model.scorer.start.weight.shape[0] == counts[-1] + 1  # type: ignore[union-attr]
@@ -131,14 +131,14 @@ def test_only_frequent_attributes_have_weights(tmp_path: Path) -> None:
 
 
 def test_an_unknown_template_is_refused_by_name() -> None:
-    config = Config().override(["encoder.kind=handcrafted", "attributes.words=words prefixes"])
+    config = Config().override(["encoder.kind=handcrafted", "features.words=words prefixes"])
     with pytest.raises(InputError, match=r"attributes\.words names 'prefixes', but must be some of words, near"):
         new_model(config, read_sentences("examples/harbour.data"))
 
 
 def test_attributes_of_training_sentences_have_names_in_the_order_of_their_hashes() -> None:
     sentences = read_sentences("examples/harbour.data")
-    config = Config().override(["encoder.kind=handcrafted", "attributes.min_count=1"])
+    config = Config().override(["encoder.kind=handcrafted", "features.min_count=1"])
     model = new_model(config, sentences)
     names, ids = model.vocabulary.attributes, model.collate(sentences[:1]).attributes
     assert ids is not None
@@ -150,8 +150,8 @@ def test_attributes_of_training_sentences_have_names_in_the_order_of_their_hashe
 
 def test_sentences_without_tags_are_read_all_the_same() -> None:
     sentences = [Sentence(s.tokens, s.mentions) for s in read_sentences("examples/harbour.data")]
-    chosen = f"attributes.spans={' '.join(name for name in SPAN_TEMPLATES if 'cluster' not in name)}"
-    config = Config().override(["encoder.kind=handcrafted", chosen, "attributes.min_count=1"])
+    chosen = f"features.spans={' '.join(name for name in SPAN_TEMPLATES if 'cluster' not in name)}"
+    config = Config().override(["encoder.kind=handcrafted", chosen, "features.min_count=1"])
     model = new_model(config, sentences)
     assert not any(
         name.startswith(("tag", "span tag"))

@@ -47,7 +47,7 @@ def sentences_of(lengths: Sequence[int], types: int = 1, seed: int = 0) -> list[
 
 
 def model_of(changes: Sequence[str], types: int = 1, seed: int = 0) -> Recognizer:
-    config = Config().override([f"training.seed={seed}", "words.dimension=9", "words.tags=4", *changes])
+    config = Config().override([f"training.seed={seed}", "words.dimension=9", "words.tag_dimension=4", *changes])
     model = new_model(config, sentences_of([3] * types, types))
     with torch.no_grad():  # as large as trained weights become, so that gates also close
         for parameter in model.parameters():
@@ -200,7 +200,7 @@ def test_a_score_that_is_no_number_stays_none() -> None:
     assert found.close.isnan().any() and expected.close.isnan().any()
 
 
-@pytest.mark.parametrize("changes", [["model.scorer=5"], []])
+@pytest.mark.parametrize("changes", [["model.scorer_hidden=5"], []])
 def test_what_it_cannot_do_is_left_to_the_reference(changes: list[str]) -> None:
     model, sentences = model_of(changes), sentences_of([4])
     batch = model.collate(sentences)

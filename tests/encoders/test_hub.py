@@ -102,7 +102,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ("changes", "message"),
     [
         (["encoder.kind=handcrafted"], "encoder.kind is handcrafted, which reads no vectors"),
-        (["training.neighbours=0.1"], "has read the words to be guessed"),
+        (["training.lm_loss_weight=0.1"], "has read the words to be guessed"),
         (["model.kind=layered", "encoder.layers=0"], "model.kind layered is made of such layers"),
         (["training.optimizer=lbfgs"], "lbfgs, which does not train a pretrained encoder"),
     ],
@@ -130,4 +130,4 @@ def test_what_an_encoder_cannot_do(change: str, message: str, tiny_encoder: Path
 
 def test_words_of_which_nothing_is_known_are_refused() -> None:
     with pytest.raises(InputError, match=r"words\.dimension is 0, and words have no tags"):
-        new_model(Config().override(["words.dimension=0", "words.tags=0"]), read_sentences(HARBOUR))
+        new_model(Config().override(["words.dimension=0", "words.tag_dimension=0"]), read_sentences(HARBOUR))

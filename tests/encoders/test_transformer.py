@@ -145,7 +145,7 @@ def test_kin_of_bert(kind: str, changes: dict[str, Any], limit: int, levels: int
         assert (parameter.grad is None) == (not parameter.requires_grad) == name.startswith("embeddings"), name
     if kind == "albert":
         with pytest.raises(InputError, match=r"transformer\.checkpointing is true, but .* cannot do it"):
-            encoder_of(folder, "transformer.checkpointing=true")
+            encoder_of(folder, "transformer.gradient_checkpointing=true")
 
 
 def test_context_is_read_and_gives_way_to_the_sentence(tiny_encoder: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_model_is_loaded_without_the_encoder_it_came_from(tmp_path: Path, monk
 @pytest.mark.parametrize(("freeze", "learning"), [("none", LAYERS + 1), (0, LAYERS), (1, LAYERS - 1), ("all", 0)])
 def test_what_is_frozen_does_not_learn(freeze: Any, learning: int, tiny_encoder: Path, tmp_path: Path) -> None:
     sentences = read_sentences("examples/harbour.data")
-    changes = [f"transformer.freeze={freeze}", "transformer.layers=2", "training.average=0.9", "training.epochs=1"]
+    changes = [f"transformer.freeze={freeze}", "transformer.layers=2", "training.ema_decay=0.9", "training.epochs=1"]
     model = new_model(settings(tiny_encoder, *changes), sentences)
     transformer = model.words.transformer
     before = {name: parameter.detach().clone() for name, parameter in transformer.encoder.named_parameters()}
@@ -243,8 +243,13 @@ def test_what_is_frozen_does_not_learn(freeze: Any, learning: int, tiny_encoder:
 
 def test_layers_have_rates_of_their_own(tiny_encoder: Path, tmp_path: Path) -> None:
     sentences = read_sentences("examples/harbour.data")
-    rates = ["transformer.rate=0.001", "transformer.decay=0.5", "training.rate=0.01", "training.l2=0.1"]
-    model = new_model(settings(tiny_encoder, *rates, "training.warmup=2", "transformer.layers=2"), sentences)
+    rates = [
+        "transformer.learning_rate=0.001",
+        "transformer.layer_decay=0.5",
+        "training.learning_rate=0.01",
+        "training.weight_decay=0.1",
+    ]
+    model = new_model(settings(tiny_encoder, *rates, "training.warmup_epochs=2", "transformer.layers=2"), sentences)
     trainer = Trainer(model, sentences, [], tmp_path)
     names = iter(trainer.names)
     found = {
@@ -269,7 +274,7 @@ def test_the_same_seed_takes_the_same_steps_with_layers_remembered_or_not(tiny_e
     sentences = read_sentences("examples/harbour.data")
     ended = []
     for number, checkpointing in enumerate(["false", "false", "true"]):
-        config = settings(tiny_encoder, f"transformer.checkpointing={checkpointing}", "training.epochs=1")
+        config = settings(tiny_encoder, f"transformer.gradient_checkpointing={checkpointing}", "training.epochs=1")
         model = new_model(config, sentences)
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -286,7 +291,12 @@ def test_a_run_goes_on_as_if_it_had_not_stopped(tiny_encoder: Path, tmp_path: Pa
     for folder, stops in (("whole", [2]), ("stopped", [1, 2])):
         (tmp_path / folder).mkdir()
         for epochs in stops:
-            changes = [f"training.epochs={epochs}", "transformer.decay=0.8", "training.average=0.9", "training.l2=0.01"]
+            changes = [
+                f"training.epochs={epochs}",
+                "transformer.layer_decay=0.8",
+                "training.ema_decay=0.9",
+                "training.weight_decay=0.01",
+            ]
             trainer = Trainer(new_model(settings(tiny_encoder, *changes), sentences), sentences, [], tmp_path / folder)
             if epochs > stops[0]:
                 trainer.resume()

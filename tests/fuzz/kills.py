@@ -69,7 +69,9 @@ def run(arguments: list[str], folder: Path, seconds: float | None = None) -> boo
 def kill_training(kills: int, chance: random.Random, folder: Path) -> Count:
     """Trains a small model; a checkpoint is written after every step, so that kills often meet one being written."""
     config = folder / "harbour.toml"
-    config.write_text(CONFIG.replace("l2 = 0.001", "l2 = 0.001\nsave_minutes = 0"), encoding="utf-8")
+    config.write_text(
+        CONFIG.replace("weight_decay = 0.001", "weight_decay = 0.001\ncheckpoint_minutes = 0"), encoding="utf-8"
+    )
     train = ["train", str(config), "--device", "cpu", "--threads", "1", "--output"]
     begun = time.monotonic()
     run([*train, str(folder / "whole")], folder)

@@ -48,7 +48,7 @@ def small_model(max_width: int | Literal["n"] = "n") -> Recognizer:
         words=replace(config.words, dimension=20, tags=0),
         encoder=replace(config.encoder, hidden=12, span_hidden=12, input_dropout=0.0),
         model=replace(config.model, max_width=max_width),
-        training=replace(config.training, margin=False),
+        training=replace(config.training, softmax_margin=False),
     )
     model = new_model(config, TRAINING)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)

@@ -135,7 +135,9 @@ def test_all_mentions_and_some_of_the_other_spans_are_learnt_from() -> None:
     expected = {(1, 2): 4, (2, 2): 1}  # of two types on a span the first
 
     def learnt(overlapping: float, disjoint: float) -> dict[tuple[int, int], int]:
-        model = model_with("model.max_width=4", f"fofe.overlapping={overlapping}", f"fofe.disjoint={disjoint}")
+        model = model_with(
+            "model.max_width=4", f"fofe.overlapping_rate={overlapping}", f"fofe.disjoint_rate={disjoint}"
+        )
         batch = model.collate([sentence])
         kinds, starts, ends = model._learnt_from(gold, batch, model._layout(batch), 4)
         return dict(zip(zip(starts.tolist(), ends.tolist(), strict=True), kinds.tolist(), strict=True))
@@ -181,7 +183,7 @@ def test_the_best_threshold_is_chosen_and_annotating_uses_it(tmp_path: Path) -> 
     ("change", "message"),
     [
         ("encoder.kind=handcrafted", "model.kind fofe reads vectors of words, but encoder.kind is handcrafted"),
-        ("training.neighbours=0.1", r"training\.neighbours is 0\.1, but model\.kind fofe has no LSTM"),
+        ("training.lm_loss_weight=0.1", r"training\.lm_loss_weight is 0\.1, but model\.kind fofe has no LSTM"),
     ],
 )
 def test_what_it_has_no_use_for_is_refused(change: str, message: str) -> None:

@@ -146,7 +146,7 @@ def test_two_types_on_a_span_and_mentions_of_one_type_in_each_other_are_learnt()
         "words.dimension=8",
         "encoder.hidden=16",
         "encoder.input_dropout=0",
-        "words.unknown_rate=0",
+        "words.word_dropout=0",
     ]
     model = new_model(Config().override(changes), given)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)

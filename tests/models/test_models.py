@@ -27,8 +27,8 @@ SMALL = [
     "encoder.hidden=16",
     "encoder.span_hidden=16",
     "encoder.input_dropout=0",
-    "words.unknown_rate=0",
-    "training.rate=0.015",
+    "words.word_dropout=0",
+    "training.learning_rate=0.015",
     "training.batch_size=4",
     "training.epochs=60",
     "training.patience=12",
@@ -42,52 +42,52 @@ VARIANTS = {
     "untied": ["model.tied=false"],
     "no interactions": ["model.interactions=false"],
     "hidden scorer, shared dropout": [
-        "model.scorer=20",
+        "model.scorer_hidden=20",
         "encoder.span_dropout=0.05",
         "encoder.input_dropout=0.05",
         "encoder.output_dropout=0.05",
         "encoder.hidden=24",
-        "encoder.shared_dropout=true",
+        "encoder.variational_dropout=true",
         "encoder.layers=2",
     ],
     "transformer in place of words and LSTM": [
         "transformer.name=TINY",
         "transformer.pooling=mean",
-        "transformer.rate=0.01",
+        "transformer.learning_rate=0.01",
         "transformer.layers=3",
         "words.dimension=0",
         "encoder.layers=0",
-        "training.warmup=1",
+        "training.warmup_epochs=1",
         "training.epochs=40",
         "training.optimizer=adamw",
     ],
     "likelihood alone, cased words, average": [
-        "training.margin=false",
+        "training.softmax_margin=false",
         "words.lowercase=false",
-        "training.average=0.9",
+        "training.ema_decay=0.9",
         "training.optimizer=adamw",
-        "training.l2=0.001",
+        "training.weight_decay=0.001",
     ],
 }
-HANDCRAFTED = ["encoder.kind=handcrafted", "attributes.min_count=1", "training.rate=0.05"]
+HANDCRAFTED = ["encoder.kind=handcrafted", "features.min_count=1", "training.learning_rate=0.05"]
 OTHERS = {
     "handcrafted": HANDCRAFTED,
     "handcrafted, L-BFGS": [
         *HANDCRAFTED,
         "training.optimizer=lbfgs",
         "training.epochs=8",
-        "training.l2=1e-5",
-        "training.margin=false",
+        "training.weight_decay=1e-5",
+        "training.softmax_margin=false",
     ],
     "handcrafted, every attribute, dropout": [
         *HANDCRAFTED,
-        f"attributes.words={' '.join(name for name in TEMPLATES if 'cluster' not in name)}",
-        f"attributes.spans={' '.join(name for name in SPAN_TEMPLATES if 'cluster' not in name)}",
+        f"features.words={' '.join(name for name in TEMPLATES if 'cluster' not in name)}",
+        f"features.spans={' '.join(name for name in SPAN_TEMPLATES if 'cluster' not in name)}",
         "encoder.input_dropout=0.2",
     ],
 }
 OWN = {
-    "fofe": ["encoder.hidden=48", "fofe.overlapping=1", "fofe.disjoint=1"],
+    "fofe": ["encoder.hidden=48", "fofe.overlapping_rate=1", "fofe.disjoint_rate=1"],
     "katiyar-cardie": ["encoder.hidden=32", "encoder.span_hidden=48"],
 }
 """What a kind needs to learn so few sentences."""
@@ -165,10 +165,10 @@ def test_every_parameter_gets_a_gradient(config: Config) -> None:
         for name, parameter in model.named_parameters():
             assert parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any(), name
         return
-    model.words.unknown_rate = 0.1
+    model.words.word_dropout = 0.1
     torch.manual_seed(0)
     model.loss(sentences).values.sum().backward()
-    model.words.unknown_rate = 0.5  # tags and letters too
+    model.words.word_dropout = 0.5  # tags and letters too
     model.loss(sentences).values.sum().backward()
     if model.words.tags is not None:
         assert model.words.tags.weight.grad is not None and model.words.tags.weight.grad[0].any()

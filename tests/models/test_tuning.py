@@ -22,7 +22,13 @@ from tests.models.test_models import HANDCRAFTED, SMALL, corpus
 @pytest.fixture(params=list(SCORERS))
 def trained(request: pytest.FixtureRequest, tmp_path: Path) -> Recognizer:
     """A model that has learnt half of the corpus, not too well."""
-    changes = [*SMALL, *HANDCRAFTED, f"model.kind={request.param}", "training.epochs=3", "training.tune_penalty=true"]
+    changes = [
+        *SMALL,
+        *HANDCRAFTED,
+        f"model.kind={request.param}",
+        "training.epochs=3",
+        "training.tune_mention_bias=true",
+    ]
     sentences = corpus()
     model = new_model(Config().override(changes), sentences)
     Trainer(model, sentences[::2], [], tmp_path).run()
@@ -38,9 +44,9 @@ def with_values(model: Recognizer, **values: float) -> Recognizer:
 def test_the_best_of_what_was_tried_is_chosen(trained: Recognizer) -> None:
     dev = corpus()[1::2]
     penalty = best_penalty(trained, dev)
-    scores = {value: dev_scores(with_values(trained, penalty=value), dev)["f1"] for value in PENALTIES}
+    scores = {value: dev_scores(with_values(trained, mention_bias=value), dev)["f1"] for value in PENALTIES}
     assert scores[penalty] == pytest.approx(max(scores.values()))
-    with_values(trained, penalty=penalty)
+    with_values(trained, mention_bias=penalty)
 
     @torch.inference_mode()
     def surprise(temperature: float) -> float:
@@ -51,9 +57,9 @@ def test_the_best_of_what_was_tried_is_chosen(trained: Recognizer) -> None:
     temperature = best_temperature(trained, dev)
     tried = {value: surprise(value) for value in TEMPERATURES[::6]}
     assert surprise(temperature) <= min(tried.values()) + 1e-3
-    with_values(trained, temperature=1.0, penalty=0.0)
+    with_values(trained, temperature=1.0, mention_bias=0.0)
     tune(trained, dev)
-    assert (trained.config.model.penalty, trained.config.model.temperature) == (penalty, temperature)
+    assert (trained.config.model.mention_bias, trained.config.model.temperature) == (penalty, temperature)
 
 
 def test_a_higher_penalty_finds_more(trained: Recognizer) -> None:
@@ -61,13 +67,13 @@ def test_a_higher_penalty_finds_more(trained: Recognizer) -> None:
     found = []
     for penalty in (-4.0, 0.0, 4.0):
         with torch.inference_mode():
-            best = with_values(trained, penalty=penalty).distribution(sentences).argmax()
+            best = with_values(trained, mention_bias=penalty).distribution(sentences).argmax()
         found.append(sum(map(len, best)))
     assert found[0] <= found[1] <= found[2] and found[0] < found[2]
 
 
 def test_every_model_annotates_with_probabilities_labels_and_alternatives(trained: Recognizer) -> None:
-    annotator = Annotator(with_values(trained, penalty=2.0))
+    annotator = Annotator(with_values(trained, mention_bias=2.0))
     document = annotator("The harbour master of Lindau met Captain Amsel .", top_k=3)
     assert document.metadata["alternatives"][0]["sets"]
     sentences = [Sentence(sentence.tokens, tags=sentence.tags) for sentence in corpus()]

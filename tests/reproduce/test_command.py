@@ -25,7 +25,7 @@ from tests.reproduce.results import result
 SMALL = {
     "words.vectors": "",
     "words.dimension": 6,
-    "words.tags": 0,
+    "words.tag_dimension": 0,
     "encoder.layers": 1,
     "encoder.hidden": 6,
     "encoder.span_hidden": 6,

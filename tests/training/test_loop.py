@@ -41,14 +41,14 @@ span_hidden = 12
 input_dropout = 0.2
 
 [training]
-neighbours = 0.05
+lm_loss_weight = 0.05
 epochs = 8
 batch_size = 4
-rate = 0.01
-average = 0.9
+learning_rate = 0.01
+ema_decay = 0.9
 schedule = "cosine"
-warmup = 0.5
-l2 = 0.001
+warmup_epochs = 0.5
+weight_decay = 0.001
 """
 
 
@@ -100,7 +100,9 @@ def test_a_stopped_run_resumes_to_the_same_bits(config: Path, tmp_path: Path, st
 
 
 def test_a_checkpoint_within_an_epoch_is_resumed_exactly(config: Path, tmp_path: Path) -> None:
-    settings = Config.read(config, ["training.save_minutes=0", "training.epochs=2"])  # a checkpoint after every step
+    settings = Config.read(
+        config, ["training.checkpoint_minutes=0", "training.epochs=2"]
+    )  # a checkpoint after every step
     train_model(settings, tmp_path / "whole", device="cpu")
     sentences = read_sentences(HARBOUR)
     (tmp_path / "part").mkdir()
@@ -151,7 +153,7 @@ def test_a_loss_that_is_no_number_ends_the_run_and_keeps_the_last_checkpoint(con
 
 
 def test_patience_ends_a_run(config: Path, tmp_path: Path) -> None:
-    changes = ["training.patience=1", "training.rate=0.03", "training.epochs=60", "training.schedule=constant"]
+    changes = ["training.patience=1", "training.learning_rate=0.03", "training.epochs=60", "training.schedule=constant"]
     settings = Config.read(config, changes)
     train_model(settings, tmp_path / "run", device="cpu")
     last = read_log(tmp_path / "run" / "log.jsonl")[-1]
@@ -171,10 +173,10 @@ def test_schedules(schedule: str, expected: list[float], tmp_path: Path) -> None
     settings = Config().override(
         [
             f"training.schedule={schedule}",
-            "training.rate=1",
-            "training.warmup=1",
+            "training.learning_rate=1",
+            "training.warmup_epochs=1",
             "training.epochs=5",
-            "training.decay=0.5",
+            "training.learning_rate_decay=0.5",
         ]
     )
     trainer = Trainer(new_model(settings, sentences), sentences, [], tmp_path)
@@ -190,7 +192,10 @@ def test_schedules(schedule: str, expected: list[float], tmp_path: Path) -> None
     ("given", "message"),
     [
         (["--set", "training.sed=1"], "no key training.sed; did you mean training.seed"),
-        (["--set", "training.rate=fast"], "training.rate is 'fast', but must be a number from 0 to 10"),
+        (
+            ["--set", "training.learning_rate=fast"],
+            "training.learning_rate is 'fast', but must be a number from 0 to 10",
+        ),
         (["--set", "model.kind=crf"], "model.kind is 'crf'"),
         (["--set", "model.tokenizer=x"], "model.tokenizer is 'x'"),
         (["--set", "data.train=nowhere.data"], "data.train is nowhere.data, but there is no such file"),

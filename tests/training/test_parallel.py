@@ -36,7 +36,7 @@ dev = "{HARBOUR}"
 
 [words]
 dimension = 10
-unknown_rate = 0
+word_dropout = 0
 
 [characters]
 encoder = "cnn"
@@ -48,31 +48,31 @@ span_hidden = 12
 input_dropout = 0
 
 [fofe] # all spans: nothing is left to chance
-overlapping = 1
-disjoint = 1
+overlapping_rate = 1
+disjoint_rate = 1
 
 [training]
-neighbours = 0.05
+lm_loss_weight = 0.05
 epochs = 10
 patience = 0
 batch_size = 5
-rate = 0.03
-average = 0.5
-l2 = 0.001
+learning_rate = 0.03
+ema_decay = 0.5
+weight_decay = 0.001
 """
 HALF = ["training.epochs=5"]
 LAYERED = [
     "model.kind=layered",
-    "training.neighbours=0",
-    "training.average=0",
+    "training.lm_loss_weight=0",
+    "training.ema_decay=0",
     "training.batch_size=1",
     "training.epochs=2",
 ]
 LBFGS = [
-    *("encoder.kind=handcrafted", "characters.encoder=none", "training.neighbours=0", "training.average=0"),
-    *("model.max_width=3", "training.optimizer=lbfgs", "training.margin=false", "training.epochs=3"),
+    *("encoder.kind=handcrafted", "characters.encoder=none", "training.lm_loss_weight=0", "training.ema_decay=0"),
+    *("model.max_width=3", "training.optimizer=lbfgs", "training.softmax_margin=false", "training.epochs=3"),
 ]
-PARTS = ["training.part_size=1"]
+PARTS = ["training.micro_batch_size=1"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
 
@@ -225,15 +225,15 @@ def process_of(parent: int, rank: int) -> int:
 def test_the_gradient_of_a_batch_is_that_of_its_parts(kind: str, tmp_path: Path) -> None:
     sentences = read_sentences(HARBOUR)
     *handcrafted, kind = kind.split()
-    changes = [f"model.kind={kind}", "training.clip=0.5"]
+    changes = [f"model.kind={kind}", "training.max_grad_norm=0.5"]
     if handcrafted:
         changes += ["encoder.kind=handcrafted", "characters.encoder=none"]
     if handcrafted or kind == "fofe":
-        changes.append("training.neighbours=0")
+        changes.append("training.lm_loss_weight=0")
     (tmp_path / "harbour.toml").write_text(CONFIG, encoding="utf-8")
     found = []
     for size in (0, 1, 3):
-        config = Config.read(tmp_path / "harbour.toml", [*changes, f"training.part_size={size}"])
+        config = Config.read(tmp_path / "harbour.toml", [*changes, f"training.micro_batch_size={size}"])
         trainer = Trainer(new_model(config, sentences).train(), sentences, [], tmp_path)
         sums = trainer._take_step(sentences[:7])
         gradients = {n: p.grad for n, p in zip(trainer.names, trainer.parameters, strict=True) if p.grad is not None}

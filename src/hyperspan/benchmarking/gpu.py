@@ -130,7 +130,7 @@ def train_width(max_width: str, sentences: Sequence[Sentence], rounds: int, limi
     """The figures of training for one maximal width: by the size of batches, and those of the quickest."""
     by_size = []
     for size in TRAINING_BATCHES:
-        changes = ["words.unknown_rate=0.05", f"training.batch_size={size}"]
+        changes = ["words.word_dropout=0.05", f"training.batch_size={size}"]
         model = paper_model(max_width, sentences, changes).to("cuda").train()
         with tempfile.TemporaryDirectory() as folder:
             trainer = Trainer(model, sentences, [], Path(folder))

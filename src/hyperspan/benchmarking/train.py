@@ -27,7 +27,7 @@ LONGEST = 324
 
 def measure_width(max_width: str, sentences: Sequence[Sentence], rounds: int) -> dict[str, Any]:
     """All figures for one maximal width."""
-    model = paper_model(max_width, sentences, ["words.unknown_rate=0.05"]).train()
+    model = paper_model(max_width, sentences, ["words.word_dropout=0.05"]).train()
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(model, sentences, [], Path(folder))
     every = [[sentences[i] for i in batch] for batch in batches_of(trainer.lengths, 32, seed=0)]

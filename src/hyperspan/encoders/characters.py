@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from hyperspan.config import Characters
+from hyperspan.config import CharactersConfig
 from hyperspan.encoders.recurrent import run_both_ways
 
 FILTER_WIDTHS = (2, 3, 4)
@@ -15,7 +15,7 @@ FILTER_WIDTHS = (2, 3, 4)
 class CharacterLSTM(nn.Module):
     """The last states of both directions of an LSTM over a word's letters (Lample et al. 2016)."""
 
-    def __init__(self, characters: int, config: Characters):
+    def __init__(self, characters: int, config: CharactersConfig):
         super().__init__()
         self.embedding = nn.Embedding(characters, config.dimension, padding_idx=0)
         self.lstm = nn.LSTM(config.dimension, config.hidden, bidirectional=True, batch_first=True)
@@ -34,7 +34,7 @@ class CharacterLSTM(nn.Module):
 class CharacterCNN(nn.Module):
     """The strongest answer of each filter along a word's letters; quicker than the LSTM, and no worse on most data."""
 
-    def __init__(self, characters: int, config: Characters):
+    def __init__(self, characters: int, config: CharactersConfig):
         super().__init__()
         self.embedding = nn.Embedding(characters, config.dimension, padding_idx=0)
         self.filters = nn.ModuleList(

@@ -86,7 +86,7 @@ def serves(model: Recognizer) -> bool:
         and model.config.model.kind == "segmental"
         and model.config.encoder.kind == "neural"
         and model.config.encoder.layers > 0
-        and model.config.model.scorer == 0
+        and model.config.model.scorer_hidden == 0
         and model.device.type == "cpu"
         and model.spans is not None
         and model.spans.bias.dtype == torch.float32

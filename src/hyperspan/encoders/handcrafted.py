@@ -40,24 +40,24 @@ def check_attributes(config: Config) -> None:
     """Raises an error where a configuration asks the handcrafted encoder for what it has not, or cannot know."""
     asked = attributes_of(config, Vocabulary([], 0, [], [], []))
     if not asked.templates:
-        raise InputError(f"attributes.words names nothing to look at; name some of {', '.join(TEMPLATES)}")
+        raise InputError(f"features.words names nothing to look at; name some of {', '.join(TEMPLATES)}")
     layers = [template.layer for template in asked.templates] + list(asked.spans)
     if any(layer.startswith("cluster") for layer in layers) and not config.words.clusters:
         raise InputError(
-            "attributes.words or attributes.spans ask for clusters, but words.clusters names no file of them; name one, or leave them out"
+            "features.words or attributes.spans ask for clusters, but words.clusters names no file of them; name one, or leave them out"
         )
-    if config.training.neighbours:
+    if config.training.lm_loss_weight:
         raise InputError(
-            f"training.neighbours is {config.training.neighbours:g}, but the handcrafted encoder has no layers to learn them; set it to 0"
+            f"training.lm_loss_weight is {config.training.lm_loss_weight:g}, but the handcrafted encoder has no layers to learn them; set it to 0"
         )
 
 
 def attributes_of(config: Config, vocabulary: Vocabulary) -> Attributes:
     """What a model looks at."""
-    chosen = config.attributes
+    chosen = config.features
     return Attributes(
-        _names("attributes.words", chosen.words, list(TEMPLATES)),
-        _names("attributes.spans", chosen.spans, list(SPAN_TEMPLATES)),
+        _names("features.words", chosen.words, list(TEMPLATES)),
+        _names("features.spans", chosen.spans, list(SPAN_TEMPLATES)),
         frozenset(vocabulary.function_words),
         vocabulary.clusters,
     )
@@ -82,7 +82,7 @@ def collect(sentences: Sequence[Sentence], config: Config, vocabulary: Vocabular
     if not any(sentence.tags for sentence in sentences):
         attributes = replace(attributes, spans=[name for name in attributes.spans if name not in OF_TAGS])
     reading = attributes.read(sentences)
-    least = config.attributes.min_count
+    least = config.features.min_count
     words, names = _frequent_of_words(reading, least)
     mentions = _mentions(sentences)
     columns = np.array(mentions, dtype=np.int64).reshape(-1, 3).T

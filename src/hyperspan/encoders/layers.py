@@ -33,7 +33,7 @@ class SpanLinear(nn.Module):
 
     def __init__(self, words: int, spans: int, outputs: int, config: Config):
         super().__init__()
-        hidden = config.model.scorer
+        hidden = config.model.scorer_hidden
         self.dropout = nn.Dropout(config.encoder.span_dropout)
         self.from_spans = nn.Parameter(torch.empty(2, spans, hidden or outputs))
         nn.init.uniform_(self.from_spans, -((2 * spans) ** -0.5), (2 * spans) ** -0.5)

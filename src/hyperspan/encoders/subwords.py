@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyperspan.config import Transformer as TransformerConfig
+from hyperspan.config import TransformerConfig
 from hyperspan.encoders.hub import require_transformers
 from hyperspan.errors import InputError
 from hyperspan.types import Sentence

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from hyperspan.batch import Pieces
-from hyperspan.config import Transformer as TransformerConfig
+from hyperspan.config import TransformerConfig
 from hyperspan.encoders.hub import require_transformers
 from hyperspan.encoders.subwords import Subwords
 from hyperspan.errors import InputError
@@ -41,10 +41,10 @@ class Transformer(nn.Module):
             )
         self.mix = nn.Parameter(torch.zeros(config.layers)) if config.layers > 1 else None
         self._freeze()
-        if config.checkpointing:
+        if config.gradient_checkpointing:
             if not self.encoder.supports_gradient_checkpointing:
                 raise InputError(
-                    f"transformer.checkpointing is true, but {config.name} ({self.encoder.config.model_type}) cannot do it; set it to false"
+                    f"transformer.gradient_checkpointing is true, but {config.name} ({self.encoder.config.model_type}) cannot do it; set it to false"
                 )
             self.encoder.gradient_checkpointing_enable({"use_reentrant": False})
 
@@ -75,7 +75,7 @@ class Transformer(nn.Module):
 
     def rate_of(self, name: str) -> float:
         """The highest learning rate of a parameter of the encoder."""
-        return self.config.rate * self.config.decay ** self.depth[name]
+        return self.config.learning_rate * self.config.layer_decay ** self.depth[name]
 
     def forward(self, pieces: Pieces) -> Tensor:
         """(N, dimension): each word in its sentence."""

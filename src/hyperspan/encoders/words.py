@@ -75,11 +75,11 @@ class WordVectors(nn.Module):
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__()
         words = config.words
-        self.unknown_rate = words.unknown_rate
+        self.word_dropout = words.word_dropout
         self.words = WordEmbedding(vocabulary, words.dimension) if words.dimension else None
         dimension = words.dimension
-        self.tags = nn.Embedding(len(vocabulary.tags) + 1, words.tags) if vocabulary.tags else None
-        dimension += words.tags if vocabulary.tags else 0
+        self.tags = nn.Embedding(len(vocabulary.tags) + 1, words.tag_dimension) if vocabulary.tags else None
+        dimension += words.tag_dimension if vocabulary.tags else 0
         self.clusters = None
         if vocabulary.clusters:
             self.clusters = nn.Embedding(vocabulary.cluster_prefixes + 1, words.cluster_dimension)
@@ -102,7 +102,7 @@ class WordVectors(nn.Module):
                 "words.dimension is 0, and words have no tags, clusters, letters nor transformer either; set one of them, "
                 "or words.dimension to 100"
             )
-        self.input_dropout = Dropout(config.encoder.input_dropout, config.encoder.shared_dropout)
+        self.input_dropout = Dropout(config.encoder.input_dropout, config.encoder.variational_dropout)
         self.dimension = dimension
 
     def forward(self, batch: Batch) -> list[Tensor]:
@@ -129,16 +129,16 @@ class WordVectors(nn.Module):
     def letters(self, batch: Batch) -> Tensor:
         """(U, longest): the letters of spellings, some of them read as unknown in training."""
         letters = batch.letters
-        if not self.training or not self.unknown_rate:
+        if not self.training or not self.word_dropout:
             return letters
         chance = torch.rand(letters.shape, device=letters.device)
-        return letters.masked_fill((letters > 0) & (chance < self.unknown_rate / LETTERS_A_WORD), 1)
+        return letters.masked_fill((letters > 0) & (chance < self.word_dropout / LETTERS_A_WORD), 1)
 
     def _with_unknown(self, ids: Tensor) -> Tensor:
         """The ids, some of them read as unknown in training, so that its vector is learnt."""
-        if not self.training or not self.unknown_rate:
+        if not self.training or not self.word_dropout:
             return ids
-        return ids.masked_fill(torch.rand(ids.shape, device=ids.device) < self.unknown_rate, UNKNOWN)
+        return ids.masked_fill(torch.rand(ids.shape, device=ids.device) < self.word_dropout, UNKNOWN)
 
 
 class WordEncoder(WordVectors):
@@ -149,7 +149,7 @@ class WordEncoder(WordVectors):
         encoder = config.encoder
         sizes = ([self.dimension] + [2 * encoder.hidden] * encoder.layers)[: encoder.layers]
         self.layers = nn.ModuleList(nn.LSTM(size, encoder.hidden, bidirectional=True) for size in sizes)
-        self.output_dropout = Dropout(encoder.output_dropout, encoder.shared_dropout)
+        self.output_dropout = Dropout(encoder.output_dropout, encoder.variational_dropout)
         self.dimension = 2 * encoder.hidden if encoder.layers else self.dimension
 
     def forward(self, batch: Batch) -> list[Tensor]:

@@ -116,7 +116,7 @@ class Model(nn.Module):
         loss = self.loss_of(layers[-1], [self.vocabulary.gold(sentence) for sentence in sentences], batch)
         if neighbours is None:
             return loss
-        return loss._replace(values=loss.values + self.config.training.neighbours * neighbours(layers[0], batch))
+        return loss._replace(values=loss.values + self.config.training.lm_loss_weight * neighbours(layers[0], batch))
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         """(N, dimension), what the encoder says of words, and the gold mentions of each sentence -> its loss."""

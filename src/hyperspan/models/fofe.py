@@ -77,7 +77,7 @@ class Fofe(Model):
 
     def codes(self, words: Tensor, batch: Batch) -> Codes:
         """(N, d), the vectors of words -> the codes of all spans."""
-        forget, shape = self.config.fofe, (len(batch.lengths), batch.longest)
+        factors, shape = self.config.fofe, (len(batch.lengths), batch.longest)
         lengths = torch.tensor(batch.lengths, device=words.device)
         outside = (torch.arange(batch.longest, device=words.device) >= lengths[:, None])[..., None]  # (B, n, 1)
 
@@ -85,10 +85,19 @@ class Fofe(Model):
             """(N, ...) -> (B, n, ...), 0 in padding"""
             return rows.index_select(0, batch.row_of).view(*shape, -1).masked_fill(outside, 0)
 
-        spelled, counts = letter_codes(self.letters(self.words.letters(batch)), batch.letters, forget.forget_letters)
+        spelled, counts = letter_codes(
+            self.letters(self.words.letters(batch)), batch.letters, factors.character_forgetting_factor
+        )
         forward, backward = by_word(spelled.index_select(0, batch.spelling)).chunk(2, dim=2)
         counts = by_word(counts.index_select(0, batch.spelling)[:, None])
-        return Codes.of(by_word(words.float()), forward, backward, counts, forget.forget, forget.forget_letters)
+        return Codes.of(
+            by_word(words.float()),
+            forward,
+            backward,
+            counts,
+            factors.forgetting_factor,
+            factors.character_forgetting_factor,
+        )
 
     def classify(self, codes: Codes, start: Tensor, end: Tensor) -> Tensor:
         """(spans, m + 1): the scores of each type and of none, of spans from `start` to `end`, both as sentence * n + position."""
@@ -131,7 +140,7 @@ class Fofe(Model):
         kinds, before = to_device([kind.ravel(), covered.cumsum()], self.device)  # mention words before each word
         kinds = kinds.index_select(0, layout.start * width + layout.width)
         overlaps = before.index_select(0, layout.end + 1) > before.index_select(0, layout.start)
-        rate = torch.where(overlaps, rates.overlapping, rates.disjoint)
+        rate = torch.where(overlaps, rates.overlapping_rate, rates.disjoint_rate)
         chosen = ((kinds < none) | (torch.rand(rate.shape, device=self.device) < rate)).nonzero()[:, 0]
         return kinds[chosen], layout.start[chosen], layout.end[chosen]
 

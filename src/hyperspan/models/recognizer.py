@@ -79,8 +79,8 @@ class Recognizer(Model):
         """The distribution over the mention sets of each sentence; types are indices into `labels`."""
         batch, model = self.collate(sentences), self.config.model
         scores = self(batch, model.temperature)
-        if model.penalty:
-            scores = self.scorer.raised(scores, model.penalty / model.temperature)
+        if model.mention_bias:
+            scores = self.scorer.raised(scores, model.mention_bias / model.temperature)
         return self.scorer.distribution(scores, batch.lengths)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:

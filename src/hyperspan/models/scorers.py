@@ -164,7 +164,7 @@ class SegmentalScorer(Scorer):
 
     def loss(self, scores: EdgeScores, gold: Sequence[set[Mention]], lengths: Sequence[int]) -> Loss:
         training = self.config.training
-        return negative_log_likelihood(scores, gold, lengths, training.beta if training.margin else None)
+        return negative_log_likelihood(scores, gold, lengths, training.beta if training.softmax_margin else None)
 
 
 class LinearChainScorer(Scorer):

@@ -123,9 +123,9 @@ def check_names(config: Config) -> None:
             f"or choose one of {', '.join(SCORERS)}"
         )
     _check_encoder(config)
-    if model.kind == "fofe" and config.training.neighbours:
+    if model.kind == "fofe" and config.training.lm_loss_weight:
         raise InputError(
-            f"training.neighbours is {config.training.neighbours:g}, but model.kind fofe has no LSTM that could guess them; set it to 0"
+            f"training.lm_loss_weight is {config.training.lm_loss_weight:g}, but model.kind fofe has no LSTM that could guess them; set it to 0"
         )
     if model.tokenizer not in TOKENIZERS:
         raise InputError(f"model.tokenizer is {model.tokenizer!r}, but must be one of {', '.join(TOKENIZERS)}")
@@ -138,7 +138,7 @@ def check_names(config: Config) -> None:
 
 def _check_encoder(config: Config) -> None:
     """Raises an error where a pretrained encoder, or having no LSTM, does not go with the rest."""
-    model, name, neighbours = config.model, config.transformer.name, config.training.neighbours
+    model, name, neighbours = config.model, config.transformer.name, config.training.lm_loss_weight
     if config.encoder.kind == "handcrafted" and (config.words.vectors or config.characters.encoder != "none"):
         unused = "words.vectors" if config.words.vectors else "characters.encoder"
         raise InputError(
@@ -154,4 +154,4 @@ def _check_encoder(config: Config) -> None:
         )
     if neighbours and (name or config.encoder.layers == 0):
         why = f"{name} has read the words to be guessed" if name else "with encoder.layers = 0 no LSTM could guess them"
-        raise InputError(f"training.neighbours is {neighbours:g}, but {why}; set it to 0")
+        raise InputError(f"training.lm_loss_weight is {neighbours:g}, but {why}; set it to 0")

@@ -50,7 +50,7 @@ def _scored(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[tuple[
 @torch.inference_mode()
 def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
     """The temperature under which the sentences' mentions (those that the model can hold) are most probable."""
-    scorer, penalty = model.scorer, model.config.model.penalty
+    scorer, penalty = model.scorer, model.config.model.mention_bias
     batches = []
     for scores, lengths, gold in _scored(model, sentences):
         kept = [scorer.holdable(mentions, max(lengths)) for mentions in gold]
@@ -95,8 +95,8 @@ def best_penalty(model: Recognizer, sentences: Sequence[Sentence]) -> float:
 
 def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
     """Chooses both, the penalty where that is wanted, and puts them into the model's configuration."""
-    if model.config.training.tune_penalty:
-        _set(model, penalty=best_penalty(model, sentences))
+    if model.config.training.tune_mention_bias:
+        _set(model, mention_bias=best_penalty(model, sentences))
     _set(model, temperature=best_temperature(model, sentences))
 
 

@@ -56,7 +56,7 @@ def finished_result(folder: Path, config: Config) -> Result | None:
 
 
 _SECTIONS = asdict(Config())
-_FREE = {("model", "temperature"), ("model", "threshold"), ("training", "seed"), ("training", "save_minutes")}
+_FREE = {("model", "temperature"), ("model", "threshold"), ("training", "seed"), ("training", "checkpoint_minutes")}
 """What a finished run may differ in: what training finds, what the folder says, what changes no result."""
 
 

@@ -109,7 +109,7 @@ MAIN = (
 
 _WITHOUT = {
     "dropout": ("− dropout", ("encoder.input_dropout=0", "encoder.output_dropout=0")),
-    "margin": ("− softmax-margin", ("training.margin=false",)),
+    "margin": ("− softmax-margin", ("training.softmax_margin=false",)),
     "pretrained": ("− pretrained vectors", ("words.vectors=",)),
     "interactions": ("− interactions (I → I zeroed)", ("model.interactions=false",)),
 }

@@ -126,7 +126,15 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensor
     optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
 
 
-MAY_CHANGE = {"rate", "clip", "epochs", "patience", "save_minutes", "part_size", "temperature"}
+MAY_CHANGE = {
+    "learning_rate",
+    "max_grad_norm",
+    "epochs",
+    "patience",
+    "checkpoint_minutes",
+    "micro_batch_size",
+    "temperature",
+}
 """What a run may be resumed with other values of."""
 FILES = {"vectors", "clusters", "name"}
 """Where files lie does not matter either: what was read from them is compared (:func:`fingerprint_of_built`)."""

@@ -23,7 +23,7 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from hyperspan import __version__
 from hyperspan.batch import AT_ONCE, Batch, batches_of, by_length, in_parts
-from hyperspan.config import Config, Data
+from hyperspan.config import Config, DataConfig
 from hyperspan.encoders.words import NeighbourWords
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.models.base import Model
@@ -71,7 +71,7 @@ class Trainer:
         """All training sentences of this process, kept where each step needs them all."""
         self.steps_an_epoch = 1 if self.at_once else math.ceil(len(train) / self.config.batch_size)
         self.neighbours = (
-            NeighbourWords(model.config, model.vocabulary).to(model.device) if self.config.neighbours else None
+            NeighbourWords(model.config, model.vocabulary).to(model.device) if self.config.lm_loss_weight else None
         )
         whole = nn.ModuleDict({"model": model} | ({"neighbours": self.neighbours} if self.neighbours else {}))
         self.groups = parameter_groups(whole, model)
@@ -81,7 +81,7 @@ class Trainer:
         self._agree(whole)
         self.built = fingerprint_of_built(model, model.vocabulary)
         self.optimizer = self._new_optimizer()
-        self.average = [p.detach().clone() for p in self.parameters] if self.config.average else None
+        self.average = [p.detach().clone() for p in self.parameters] if self.config.ema_decay else None
         self.step = 0
         self.best_f1: float | None = None
         self.best_epoch, self.epoch = 0, 0
@@ -92,7 +92,7 @@ class Trainer:
 
     def _agree(self, whole: nn.Module) -> None:
         """Makes sure that all processes train the same, and begin with the same numbers."""
-        config = replace(self.model.config, data=Data())  # where the data lie does not matter
+        config = replace(self.model.config, data=DataConfig())  # where the data lie does not matter
         parameters = [(name, tuple(p.shape)) for name, p in zip(self.names, self.parameters, strict=True)]
         here = {"hyperspan": __version__, "configuration": config.to_toml(), "corpus": self.data}
         self.processes.check_same(here | {"kind of device": self.model.device.type, "model": repr(parameters)})
@@ -104,7 +104,7 @@ class Trainer:
             return torch.optim.LBFGS(self.parameters, line_search_fn="strong_wolfe", **some)
         groups = [{"params": g.parameters, "weight_decay": g.weight_decay, "highest": g.rate} for g in self.groups]
         kind = torch.optim.AdamW if self.config.optimizer == "adamw" else torch.optim.Adam
-        return kind(groups, lr=self.config.rate, fused=self.model.device.type == "cuda")
+        return kind(groups, lr=self.config.learning_rate, fused=self.model.device.type == "cuda")
 
     # -- the run --------------------------------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ class Trainer:
                     words_per_second=speed,
                     rate=self._rate(),
                 )
-            if time.monotonic() - self.saved > self.config.save_minutes * 60:
+            if time.monotonic() - self.saved > self.config.checkpoint_minutes * 60:
                 self._add_losses(losses)
                 self.save_checkpoint()
         self._add_losses(losses)
@@ -184,7 +184,7 @@ class Trainer:
         widths = self.model.max_width or math.inf
         work = [len(s) * (min(len(s), widths) if self.model.over_spans else 1) for s in sentences]
         own = [sentences[i] for i in self.processes.share(work)]
-        return [(part, self.model.collate(part)) for part in in_parts(own, self.config.part_size or len(own))]
+        return [(part, self.model.collate(part)) for part in in_parts(own, self.config.micro_batch_size or len(own))]
 
     def _finish_epoch(self, speed: float, began: float) -> None:
         scores = None
@@ -227,7 +227,7 @@ class Trainer:
     def _give_up(self, what: str) -> NoReturn:
         raise TrainingError(
             f"{what} near step {self.step} (epoch {self.epoch + 1}); what was learnt before is in {self.folder}: "
-            f"lower training.rate (now {self.config.rate:g}) or training.clip, and go on with --resume"
+            f"lower training.learning_rate (now {self.config.learning_rate:g}) or training.max_grad_norm, and go on with --resume"
         )
 
     # -- one step -------------------------------------------------------------------------------------------------
@@ -241,12 +241,12 @@ class Trainer:
             group["lr"] = self._rate(group["highest"])
         self.optimizer.zero_grad(set_to_none=True)
         sums = self._add_gradients(self._parts(sentences) if parts is None else parts, len(sentences))
-        if self.config.clip:
-            torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip)
+        if self.config.max_grad_norm:
+            torch.nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm)
         self.optimizer.step()
         if self.average is not None:
             # Early on the average follows quickly, so that the random start is soon forgotten.
-            decay = min(self.config.average, (1 + self.step) / (10 + self.step))
+            decay = min(self.config.ema_decay, (1 + self.step) / (10 + self.step))
             get_ema_multi_avg_fn(decay)(self.average, [p.detach() for p in self.parameters], self.step)
         return sums
 
@@ -279,8 +279,8 @@ class Trainer:
             total /= len(self.lengths)
             for parameter in self.parameters:
                 if parameter.grad is not None:
-                    parameter.grad.add_(parameter.detach(), alpha=self.config.l2)
-                    total += 0.5 * self.config.l2 * float(parameter.detach().square().sum())
+                    parameter.grad.add_(parameter.detach(), alpha=self.config.weight_decay)
+                    total += 0.5 * self.config.weight_decay * float(parameter.detach().square().sum())
             return total
 
         before = self.optimizer.step(objective)
@@ -289,13 +289,13 @@ class Trainer:
     def _rate(self, highest: float | None = None) -> float:
         """The learning rate of the current step; of parameters with another highest rate if that is given."""
         config, epoch = self.config, self.step / self.steps_an_epoch
-        highest = config.rate if highest is None else highest
-        if epoch < config.warmup:
-            return highest * epoch / config.warmup
+        highest = config.learning_rate if highest is None else highest
+        if epoch < config.warmup_epochs:
+            return highest * epoch / config.warmup_epochs
         if config.schedule == "cosine":
-            progress = (epoch - config.warmup) / max(config.epochs - config.warmup, 1e-9)
+            progress = (epoch - config.warmup_epochs) / max(config.epochs - config.warmup_epochs, 1e-9)
             return highest * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
-        return highest / (1 + config.decay * int(epoch)) if config.schedule == "decay" else highest
+        return highest / (1 + config.learning_rate_decay * int(epoch)) if config.schedule == "decay" else highest
 
     @contextmanager
     def _averaged(self) -> Iterator[None]:

@@ -36,11 +36,11 @@ def parameter_groups(whole: nn.Module, model: Model) -> list[Group]:
     for name, parameter in whole.named_parameters():
         if not parameter.requires_grad:
             continue
-        rate, vectors, decays = training.rate, name.startswith(WORD_VECTORS), True
+        rate, vectors, decays = training.learning_rate, name.startswith(WORD_VECTORS), True
         if transformer is not None and name.startswith(ENCODER):
             rate = transformer.rate_of(name.removeprefix(ENCODER))
             decays = parameter.dim() > 1 and "embedding" not in name
-        decay = training.l2 if decays and not vectors else 0.0
+        decay = training.weight_decay if decays and not vectors else 0.0
         group = groups.setdefault((vectors, rate, decay), Group(rate, decay))
         group.names.append(name)
         group.parameters.append(parameter)

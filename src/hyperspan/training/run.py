@@ -148,7 +148,7 @@ def _about_data(model: Model, train: Sequence[Sentence], dev: Sequence[Sentence]
     if model.vocabulary.tags and untagged:
         yield (
             f"{untagged:,} sentences of dev have no part-of-speech tags, which train has; expect lower scores, or set "
-            "words.tags = 0"
+            "words.tag_dimension = 0"
         )
     others = {mention.label for sentence in dev for mention in sentence.mentions} - set(model.labels)
     if others:
@@ -194,7 +194,7 @@ def check(config: Config) -> None:
         if config.transformer.name:
             raise InputError("training.optimizer is lbfgs, which does not train a pretrained encoder; set it to adamw")
         for name, value in (
-            ("training.average", config.training.average),
+            ("training.ema_decay", config.training.ema_decay),
             ("encoder.input_dropout", config.encoder.input_dropout),
             ("encoder.output_dropout", config.encoder.output_dropout),
             ("encoder.span_dropout", config.encoder.span_dropout),

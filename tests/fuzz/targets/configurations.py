@@ -21,7 +21,7 @@ max_width = 6
 dimension = 10
 lowercase = false
 [training]
-rate = 0.01
+learning_rate = 0.01
 schedule = "cosine"
 """
 KEYS = tuple(f"{part.name}.{key.name}" for part in fields(Config) for key in fields(getattr(Config, part.name)))
