@@ -19,7 +19,7 @@ import torch
 from rich.progress import track
 from torch import Tensor
 
-from hyperspan.config import Transformer
+from hyperspan.config import TransformerConfig
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.source import Problems
 from hyperspan.encoders.hub import quietly, read_pretrained
@@ -61,7 +61,7 @@ def main(given: argparse.Namespace) -> str:
     device = choose_device(given.device)
     torch.manual_seed(given.seed)
     description, _ = read_pretrained(given.encoder)  # or an error that says what is wrong with it
-    subwords = Subwords(Transformer(given.encoder, window=given.length), description)
+    subwords = Subwords(TransformerConfig(given.encoder, window=given.length), description)
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
     with quietly():

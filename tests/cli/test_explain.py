@@ -78,7 +78,7 @@ def test_a_run_of_l_bfgs_is_resumed_to_the_same_bits_and_not_with_other_attribut
     assert hyperspan("train", str(path), "-o", str(whole), "--set", "training.epochs=4").returncode == 0
     assert hyperspan("train", str(path), "-o", str(stopped), "--set", "training.epochs=1").returncode == 0
     other = hyperspan("train", str(path), "-o", str(stopped), "--resume", "--set", "features.min_count=2")
-    assert other.returncode == 2 and "another attributes.min_count" in other.stderr, other.stderr
+    assert other.returncode == 2 and "another features.min_count" in other.stderr, other.stderr
     resumed = hyperspan("train", str(path), "-o", str(stopped), "--resume", "--set", "training.epochs=4")
     assert resumed.returncode == 0, resumed.stderr
     one, two = ((folder / "checkpoint.safetensors").read_bytes() for folder in (whole, stopped))

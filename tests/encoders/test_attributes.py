@@ -132,7 +132,7 @@ def test_only_frequent_attributes_have_weights(tmp_path: Path) -> None:
 
 def test_an_unknown_template_is_refused_by_name() -> None:
     config = Config().override(["encoder.kind=handcrafted", "features.words=words prefixes"])
-    with pytest.raises(InputError, match=r"attributes\.words names 'prefixes', but must be some of words, near"):
+    with pytest.raises(InputError, match=r"features\.words names 'prefixes', but must be some of words, near"):
         new_model(config, read_sentences("examples/harbour.data"))
 
 

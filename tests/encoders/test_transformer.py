@@ -144,7 +144,7 @@ def test_kin_of_bert(kind: str, changes: dict[str, Any], limit: int, levels: int
     for name, parameter in transformer.encoder.named_parameters():
         assert (parameter.grad is None) == (not parameter.requires_grad) == name.startswith("embeddings"), name
     if kind == "albert":
-        with pytest.raises(InputError, match=r"transformer\.checkpointing is true, but .* cannot do it"):
+        with pytest.raises(InputError, match=r"transformer\.gradient_checkpointing is true, but .* cannot do it"):
             encoder_of(folder, "transformer.gradient_checkpointing=true")
 
 

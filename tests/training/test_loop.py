@@ -145,7 +145,7 @@ def test_a_loss_that_is_no_number_ends_the_run_and_keeps_the_last_checkpoint(con
     trainer = Trainer(model, sentences, sentences, tmp_path, [poison])
     save = trainer.save_checkpoint
     trainer.save_checkpoint = lambda: None if bool(bias.isnan().any()) else save()  # type: ignore[method-assign]
-    with pytest.raises(TrainingError, match=r"the loss is nan near step .*lower training\.rate"):
+    with pytest.raises(TrainingError, match=r"the loss is nan near step .*lower training\.learning_rate"):
         trainer.run()
     kept, state = read_tensors(tmp_path / CHECKPOINT)
     assert state["epoch"] == 1 and all(tensor.isfinite().all() for tensor in kept.values())
