@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export HF_HUB_OFFLINE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test browser test-corpora test-slow fuzz kills lint types benchmark clean
+.PHONY: help demo test browser test-corpora test-slow fuzz kills lint types signs benchmark clean
 
 help:
 	@echo "make demo          annotate two texts with the bundled models, and write demo.html"
@@ -17,6 +17,7 @@ help:
 	@echo "make kills         kill training and bulk jobs 20 times each, and resume them"
 	@echo "make lint          check style"
 	@echo "make types         check types"
+	@echo "make signs         count what tells how well the code is built"
 	@echo "make benchmark     measure costs, as ratios"
 	@echo "make clean         remove what the other targets made"
 
@@ -72,6 +73,9 @@ lint: $(VENV)/installed-dev
 
 types: $(VENV)/installed-dev
 	$(BIN)/pyright
+
+signs: $(VENV)/installed
+	$(BIN)/python scripts/signs.py
 
 benchmark: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/inference.py
