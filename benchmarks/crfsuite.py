@@ -51,7 +51,7 @@ def theirs(model: Model, train: Sequence[Sentence], test: Sequence[Sentence], it
     pycrfsuite: Any = import_module("pycrfsuite")
     trainer = pycrfsuite.Trainer(verbose=False)
     for sentence, attributes in zip(train, items(model, train), strict=True):
-        held = model.holdable(model.vocabulary.gold(sentence), len(sentence))
+        held = model.representable(model.vocabulary.gold(sentence), len(sentence))
         trainer.append(attributes, [str(tag) for tag in tags_of(held, len(sentence), types)])
     trainer.select("lbfgs")
     trainer.set_params({"c1": 0, "c2": l2 * len(train) / 2, "max_iterations": iterations})

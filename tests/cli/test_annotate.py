@@ -16,7 +16,7 @@ from hyperspan.models import new_model, save_model
 from hyperspan.types import Mention, Sentence
 from tests.bulk.test_tables import NO_TEXTS
 from tests.cli.process import hyperspan
-from tests.test_annotate import TEXT, small_model
+from tests.inference.test_annotator import TEXT, small_model
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import pytest
 from hyperspan.cli import main
 from hyperspan.models import save_model
 from tests.bulk.fakes import contents, lines_in, manifest_of, write_jsonl
-from tests.test_annotate import TEXT, small_model
+from tests.inference.test_annotator import TEXT, small_model
 
 Run = Callable[..., tuple[int, str]]
 

@@ -41,7 +41,7 @@ class Workplace:
         ready = self.shared / "tiny"
         if not ready.exists():
             from hyperspan.models import save_model
-            from tests.test_annotate import small_model
+            from tests.inference.test_annotator import small_model
 
             made = self.shared / f"tiny-{os.getpid()}"
             save_model(small_model(), made)

@@ -425,11 +425,11 @@ def test_a_required_mention_may_be_too_wide_or_skipped(tmp_path: Path) -> None:
         load(tmp_path / "small", skip=-1e9)(TEXT, require=[wide])
 
 
-def test_models_that_cannot_be_told_say_so() -> None:
+def test_models_without_conditioning_say_so() -> None:
     config = replace(Config(), model=replace(Config().model, kind="linear-chain"))
     model = new_model(replace(config, words=replace(config.words, tags=0, dimension=4)), TRAINING)
     with pytest.raises(
-        InputError, match="the structure of this model cannot be told so; use a model of the kind 'segm"
+        InputError, match=r"cannot require or forbid mentions: LinearChain has no condition: .* 'segmental'"
     ):
         Annotator(model)(TEXT, require=[Mention(0, 3, "person")])
 

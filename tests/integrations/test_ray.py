@@ -18,9 +18,9 @@ from hyperspan.inference.annotator import Annotator
 from hyperspan.integrations import ray_engine
 from hyperspan.models import save_model
 from tests.bulk.fakes import CRASHES, contents, lines_in, manifest_of, texts_in, write_jsonl
+from tests.inference.test_annotator import TEXT, small_model
 from tests.integrations import workers
 from tests.integrations.processes import below, named
-from tests.test_annotate import TEXT, small_model
 
 ray = pytest.importorskip("ray")
 pytestmark = [

@@ -16,7 +16,7 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
-from hyperspan.models.fofe import THRESHOLDS, Codes, Fofe, SpanAnswers, forgetting, letter_codes
+from hyperspan.models.fofe import THRESHOLDS, Codes, Fofe, IndependentSpans, forgetting, letter_codes
 from hyperspan.models.storage import check_names
 from hyperspan.models.tuning import best_threshold
 from hyperspan.training.loop import Trainer, dev_scores
@@ -96,7 +96,7 @@ spans = st.tuples(st.integers(0, 5), st.integers(1, 6), st.integers(0, 2)).filte
 @settings(deadline=None)
 def test_any_set_with_one_type_a_span_can_be_held(mentions: set[tuple[int, int, int]], width: int) -> None:
     """Nested, crossing and of the same type; scores that say so give the set back."""
-    held = model_with(f"model.max_width={width}").holdable(mentions, longest=6)
+    held = model_with(f"model.max_width={width}").representable(mentions, longest=6)
     fitting = {mention for mention in mentions if mention[1] - mention[0] <= width}
     assert held <= fitting and {mention[:2] for mention in held} == {mention[:2] for mention in fitting}
     assert len(held) == len({mention[:2] for mention in held})
@@ -104,7 +104,7 @@ def test_any_set_with_one_type_a_span_can_be_held(mentions: set[tuple[int, int, 
     scores[..., 3] = 9.0
     for start, end, kind in held:
         scores[0, start, end - start - 1, kind] = 18.0
-    answers = SpanAnswers(scores.log_softmax(3), [6], threshold=0.5)
+    answers = IndependentSpans(scores.log_softmax(3), [6], threshold=0.5)
     assert answers.argmax() == [held] == [best for [(best, _)] in answers.topk(1)]
 
 
@@ -112,7 +112,7 @@ def test_any_set_with_one_type_a_span_can_be_held(mentions: set[tuple[int, int, 
 @settings(deadline=None, max_examples=40)
 def test_the_best_sets_are_those_of_independent_spans(length: int, width: int, seed: int) -> None:
     scores = torch.randn(1, 3, width, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    answers = SpanAnswers(scores.log_softmax(3), [length], threshold=0.5)
+    answers = IndependentSpans(scores.log_softmax(3), [length], threshold=0.5)
     places = [(i, w) for i in range(length) for w in range(width) if i + w < length]
     every = {}
     for kinds in product(range(3), repeat=len(places)):

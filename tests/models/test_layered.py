@@ -20,8 +20,8 @@ from tests.models.test_transition import TYPES, WORDS, mention_sets, sentences
 Mentions = set[tuple[int, int, int]]
 
 
-def holdable(mentions: Mentions) -> Mentions:
-    return Layered.holdable(None, mentions, 8)  # type: ignore[arg-type]
+def representable(mentions: Mentions) -> Mentions:
+    return Layered.representable(None, mentions, 8)  # type: ignore[arg-type]
 
 
 def model_of(seed: int) -> Layered:
@@ -38,7 +38,7 @@ def model_of(seed: int) -> Layered:
 @given(mention_sets())
 def test_layers_are_flat_from_inner_to_outer_and_hold_what_can_be_held(given: tuple[Mentions, int]) -> None:
     mentions, _ = given
-    held = holdable(mentions)
+    held = representable(mentions)
     layers = layers_of(held)
     assert set().union(*layers) == held and sum(map(len, layers)) == len(held)
     for level, layer in enumerate(layers):
@@ -54,7 +54,7 @@ def test_layers_are_flat_from_inner_to_outer_and_hold_what_can_be_held(given: tu
 def test_only_crossing_mentions_are_left_out(given: tuple[Mentions, int]) -> None:
     mentions, _ = given
     one_type = {(start, end, 0) for start, end, _ in mentions}
-    held = holdable(mentions)
+    held = representable(mentions)
     assert held <= mentions and is_nested({(start, end, 0) for start, end, _ in held})
     assert (held == mentions) == is_nested(one_type)
 
@@ -70,13 +70,13 @@ def test_only_crossing_mentions_are_left_out(given: tuple[Mentions, int]) -> Non
     ],
 )
 def test_what_can_be_held(mentions: Mentions, depth: int, held: int) -> None:
-    kept = holdable(mentions)
+    kept = representable(mentions)
     assert (len(layers_of(kept)), len(kept)) == (depth, held)
 
 
 @given(st.lists(mention_sets(), max_size=4))
 def test_merging_layer_by_layer_leads_through_all_mentions(given: list[tuple[Mentions, int]]) -> None:
-    layers = [layers_of(holdable(mentions)) for mentions, _ in given]
+    layers = [layers_of(representable(mentions)) for mentions, _ in given]
     sequences = Sequences.of([length for _, length in given])
     rows = np.ones(len(sequences.start), dtype=np.int64)  # how many words each row stands for
     depth = 0

@@ -129,7 +129,7 @@ def best_possible(model: Model, sentences: list[Sentence]) -> float:
     found = expected = right = 0
     for sentence in sentences:
         gold = model.vocabulary.gold(sentence)
-        held = model.holdable(gold, len(sentence))
+        held = model.representable(gold, len(sentence))
         if model.config.model.kind.startswith("mention-"):
             held = read(structure_of(held), model.config.model.reading)
         elif model.config.model.kind == "katiyar-cardie":

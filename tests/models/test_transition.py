@@ -69,7 +69,7 @@ def check_valid(actions: list[int], length: int, types: int = TYPES) -> None:
 @given(mention_sets())
 def test_the_oracle_builds_exactly_what_can_be_held(given: tuple[set[tuple[int, int, int]], int]) -> None:
     mentions, length = given
-    held = model_holdable(mentions)
+    held = model_representable(mentions)
     assert held <= mentions and is_nested(held)
     assert (held == mentions) == is_nested(mentions), "crossing mentions and second types go, and nothing else"
     actions = oracle(held, length, TYPES)
@@ -77,8 +77,8 @@ def test_the_oracle_builds_exactly_what_can_be_held(given: tuple[set[tuple[int, 
     check_valid(actions, length)
 
 
-def model_holdable(mentions: set[tuple[int, int, int]]) -> set[tuple[int, int, int]]:
-    return Transition.holdable(None, mentions, 8)  # type: ignore[arg-type]
+def model_representable(mentions: set[tuple[int, int, int]]) -> set[tuple[int, int, int]]:
+    return Transition.representable(None, mentions, 8)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -92,14 +92,14 @@ def model_holdable(mentions: set[tuple[int, int, int]]) -> set[tuple[int, int, i
     ],
 )
 def test_what_can_be_held(mentions: set[tuple[int, int, int]], held: int) -> None:
-    kept = model_holdable(mentions)
+    kept = model_representable(mentions)
     assert len(kept) == held and mentions_of(oracle(kept, 4, TYPES), TYPES) == kept
 
 
 @given(mention_sets())
 def test_the_tables_of_the_oracle_find_all_its_actions_valid(given: tuple[set[tuple[int, int, int]], int]) -> None:
     mentions, length = given
-    actions = oracle(model_holdable(mentions), length, TYPES)
+    actions = oracle(model_representable(mentions), length, TYPES)
     known = derivations([actions, [SHIFT, SHIFT], actions], TYPES)
     label = [[NOTHING if tree < 0 else known.action[tree] for tree in trees] for trees in known.stack]
     left = [

@@ -10,7 +10,7 @@ import torch
 
 from hyperspan.config import Config
 from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.decoding import Wanted, decode
+from hyperspan.inference.decoding import DecodingOptions, decode
 from hyperspan.models import Recognizer, new_model
 from hyperspan.models.scorers import SCORERS
 from hyperspan.models.tuning import PENALTIES, TEMPERATURES, best_penalty, best_temperature, tune
@@ -51,7 +51,7 @@ def test_the_best_of_what_was_tried_is_chosen(trained: Recognizer) -> None:
     @torch.inference_mode()
     def surprise(temperature: float) -> float:
         distribution = with_values(trained, temperature=temperature).distribution(dev)
-        gold = [trained.scorer.holdable(trained.vocabulary.gold(s), max(map(len, dev))) for s in dev]
+        gold = [trained.scorer.representable(trained.vocabulary.gold(s), max(map(len, dev))) for s in dev]
         return -float(distribution.log_prob(gold).sum())
 
     temperature = best_temperature(trained, dev)
@@ -88,7 +88,9 @@ def test_every_model_annotates_with_probabilities_labels_and_alternatives(traine
     with torch.inference_mode():
         marginals = trained.distribution(sentences[:1]).marginals[0]
         sets = decode(
-            trained.distribution(sentences[:1]), trained.labels, Wanted([trained.labels.index("PER")], None, 4)
+            trained.distribution(sentences[:1]),
+            trained.labels,
+            DecodingOptions((trained.labels.index("PER"),), top_k=4),
         )[0].sets
     none = next((p for p, found in sets if not found), 0.0)
     assert none <= 1 - float(marginals[..., trained.labels.index("PER")].max()) + 1e-4

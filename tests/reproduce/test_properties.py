@@ -121,5 +121,5 @@ def test_models_without_a_hypergraph_hold_what_is_said_of_them() -> None:
     for mentions in list(labels)[::5]:
         for kind, name in (("fofe", "FOFE"), ("layered", "Ju"), ("transition", "Wang")):
             (holds,) = (holds for system, holds in HOLDS.items() if system.startswith(name))
-            assert holds(mentions) == (models[kind].holdable(set(mentions), n) == mentions)
+            assert holds(mentions) == (models[kind].representable(set(mentions), n) == mentions)
         assert HOLDS["Katiyar & Cardie 2018"](mentions) == (times[labels[mentions]] == 1)

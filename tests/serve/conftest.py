@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from hyperspan.inference.annotator import Annotator
+from tests.inference.test_annotator import small_model
 from tests.serve.running import Running, running
-from tests.test_annotate import small_model
 
 
 @pytest.fixture(scope="package")

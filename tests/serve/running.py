@@ -19,7 +19,7 @@ from hyperspan.serve.logs import ACCESS
 from hyperspan.serve.run import Server, address, listen
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Document, Sentence
-from tests.test_annotate import small_model
+from tests.inference.test_annotator import small_model
 
 TEXT = "Ada left the zoo of Oz.  The keeper of the zoo saw Ada!\n\nNobody slept."
 

@@ -20,9 +20,9 @@ from hyperspan.models import save_model
 from hyperspan.serve import answers, engine, problems, stream
 from hyperspan.serve.settings import Settings
 from hyperspan.text.sentences import Piece
+from tests.inference.test_annotator import small_model
 from tests.serve.running import Running, running, until
 from tests.serve.test_process import Process, processes  # noqa: F401
-from tests.test_annotate import small_model
 
 JSON_TYPE = {"Content-Type": "application/json"}
 LONG_SENTENCE = "IL2" + " x" * 998

@@ -21,8 +21,8 @@ from hyperspan.errors import InputError
 from hyperspan.models import save_model
 from hyperspan.serve import run
 from hyperspan.serve.settings import Settings
+from tests.inference.test_annotator import small_model
 from tests.serve.running import TEXT, until
-from tests.test_annotate import small_model
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from hyperspan.serve.app import STATIC, create_app
 from hyperspan.serve.engine import Engine
 from hyperspan.serve.models import places
 from hyperspan.serve.settings import Settings
+from tests.inference.test_annotator import small_model
 from tests.serve.running import Running, running, until
-from tests.test_annotate import small_model
 
 
 def test_models_with_their_cards(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +64,14 @@ class BruteForce:
         wanted, unwanted = frozenset(require), frozenset(forbid)
         return BruteForce({s: score for s, score in self.scores.items() if wanted <= s and not unwanted & s})
 
+    def restrict(self, types: Sequence[int]) -> BruteForce:
+        """The sets of mentions of these types, each with the sum over the mentions of the others."""
+        scores: dict[MentionSet, list[float]] = {}
+        for mentions, score in self.scores.items():
+            kept = frozenset((start, end, types.index(kind)) for start, end, kind in mentions if kind in types)
+            scores.setdefault(kept, []).append(score)
+        return BruteForce({mentions: log_sum(values) for mentions, values in scores.items()})
+
     def expected_f1(self, chosen: MentionSet) -> float:
         def f1(gold: MentionSet) -> float:
             return 2 * len(gold & chosen) / (len(gold) + len(chosen)) if gold or chosen else 1.0
@@ -97,3 +105,7 @@ class Case:
     tolerance: float
     meant_by: Callable[[MentionSet], MentionSet] = itself
     """The set whose probability `log_prob` gives; another one where structures are ambiguous."""
+    conditions: bool = False
+    """Whether it can be conditioned on mentions."""
+    independent_types: bool = False
+    """Whether its types are independent, so that a restriction to some gives all that the whole does."""

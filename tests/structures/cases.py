@@ -72,7 +72,7 @@ def segmental_case(scores: EdgeScores, lengths: list[int], tolerance: float) -> 
         sets = all_sets(all_mentions(length, m, c))
         brute.append(BruteForce({s: segmental_score(scores, sentence, length, s) for s in sets}))
         explicit.append(Explicit(segmental_hypergraph(length, m, c), segmental_weights(scores, sentence), mentions_of))
-    return Case(vectorised, lengths, m, c, brute, explicit, tolerance)
+    return Case(vectorised, lengths, m, c, brute, explicit, tolerance, conditions=True, independent_types=True)
 
 
 def edge_scores(

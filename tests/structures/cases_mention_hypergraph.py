@@ -77,7 +77,7 @@ def mention_hypergraph_case(scores: WordEdgeScores, lengths: list[int], toleranc
     for sentence, length in enumerate(lengths):
         brute.append(BruteForce(hyperpath_scores(scores, sentence, length)))
         explicit.append(Explicit(mention_network(length, m), network_weights(scores, sentence), visited_mentions))
-    return Case(vectorised, lengths, m, n, brute, explicit, tolerance, meant_by=closed)
+    return Case(vectorised, lengths, m, n, brute, explicit, tolerance, meant_by=closed, independent_types=True)
 
 
 @st.composite

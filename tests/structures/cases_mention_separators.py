@@ -78,7 +78,17 @@ def separators_case(scores: torch.Tensor, lengths: list[int], tolerance: float) 
     for length, own in zip(lengths, scores.double(), strict=True):
         brute.append(BruteForce(separators_scores(own, length)))
         explicit.append(Explicit(separators_hypergraph(length, m), separators_weights(own), separated_mentions))
-    return Case(MentionSeparators(scores, lengths), lengths, m, gaps - 1, brute, explicit, tolerance, meant_by=closed)
+    return Case(
+        MentionSeparators(scores, lengths),
+        lengths,
+        m,
+        gaps - 1,
+        brute,
+        explicit,
+        tolerance,
+        meant_by=closed,
+        independent_types=True,
+    )
 
 
 @st.composite

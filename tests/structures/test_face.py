@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.structures import Counting, KBest, Log, Sampling, hyperpaths, inside, outside, viterbi
+from hyperspan.structures import Counting, KBest, Log, NotSupportedError, Sampling, hyperpaths, inside, outside, viterbi
 from tests.structures.brute_force import all_mentions
 from tests.structures.cases import STRUCTURES, Case
 
@@ -103,20 +103,22 @@ def test_topk(structure: str, data: st.DataObject, k: int) -> None:
 @given(data=st.data())
 def test_condition(structure: str, data: st.DataObject) -> None:
     case: Case = data.draw(STRUCTURES[structure])
-    if not hasattr(case.vectorised, "condition"):
-        pytest.skip("not every structure can be told what to contain")
+    if not case.conditions:
+        with pytest.raises(NotSupportedError, match=r"has no condition: .*; use a SegmentalHypergraph"):
+            case.vectorised.condition()
+        return
     pools = [all_mentions(length, case.types, case.max_width) for length in case.lengths]
-    pinned = [
+    chosen = [
         data.draw(st.lists(st.sampled_from(pool), max_size=4, unique=True) if pool else st.just([])) for pool in pools
     ]
     split = data.draw(st.integers(0, 4))
-    require, forbid = [pins[:split] for pins in pinned], [pins[split:] for pins in pinned]
-    given_pins = case.vectorised.condition(require=require, forbid=forbid)
-    brute = [whole.given(*pins) for whole, *pins in zip(case.brute, require, forbid, strict=True)]
+    require, forbid = [some[:split] for some in chosen], [some[split:] for some in chosen]
+    conditioned = case.vectorised.condition(require=require, forbid=forbid)
+    brute = [whole.given(*known) for whole, *known in zip(case.brute, require, forbid, strict=True)]
     log_partition, marginals, entropy = (
-        given_pins.log_partition.tolist(),
-        given_pins.marginals,
-        given_pins.entropy.tolist(),
+        conditioned.log_partition.tolist(),
+        conditioned.marginals,
+        conditioned.entropy.tolist(),
     )
     possible = [distribution.log_partition > -math.inf for distribution in brute]
     for sentence, distribution in enumerate(brute):
@@ -129,17 +131,52 @@ def test_condition(structure: str, data: st.DataObject) -> None:
                 )
             some = data.draw(st.sampled_from(list(distribution.scores)))
             sets = [some if other == sentence else frozenset() for other in range(len(brute))]
-            assert close(given_pins.log_prob(sets)[sentence].item(), distribution.log_prob(some), case.tolerance)
-    for ranked, distribution in zip(given_pins.topk(4), brute, strict=True):
+            assert close(conditioned.log_prob(sets)[sentence].item(), distribution.log_prob(some), case.tolerance)
+    for ranked, distribution in zip(conditioned.topk(4), brute, strict=True):
         assert [
             close(a, b, case.tolerance) for (_, a), (_, b) in zip(ranked, distribution.ranked()[:4], strict=True)
         ].count(False) == 0
     if all(possible):
-        for mentions, distribution in zip(given_pins.argmax(), brute, strict=True):
+        for mentions, distribution in zip(conditioned.argmax(), brute, strict=True):
             assert close(distribution.scores[mentions], max(distribution.scores.values()), case.tolerance)
     else:
         with pytest.raises(ValueError, match="no possible mention set"):
-            given_pins.argmax()
+            conditioned.argmax()
+
+
+@structures
+@drawn
+@given(data=st.data())
+def test_restrict(structure: str, data: st.DataObject) -> None:
+    """Sums over the mentions of other types; where types depend on each other, that is said of all but two methods."""
+    case: Case = data.draw(STRUCTURES[structure])
+    types = data.draw(st.lists(st.sampled_from(range(case.types)), unique=True))
+    some, brute = case.vectorised.restrict(types), [whole.restrict(types) for whole in case.brute]
+    pools = [all_mentions(length, len(types), case.max_width) for length in case.lengths]
+    assert some.types == len(types) and some.lengths == case.lengths
+    torch.testing.assert_close(some.log_partition.exp() > 0, case.vectorised.log_partition.exp() > 0)
+    for sentence, (pool, expected) in enumerate(zip(pools, brute, strict=True)):
+        for i, j, k in pool:
+            value = some.marginals[sentence, i, j - i - 1, k].item()
+            assert close(value, expected.marginal((i, j, k)), case.tolerance)
+    for drawn_sets, expected in zip(some.sample(5, torch.Generator().manual_seed(1)), brute, strict=True):
+        assert all(expected.scores[mentions] > -math.inf for mentions in drawn_sets)
+    for best, ranked, expected in zip(some.argmax(), some.topk(20), brute, strict=True):
+        assert expected.scores[best] > -math.inf and ranked[0][1] <= 1e-9
+        in_order = expected.ranked()[:20]
+        assert len(ranked) == len(in_order) == len({mentions for mentions, _ in ranked})
+        for (mentions, value), (_, log_prob) in zip(ranked, in_order, strict=True):
+            assert close(value, log_prob, 1e-9) and close(value, expected.log_prob(mentions), 1e-9)
+        if case.independent_types:
+            assert close(expected.scores[best], max(expected.scores.values()), case.tolerance)
+    if case.independent_types:
+        for value, expected in zip(some.entropy.tolist(), brute, strict=True):
+            assert close(value, expected.entropy, case.tolerance)
+    else:
+        with pytest.raises(NotSupportedError, match="has no entropy: that would be a sum over"):
+            _ = some.entropy
+    with pytest.raises(ValueError, match="expected types from 0 to"):
+        case.vectorised.restrict([case.types])
 
 
 @structures

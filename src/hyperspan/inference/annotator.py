@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from hyperspan.corpora.documents import with_context
 from hyperspan.errors import STOPS, InputError, LabelError
 from hyperspan.inference.assembly import assemble, other_metadata
-from hyperspan.inference.constraints import Pins, pins_of
+from hyperspan.inference.constraints import Constraints, constraints_of
 from hyperspan.text.sentences import Piece, iter_pieces
 from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.inference.decoding import Found, Wanted
-    from hyperspan.models.base import Answers
+    from hyperspan.inference.decoding import DecodingOptions, SentencePrediction
+    from hyperspan.structures import Distribution
 
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 
@@ -54,7 +54,7 @@ class Model(Protocol):
     max_width: int | None
     """The most words in a mention; None for no limit."""
 
-    def distribution(self, sentences: Sequence[Sentence]) -> Answers:
+    def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
         """The distribution over mention sets of each sentence; types are indices into `labels`."""
         ...
 
@@ -226,7 +226,7 @@ class Annotator:
         return self._in_order(texts, self.wanted(threshold, types, top_k, candidates), keep_sentences, on_error)
 
     def _in_order(
-        self, texts: Iterable[str | Document], wanted: Wanted, keep_sentences: bool, on_error: OnError
+        self, texts: Iterable[str | Document], wanted: DecodingOptions, keep_sentences: bool, on_error: OnError
     ) -> Iterator[Document]:
         def is_long(given: str | Document) -> bool:
             if keep_sentences or (isinstance(given, Document) and given.sentences):
@@ -254,9 +254,9 @@ class Annotator:
 
     def wanted(
         self, threshold: Threshold, types: Iterable[str] | None, top_k: int = 0, candidates: float | None = None
-    ) -> Wanted:
+    ) -> DecodingOptions:
         """What is asked for, or an error that says what cannot be."""
-        from hyperspan.inference.decoding import Wanted
+        from hyperspan.inference.decoding import DecodingOptions
 
         asked = [types] if isinstance(types, str) else list(types) if types is not None else list(self.labels)
         thresholds = {label or "*": value for label, value in _by_label(threshold).items()}
@@ -273,10 +273,10 @@ class Annotator:
             raise InputError(f"the number of alternatives is {top_k}; it must be from 0 to {MOST_SETS:,}")
         chosen = tuple(index for index, label in enumerate(self.labels) if label in asked)
         if threshold is None:
-            return Wanted(chosen, None, top_k, candidates)
+            return DecodingOptions(chosen, None, top_k, candidates)
         others = thresholds.get("*", 0.5)
         least = tuple(thresholds.get(self.labels[index], others) for index in chosen)
-        return Wanted(chosen, least, top_k, candidates)
+        return DecodingOptions(chosen, least, top_k, candidates)
 
     def split(self, given: str | Document) -> Document:
         """A text with its sentences and tokens, those that it came with where it has any."""
@@ -299,19 +299,19 @@ class Annotator:
             document = Document(document.text, document.mentions, around, document.id, document.metadata)
         return document
 
-    def pins(self, document: Document, require: Iterable[Mention], forbid: Iterable[Mention]) -> dict[int, Pins]:
+    def pins(self, document: Document, require: Iterable[Mention], forbid: Iterable[Mention]) -> dict[int, Constraints]:
         """What is known of some of the sentences of a document, by their index, or an error that says what cannot be."""
         require, forbid = tuple(require), tuple(forbid)
-        return pins_of(document, require, forbid, self.labels, self.model.max_width) if require or forbid else {}
+        return constraints_of(document, require, forbid, self.labels, self.model.max_width) if require or forbid else {}
 
     def find(
-        self, sentences: Sequence[Sentence], wanted: Wanted, pins: Mapping[int, Pins] | None = None
-    ) -> list[Found]:
+        self, sentences: Sequence[Sentence], wanted: DecodingOptions, pins: Mapping[int, Constraints] | None = None
+    ) -> list[SentencePrediction]:
         """What is found in each sentence, in their order, whatever the batches in which it was computed."""
         import torch
 
         from hyperspan.batch import AT_ONCE, by_length
-        from hyperspan.inference.decoding import Found, decode
+        from hyperspan.inference.decoding import SentencePrediction, decode
 
         # Sentences that are the same have the same mentions, unless something is known of one: lists and tables repeat them.
         alike: dict[object, int] = {}
@@ -320,19 +320,23 @@ class Annotator:
         for sentence, index in zip(sentences, same, strict=True):
             words[index] += len(sentence)
         lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
-        found: dict[int, Found] = {}
+        found: dict[int, SentencePrediction] = {}
         limit = getattr(self.model, "at_once", AT_ONCE)
         for batch in by_length(lengths, self.model.max_width, limit):
-            known = [pins.get(index, Pins()) for index in batch] if pins and not pins.keys().isdisjoint(batch) else None
+            known = (
+                [pins.get(index, Constraints()) for index in batch]
+                if pins and not pins.keys().isdisjoint(batch)
+                else None
+            )
             with torch.inference_mode():
                 distribution = self.model.distribution([sentences[index] for index in batch])
                 found |= zip(batch, decode(distribution, self.labels, wanted, known), strict=True)
             if self.on_words is not None:
                 self.on_words(sum(words[index] for index in batch))
-        nothing = Found()
+        nothing = SentencePrediction()
         return [found.get(index, nothing) for index in same]
 
-    def _pipe(self, texts: Iterable[str | Document], wanted: Wanted, on_error: OnError) -> Iterator[Document]:
+    def _pipe(self, texts: Iterable[str | Document], wanted: DecodingOptions, on_error: OnError) -> Iterator[Document]:
         documents = _each(self.split, texts, on_error)
         for window in _windows(documents, lambda document: sum(map(len, document.sentences))):
             try:
@@ -349,11 +353,11 @@ class Annotator:
                 )
             yield from done
 
-    def _annotate_window(self, documents: Sequence[Document], wanted: Wanted) -> list[Document]:
+    def _annotate_window(self, documents: Sequence[Document], wanted: DecodingOptions) -> list[Document]:
         found = iter(self.find([sentence for document in documents for sentence in document.sentences], wanted))
         return [assemble(document, [next(found) for _ in document.sentences], wanted) for document in documents]
 
-    def _annotate_long(self, given: str | Document, wanted: Wanted) -> Document:
+    def _annotate_long(self, given: str | Document, wanted: DecodingOptions) -> Document:
         """A text with its mentions, and nothing kept of its sentences but what was found in them."""
         document = Document(given) if isinstance(given, str) else given
         where = f" of document {document.id!r}" if document.id else ""

@@ -10,7 +10,7 @@ from hyperspan.corpora.documents import by_characters
 from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.inference.decoding import Found, Wanted
+    from hyperspan.inference.decoding import DecodingOptions, SentencePrediction
 
 ALTERNATIVES = "alternatives"
 """Under this name the metadata of a document hold the k best sets of each of its sentences."""
@@ -20,7 +20,7 @@ _ABOUT_MENTIONS = (ALTERNATIVES, CANDIDATES, OTHER_LINES, ORDER)
 """Metadata that speak of the mentions a document came with, and mean nothing once others are found."""
 
 
-def assemble(document: Document, found: Sequence[Found], wanted: Wanted) -> Document:
+def assemble(document: Document, found: Sequence[SentencePrediction], wanted: DecodingOptions) -> Document:
     """The document with what was found in each of its sentences."""
     sentences: list[Sentence] = []
     mentions: list[Mention] = []

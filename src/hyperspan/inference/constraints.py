@@ -10,25 +10,25 @@ from hyperspan.types import Document, Mention, Sentence
 
 
 @dataclass(frozen=True)
-class Pins:
+class Constraints:
     """What is known of a sentence, as its structure takes it: (start, end, type) in tokens, types as indices."""
 
     require: frozenset[tuple[int, int, int]] = frozenset()
     forbid: frozenset[tuple[int, int, int]] = frozenset()
 
 
-def pins_of(
+def constraints_of(
     document: Document,
     require: Iterable[Mention],
     forbid: Iterable[Mention],
     labels: Sequence[str],
     max_width: int | None = None,
-) -> dict[int, Pins]:
+) -> dict[int, Constraints]:
     """For each sentence of which something is known, by its index, what that is; mentions come in characters of the text.
 
     >>> words = Document("the zoo of Oz", sentences=[Sentence(["the", "zoo"], offsets=[(0, 3), (4, 7)])])
-    >>> pins_of(words, [Mention(0, 7, "FAC")], [], ["FAC"])
-    {0: Pins(require=frozenset({(0, 2, 0)}), forbid=frozenset())}
+    >>> constraints_of(words, [Mention(0, 7, "FAC")], [], ["FAC"])
+    {0: Constraints(require=frozenset({(0, 2, 0)}), forbid=frozenset())}
     """
     starts = {start: (s, i) for s, part in enumerate(document.sentences) for i, (start, _) in enumerate(part.offsets)}
     ends = {end: (s, i + 1) for s, part in enumerate(document.sentences) for i, (_, end) in enumerate(part.offsets)}
@@ -56,7 +56,7 @@ def pins_of(
             raise InputError(
                 f"the mention {labels[kind]!r} at {offsets[start][0]}:{offsets[end - 1][1]} is both required and forbidden; choose one"
             )
-    return {sentence: Pins(frozenset(wanted), frozenset(not_)) for sentence, (wanted, not_) in known.items()}
+    return {sentence: Constraints(frozenset(wanted), frozenset(not_)) for sentence, (wanted, not_) in known.items()}
 
 
 def _check(mention: Mention, shown: str, document: Document, labels: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -13,33 +13,14 @@ from hyperspan.batch import AT_ONCE, Batch, collate
 from hyperspan.config import Config
 from hyperspan.encoders.words import WordVectors
 from hyperspan.errors import InputError
+from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.structures.scores import Mention
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from hyperspan.encoders.words import NeighbourWords
-
-
-class Answers(Protocol):
-    """What a model says of the sentences of a batch. All structures say more, as they are distributions."""
-
-    lengths: list[int]
-    types: int
-
-    @property
-    def marginals(self) -> Tensor:
-        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
-        ...
-
-    def argmax(self) -> list[MentionSet]:
-        """The best set of mentions of each sentence."""
-        ...
-
-    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
-        """The k best sets with their log-probabilities, best first; fewer where a model has fewer."""
-        ...
 
 
 class Model(nn.Module):
@@ -122,12 +103,12 @@ class Model(nn.Module):
         """(N, dimension), what the encoder says of words, and the gold mentions of each sentence -> its loss."""
         raise NotImplementedError
 
-    def distribution(self, sentences: Sequence[Sentence]) -> Answers:
+    def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
         """What the model says of each sentence; types are indices into `labels`."""
         raise NotImplementedError
 
-    def holdable(self, mentions: set[Mention], longest: int) -> set[Mention]:
-        """Of some mentions those that the model can hold together, in a batch with sentences up to so many words."""
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        """Those mentions that the model can represent together, in a batch with sentences up to so many words."""
         return mentions
 
     def tune(self, sentences: Sequence[Sentence]) -> None:

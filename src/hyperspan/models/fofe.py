@@ -32,6 +32,7 @@ from hyperspan.config import Config
 from hyperspan.encoders.spans import SpanLayout, span_layout
 from hyperspan.encoders.words import WordVectors
 from hyperspan.models.base import Model
+from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.gpu import to_device
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 from hyperspan.structures.losses import Loss
@@ -104,16 +105,16 @@ class Fofe(Model):
         together = self.starts(codes.starts).index_select(0, start) + self.ends(codes.ends).index_select(0, end)
         return self.layers(together + self.inside(codes.inside(start, end))).float()
 
-    def distribution(self, sentences: Sequence[Sentence]) -> SpanAnswers:
+    def distribution(self, sentences: Sequence[Sentence]) -> IndependentSpans:
         """What the classifier says of every span of each sentence."""
         batch, types = self.collate(sentences), len(self.labels)
         if batch.longest == 0:
             empty = torch.zeros(len(sentences), 0, 1, types + 1, device=self.device)
-            return SpanAnswers(empty, batch.lengths, self.config.model.threshold)
+            return IndependentSpans(empty, batch.lengths, self.config.model.threshold)
         layout = self._layout(batch)
         scores = self.classify(self.codes(self.encoded(batch)[-1], batch), layout.start, layout.end)
         found = layout.chains.unpack_widths(scores.log_softmax(1))
-        return SpanAnswers(found, batch.lengths, self.config.model.threshold)
+        return IndependentSpans(found, batch.lengths, self.config.model.threshold)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         layout = self._layout(batch)
@@ -144,7 +145,7 @@ class Fofe(Model):
         chosen = ((kinds < none) | (torch.rand(rate.shape, device=self.device) < rate)).nonzero()[:, 0]
         return kinds[chosen], layout.start[chosen], layout.end[chosen]
 
-    def holdable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         """One type a span, of those that are not too wide."""
         spans: dict[tuple[int, int], int] = {}
         for start, end, kind in mentions:
@@ -248,8 +249,8 @@ def _earlier(codes: Tensor) -> Tensor:
     return pad(codes[:, 1:], (0, 0, 0, 1))
 
 
-class SpanAnswers:
-    """Independent answers about every span: a type, or none."""
+class IndependentSpans(Distribution):
+    """Every span has a type or none, independently of the others."""
 
     def __init__(self, log_probabilities: Tensor, lengths: list[int], threshold: float):
         _, n, c, choices = log_probabilities.shape

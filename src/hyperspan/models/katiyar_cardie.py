@@ -38,6 +38,7 @@ from hyperspan.config import Config
 from hyperspan.encoders.words import WordEncoder
 from hyperspan.models.base import Model
 from hyperspan.structures.chains import MINUS_INFINITY
+from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.gpu import to_device
 from hyperspan.structures.linear_chain import BEGIN, INSIDE, LAST, OUTSIDE, UNIT
 from hyperspan.structures.losses import Loss
@@ -125,9 +126,9 @@ class KatiyarCardie(Model):
     def distribution(self, sentences: Sequence[Sentence]) -> LabelSets:
         """The labels of each sentence, as found with the model's threshold."""
         batch = self.collate(sentences)
-        return self._answers(self.encoded(batch)[-1], batch, self.config.model.threshold)
+        return self._label_sets(self.encoded(batch)[-1], batch, self.config.model.threshold)
 
-    def _answers(self, words: Tensor, batch: Batch, threshold: float) -> LabelSets:
+    def _label_sets(self, words: Tensor, batch: Batch, threshold: float) -> LabelSets:
         shape = (len(batch.lengths), batch.longest, 4 * len(self.labels) + 1)
         if batch.longest == 0:
             return LabelSets(torch.zeros(shape, device=self.device), batch.lengths, self.config.model.reading)
@@ -140,7 +141,7 @@ class KatiyarCardie(Model):
         """From a threshold to the mentions found with it."""
         batch = self.collate(sentences)
         words = self.encoded(batch)[-1]
-        return lambda threshold: self._answers(words, batch, threshold).argmax()
+        return lambda threshold: self._label_sets(words, batch, threshold).argmax()
 
     def tune(self, sentences: Sequence[Sentence]) -> None:
         """Chooses the threshold, by F1 on dev."""
@@ -200,12 +201,14 @@ def mentions_of(labels: np.ndarray, reading: Reading) -> MentionSet:
     return frozenset(found)
 
 
-class LabelSets:
+class LabelSets(Distribution):
     """The labels that were chosen for the words of a batch, and the mentions that they are read as.
 
     As a model that decides greedily says nothing of other sets, there is one set for each sentence, and all other mentions have
     the probability 0. That of a mention is the lowest of its labels', each times the number of labels of its word.
     """
+
+    limits = "labels are chosen greedily, and other choices are not followed"
 
     def __init__(self, shares: Tensor, lengths: list[int], reading: Reading):
         self.shares = shares

@@ -32,6 +32,7 @@ from hyperspan.encoders.words import WordEncoder
 from hyperspan.models.base import Model
 from hyperspan.structures import LinearChain, TagScores, without_crossing
 from hyperspan.structures.common import check_count
+from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.gpu import to_device
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention, MentionSet
@@ -141,8 +142,10 @@ class Layer(NamedTuple):
     best: list[MentionSet]
 
 
-class LayeredAnswers:
+class LayeredChains(Distribution):
     """What the layers found, each given what those before it found."""
+
+    limits = "each layer reads what those before it found, and other ways are not followed"
 
     def __init__(self, layers: list[Layer], lengths: list[int], types: int, device: torch.device):
         self.layers, self.lengths, self.types, self.device = layers, lengths, types, device
@@ -214,7 +217,7 @@ class Layered(Model):
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         """The surprise of all layers of a sentence together. Their chains share their weights, so all are computed at once."""
-        kept = [self.holdable(mentions, batch.longest) for mentions in gold]
+        kept = [self.representable(mentions, batch.longest) for mentions in gold]
         layers = [layers_of(mentions) for mentions in kept]
         sequences, rows = Sequences.of(batch.lengths), words
         emitted: list[Tensor] = []
@@ -236,7 +239,7 @@ class Layered(Model):
         values = emit.new_zeros(len(gold)).index_add(0, owner, -chain.log_prob(wanted))
         return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))
 
-    def distribution(self, sentences: Sequence[Sentence]) -> LayeredAnswers:
+    def distribution(self, sentences: Sequence[Sentence]) -> LayeredChains:
         batch = self.collate(sentences)
         sequences, rows = Sequences.of(batch.lengths), self.encoded(batch)[-1]
         known: list[MentionSet] = [frozenset()] * len(sentences)
@@ -252,9 +255,9 @@ class Layered(Model):
                 known[sentence] = found
             sequences, merge = sequences.merged(going_on)
             rows = self._following(rows, merge, sequences) if len(sequences) else rows
-        return LayeredAnswers(layers, batch.lengths, len(self.labels), self.device)
+        return LayeredChains(layers, batch.lengths, len(self.labels), self.device)
 
-    def holdable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         spans = without_crossing({(start, end, 0) for start, end, _ in mentions})
         nested = {(start, end, kind) for start, end, kind in mentions if (start, end, 0) in spans}
         return {mention for layer in layers_of(nested)[:MOST_LAYERS] for mention in layer}

@@ -16,7 +16,8 @@ from hyperspan.encoders.layers import NeuralLayers
 from hyperspan.encoders.spans import SpanLayout, SpanLSTM, span_layout
 from hyperspan.encoders.words import WordEncoder
 from hyperspan.models.base import Model
-from hyperspan.models.scorers import SCORERS, Distribution
+from hyperspan.models.scorers import SCORERS
+from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention
 from hyperspan.types import Sentence
@@ -80,14 +81,14 @@ class Recognizer(Model):
         batch, model = self.collate(sentences), self.config.model
         scores = self(batch, model.temperature)
         if model.mention_bias:
-            scores = self.scorer.raised(scores, model.mention_bias / model.temperature)
+            scores = self.scorer.add_mention_bias(scores, model.mention_bias / model.temperature)
         return self.scorer.distribution(scores, batch.lengths)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         return self.scorer.loss(self.score(words, batch), gold, batch.lengths)
 
-    def holdable(self, mentions: set[Mention], longest: int) -> set[Mention]:
-        return self.scorer.holdable(mentions, longest)
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        return self.scorer.representable(mentions, longest)
 
     def tune(self, sentences: Sequence[Sentence]) -> None:
         from hyperspan.models.tuning import tune

@@ -17,11 +17,11 @@ from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.spans import SpanLayout
 from hyperspan.errors import InputError
-from hyperspan.models.base import Answers
 from hyperspan.structures import (
     CascadedChains,
     CascadeScores,
     ConstituencyTrees,
+    Distribution,
     EdgeScores,
     LinearChain,
     MentionHypergraph,
@@ -38,19 +38,10 @@ from hyperspan.structures import (
 from hyperspan.structures.linear_chain import BEGIN, UNIT
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mention_separators import LABELS
-from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.structures.scores import Mention
 
 FEW = -3.0
 """What mentions score at first: a sentence has very many sets of many, so it is better to begin with few."""
-
-
-class Distribution(Answers, Protocol):
-    """A distribution over the mention sets of each sentence of a batch, as all structures are."""
-
-    @property
-    def log_partition(self) -> Tensor: ...
-    def log_prob(self, mention_sets: Sequence[Any]) -> Tensor: ...
-    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]: ...
 
 
 class Layers(Protocol):
@@ -82,7 +73,7 @@ class Scorer(nn.Module):
         """The scores of a batch."""
         raise NotImplementedError
 
-    def raised(self, scores: Any, penalty: float) -> Any:
+    def add_mention_bias(self, scores: Any, penalty: float) -> Any:
         """The scores with this much more for every mention, or where mentions share what is scored, for every start."""
         raise NotImplementedError
 
@@ -90,13 +81,13 @@ class Scorer(nn.Module):
         """The distribution that scores make."""
         raise NotImplementedError
 
-    def holdable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         """Of some mentions those that the structure can hold together, in a batch with sentences up to so many words."""
         return mentions
 
     def loss(self, scores: Any, gold: Sequence[set[Mention]], lengths: Sequence[int]) -> Loss:
         """-log p of gold mentions, and how many of them the structure cannot hold."""
-        kept = [self.holdable(mentions, max(lengths, default=0)) for mentions in gold]
+        kept = [self.representable(mentions, max(lengths, default=0)) for mentions in gold]
         values = -self.distribution(scores, lengths).log_prob(kept)
         return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))
 
@@ -153,13 +144,13 @@ class SegmentalScorer(Scorer):
         extend = step() if self.interactions else close.new_zeros(*shape, close.shape[2] - 1, m)
         return EdgeScores(absent, present, extend, close, None if self.tied else step())
 
-    def raised(self, scores: EdgeScores, penalty: float) -> EdgeScores:
+    def add_mention_bias(self, scores: EdgeScores, penalty: float) -> EdgeScores:
         return replace(scores, present=scores.present + penalty)
 
     def distribution(self, scores: EdgeScores, lengths: Sequence[int]) -> SegmentalHypergraph:
         return SegmentalHypergraph(scores, lengths)
 
-    def holdable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         return self._no_wider(mentions, longest)
 
     def loss(self, scores: EdgeScores, gold: Sequence[set[Mention]], lengths: Sequence[int]) -> Loss:
@@ -182,7 +173,7 @@ class LinearChainScorer(Scorer):
     def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> TagScores:
         return TagScores(self._by_word(self.emit(words), batch), self.step, self.first, self.last)
 
-    def raised(self, scores: TagScores, penalty: float) -> TagScores:
+    def add_mention_bias(self, scores: TagScores, penalty: float) -> TagScores:
         tags = torch.arange(scores.tags, device=scores.emit.device)
         opens = (tags % 4 == BEGIN) | ((tags % 4 == UNIT % 4) & (tags > 0))
         return replace(scores, emit=scores.emit + penalty * opens)
@@ -190,7 +181,7 @@ class LinearChainScorer(Scorer):
     def distribution(self, scores: TagScores, lengths: Sequence[int]) -> LinearChain:
         return LinearChain(scores, lengths)
 
-    def holdable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         return set(outermost(mentions)[0])
 
 
@@ -217,14 +208,14 @@ class CascadedScorer(Scorer):
         emit = self._by_word(self.emit(words), batch).unflatten(2, (self.types, 5))
         return CascadeScores(emit, **dict(self.weights.items()))
 
-    def raised(self, scores: CascadeScores, penalty: float) -> CascadeScores:
+    def add_mention_bias(self, scores: CascadeScores, penalty: float) -> CascadeScores:
         opens = scores.emit.new_tensor([0, 1, 0, 0, 1])
         return replace(scores, emit=scores.emit + penalty * opens)
 
     def distribution(self, scores: CascadeScores, lengths: Sequence[int]) -> CascadedChains:
         return CascadedChains(scores, lengths, self.order)
 
-    def holdable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         by_type = [{mention for mention in mentions if mention[2] == kind} for kind in range(self.types)]
         return {mention for own in by_type for mention in outermost(own)[0]}
 
@@ -250,13 +241,13 @@ class SegmentScorer(Scorer):
         rows = self.segment(words, spans, batch, layout).float()
         return SegmentScores(outside, layout.chains.unpack_widths(rows))
 
-    def raised(self, scores: SegmentScores, penalty: float) -> SegmentScores:
+    def add_mention_bias(self, scores: SegmentScores, penalty: float) -> SegmentScores:
         return replace(scores, segment=scores.segment + penalty)
 
     def distribution(self, scores: SegmentScores, lengths: Sequence[int]) -> Distribution:
         return SemiMarkov(scores, lengths)
 
-    def holdable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         return set(outermost(self._no_wider(mentions, longest))[0])
 
 
@@ -268,7 +259,7 @@ class TreeScorer(SegmentScorer):
     def distribution(self, scores: SegmentScores, lengths: Sequence[int]) -> Distribution:
         return ConstituencyTrees(scores.segment, lengths, scores.outside)
 
-    def holdable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         return set(without_crossing(self._no_wider(mentions, longest)))
 
 
@@ -283,7 +274,7 @@ class MentionHypergraphScorer(Scorer):
         present, extend, close, *branch = self._by_word(self.edges(words), batch).split(self.types, dim=2)
         return WordEdgeScores(torch.zeros_like(present), present, extend, close, *branch)
 
-    def raised(self, scores: WordEdgeScores, penalty: float) -> WordEdgeScores:
+    def add_mention_bias(self, scores: WordEdgeScores, penalty: float) -> WordEdgeScores:
         return replace(scores, present=scores.present + penalty)
 
     def distribution(self, scores: WordEdgeScores, lengths: Sequence[int]) -> MentionHypergraph:
@@ -306,7 +297,7 @@ class MentionSeparatorScorer(Scorer):
         together = pad(before * inside[..., None], (0, 0, 1, 0)) + pad(after * inside[..., None], (0, 0, 0, 1))
         return pad(together.unflatten(2, (len(LABELS) - 1, self.types)), (0, 0, 1, 0))
 
-    def raised(self, scores: Tensor, penalty: float) -> Tensor:
+    def add_mention_bias(self, scores: Tensor, penalty: float) -> Tensor:
         opens = scores.new_tensor(["S" in label for label in LABELS])
         return scores + penalty * opens[:, None]
 

@@ -31,7 +31,7 @@ from hyperspan.config import Config
 from hyperspan.encoders.words import WordEncoder
 from hyperspan.models.base import Model
 from hyperspan.models.shift_reduce import NOTHING, Derivations, derivations, oracle, valid_actions
-from hyperspan.models.transition_decoding import TransitionAnswers, buffer_rows, cell, log_softmax, read
+from hyperspan.models.transition_decoding import ActionSequences, buffer_rows, cell, log_softmax, read
 from hyperspan.structures import without_crossing
 from hyperspan.structures.gpu import to_device
 from hyperspan.structures.losses import Loss
@@ -93,13 +93,13 @@ class Transition(Model):
         """Sentences × words × widths of a batch, in use: more than others take, since widths cost nothing here."""
         return 5 * AT_ONCE
 
-    def holdable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         return set(without_crossing(mentions))
 
     # -- training -------------------------------------------------------------------------------------------------
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
-        kept = [self.holdable(mentions, batch.longest) for mentions in gold]
+        kept = [self.representable(mentions, batch.longest) for mentions in gold]
         pairs = zip(kept, batch.lengths, strict=True)
         actions = [oracle(mentions, length, len(self.labels)) for mentions, length in pairs]
         values = -self.log_prob(words, actions, batch)
@@ -170,7 +170,7 @@ class Transition(Model):
 
     # -- use ------------------------------------------------------------------------------------------------------
 
-    def distribution(self, sentences: Sequence[Sentence]) -> TransitionAnswers:
+    def distribution(self, sentences: Sequence[Sentence]) -> ActionSequences:
         batch = self.collate(sentences)
         return read(self, self.encoded(batch)[-1], batch)
 

@@ -15,6 +15,7 @@ from hyperspan.batch import Batch
 from hyperspan.models.shift_reduce import NOTHING, SHIFT, valid_actions
 from hyperspan.structures.chains import MINUS_INFINITY
 from hyperspan.structures.common import check_count
+from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.gpu import to_device
 from hyperspan.structures.scores import Mention, MentionSet
 
@@ -51,8 +52,10 @@ def buffer_rows(batch: Batch) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class TransitionAnswers:
+class ActionSequences(Distribution):
     """The actions that were taken, and how probable each was among the valid ones."""
+
+    limits = "it takes the best action at each step and compares no sets"
 
     lengths: list[int]
     types: int
@@ -101,7 +104,7 @@ class Step(NamedTuple):
 
 
 @torch.no_grad()
-def read(model: Transition, words: Tensor, batch: Batch) -> TransitionAnswers:
+def read(model: Transition, words: Tensor, batch: Batch) -> ActionSequences:
     """(N, d) -> the best valid action of every sentence, step after step, until all are read."""
     steps: list[Step] = []
     if batch.lengths:
@@ -109,10 +112,10 @@ def read(model: Transition, words: Tensor, batch: Batch) -> TransitionAnswers:
         looks = LOOKS if words.is_cuda else 1
         while len(steps) <= batch.longest or len(steps) % looks or bool(stacks.left.any()):
             steps.append(stacks.step())
-    return _answers(steps, batch.lengths, len(model.labels), model.device)
+    return _action_sequences(steps, batch.lengths, len(model.labels), model.device)
 
 
-def _answers(steps: Sequence[Step], lengths: list[int], types: int, device: torch.device) -> TransitionAnswers:
+def _action_sequences(steps: Sequence[Step], lengths: list[int], types: int, device: torch.device) -> ActionSequences:
     kept = [torch.stack(values).T.cpu().numpy() for values in zip(*steps, strict=True)]  # (B, steps) each
     action, log_probability, start, end = kept if kept else [np.zeros((0, 0), dtype=np.int64)] * 4
     found: list[dict[Mention, float]] = [{} for _ in lengths]
@@ -123,7 +126,7 @@ def _answers(steps: Sequence[Step], lengths: list[int], types: int, device: torc
         found[b][first, after, k] = p
     actions = [row[row != NOTHING].tolist() for row in action]
     totals = np.where(action == NOTHING, 0.0, log_probability.astype(np.float64)).sum(1).tolist()
-    return TransitionAnswers(lengths, types, device, actions, totals, found)
+    return ActionSequences(lengths, types, device, actions, totals, found)
 
 
 class Stacks:

@@ -53,8 +53,8 @@ def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
     scorer, penalty = model.scorer, model.config.model.mention_bias
     batches = []
     for scores, lengths, gold in _scored(model, sentences):
-        kept = [scorer.holdable(mentions, max(lengths)) for mentions in gold]
-        batches.append((scorer.raised(scores, penalty) if penalty else scores, lengths, kept))
+        kept = [scorer.representable(mentions, max(lengths)) for mentions in gold]
+        batches.append((scorer.add_mention_bias(scores, penalty) if penalty else scores, lengths, kept))
 
     def surprise(temperature: float) -> float:
         distributions = ((scorer.distribution(s / temperature, lengths), gold) for s, lengths, gold in batches)
@@ -87,7 +87,7 @@ def best_penalty(model: Recognizer, sentences: Sequence[Sentence]) -> float:
     for scores, lengths, gold in _scored(model, sentences):
         expected += sum(map(len, gold))
         for penalty in PENALTIES:
-            best = model.scorer.distribution(model.scorer.raised(scores, penalty), lengths).argmax()
+            best = model.scorer.distribution(model.scorer.add_mention_bias(scores, penalty), lengths).argmax()
             found[penalty] += sum(map(len, best))
             right[penalty] += sum(len(one & other) for one, other in zip(best, gold, strict=True))
     return max(PENALTIES, key=lambda penalty: (right[penalty] / max(found[penalty] + expected, 1), -abs(penalty)))

@@ -11,14 +11,16 @@ from hyperspan.serve.offsets import Offsets
 from hyperspan.types import Document, Mention
 
 if TYPE_CHECKING:
-    from hyperspan.inference.decoding import Found
+    from hyperspan.inference.decoding import SentencePrediction
     from hyperspan.serve.calls import Call
     from hyperspan.serve.engine import Prepared
     from hyperspan.serve.models import Served
     from hyperspan.serve.schema import HypergraphRequest, Options
 
 
-def documents(prepared: Prepared, found: Sequence[Found], asked: Options, call: Call) -> list[dict[str, Any]]:
+def documents(
+    prepared: Prepared, found: Sequence[SentencePrediction], asked: Options, call: Call
+) -> list[dict[str, Any]]:
     """One record a text."""
     results, wanted = iter(found), prepared.job.wanted
     records: list[dict[str, Any]] = []
@@ -30,7 +32,7 @@ def documents(prepared: Prepared, found: Sequence[Found], asked: Options, call: 
 
 
 def hypergraph(
-    prepared: Prepared, found: Sequence[Found], asked: HypergraphRequest, served: Served, most_types: int
+    prepared: Prepared, found: Sequence[SentencePrediction], asked: HypergraphRequest, served: Served, most_types: int
 ) -> dict[str, Any]:
     """A picture of one sentence, and what is in it."""
     from hyperspan.render.hypergraph_svg import draw_hypergraph

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 
 from hyperspan.errors import STOPS
 from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.constraints import Pins
+from hyperspan.inference.constraints import Constraints
 from hyperspan.serve.metrics import Metrics
 from hyperspan.serve.problems import Problem, overloaded
 from hyperspan.types import Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.inference.decoding import Found, Wanted
+    from hyperspan.inference.decoding import DecodingOptions, SentencePrediction
 
 ROUND = 4_000
 """So much work is done at a time: enough to fill the kernels, and soon over."""
@@ -43,11 +43,11 @@ class Job:
 
     model: str
     sentences: Sequence[Sentence]
-    wanted: Wanted
-    pins: Mapping[int, Pins]
+    wanted: DecodingOptions
+    pins: Mapping[int, Constraints]
     max_width: int | None = None
-    done: Future[list[Found]] = field(default_factory=Future)
-    found: list[Found] = field(default_factory=list)
+    done: Future[list[SentencePrediction]] = field(default_factory=Future)
+    found: list[SentencePrediction] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         factor = 1 + self.wanted.top_k / SETS_A_SENTENCE
@@ -140,7 +140,7 @@ class Batcher:
                 ahead / self.speed,
             )
 
-    def submit(self, job: Job) -> Future[list[Found]]:
+    def submit(self, job: Job) -> Future[list[SentencePrediction]]:
         """Puts a job into the queue, or says that there is no place."""
         if not job.sentences:
             job.done.set_result([])
@@ -232,7 +232,7 @@ class Batcher:
         }
         return iter(self.annotators[job.model].find(sentences, job.wanted, pins))
 
-    def _settle(self, share: Share, found: list[Found], error: BaseException | None = None) -> None:
+    def _settle(self, share: Share, found: list[SentencePrediction], error: BaseException | None = None) -> None:
         """Keeps what was found, answers whoever waits for it, or puts the job at the end of the queue."""
         job = share.job
         job.found += found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hyperspan.errors import HyperspanError, InputError
 from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.constraints import Pins
+from hyperspan.inference.constraints import Constraints
 from hyperspan.serve import answers
 from hyperspan.serve.batcher import Batcher, Job
 from hyperspan.serve.calls import Call, Memory
@@ -26,7 +26,7 @@ from hyperspan.text.sentences import iter_pieces
 from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.inference.decoding import Wanted
+    from hyperspan.inference.decoding import DecodingOptions
 
 SMALL = 500
 """Texts of so many characters are dealt with at once; more is done in another thread, so that nobody waits for it."""
@@ -220,7 +220,7 @@ class Engine:
             )
         return characters
 
-    def check_options(self, asked: Options) -> tuple[Served, Wanted]:
+    def check_options(self, asked: Options) -> tuple[Served, DecodingOptions]:
         """The model that is asked for, and what is wanted of it; refuses what it does not do, whatever the texts."""
         served, limits = self.model(asked.model), self.settings
         if asked.top_k > limits.max_alternatives:
@@ -238,13 +238,15 @@ class Engine:
             raise Problem(413, f"more than {MOST_PINS:,} mentions are required and forbidden; send fewer at a time")
         return served, served.annotator.wanted(asked.threshold, asked.types, asked.top_k, asked.candidates)
 
-    def _prepare(self, served: Served, wanted: Wanted, texts: Sequence[str], asked: Options, call: Call) -> Prepared:
+    def _prepare(
+        self, served: Served, wanted: DecodingOptions, texts: Sequence[str], asked: Options, call: Call
+    ) -> Prepared:
         annotator = served.annotator
         documents = [
             _split(annotator, text, index if len(texts) > 1 else None, call) for index, text in enumerate(texts)
         ]
         offsets = [Offsets(text, asked.offset_unit) for text in texts]
-        pins: dict[int, Pins] = {}
+        pins: dict[int, Constraints] = {}
         require, forbid = (_placed(given, offsets) for given in (asked.require, asked.forbid))
         first = 0
         for document, here, required, forbidden in zip(documents, offsets, require, forbid, strict=True):

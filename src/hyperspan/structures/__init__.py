@@ -3,6 +3,7 @@
 from hyperspan.structures.cascaded import CascadedChains, CascadeScores
 from hyperspan.structures.constituency import ConstituencyTrees, is_nested, without_crossing
 from hyperspan.structures.constituency_graph import ConstituencyNode, constituency_hypergraph, constituents_of
+from hyperspan.structures.distribution import Distribution, NotSupportedError
 from hyperspan.structures.hypergraph import Hyperedge, Hypergraph, Hyperpath, hyperpaths, inside, outside, viterbi
 from hyperspan.structures.linear_chain import (
     LinearChain,
@@ -50,6 +51,7 @@ __all__ = [
     "ConstituencyNode",
     "ConstituencyTrees",
     "Counting",
+    "Distribution",
     "EdgeScores",
     "Hyperedge",
     "Hypergraph",
@@ -63,6 +65,7 @@ __all__ = [
     "MentionNode",
     "MentionSeparators",
     "MentionSet",
+    "NotSupportedError",
     "Reading",
     "Sampling",
     "SegmentScores",

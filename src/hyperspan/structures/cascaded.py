@@ -17,6 +17,7 @@ from torch.func import vmap
 
 from hyperspan.structures.chains import MINUS_INFINITY
 from hyperspan.structures.common import check_count, check_scores
+from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 from hyperspan.structures.linear_chain import LinearChain, outermost, tags_of
 from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
@@ -66,7 +67,7 @@ class CascadeScores:
         return CascadeScores(**{name: tensor / temperature for name, tensor in vars(self).items()})
 
 
-class CascadedChains:
+class CascadedChains(Distribution):
     """Linear chains of one type each over the sentences of a padded batch, in the order of `order`, a permutation of the types.
 
     Mentions of one type do not overlap, those of different types may in any way. `log_partition` is 0: each chain is normalised.
@@ -76,6 +77,8 @@ class CascadedChains:
     >>> chains.log_prob([{(0, 2, 0), (1, 2, 1)}]).exp()  # five sets of each type
     tensor([0.0400])
     """
+
+    limits = "each chain is normalised by itself, given the tags of earlier types"
 
     def __init__(self, scores: CascadeScores, lengths: Tensor | Sequence[int], order: Sequence[int]):
         batch, n, m, _ = scores.emit.shape

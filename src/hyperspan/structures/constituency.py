@@ -31,11 +31,12 @@ from hyperspan.structures.common import (
     log_sum,
 )
 from hyperspan.structures.constituency_decoding import BestTrees, TreeSampler
+from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.posteriors import entropy_of, with_posteriors
 from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
 
 
-class ConstituencyTrees:
+class ConstituencyTrees(Distribution):
     """A distribution over the nested mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of scores).
 
     `scores` (B, n, c, m) has one score for each mention, by start i, words - 1 and type; `outside` (B, n), 0 unless given,

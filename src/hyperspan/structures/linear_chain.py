@@ -16,6 +16,7 @@ from torch.nn.functional import pad
 
 from hyperspan.structures.chains import MINUS_INFINITY, finite
 from hyperspan.structures.common import log_probability
+from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.hypergraph import Hyperedge, Hypergraph
 from hyperspan.structures.scores import Mention, MentionSet, check_mentions
 from hyperspan.structures.tag_chain import TagChain, Tags, TagScores
@@ -92,7 +93,7 @@ def legal_tags(types: int, device: torch.device | None = None) -> LegalTags:
     return LegalTags(torch.where(last[:, None], first, goes_on), first, last)
 
 
-class LinearChain:
+class LinearChain(Distribution):
     """A distribution over the sets of non-overlapping mentions of each sentence of a padded batch: p(set) ∝ exp(score).
 
     Tag 0 is outside; those of type k are 4 k + 1 (begin), 4 k + 2 (inside), 4 k + 3 (last) and 4 k + 4 (unit). Steps, first and
@@ -109,6 +110,8 @@ class LinearChain:
     tensor([[0.4000, 0.2000],
             [0.4000, 0.0000]])
     """
+
+    limits = "the scores of tags cannot rule out one mention"
 
     def __init__(self, scores: TagScores, lengths: Tensor | Sequence[int], max_width: int | None = None):
         if scores.tags % 4 != 1:

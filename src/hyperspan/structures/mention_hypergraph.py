@@ -26,6 +26,7 @@ from torch import Tensor
 
 from hyperspan.structures.chains import MINUS_INFINITY
 from hyperspan.structures.common import check_possible, check_scores, log_probability, log_sum
+from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.readings import Reading, Structure, check_reading, read
 from hyperspan.structures.scores import EdgeScores, Mention, MentionSet, check_lengths, check_mentions
 from hyperspan.structures.segmental import SegmentalHypergraph
@@ -73,6 +74,10 @@ class WordEdgeScores:
         """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; its order stays."""
         return WordEdgeScores(**{name: tensor / temperature for name, tensor in self._tensors().items()})
 
+    def restrict(self, types: Sequence[int]) -> WordEdgeScores:
+        """The scores of some types, in this order."""
+        return WordEdgeScores(**{name: tensor[..., types] for name, tensor in self._tensors().items()})
+
     def by_start(self) -> EdgeScores:
         """The same scores for a segmental hypergraph with mentions of any width: whatever the start, those of the last word."""
         n = self.absent.shape[1]
@@ -86,7 +91,7 @@ class WordEdgeScores:
         return EdgeScores(self.absent, self.present, self.extend[:, last[:, :-1]], self.close[:, last], branch)
 
 
-class MentionHypergraph:
+class MentionHypergraph(Distribution):
     """A distribution over the hyperpaths of each sentence of a padded batch: p(hyperpath) ∝ exp(sum of its edges' scores).
 
     `log_partition`, `log_prob` and `argmax`, all that the model needs, take O(m n). `marginals`, `topk`, `sample` and
@@ -102,6 +107,8 @@ class MentionHypergraph:
     >>> bool(four_words.log_prob([two]) == four_words.log_prob([four]))
     True
     """
+
+    limits = "mentions share their nodes, so that none can be ruled out alone"
 
     def __init__(self, scores: WordEdgeScores, lengths: Tensor | Sequence[int], reading: Reading = "all"):
         batch, n, m = scores.absent.shape
@@ -190,6 +197,10 @@ class MentionHypergraph:
     def entropy(self) -> Tensor:
         """(B,): the entropy of the distribution over hyperpaths, in nats."""
         return self.by_start.entropy
+
+    def restrict(self, types: Sequence[int]) -> MentionHypergraph:
+        """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
+        return MentionHypergraph(self.scores.restrict(check_types(types, self.types)), self.lengths, self.reading)
 
     # -- decoding -------------------------------------------------------------------------------------------------
 

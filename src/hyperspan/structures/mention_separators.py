@@ -18,6 +18,7 @@ from torch import Tensor
 
 from hyperspan.structures.chains import MINUS_INFINITY, finite
 from hyperspan.structures.common import check_count, check_possible, check_scores, log_probability, log_sum
+from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 from hyperspan.structures.readings import Reading, Structure, check_reading, read, structure_of
 from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
@@ -57,7 +58,7 @@ def structure_of_labels(labels: Sequence[Tags]) -> Structure:
     return Structure(starts=marked("S"), ends=marked("E"), continues=marked("C"))
 
 
-class MentionSeparators:
+class MentionSeparators(Distribution):
     """A distribution over the structures of each sentence of a padded batch: p(structure) ∝ exp(sum of its labels' scores).
 
     `scores` (B, n + 1, 8, m) has one score for each gap, label (in the order of `LABELS`) and type; gap g is the one before
@@ -75,6 +76,8 @@ class MentionSeparators:
     >>> bool(four_words.log_prob([two]) == four_words.log_prob([four]))
     True
     """
+
+    limits = "mentions share their labels, so that none can be ruled out alone"
 
     def __init__(self, scores: Tensor, lengths: Tensor | Sequence[int], reading: Reading = "all"):
         if scores.dim() != 4 or scores.shape[1] < 1 or scores.shape[2] != len(LABELS):
@@ -152,6 +155,10 @@ class MentionSeparators:
     def entropy(self) -> Tensor:
         """(B,): the entropy of the distribution over structures, in nats."""
         return self._by_sentence(self._chain().entropy)
+
+    def restrict(self, types: Sequence[int]) -> MentionSeparators:
+        """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
+        return MentionSeparators(self.scores[..., check_types(types, self.types)], self.lengths, self.reading)
 
     # -- decoding -------------------------------------------------------------------------------------------------
 

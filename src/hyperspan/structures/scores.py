@@ -100,6 +100,10 @@ class EdgeScores:
         skipped = (self.absent - self.present > margin).all(2, keepdim=True)  # (B, n, 1)
         return replace(self, present=self.present.masked_fill(skipped, float("-inf")))
 
+    def restrict(self, types: Sequence[int]) -> EdgeScores:
+        """The scores of some types, in this order."""
+        return EdgeScores(**{name: tensor[..., types] for name, tensor in self._tensors()})
+
     def to(self, *args: Any, **kwargs: Any) -> EdgeScores:
         """These scores on another device or in another dtype; takes what :meth:`torch.Tensor.to` takes."""
         return EdgeScores(**{name: tensor.to(*args, **kwargs) for name, tensor in self._tensors()})

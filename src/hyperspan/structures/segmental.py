@@ -21,6 +21,7 @@ from hyperspan.structures import chains, native
 from hyperspan.structures.chain_rows import rows_of
 from hyperspan.structures.chains import MINUS_INFINITY
 from hyperspan.structures.dense import DenseLogPartition, dense_best, dense_marginals
+from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.gpu import to_device
 from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
 from hyperspan.structures.scores import (
@@ -49,7 +50,7 @@ SAMPLES_AT_ONCE = 256
 """`sample` draws in portions of this many, so that its memory does not grow with k."""
 
 
-class SegmentalHypergraph:
+class SegmentalHypergraph(Distribution):
     """A distribution over the mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of its edges' scores).
 
     Everything is exact, and takes O(c m n) time and memory (`topk`, `sample` and `max_expected_f1` say what they add). Nothing
@@ -248,6 +249,10 @@ class SegmentalHypergraph:
             n: getattr(scores, n).masked_fill(mask, MINUS_INFINITY) for n, mask in zip(names, blocked, strict=True)
         }
         return SegmentalHypergraph(EdgeScores(present=scores.present, **pinned), self.lengths)
+
+    def restrict(self, types: Sequence[int]) -> SegmentalHypergraph:
+        """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
+        return SegmentalHypergraph(self.scores.restrict(check_types(types, self.types)), self.lengths)
 
     # -- decoding -------------------------------------------------------------------------------------------------
 

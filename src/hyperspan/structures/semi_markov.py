@@ -29,6 +29,7 @@ from hyperspan.structures.common import (
     log_sum,
     surprise,
 )
+from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.hypergraph import Hyperedge, Hypergraph
 from hyperspan.structures.linear_chain import outermost
 from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
@@ -69,7 +70,7 @@ class SegmentScores:
         return SegmentScores(self.outside.to(*args, **kwargs), self.segment.to(*args, **kwargs))
 
 
-class SemiMarkov:
+class SemiMarkov(Distribution):
     """A distribution over the sets of non-overlapping mentions of each sentence of a padded batch: p(set) ∝ exp(score).
 
     Everything is exact, and takes O(c m n) time and memory (`topk` and `sample` k times that). Nothing depends on what stands in

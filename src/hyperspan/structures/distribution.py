@@ -1,0 +1,153 @@
+"""The face of a structure: what every distribution over mention sets offers, and what it says where it cannot.
+
+A structure is a subclass of :class:`Distribution`. Models that are no structure, because they decide step by step, answer
+through the same face.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from hyperspan.structures.scores import Mention, MentionSet
+
+SETS_PER_SET = 50
+"""Where types depend on each other, `topk` of some types looks at so many of the best sets of all types for each set."""
+
+
+class NotSupportedError(ValueError):
+    """A distribution cannot give exactly what was asked for."""
+
+
+class Distribution(ABC):
+    """A distribution over the mention sets of each sentence of a padded batch.
+
+    A mention is ``(start, end, type)`` in words, `end` exclusive. What a distribution cannot give exactly raises
+    :class:`NotSupportedError`; `limits` says why.
+    """
+
+    lengths: list[int]
+    """The words of each sentence."""
+    types: int
+    """m: how many types there are."""
+    limits: ClassVar[str] = "it is not implemented"
+    """Why the methods that are not supported are not, as the end of a sentence."""
+
+    @property
+    @abstractmethod
+    def marginals(self) -> Tensor:
+        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
+
+    @abstractmethod
+    def argmax(self) -> list[MentionSet]:
+        """The best set of each sentence."""
+
+    @abstractmethod
+    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
+        """The k best sets of each sentence with their log-probabilities, best first; fewer where fewer exist."""
+
+    @property
+    def log_partition(self) -> Tensor:
+        """(B,): the logarithm of the sum of exp(score) over all mention sets."""
+        raise self._not_supported("log_partition")
+
+    def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
+        """(B,): the log-probability of one mention set per sentence."""
+        raise self._not_supported("log_prob")
+
+    @property
+    def entropy(self) -> Tensor:
+        """(B,): the entropy of the distribution over mention sets, in nats."""
+        raise self._not_supported("entropy")
+
+    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
+        """k independent samples of each sentence's set; the same state of the generator gives the same samples."""
+        raise self._not_supported("sample")
+
+    def condition(
+        self, require: Sequence[Iterable[Mention]] | None = None, forbid: Sequence[Iterable[Mention]] | None = None
+    ) -> Distribution:
+        """The distribution given that some mentions are in the set and others are not; one collection of each per sentence."""
+        raise self._not_supported("condition")
+
+    def restrict(self, types: Sequence[int]) -> Distribution:
+        """The distribution over the mentions of some types alone, whatever mentions of other types there are.
+
+        Type k of the result is ``types[k]``. Structures whose types are independent return one of their own kind.
+        """
+        return Restricted(self, types)
+
+    def _not_supported(self, name: str) -> NotSupportedError:
+        return NotSupportedError(
+            f"{type(self).__name__} has no {name}: {self.limits}; use a SegmentalHypergraph (model.kind = 'segmental'), which has it"
+        )
+
+
+def check_types(types: Iterable[int], count: int) -> list[int]:
+    """The types as a list, or an error unless each is from 0 to `count` - 1 and there once."""
+    chosen = list(types)
+    if len(set(chosen)) < len(chosen) or not all(0 <= kind < count for kind in chosen):
+        raise ValueError(f"expected types from 0 to {count - 1}, each once, got {chosen}")
+    return chosen
+
+
+class Restricted(Distribution):
+    """The mentions of some types in the sets of a distribution whose types depend on each other.
+
+    `marginals` and `sample` are exact. `argmax` is the best set of *all* types without the mentions of other types. `topk` merges
+    the best sets of all types, so that a set is at least as probable as it says.
+    """
+
+    limits = "that would be a sum over all mentions of the other types"
+
+    def __init__(self, whole: Distribution, types: Sequence[int]):
+        self.whole, self.chosen = whole, check_types(types, whole.types)
+        self.lengths, self.types = whole.lengths, len(self.chosen)
+        self._place = {kind: place for place, kind in enumerate(self.chosen)}
+
+    def _project(self, mentions: MentionSet) -> MentionSet:
+        return frozenset((start, end, self._place[kind]) for start, end, kind in mentions if kind in self._place)
+
+    @property
+    def log_partition(self) -> Tensor:
+        """(B,): that of all types; what is summed over does not change."""
+        return self.whole.log_partition
+
+    @property
+    def marginals(self) -> Tensor:
+        return self.whole.marginals[..., self.chosen]
+
+    def argmax(self) -> list[MentionSet]:
+        return [self._project(mentions) for mentions in self.whole.argmax()]
+
+    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
+        result: list[list[tuple[MentionSet, float]]] = []
+        for ranked in self.whole.topk(k * SETS_PER_SET):
+            merged: dict[MentionSet, float] = {}
+            for mentions, log_probability in ranked:
+                kept = self._project(mentions)
+                merged[kept] = merged.get(kept, 0.0) + math.exp(log_probability)
+            best = sorted(merged.items(), key=lambda item: -item[1])[:k]
+            result.append([(mentions, math.log(p) if p > 0 else -math.inf) for mentions, p in best])
+        return result
+
+    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
+        return [[self._project(mentions) for mentions in drawn] for drawn in self.whole.sample(k, generator)]
+
+    def condition(
+        self, require: Sequence[Iterable[Mention]] | None = None, forbid: Sequence[Iterable[Mention]] | None = None
+    ) -> Distribution:
+        def of_all(sets: Sequence[Iterable[Mention]] | None) -> list[list[Mention]] | None:
+            if sets is None:
+                return None
+            return [[(start, end, self.chosen[kind]) for start, end, kind in some] for some in sets]
+
+        return Restricted(self.whole.condition(of_all(require), of_all(forbid)), self.chosen)
+
+    def restrict(self, types: Sequence[int]) -> Distribution:
+        return Restricted(self.whole, [self.chosen[kind] for kind in check_types(types, self.types)])
