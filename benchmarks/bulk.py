@@ -123,7 +123,7 @@ def run_dataset(corpus: Path, model: str) -> dict[str, float]:
     """The same texts as a dataset of Ray Data, with one worker."""
     import ray
 
-    from hyperspan.integrations.ray import annotate_dataset
+    from hyperspan.bulk.ray_data import annotate_dataset
 
     ray.init("local", num_cpus=2, include_dashboard=False, object_store_memory=200_000_000, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False

@@ -42,7 +42,7 @@ SIGNATURES = (
     Signature(rb"\x1f\x8b", "packed twice with gzip; unpack it with gunzip", "gzip twice"),
     Signature(rb"(?s:.{257})ustar", "packed with tar; unpack it with tar -xf", "tar"),
     Signature(rb"(?:\xef\xbb\xbf)?\s*+%PDF-|(?s:.{0,1015})%PDF-\d\.\d\s*[\r\n]", f"a PDF; {_CONVERT} pdftotext"),
-    Signature(rb"PAR1", "Parquet; annotate it as a bulk job, whose --output ends in /"),
+    Signature(rb"PAR1", "Parquet; annotate it with hyperspan bulk"),
     Signature(rb"\xff\xfe|\xfe\xff", _UTF_16),
 )
 """The first that matches says what a file is."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -18,6 +19,18 @@ from hyperspan.errors import InputError, OutputExistsError
 
 IN_MEMORY = 16 * 2**20
 """Bytes that wait for the end in memory; more of them wait on the disk."""
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def is_url(name: str) -> bool:
+    """Whether a name is not that of a local file.
+
+    >>> is_url("s3://bucket/texts"), is_url("./odd://name.jsonl"), is_url("file:///texts")
+    (True, False, False)
+    """
+    return _SCHEME.match(name) is not None and not name.startswith("file://")
 
 
 @dataclass

@@ -253,8 +253,7 @@ def test_the_output_may_lie_among_the_inputs(corpus: Path) -> None:
 
 def test_two_runs_at_once_are_told_apart(corpus: Path, tmp_path: Path) -> None:
     folder = Folder(str(tmp_path / "out"))
-    folder.create()
-    with folder.locked(), pytest.raises(OutputExistsError, match="another run is writing to"):
+    with folder.created(), pytest.raises(OutputExistsError, match="another run is writing to"):
         annotate_files([corpus], tmp_path / "out")
     assert annotate_files([corpus], tmp_path / "out").documents == 20
 

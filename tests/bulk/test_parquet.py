@@ -11,7 +11,7 @@ import pytest
 
 from hyperspan.bulk import annotate_files
 from hyperspan.bulk.inputs import find_inputs
-from hyperspan.bulk.plan import Columns, Limits, make_plan
+from hyperspan.bulk.plan import Columns, ShardLimits, make_plan
 from hyperspan.bulk.records import Given, Rejected
 from hyperspan.errors import InputError
 from tests.bulk.fakes import FakeAnnotator, lines_in, texts_in, write_jsonl
@@ -28,7 +28,13 @@ def test_rows_become_documents_from_any_cut(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "made.parquet", row_group_size=7)
     files, _ = find_inputs([str(tmp_path)])
     expected = [text or '"text" is null, but a string is expected' for text in texts]
-    for limits in (Limits(), Limits(records=1), Limits(records=3), Limits(records=20), Limits(bytes=30)):
+    for limits in (
+        ShardLimits(),
+        ShardLimits(records=1),
+        ShardLimits(records=3),
+        ShardLimits(records=20),
+        ShardLimits(bytes=30),
+    ):
         plan = make_plan(files, limits)
         records = read_all(plan)
         assert told(records) == expected and [record.place["row"] for record in records] == list(range(1, 51))
@@ -39,7 +45,7 @@ def test_rows_become_documents_from_any_cut(tmp_path: Path) -> None:
 def test_rows_that_are_no_text_are_dead_letters(tmp_path: Path) -> None:
     column = pa.StringArray.from_buffers(2, pa.py_buffer(b"\0\0\0\0\x03\0\0\0\x05\0\0\0"), pa.py_buffer(b"Zo\xebOz"))
     pq.write_table(pa.table({"text": column}), tmp_path / "made.parquet")
-    plan = make_plan(find_inputs([str(tmp_path)])[0], Limits())
+    plan = make_plan(find_inputs([str(tmp_path)])[0], ShardLimits())
     assert told(read_all(plan)) == ["the row is not UTF-8 text (unexpected end of data)", "Oz"]
 
 
@@ -49,20 +55,20 @@ def test_columns_that_are_not_there_or_no_text(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match="has no column 'text'; name the one with the texts with --text-column, one of id, n"
     ):
-        make_plan(files, Limits())
+        make_plan(files, ShardLimits())
     with pytest.raises(InputError, match=r"the column 'n' of .* holds int64, but texts are needed"):
-        make_plan(files, Limits(), Columns("n"))
+        make_plan(files, ShardLimits(), Columns("n"))
     pq.write_table(pa.table({"text": ["a"], "id": [b"x"]}), tmp_path / "made.parquet")
     with pytest.raises(InputError, match=r"the column 'id' of .* holds binary, but names or numbers are needed"):
-        make_plan(find_inputs([str(tmp_path)])[0], Limits())
+        make_plan(find_inputs([str(tmp_path)])[0], ShardLimits())
     with pytest.raises(
         InputError, match=r"has no column 'pmid'; name the one with the ids with --id-column, one of text, id"
     ):
-        make_plan(find_inputs([str(tmp_path)])[0], Limits(), Columns("text", "pmid"))
+        make_plan(find_inputs([str(tmp_path)])[0], ShardLimits(), Columns("text", "pmid"))
     twice = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"])
     pq.write_table(twice, tmp_path / "made.parquet")
     with pytest.raises(InputError, match="has more than one column 'text'"):
-        make_plan(find_inputs([str(tmp_path)])[0], Limits())
+        make_plan(find_inputs([str(tmp_path)])[0], ShardLimits())
 
 
 def test_dates_and_times_that_python_does_not_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +79,7 @@ def test_dates_and_times_that_python_does_not_know(tmp_path: Path, monkeypatch: 
     columns["zone"] = pa.array([0, 1, None], pa.timestamp("s", "Nowhere/Town"))
     columns["inside"] = pa.array([[0], [far], None], pa.list_(pa.timestamp("us")))
     pq.write_table(pa.table({"text": ["a", "b", "c"], **columns}), tmp_path / "made.parquet")
-    first, second, third = read_all(make_plan(find_inputs([str(tmp_path)])[0], Limits()))
+    first, second, third = read_all(make_plan(find_inputs([str(tmp_path)])[0], ShardLimits()))
     assert isinstance(first, Given) and isinstance(third, Given)
     assert first.document.metadata["ns"].startswith("1970-01-01 00:00:00") and third.document.metadata["zone"] is None
     assert (
@@ -99,7 +105,7 @@ def test_shards_that_somebody_has_changed_are_read(fake: FakeAnnotator, tmp_path
         assert (record["id"], record["text"], record.get("metadata", {})) == ("1", "Ada slept", metadata)
     broken = table.set_column(3, "metadata", pa.array(["{"]))
     pq.write_table(broken, tmp_path / "broken.parquet")
-    [rejected] = read_all(make_plan(find_inputs([str(tmp_path / "broken.parquet")])[0], Limits()))
+    [rejected] = read_all(make_plan(find_inputs([str(tmp_path / "broken.parquet")])[0], ShardLimits()))
     assert isinstance(rejected, Rejected) and rejected.reason == "its metadata are not a JSON object"
 
 

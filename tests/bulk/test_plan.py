@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hyperspan.bulk import plan as planning
 from hyperspan.bulk.inputs import Input, Kind, find_inputs
 from hyperspan.bulk.places import stamp_of
-from hyperspan.bulk.plan import Columns, Limits, Plan, make_plan
+from hyperspan.bulk.plan import Columns, Plan, ShardLimits, make_plan
 from hyperspan.bulk.records import Given, Rejected, close_inputs, read_piece
 from hyperspan.errors import InputError
 from tests.bulk.fakes import write_jsonl
@@ -54,7 +54,7 @@ def test_every_line_is_in_one_shard_with_its_number(
     for name, lines in (("one", one), ("other", other)):
         raw = (end.join(lines) + end * ended).encode()
         (folder / name).write_bytes(gzip.compress(raw) if packed else raw)
-    plan = make_plan([file_of(folder / name, "lines") for name in ("one", "other")], Limits(records, size))
+    plan = make_plan([file_of(folder / name, "lines") for name in ("one", "other")], ShardLimits(records, size))
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
     found = [(r.input, r.place["line"], r.document.text) for r in read_all(plan) if isinstance(r, Given)]
     assert found == [
@@ -72,7 +72,7 @@ def test_every_line_is_in_one_shard_with_its_number(
 def test_a_line_too_long_to_be_held_is_one_dead_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "LONGEST_LINE", 10)
     (tmp_path / "lines").write_bytes(b"one\n" + b"x" * 35 + b"\ntwo\n" + b"y" * 9 + b"\nthree\n" + b"z" * 21)
-    for limits in (Limits(), Limits(records=1), Limits(bytes=7)):
+    for limits in (ShardLimits(), ShardLimits(records=1), ShardLimits(bytes=7)):
         records = read_all(make_plan([file_of(tmp_path / "lines", "lines")], limits))
         assert [record.place["line"] for record in records] == [1, 2, 3, 4, 5, 6]
         assert [text for text in told(records) if "MiB" not in text] == ["one", "two", "y" * 9, "three"]
@@ -98,7 +98,7 @@ BAD = [
 @pytest.mark.parametrize(("line", "reason"), BAD, ids=[reason[:30] for _, reason in BAD])
 def test_what_is_no_document_says_why(tmp_path: Path, line: str, reason: str) -> None:
     (tmp_path / "made.jsonl").write_text(f'{{"text": "good"}}\n{line}\n{{"text": "better"}}', encoding="utf-8")
-    one, bad, other = read_all(make_plan([file_of(tmp_path / "made.jsonl", "jsonl")], Limits()))
+    one, bad, other = read_all(make_plan([file_of(tmp_path / "made.jsonl", "jsonl")], ShardLimits()))
     assert told([one, other]) == ["good", "better"]
     assert isinstance(bad, Rejected) and bad.place == {"line": 2} and bad.reason.startswith(reason)
 
@@ -107,7 +107,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "made.jsonl").write_bytes(b'{"text": "Zo\xeb"}\n{"text": "Zoe"}\n')
     (tmp_path / "made.txt").write_bytes(b"Zo\xeb")
     files, _ = find_inputs([str(tmp_path)])
-    assert told(read_all(make_plan(files, Limits()))) == [
+    assert told(read_all(make_plan(files, ShardLimits()))) == [
         "it is not UTF-8 text (invalid continuation byte)",
         "Zoe",
         "it is not UTF-8 text (unexpected end of data)",
@@ -121,7 +121,7 @@ def test_records_keep_their_names_and_all_else_in_metadata(tmp_path: Path) -> No
         {"format": "hyperspan", "version": 1, "id": "own", "text": "c", "mentions": [], "metadata": {"m": 1}},
     ]
     path = write_jsonl(tmp_path / "made.jsonl", records)
-    plan = make_plan([file_of(path, "jsonl")], Limits())
+    plan = make_plan([file_of(path, "jsonl")], ShardLimits())
     first, own = (record.document for record in read_all(plan) if isinstance(record, Given))
     assert (first.id, first.metadata) == ("7", {"year": None, "tags": [1, {"b": None}]})
     assert (own.id, own.text, own.metadata) == ("own", "c", {"m": 1})
@@ -162,7 +162,7 @@ def test_names_that_are_no_unicode(tmp_path: Path) -> None:
     odd = os.fsdecode(b"Zo\xeb.txt")
     (tmp_path / odd).write_text("Zoe slept.")
     [file], _ = find_inputs([str(tmp_path)])
-    plan = make_plan([file], Limits())
+    plan = make_plan([file], ShardLimits())
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
     [record] = read_all(plan)
     assert isinstance(record, Given) and record.document.id == "Zo\ufffd"
@@ -194,13 +194,13 @@ def test_inputs_that_cannot_be_read(
     Path("cut.jsonl.gz").write_bytes(packed[:-1_000])
     Path("torn.jsonl.gz").write_bytes(packed[:50] + b"\0" * 200 + packed[250:])
     with pytest.raises(InputError) as raised:
-        make_plan(find_inputs(given, kind)[0], Limits())
+        make_plan(find_inputs(given, kind)[0], ShardLimits())
     assert sentence in str(raised.value) and "\n" not in str(raised.value)
 
 
 def test_an_input_that_changes_after_the_plan_is_refused(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "made.jsonl", [{"text": f"text {n}"} for n in range(10)])
-    plan = make_plan([file_of(path, "jsonl")], Limits(records=3))
+    plan = make_plan([file_of(path, "jsonl")], ShardLimits(records=3))
     about = path.stat()
     path.write_bytes(path.read_bytes().replace(b"text 7", b"tex! 7"))
     first, *_ = plan.shards
@@ -218,7 +218,7 @@ def test_an_input_that_changes_after_the_plan_is_refused(tmp_path: Path) -> None
 def test_a_gzipped_file_is_unpacked_once_for_pieces_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "made.jsonl.gz"
     path.write_bytes(gzip.compress(b"".join(b'{"text": "text %d"}\n' % n for n in range(3_000))))
-    plan = make_plan([file_of(path, "jsonl")], Limits(records=10))
+    plan = make_plan([file_of(path, "jsonl")], ShardLimits(records=10))
     assert len(plan.shards) == 300
     rewound = 0
 

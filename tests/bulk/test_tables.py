@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.archives import is_office_document
-from hyperspan.bulk import annotate_files, tables
-from hyperspan.cli.inputs import documents
+from hyperspan.bulk import annotate_files
 from hyperspan.contents import not_text
-from hyperspan.corpora import source
+from hyperspan.corpora import source, tables
+from hyperspan.corpora.inputs import read_inputs
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, JobError
 from tests.bulk.fakes import lines_in, texts_in
@@ -90,7 +90,7 @@ def test_a_quote_that_is_never_closed_is_no_row(tmp_path: Path, content: bytes, 
     path.write_bytes(content)
     reason = f"the quote that opens on line {quote} is never closed, so that the rest of the table is in it"
     with pytest.raises(InputError, match=rf"q\.csv:{row}: the row cannot be read \({reason}\); correct the row"):
-        list(documents([str(path)], None, None, Problems(), {}))
+        list(read_inputs([str(path)], problems=Problems()))
     for records in (1, 9):
         with suppress(JobError):  # where no record is left
             annotate_files([path], tmp_path / f"out{records}", shard_records=records)
@@ -99,7 +99,7 @@ def test_a_quote_that_is_never_closed_is_no_row(tmp_path: Path, content: bytes, 
             (row, f"the row cannot be read ({reason})")
         ]
     problems = Problems("skip")
-    assert len(list(documents([str(path)], None, None, problems, {}))) == (content == UNCLOSED or quote == 5)
+    assert len(list(read_inputs([str(path)], problems=problems))) == (content == UNCLOSED or quote == 5)
     assert len(problems.skipped) == 1
 
 
@@ -117,12 +117,12 @@ def test_lines_and_fields_have_a_limit(tmp_path: Path, monkeypatch: pytest.Monke
         path.write_bytes(gzip.compress(before + b"x" * 2**21, 1))
         sentence = rf"{name}:{before.count(10) + 1}: a line has more than 1 MiB; cut it into several"
         with pytest.raises(InputError, match=sentence):
-            list(documents([str(path)], None, None, Problems(), {}))
+            list(read_inputs([str(path)], problems=Problems()))
         with pytest.raises(InputError, match=sentence):
             annotate_files([path], tmp_path / "out")
     (tmp_path / "c.csv").write_bytes(b'id,text\n1,"' + b"Ada left.\n" * 2**18)
     with pytest.raises(InputError, match=r"c\.csv:2: .*a field has more than 1 MiB; is its quote closed\?"):
-        list(documents([str(tmp_path / "c.csv")], None, None, Problems(), {}))
+        list(read_inputs([str(tmp_path / "c.csv")], problems=Problems()))
 
 
 def test_a_text_has_the_same_limits_in_a_bulk_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +231,7 @@ def test_a_text_that_is_named_as_a_document_is_refused(tmp_path: Path, suffix: s
     with pytest.raises(InputError, match=r"is no text but .* by its name; rename it to \.txt if it is plain text"):
         annotate_files([path], tmp_path / "out")
     with pytest.raises(InputError, match=r"is no text but .* by its name; rename it to \.txt if it is plain text"):
-        list(documents([str(path)], None, None, Problems(), {}))
+        list(read_inputs([str(path)], problems=Problems()))
 
 
 def test_an_archive_of_texts_is_no_office_document(tmp_path: Path) -> None:

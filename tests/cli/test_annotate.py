@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from hyperspan.cli.outputs import check_output
 from hyperspan.config import Config
 from hyperspan.corpora import read_corpus
+from hyperspan.corpora.outputs import choose_output
 from hyperspan.models import new_model, save_model
 from hyperspan.types import Mention, Sentence
 from tests.bulk.test_tables import NO_TEXTS
@@ -85,7 +85,7 @@ def test_missing_tags_are_told_of_where_they_are_missing(tmp_path: Path) -> None
     for given, times in ((["gold.data"], 0), (["gold.data", "bare.jsonl", "bare.jsonl"], 1), (["Ada left."], 1)):
         result = hyperspan("annotate", *given, "-m", "model", "-f", "jsonl", cwd=tmp_path)
         assert result.returncode == 0 and result.stderr.count(told) == times, result.stderr
-    bulk = hyperspan("annotate", "bare.jsonl", "-m", "model", "-o", "found/", cwd=tmp_path)
+    bulk = hyperspan("bulk", "bare.jsonl", "-m", "model", "-o", "found/", cwd=tmp_path)
     assert "trained with part-of-speech tags, which 1 documents have not; expect it to find less" in bulk.stderr
     for given, told in (("gold.data", ""), ("bare.jsonl", "hyperspan: 1 × sentence without the part-of-speech tags")):
         scored = hyperspan("evaluate", "model", given, cwd=tmp_path)
@@ -138,6 +138,11 @@ def test_several_texts_become_one_page_or_one_file(model: str, tmp_path: Path) -
     [
         (["-o", "out/", "-f", "html"], "out/ is a folder, but html is written to one file; name a file"),
         (["-o", "texts", "-f", "conll2003"], "texts is a folder, but conll2003 is written to one file; name a file"),
+        (["-o", "out/"], "out/ is a folder; annotate many files into one with: hyperspan bulk INPUT… --output out/"),
+        (["-o", "texts", "-f", "jsonl"], "texts is a folder; annotate many files into one with: hyperspan bulk"),
+        (["-o", "out", "-f", "parquet"], "Parquet is written by hyperspan bulk, into a folder of shards; choose"),
+        (["-o", "out.parquet"], "Parquet is written by hyperspan bulk, into a folder of shards; choose another"),
+        (["--column", "note"], "--column and --id-column are for tables (CSV, TSV), and texts is none; leave them out"),
         (["-o", "a.ann"], "a.ann is the name of a file, but brat is a folder of .txt and .ann files; let it end in /"),
         (["-o", "a.html", "-f", "brat"], "a.html is the name of a file, but brat is a folder"),
         (
@@ -212,7 +217,7 @@ def test_an_input_is_never_overwritten(tmp_path: Path, arguments: list[str], sen
     ],
 )
 def test_an_output_may_have_a_suffix_of_its_format_or_of_none(output: str, format_name: str) -> None:
-    check_output(output, format_name, bulk=False)
+    assert choose_output(output, format_name) == format_name
 
 
 def test_tables_of_texts(model: str, tmp_path: Path) -> None:

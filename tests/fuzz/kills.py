@@ -95,14 +95,14 @@ def kill_jobs(kills: int, chance: random.Random, folder: Path) -> Count:
     model = Workplace(folder, folder).tiny_model()
     records = [{"id": n, "text": " ".join(chance.choices(TEXTS, k=4))} for n in range(DOCUMENTS)]
     texts = write_jsonl(folder / "texts.jsonl", [*records, {"txet": "typo"}, {"text": 3}])
-    annotate = ["annotate", str(texts), "-m", str(model), "--shard-records", "9", "--engine", "plain", "-o"]
+    bulk = ["bulk", str(texts), "-m", str(model), "--shard-records", "9", "-o"]
     begun = time.monotonic()
-    run([*annotate, str(folder / "found")], folder)
+    run([*bulk, str(folder / "found")], folder)
     whole, count = time.monotonic() - begun, Count()
     while count.kills < kills:
         out = folder / f"found-{count.runs}"
         count.runs += 1
-        while not run([*annotate, str(out)], folder, chance.uniform(0.05, 0.7) * whole):
+        while not run([*bulk, str(out)], folder, chance.uniform(0.05, 0.7) * whole):
             count.kills += 1
         count.different += contents(out) != contents(folder / "found")
         found = Counter(record["id"] for record in lines_in(out / "documents"))

@@ -7,19 +7,23 @@ Engines do shards in any order and any number of times; the folder is the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Literal
 
-from hyperspan.bulk.engine import Engine, PlainEngine, Progress, Run, Summary
+from hyperspan.bulk.engine import Engine
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import Kind, find_inputs
-from hyperspan.bulk.plan import Columns, Limits
-from hyperspan.bulk.shards import OutputFormat, Settings
+from hyperspan.bulk.plain import PlainEngine
+from hyperspan.bulk.plan import ShardLimits
+from hyperspan.bulk.ray import RayEngine
+from hyperspan.bulk.run import JobRun, JobSummary, Progress
+from hyperspan.bulk.shards import JobSettings, OutputFormat
+from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
 
-__all__ = ["Progress", "Summary", "annotate_files"]
+__all__ = ["JobSummary", "Progress", "annotate_files"]
 
 
 def annotate_files(
@@ -34,18 +38,18 @@ def annotate_files(
     kind: Kind | None = None,
     text_column: str = "text",
     id_column: str = "id",
-    shard_records: int = Limits.records,
-    shard_bytes: int = Limits.bytes,
+    shard_records: int = ShardLimits.records,
+    shard_bytes: int = ShardLimits.bytes,
     engine: Literal["plain", "ray"] = "plain",
     workers: int | None = None,
     ray_address: str | None = None,
     device: str = "cpu",
     force: bool = False,
     on_progress: Callable[[Progress], None] = lambda progress: None,
-) -> Summary:
+) -> JobSummary:
     """Annotates files and folders into a folder of shards, or goes on with the job that is there.
 
-    Inputs are JSON Lines, Parquet, text files, or what else `kind` says; `threshold`, `types` and `top_k` are as for
+    Inputs are JSON TableLines, Parquet, text files, or what else `kind` says; `threshold`, `types` and `top_k` are as for
     :class:`hyperspan.Annotator`. Records that are no documents go to the folder's dead letters. docs/scale.md says all of it.
 
     >>> import json, tempfile
@@ -57,14 +61,14 @@ def annotate_files(
     >>> summary.documents, json.loads(line)["mentions"][0]["text"], json.loads(letter)["line"], json.loads(letter)["reason"]
     (1, 'IL-2', 2, 'the key "text" is missing, its keys are "title"')
     """
-    settings = Settings(
+    settings = JobSettings(
         dict(threshold) if isinstance(threshold, dict) else threshold,
         None if types is None else tuple(sorted({types} if isinstance(types, str) else set(types))),
         top_k,
         format,
         kind,
         Columns(text_column, id_column),
-        Limits(shard_records, shard_bytes),
+        ShardLimits(shard_records, shard_bytes),
     )
     folder = folder_at(str(output))
     names = [inputs] if isinstance(inputs, (str, Path)) else inputs
@@ -75,22 +79,17 @@ def annotate_files(
         else []
     )
     with _engine(engine, workers, ray_address, device) as chosen:
-        run = Run(chosen, folder, settings, str(model), on_progress)
+        run = JobRun(chosen, folder, settings, str(model), on_progress)
         return run(found, force, notes)
 
 
-@contextmanager
-def _engine(name: str, workers: int | None, address: str | None, device: str) -> Iterator[Engine]:
+def _engine(name: str, workers: int | None, address: str | None, device: str) -> AbstractContextManager[Engine]:
     if name == "ray":
-        from hyperspan.integrations.ray import RayEngine
-
-        with RayEngine(workers, address, device) as engine:
-            yield engine
-    elif name != "plain":
+        return RayEngine(workers, address, device)
+    if name != "plain":
         raise InputError(f"there is no engine {name!r}; choose plain or ray")
-    elif workers is not None or address is not None:
+    if workers is not None or address is not None:
         raise InputError(
             "the plain engine is one process; workers and an address are for the engine ray (--engine ray)"
         )
-    else:
-        yield PlainEngine(device)
+    return nullcontext(PlainEngine(device))

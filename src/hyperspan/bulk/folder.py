@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
-from hyperspan.bulk.places import absolute, is_url, remote
+from hyperspan.bulk.places import absolute, remote
 from hyperspan.errors import InputError, OutputExistsError
-from hyperspan.files import Target
+from hyperspan.files import Target, is_url
 
 LOCK = ".lock"
 
@@ -22,13 +22,6 @@ class Folder:
     def __init__(self, name: str):
         self.name = name
         self.path = Path(name)
-
-    def create(self) -> None:
-        if self.path.exists() and not self.path.is_dir():
-            raise OutputExistsError(f"{self.path} exists and is no folder; choose another name")
-        if not self.path.parent.is_dir():
-            raise InputError(f"{self.path.parent} is not a directory; create it first to write {self.path.name} there")
-        self.path.mkdir(exist_ok=True)
 
     def sizes(self, below: str = "") -> dict[str, int]:
         """The names of all files in the folder, or in one below it, and their bytes."""
@@ -79,24 +72,21 @@ class Folder:
             self.remove(below, [name for name in self.sizes(below) if _is_beside(name)])
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Nobody else, on this machine at least, works on the folder. The lock of a process that was killed is free."""
+    def created(self) -> Iterator[None]:
+        """The folder is there, and nobody else on this machine works on it. A new one in which nothing is left is removed."""
+        if self.path.exists() and not self.path.is_dir():
+            raise OutputExistsError(f"{self.path} exists and is no folder; choose another name")
+        if not self.path.parent.is_dir():
+            raise InputError(f"{self.path.parent} is not a directory; create it first to write {self.path.name} there")
+        is_new = not self.path.exists()
+        self.path.mkdir(exist_ok=True)
         try:
-            import fcntl
-        except ImportError:  # not on this system
-            yield
-            return
-        with (self.path / LOCK).open("a+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise OutputExistsError(
-                    f"another run is writing to {self.path}; wait until it has ended, or choose another folder"
-                ) from None
-            except OSError:  # a filesystem without locks
+            with _locked(self.path / LOCK):
                 yield
-                return
-            yield
+        finally:
+            if is_new:
+                with suppress(OSError):  # it holds something
+                    self.path.rmdir()
 
 
 class RemoteFolder:
@@ -105,9 +95,6 @@ class RemoteFolder:
     def __init__(self, name: str):
         self.name = name
         self.filesystem, self.root = remote(name)
-
-    def create(self) -> None:
-        self.filesystem.create_dir(self.root, recursive=True)
 
     def sizes(self, below: str = "") -> dict[str, int]:
         return {info.base_name: info.size for info in self._listed(below) if info.is_file}
@@ -149,7 +136,8 @@ class RemoteFolder:
             self.remove(below, [name for name in self.sizes(below) if _is_beside(name)])
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def created(self) -> Iterator[None]:
+        self.filesystem.create_dir(self.root, recursive=True)
         yield
 
     def _listed(self, below: str = "") -> list[Any]:
@@ -159,6 +147,31 @@ class RemoteFolder:
 
     def _path(self, name: str) -> str:
         return f"{self.root.rstrip('/')}/{name.strip('/')}".rstrip("/")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Holds a lock, whose file is gone at the end. The lock of a process that was killed is free."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        yield
+        return
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                raise BlockingIOError  # another run has just removed this file, and perhaps a third made a new one
+        except BlockingIOError:
+            raise OutputExistsError(
+                f"another run is writing to {path.parent}; wait until it has ended, or choose another folder"
+            ) from None
+        except OSError:  # a filesystem without locks
+            pass
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def folder_at(name: str) -> Folder | RemoteFolder:

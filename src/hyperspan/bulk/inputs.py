@@ -1,4 +1,4 @@
-"""What a bulk job reads: files of JSON Lines, Parquet, CSV or text, folders of them, here or behind a URL."""
+"""What a bulk job reads: files of JSON TableLines, Parquet, CSV or text, folders of them, here or behind a URL."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, get_args
 
-from hyperspan.bulk.places import Stamp, absolute, below, is_url, opened, readable, remote, stamp_from, stamp_from_url
+from hyperspan.bulk.places import Stamp, absolute, below, opened, readable, remote, stamp_from, stamp_from_url
 from hyperspan.contents import GZIP, HEAD, not_text
+from hyperspan.corpora.tables import TABLES
 from hyperspan.errors import InputError, require
+from hyperspan.files import is_url
 
 Kind = Literal["jsonl", "parquet", "csv", "tsv", "text", "lines"]
 """A document is a line of JSON, a row of Parquet, CSV or TSV, a file, or a line of text."""
@@ -26,9 +28,6 @@ SUFFIXES: dict[str, Kind] = {
     ".text": "text",
     ".md": "text",
 }
-
-
-TABLES: tuple[Kind, ...] = ("csv", "tsv")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from hyperspan import __version__
 from hyperspan.bulk.folder import Folder, RemoteFolder
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import Map, Plan, Shard, make_plan
-from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, Done, Settings
+from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, Done, JobSettings
 from hyperspan.errors import OutputExistsError
 from hyperspan.inference.annotator import folder_of
 
@@ -48,7 +48,7 @@ class Job:
     output: Folder | RemoteFolder
     model: dict[str, str]
     """Its name and its hash."""
-    settings: Settings
+    settings: JobSettings
     plan: Plan
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     """In every note of what is done, so that those of a job that was given up mean nothing to the one after it."""
@@ -58,7 +58,7 @@ class Job:
     def open(
         output: Folder | RemoteFolder,
         model: dict[str, str],
-        settings: Settings,
+        settings: JobSettings,
         inputs: Sequence[Input],
         *,
         each: Map = map,
@@ -179,7 +179,7 @@ def _manifest(output: Folder | RemoteFolder) -> dict[str, Any] | None:
 
 
 def _difference(
-    manifest: dict[str, Any], model: dict[str, str], settings: Settings, inputs: Sequence[Input]
+    manifest: dict[str, Any], model: dict[str, str], settings: JobSettings, inputs: Sequence[Input]
 ) -> str | None:
     """What is not as it was when the job of a folder was begun."""
     if manifest["versions"]["hyperspan"] != __version__:

@@ -1,4 +1,4 @@
-"""Parquet in and out of bulk jobs; only this file and :mod:`hyperspan.integrations.ray` know pyarrow's tables."""
+"""Parquet in and out of bulk jobs; only this file and :mod:`hyperspan.bulk.ray_data` know pyarrow's tables."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hyperspan.bulk.places import opened
-from hyperspan.bulk.plan import Columns
 from hyperspan.corpora.json_records import json_bytes
+from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
 from hyperspan.types import Document, Mention
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import io
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,19 +12,10 @@ from typing import IO, Any, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from hyperspan.errors import InputError, require
+from hyperspan.files import is_url
 
 BLOCK = 1 << 20
 """How many bytes are asked for at a time."""
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-
-
-def is_url(name: str) -> bool:
-    """Whether a name is not that of a local file.
-
-    >>> is_url("s3://bucket/texts"), is_url("./odd://name.jsonl"), is_url("file:///texts")
-    (True, False, False)
-    """
-    return _SCHEME.match(name) is not None and not name.startswith("file://")
 
 
 def absolute(name: str) -> str:

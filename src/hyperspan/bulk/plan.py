@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import IO, Any, cast
 
-from hyperspan.bulk.inputs import TABLES, Input
+from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.places import opened
 from hyperspan.corpora.source import LONGEST_LINE, Source
+from hyperspan.corpora.tables import TABLES, Columns, Header, TableLines, read_header, rows_of
 from hyperspan.errors import InputError
 
 
@@ -21,7 +22,7 @@ class DamagedError(InputError):
 
 
 @dataclass(frozen=True)
-class Piece:
+class InputPiece:
     """Some of the records of an input: bytes of its unpacked lines, rows, or the whole file."""
 
     input: int
@@ -39,7 +40,7 @@ class Shard:
     """What is annotated, written and committed as one."""
 
     number: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[InputPiece, ...]
 
     @property
     def name(self) -> str:
@@ -47,7 +48,7 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ShardLimits:
     """How much a shard holds at most, but for a record that alone is more."""
 
     records: int = 10_000
@@ -57,14 +58,6 @@ class Limits:
         for name, value in asdict(self).items():
             if value < 1:
                 raise InputError(f"a shard of {value} {name} holds nothing; ask for at least 1")
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Under which keys or in which columns texts and their names are."""
-
-    text: str = "text"
-    id: str = "id"
 
 
 COLUMNS = Columns()
@@ -83,21 +76,22 @@ class Plan:
     @staticmethod
     def from_json(record: dict[str, Any]) -> Plan:
         shards = (
-            Shard(shard["number"], tuple(Piece(**piece) for piece in shard["pieces"])) for shard in record["shards"]
+            Shard(shard["number"], tuple(InputPiece(**piece) for piece in shard["pieces"]))
+            for shard in record["shards"]
         )
         return Plan(tuple(Input(**file) for file in record["inputs"]), tuple(shards))
 
 
-Sized = tuple[Piece, int, int]
+Sized = tuple[InputPiece, int, int]
 """A piece, its records, and its bytes as far as they count for a shard."""
 Map = Callable[[Callable[[Any], list[Sized]], Iterable[Any]], Iterable[list[Sized]]]
 """What `map` does, in the same order; an engine may do it on several machines."""
 
 
-def make_plan(inputs: Sequence[Input], limits: Limits, columns: Columns = COLUMNS, each: Map = map) -> Plan:
-    """The shards of the inputs. JSON Lines, tables and lines are read once for it, of Parquet and text only the sizes."""
+def make_plan(inputs: Sequence[Input], limits: ShardLimits, columns: Columns = COLUMNS, each: Map = map) -> Plan:
+    """The shards of the inputs. JSON TableLines, tables and lines are read once for it, of Parquet and text only the sizes."""
     shards: list[Shard] = []
-    held: list[Piece] = []
+    held: list[InputPiece] = []
     records = size = 0
     for pieces in each(partial(cut, limits=limits, columns=columns), list(enumerate(inputs))):
         for piece, more, larger in pieces:
@@ -111,7 +105,7 @@ def make_plan(inputs: Sequence[Input], limits: Limits, columns: Columns = COLUMN
     return Plan(tuple(inputs), tuple(shards))
 
 
-def cut(numbered: tuple[int, Input], limits: Limits, columns: Columns) -> list[Sized]:
+def cut(numbered: tuple[int, Input], limits: ShardLimits, columns: Columns) -> list[Sized]:
     """The pieces of an input, none of them more than a shard may hold."""
     number, file = numbered
     if file.kind == "parquet":
@@ -119,35 +113,49 @@ def cut(numbered: tuple[int, Input], limits: Limits, columns: Columns) -> list[S
 
         rows, size = rows_and_bytes(file.name, columns)
         step = max(min(limits.records, limits.bytes * rows // max(size, 1)), 1)
-        pieces = (Piece(number, start, min(start + step, rows), start + 1) for start in range(0, rows, step))
+        pieces = (InputPiece(number, start, min(start + step, rows), start + 1) for start in range(0, rows, step))
         return [(piece, piece.end - piece.start, size * (piece.end - piece.start) // rows) for piece in pieces]
     if file.kind == "text":
-        return [(Piece(number, 0, file.bytes), 1, file.bytes)]
+        return [(InputPiece(number, 0, file.bytes), 1, file.bytes)]
     with unpacked(file.name) as stream:
         if file.kind in TABLES:
-            from hyperspan.bulk.tables import Lines, cut_rows, read_header
-
-            lines = Lines(Source(file.name), stream)
-            return list(cut_rows(number, lines, read_header(file.name, lines, file.kind, columns), limits))
+            lines = TableLines(Source(file.name), stream)
+            return list(_cut_rows(number, lines, read_header(file.name, lines, file.kind, columns), limits))
         return list(_cut_lines(number, stream, limits))
 
 
-def _cut_lines(number: int, stream: IO[bytes], limits: Limits) -> Iterator[Sized]:
+def _cut_lines(number: int, stream: IO[bytes], limits: ShardLimits) -> Iterator[Sized]:
     start = end = checksum = lines = 0
     first, at_start = 1, True
     for part in parts_of(stream):
         if at_start and lines and (lines >= limits.records or end + len(part) - start > limits.bytes):
-            yield Piece(number, start, end, first, checksum), lines, end - start
+            yield InputPiece(number, start, end, first, checksum), lines, end - start
             start, first, lines, checksum = end, first + lines, 0, 0
         end, lines = end + len(part), lines + at_start
         checksum = zlib.crc32(part, checksum)
         at_start = part.endswith(b"\n")
     if lines:
-        yield Piece(number, start, end, first, checksum), lines, end - start
+        yield InputPiece(number, start, end, first, checksum), lines, end - start
+
+
+def _cut_rows(number: int, lines: TableLines, header: Header, limits: ShardLimits) -> Iterator[Sized]:
+    """The pieces of a table whose header has been read, none of them more than a shard may hold."""
+    start = end = len(lines.take())
+    rows = checksum = 0
+    ended = lines.taken
+    first = ended + 1
+    for _ in rows_of(lines, header):
+        raw = lines.take()
+        if rows and (rows >= limits.records or end + len(raw) - start > limits.bytes):
+            yield InputPiece(number, start, end, first, checksum), rows, end - start
+            start, first, rows, checksum = end, ended + 1, 0, 0
+        end, rows, checksum, ended = end + len(raw), rows + 1, zlib.crc32(raw, checksum), lines.taken
+    if rows:
+        yield InputPiece(number, start, end, first, checksum), rows, end - start
 
 
 def parts_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """Lines with their ends; one of more than :data:`hyperspan.corpora.source.LONGEST_LINE` bytes comes in several parts."""
+    """TableLines with their ends; one of more than :data:`hyperspan.corpora.source.LONGEST_LINE` bytes comes in several parts."""
     return iter(lambda: stream.readline(LONGEST_LINE), b"")
 
 

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from hyperspan.bulk import plan
-from hyperspan.bulk.inputs import TABLES, Input
+from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.places import readable, stamp_of
-from hyperspan.bulk.plan import Columns, DamagedError, Piece, parts_of, unpacked, unpacking
-from hyperspan.bulk.tables import Header, Lines, document_of_row, read_header, rows_of
+from hyperspan.bulk.plan import DamagedError, InputPiece, parts_of, unpacked, unpacking
 from hyperspan.contents import HEAD, not_text
 from hyperspan.corpora.json_records import WrongValueError, shown, text_of
 from hyperspan.corpora.json_values import value_of_line
 from hyperspan.corpora.jsonl import FORMAT, document_of_record
 from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.tables import TABLES, Columns, Header, TableLines, document_of_row, read_header, rows_of
 from hyperspan.errors import STOPS, CorpusError, HyperspanError, InputError
 from hyperspan.types import Document
 
@@ -60,7 +60,7 @@ class Given:
         return Rejected(self.input, self.place, reason, record)
 
 
-def read_piece(file: Input, piece: Piece, columns: Columns) -> Iterator[Given | Rejected]:
+def read_piece(file: Input, piece: InputPiece, columns: Columns) -> Iterator[Given | Rejected]:
     """The records of a piece, in order. Raises an error if the input is not what it was when the job was planned."""
     if stamp_of(file.name) != (file.bytes, file.modified):
         raise _changed(file)
@@ -74,7 +74,9 @@ def read_piece(file: Input, piece: Piece, columns: Columns) -> Iterator[Given | 
         with readable(file.name), unpacking(file.name):
             stream.seek(piece.start)
             if of_table is not None:
-                yield from _table(file, piece, Lines(Source(file.name), stream, piece.first - 1), of_table, columns)
+                yield from _table(
+                    file, piece, TableLines(Source(file.name), stream, piece.first - 1), of_table, columns
+                )
             else:
                 yield from _lines(file, piece, stream, columns)
 
@@ -123,7 +125,7 @@ def _whole(file: Input) -> Given | Rejected:
         return Rejected.because(error, file.name, {})
 
 
-def _rows(file: Input, piece: Piece, columns: Columns) -> Iterator[Given | Rejected]:
+def _rows(file: Input, piece: InputPiece, columns: Columns) -> Iterator[Given | Rejected]:
     from hyperspan.bulk.parquet import read_rows
 
     for number, row in enumerate(read_rows(file.name, piece.start, piece.end), start=piece.first):
@@ -134,7 +136,7 @@ def _rows(file: Input, piece: Piece, columns: Columns) -> Iterator[Given | Rejec
             yield _given(file.name, place, _plain(row), columns)
 
 
-def _lines(file: Input, piece: Piece, stream: IO[bytes], columns: Columns) -> Iterator[Given | Rejected]:
+def _lines(file: Input, piece: InputPiece, stream: IO[bytes], columns: Columns) -> Iterator[Given | Rejected]:
     number, position, checksum, at_start = piece.first - 1, piece.start, 0, True
     for part in parts_of(stream):
         position, checksum = position + len(part), zlib.crc32(part, checksum)
@@ -159,10 +161,12 @@ def _lines(file: Input, piece: Piece, stream: IO[bytes], columns: Columns) -> It
 
 def _header(file: Input, columns: Columns) -> Header:
     with unpacked(file.name) as stream:
-        return read_header(file.name, Lines(Source(file.name), stream), file.kind, columns)
+        return read_header(file.name, TableLines(Source(file.name), stream), file.kind, columns)
 
 
-def _table(file: Input, piece: Piece, lines: Lines, header: Header, columns: Columns) -> Iterator[Given | Rejected]:
+def _table(
+    file: Input, piece: InputPiece, lines: TableLines, header: Header, columns: Columns
+) -> Iterator[Given | Rejected]:
     position, checksum = piece.start, 0
     for line, row in rows_of(lines, header) if piece.end > piece.start else ():
         raw = lines.take()

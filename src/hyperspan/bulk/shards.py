@@ -10,10 +10,11 @@ from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from hyperspan.bulk.folder import Folder, RemoteFolder
 from hyperspan.bulk.inputs import Input, Kind
-from hyperspan.bulk.plan import Columns, Limits, Shard
+from hyperspan.bulk.plan import Shard, ShardLimits
 from hyperspan.bulk.records import Given, Rejected, read_piece
 from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.jsonl import document_record
+from hyperspan.corpora.tables import Columns
 from hyperspan.errors import STOPS, InputError, require
 from hyperspan.types import Document
 
@@ -26,7 +27,7 @@ DOCUMENTS, REJECTED, PROGRESS = "documents", "rejected", ".progress"
 
 
 @dataclass(frozen=True)
-class Settings:
+class JobSettings:
     """What a job's output depends on besides its model and its inputs."""
 
     threshold: float | dict[str, float] | None = None
@@ -35,7 +36,7 @@ class Settings:
     format: OutputFormat = "jsonl"
     kind: Kind | None = None
     columns: Columns = field(default_factory=Columns)
-    limits: Limits = field(default_factory=Limits)
+    limits: ShardLimits = field(default_factory=ShardLimits)
 
     def __post_init__(self) -> None:
         if self.format not in get_args(OutputFormat):
@@ -78,7 +79,7 @@ def annotate_shard(
     annotator: Annotator,
     inputs: Mapping[int, Input],
     shard: Shard,
-    settings: Settings,
+    settings: JobSettings,
     output: Folder | RemoteFolder,
     job: str,
     on_words: Callable[[int], None] = lambda words: None,
@@ -154,7 +155,7 @@ class _Tally:
 
 
 def annotated(
-    annotator: Annotator, records: Iterable[Given | Rejected], settings: Settings
+    annotator: Annotator, records: Iterable[Given | Rejected], settings: JobSettings
 ) -> Iterator[Given | Rejected]:
     """The records with what was found in them, in order; one on which the model fails is rejected, and no other with it."""
     from hyperspan.inference.annotator import LONG_TEXT, WINDOW
@@ -184,7 +185,7 @@ def annotated(
 
 
 def _of_window(
-    annotator: Annotator, window: Sequence[Given | Rejected], settings: Settings
+    annotator: Annotator, window: Sequence[Given | Rejected], settings: JobSettings
 ) -> Iterator[Given | Rejected]:
     given = [record for record in window if isinstance(record, Given)]
     try:
@@ -207,7 +208,7 @@ def _reason(error: BaseException) -> str:
     return str(error) if isinstance(error, InputError) else f"the model failed: {type(error).__name__}: {error}"
 
 
-def _found(annotator: Annotator, given: Sequence[Given], settings: Settings) -> Iterator[Document]:
+def _found(annotator: Annotator, given: Sequence[Given], settings: JobSettings) -> Iterator[Document]:
     """The documents with their mentions, without the sentences and words, which take more room than all the rest."""
     documents = [record.document for record in given]
     for document in annotator.pipe(documents, **settings.wanted, keep_sentences=False):
@@ -219,7 +220,7 @@ def _found(annotator: Annotator, given: Sequence[Given], settings: Settings) -> 
 
 @contextmanager
 def jsonl_to(stream: IO[bytes]) -> Iterator[Callable[[Document], None]]:
-    """What writes documents to a stream as hyperspan's own JSON Lines."""
+    """What writes documents to a stream as hyperspan's own JSON TableLines."""
 
     def write(document: Document) -> None:
         stream.write(json_bytes(document_record(document)) + b"\n")
@@ -242,7 +243,7 @@ def _dead_letter(rejected: Rejected) -> bytes:
     return json.dumps(replace(rejected, record=None).to_json()).encode() + b"\n"
 
 
-def documents_name(shard: Shard, settings: Settings) -> str:
+def documents_name(shard: Shard, settings: JobSettings) -> str:
     return f"{DOCUMENTS}/{shard.name}.{settings.format}"
 
 

@@ -10,6 +10,7 @@ import typer
 from hyperspan import __version__
 from hyperspan.cli.annotate import annotate
 from hyperspan.cli.benchmark import benchmark
+from hyperspan.cli.bulk import bulk
 from hyperspan.cli.compact import compact
 from hyperspan.cli.compare import compare
 from hyperspan.cli.convert import convert
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 for command in (
     annotate,
+    bulk,
     serve,
     train,
     evaluate,

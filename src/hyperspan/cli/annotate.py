@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,33 +12,25 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from hyperspan.bulk.plan import Columns
-from hyperspan.cli.bulk import (
-    Engine,
-    IdKey,
-    RayAddress,
-    ShardMegabytes,
-    ShardRecords,
-    TextKey,
-    Workers,
-    annotate_in_bulk,
-)
 from hyperspan.cli.corpora import From, OnError, Options, parse_options, report
 from hyperspan.cli.draw import parse_mention
 from hyperspan.cli.failures import Failures
-from hyperspan.cli.inputs import TEXTS, documents, exists
-from hyperspan.cli.outputs import check_output, is_bulk
-from hyperspan.corpora.registry import WRITERS, format_for, write_corpus
+from hyperspan.cli.options import Device, Force, IdKey, Labels, ModelName, TextKey, Thresholds, TopK
+from hyperspan.corpora.inputs import exists, read_inputs
+from hyperspan.corpora.outputs import OUTPUTS, choose_output
+from hyperspan.corpora.registry import write_corpus
 from hyperspan.corpora.source import Problems
+from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.progress import every_minute
+from hyperspan.render.html import html_pieces
+from hyperspan.render.layout import colours
+from hyperspan.render.terminal import render_sentence
 from hyperspan.types import Document, Mention
 
 if TYPE_CHECKING:
     from hyperspan.inference.annotator import Annotator
-
-_FORMATS = ("terminal", "html", *WRITERS)
 
 
 def annotate(
@@ -47,35 +38,23 @@ def annotate(
         list[str] | None,
         typer.Argument(
             metavar="[TEXT|FILE|-]...",
-            help="A text; or files, folders of .txt files, or - for standard input, which is read if nothing is given. "
-            "For bulk jobs also URLs.",
+            help="A text; or files, folders of .txt files, or - for standard input, which is read if nothing is given.",
             show_default=False,
         ),
     ] = None,
-    model: Annotated[str, typer.Option("--model", "-m", help="A bundled model, or the folder of one.")] = "genia",
+    model: ModelName = "genia",
     format_: Annotated[
         str | None,
         typer.Option(
             "--format",
             "--output-format",
             "-f",
-            help=f"One of {', '.join(_FORMATS)}. Default: what the name of --output says, or terminal. For bulk jobs: "
-            "jsonl or parquet.",
+            help=f"One of {', '.join(OUTPUTS)}. Default: what the name of --output says, or terminal.",
         ),
     ] = None,
-    threshold: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="P|LABEL=P",
-            help="All mentions at least this probable, for one label or for the others. Default: the most probable set.",
-        ),
-    ] = None,
-    top_k: Annotated[
-        int, typer.Option("--top-k", "-k", min=0, help="Also the K most probable sets of each sentence.")
-    ] = 0,
-    type_: Annotated[
-        list[str] | None, typer.Option("--type", "-t", help="Only mentions with this label; repeat for more.")
-    ] = None,
+    threshold: Thresholds = None,
+    top_k: TopK = 0,
+    type_: Labels = None,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -87,91 +66,44 @@ def annotate(
         list[str] | None, typer.Option(metavar="START:END:LABEL", help="A mention that it has not; repeat for more.")
     ] = None,
     output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The file or folder to write; - is standard output. A name that ends in / is the folder of a bulk job.",
-        ),
+        str, typer.Option("--output", "-o", help="The file to write, or for brat the folder; - is standard output.")
     ] = "-",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what exists.")] = False,
-    device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, cuda:1 …")] = "cpu",
+    force: Force = False,
+    device: Device = "cpu",
     from_: From = None,
     on_error: OnError = "raise",
     option: Options = None,
-    engine: Engine = None,
-    workers: Workers = None,
-    ray_address: RayAddress = None,
     text_column: TextKey = None,
     id_column: IdKey = None,
-    shard_records: ShardRecords = 10_000,
-    shard_megabytes: ShardMegabytes = 4.0,
 ) -> None:
     """Find the mentions in a text, in files, or in a corpus, whose sentences and words are then kept.
+
+    Makes one output; hyperspan bulk annotates many files into a folder.
 
     Example: hyperspan annotate abstracts.txt --threshold 0.3 --output abstracts.html
 
     Example: hyperspan annotate notes.csv --column note --output notes.jsonl
-
-    Bulk jobs are cut into shards, resumed after a crash by the same command, and leave bad records aside:
-
-    Example: hyperspan annotate texts/ s3://bucket/more.parquet --format parquet --output found/ --engine ray
     """
-    check_output(output, format_, bulk := is_bulk(output, format_, engine or workers or ray_address), given or [])
-    if bulk:
-        if require or forbid or option or on_error != "raise":
-            raise InputError(
-                "--require, --forbid, --option and --on-error are for single texts and corpora, not for a bulk job, which always "
-                "sets bad records aside"
-            )
-        if not 0 < shard_megabytes < math.inf:
-            raise InputError(f"--shard-megabytes is {shard_megabytes:g}; give a number above 0")
-        annotate_in_bulk(
-            given or [],
-            output,
-            model=model,
-            threshold=_thresholds(threshold),
-            types=type_,
-            top_k=top_k,
-            format=format_ or "jsonl",
-            kind=from_,
-            text_column=text_column or Columns.text,
-            id_column=id_column or Columns.id,
-            shard_records=shard_records,
-            shard_bytes=round(shard_megabytes * 1e6),
-            engine=engine or "plain",
-            workers=workers,
-            ray_address=ray_address,
-            device=device,
-            force=force,
-        )
-        return
+    inputs = given or []
+    format_name = choose_output(output, format_, inputs)
     columns = Columns(text_column or Columns.text, id_column or Columns.id) if text_column or id_column else None
-    format_name = _format(format_, output)
     problems = Problems(on_error)
-    inputs = documents(given or [], from_, columns, problems, parse_options(option))
-    thresholds = _thresholds(threshold)
-    required, forbidden = _mentions(require, "--require"), _mentions(forbid, "--forbid")
+    documents = read_inputs(inputs, from_, columns, problems, parse_options(option))
+    wanted: dict[str, Any] = {"threshold": parse_thresholds(threshold), "types": type_, "top_k": top_k}
+    known: dict[str, Any] = {"require": _mentions(require, "--require"), "forbid": _mentions(forbid, "--forbid")}
     from hyperspan.inference.annotator import load
 
     annotator = load(model, device)
     if annotator.reads_tags:
-        inputs = _telling_of_tags(inputs)
-    wanted: dict[str, Any] = {"threshold": thresholds, "types": type_, "top_k": top_k}
-    by_sentence = format_name not in ("html", "jsonl", "brat")  # the other formats need no sentences
+        documents = _noting_missing_tags(documents)
     failures = Failures(problems)
-    if require or forbid:
-        found = iter([annotator(_only(inputs), **wanted, require=required, forbid=forbidden)])
+    if any(known.values()):
+        found = iter([annotator(_only(documents), **wanted, **known)])
     else:
-        found = failures.without(annotator.pipe(inputs, **wanted, keep_sentences=by_sentence, on_error=failures.add))
+        by_sentence = format_name not in ("html", "jsonl", "brat")  # the other formats need no sentences
+        found = failures.without(annotator.pipe(documents, **wanted, keep_sentences=by_sentence, on_error=failures.add))
     annotated = _Counted(found if output == "-" and sys.stdout.isatty() else _with_words(found, annotator))
-    target = Target(output, force)
-    if format_name == "terminal":
-        _write_terminal(annotated, target, annotator.labels)
-    elif format_name == "html":
-        _write_html(annotated, target, _title(given or []), annotator.labels)
-    else:
-        write_corpus(annotated, output, format_name, force=force, problems=problems)
+    _write(annotated, format_name, Target(output, force), annotator.labels, _title(inputs), problems)
     report(problems)
     if output != "-":
         print(f"hyperspan: wrote {annotated.mentions:,} mentions as {format_name} to {output}", file=sys.stderr)
@@ -191,7 +123,7 @@ def _only(documents: Iterator[str | Document]) -> str | Document:
     return first
 
 
-def _telling_of_tags(documents: Iterable[str | Document]) -> Iterator[str | Document]:
+def _noting_missing_tags(documents: Iterable[str | Document]) -> Iterator[str | Document]:
     """The documents; when the first comes that has no part-of-speech tags, it is said what that means."""
     told = False
     for document in documents:
@@ -228,10 +160,10 @@ class _Counted:
             yield document
 
 
-def _thresholds(given: list[str] | None) -> dict[str, float] | None:
+def parse_thresholds(given: list[str] | None) -> dict[str, float] | None:
     """P and LABEL=P as thresholds by label.
 
-    >>> _thresholds(["0.5", "protein=0.3"])
+    >>> parse_thresholds(["0.5", "protein=0.3"])
     {'*': 0.5, 'protein': 0.3}
     """
     thresholds: dict[str, float] = {}
@@ -246,50 +178,31 @@ def _thresholds(given: list[str] | None) -> dict[str, float] | None:
     return thresholds or None
 
 
-# -- what to write -----------------------------------------------------------------------------------------------------
-
-
-def _format(format_name: str | None, output: str) -> str:
-    if format_name is None and output != "-":
-        plain = output.removesuffix(".gz")
-        if plain.endswith((".html", ".htm", *TEXTS)):
-            return "terminal" if plain.endswith(TEXTS) else "html"
-        try:
-            return format_for(output)
-        except InputError:
-            raise InputError(
-                f"the name {output} does not say its format; name it with --format, one of {', '.join(_FORMATS)}, or let it end "
-                "in / for a folder"
-            ) from None
-    if format_name not in (None, *_FORMATS):
-        raise InputError(f"there is no format {format_name!r} to write; choose one of {', '.join(_FORMATS)}")
-    if format_name == "brat" and output == "-":
-        raise InputError("brat is a folder of files, which standard output cannot be; name one with --output")
-    return format_name or "terminal"
-
-
 def _title(given: Sequence[str]) -> str:
     return Path(given[0]).name if len(given) == 1 and given[0] != "-" and exists(given[0]) else "hyperspan"
 
 
-def _write_html(documents: Iterable[Document], target: Target, title: str, labels: Iterable[str]) -> None:
-    from hyperspan.render.html import html_pieces
-
-    with target.open() as file:
-        for piece in html_pieces(documents, title, labels):
-            file.write(piece)
-
-
-def _write_terminal(documents: Iterable[Document], target: Target, labels: Iterable[str]) -> None:
-    with target.open() as file:
-        _print(documents, file if target.name != "-" else None, labels)
+def _write(
+    documents: Iterable[Document],
+    format_name: str,
+    target: Target,
+    labels: Iterable[str],
+    title: str,
+    problems: Problems,
+) -> None:
+    if format_name == "terminal":
+        with target.open() as file:
+            _print(documents, file if target.name != "-" else None, labels)
+    elif format_name == "html":
+        with target.open() as file:
+            file.writelines(html_pieces(documents, title, labels))
+    else:
+        write_corpus(documents, target.name, format_name, force=target.force, problems=problems)
 
 
 def _print(documents: Iterable[Document], file: IO[str] | None, labels: Iterable[str]) -> None:
     """Sentences with their bars, and below each its alternatives where there are any."""
     from hyperspan.inference.assembly import ALTERNATIVES
-    from hyperspan.render.layout import colours
-    from hyperspan.render.terminal import render_sentence
 
     console = Console(file=file, highlight=False)
     styles = colours(labels)

@@ -1,81 +1,118 @@
-"""What ``hyperspan annotate`` does with a folder of shards as its output: a bulk job."""
+"""``hyperspan bulk``: many files into a folder of shards, resumed after any crash."""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from hyperspan.bulk import JobSummary, Progress, annotate_files
+from hyperspan.bulk.inputs import Kind
+from hyperspan.bulk.shards import OutputFormat
+from hyperspan.cli.annotate import parse_thresholds
+from hyperspan.cli.options import Device, Force, IdKey, Labels, ModelName, TextKey, Thresholds, TopK
+from hyperspan.corpora.outputs import check_bulk_output
+from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
 from hyperspan.progress import every_minute
 
-if TYPE_CHECKING:
-    from hyperspan.bulk import Progress
 
-_PANEL = "Bulk jobs: many files into a folder of shards"
-Engine = Annotated[
-    str | None,
-    typer.Option(help="plain (this process) or ray (workers, also on other machines).", rich_help_panel=_PANEL),
-]
-Workers = Annotated[
-    int | None, typer.Option(min=1, help="Of ray: how many. Default: one a CPU, or a GPU.", rich_help_panel=_PANEL)
-]
-RayAddress = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT|auto",
-        help="A running cluster. Default: $RAY_ADDRESS, or a cluster of its own on this machine.",
-        rich_help_panel=_PANEL,
-    ),
-]
-TextKey = Annotated[
-    str | None,
-    typer.Option(
-        "--column",
-        "--text-column",
-        help="The column of a table (CSV, TSV, Parquet), or the key of JSON Lines in a bulk job, with the texts. Default: text.",
-    ),
-]
-IdKey = Annotated[str | None, typer.Option("--id-column", help="The one with their names. Default: id.")]
-ShardRecords = Annotated[int, typer.Option(min=1, help="The most records in a shard.", rich_help_panel=_PANEL)]
-ShardMegabytes = Annotated[float, typer.Option(help="The most MB of text in a shard.", rich_help_panel=_PANEL)]
+def bulk(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="INPUT...", help="Files, folders or URLs: JSON Lines, Parquet, CSV, TSV, text."),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The folder of shards: new, or of a job to go on with.")
+    ],
+    model: ModelName = "genia",
+    format_: Annotated[OutputFormat, typer.Option("--format", "-f", help="Of the shards.")] = "jsonl",
+    threshold: Thresholds = None,
+    top_k: TopK = 0,
+    type_: Labels = None,
+    from_: Annotated[
+        Kind | None, typer.Option("--from", help="What inputs hold. Default: what their names say.")
+    ] = None,
+    text_column: TextKey = None,
+    id_column: IdKey = None,
+    engine: Annotated[
+        Literal["plain", "ray"], typer.Option(help="plain (this process) or ray (workers, also on other machines).")
+    ] = "plain",
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Of ray: how many. Default: one for each CPU, or each GPU.")
+    ] = None,
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT|auto",
+            help="A running cluster. Default: $RAY_ADDRESS, or a cluster of its own on this machine.",
+        ),
+    ] = None,
+    shard_records: Annotated[int, typer.Option(min=1, help="The most records in a shard.")] = 10_000,
+    shard_megabytes: Annotated[float, typer.Option(help="The most MB of text in a shard.")] = 4.0,
+    device: Device = "cpu",
+    force: Force = False,
+) -> None:
+    """Annotate many files into a folder of shards, or go on with the job that is there.
 
+    After a crash the same command does what is missing. Records that cannot be annotated are set aside, with the reason.
 
-def annotate_in_bulk(given: Sequence[str], output: str, **options: Any) -> None:
-    """Runs the job, or goes on with it, and says on standard error what it has come to."""
-    from hyperspan.bulk import annotate_files
+    Example: hyperspan bulk abstracts/ more.jsonl.gz --output mentions --threshold 0.5
 
-    if output == "-":
-        raise InputError(
-            "a bulk job writes a folder of shards, which standard output cannot be; name one with --output"
-        )
-    if not given:
-        raise InputError("a bulk job needs files, folders or URLs to read; name some")
+    Example: hyperspan bulk s3://bucket/texts -o mentions --format parquet --engine ray --workers 8
+    """
+    check_bulk_output(output, format_, inputs)
+    if not 0 < shard_megabytes < math.inf:
+        raise InputError(f"--shard-megabytes is {shard_megabytes:g}; give a number above 0")
+    thresholds = parse_thresholds(threshold)
     try:
-        with _shown() as on_progress, redirect_stdout(sys.stderr):  # to which Ray says what has died
-            summary = annotate_files(given, output, **options, on_progress=on_progress)
+        with _shown() as on_progress, redirect_stdout(sys.stderr):  # Ray prints what has died
+            summary = annotate_files(
+                inputs,
+                output,
+                model=model,
+                threshold=thresholds,
+                types=type_,
+                top_k=top_k,
+                format=format_,
+                kind=from_,
+                text_column=text_column or Columns.text,
+                id_column=id_column or Columns.id,
+                shard_records=shard_records,
+                shard_bytes=round(shard_megabytes * 1e6),
+                engine=engine,
+                workers=workers,
+                ray_address=ray_address,
+                device=device,
+                force=force,
+                on_progress=on_progress,
+            )
     except KeyboardInterrupt:
         print("hyperspan: stopped; finished shards are kept, and the same command goes on", file=sys.stderr)
         raise
-    for note in summary.notes:
-        print(f"hyperspan: {note}", file=sys.stderr)
+    for line in _lines(summary, output):
+        print(f"hyperspan: {line}", file=sys.stderr)
+
+
+def _lines(summary: JobSummary, output: str) -> Iterator[str]:
+    """What a job has come to."""
+    yield from summary.notes
     before = f", {summary.resumed:,} of them before" if summary.resumed else ""
-    print(
-        f"hyperspan: {summary.mentions:,} mentions in {summary.documents:,} documents are in {output} "
-        f"({summary.shards:,} shards{before})",
-        file=sys.stderr,
+    yield (
+        f"{summary.mentions:,} mentions in {summary.documents:,} documents are in {output} "
+        f"({summary.shards:,} shards{before})"
     )
     if summary.rejected:
-        print(
-            f"hyperspan: {summary.rejected:,} records are no documents; {output.rstrip('/')}/rejected says which and why",
-            file=sys.stderr,
-        )
+        total = summary.documents + summary.rejected
+        where = f"{output.rstrip('/')}/rejected"
+        yield f"{summary.rejected:,} of {total:,} records were rejected; {where} says which and why"
 
 
 @contextmanager

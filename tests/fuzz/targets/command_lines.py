@@ -42,9 +42,10 @@ annotate Ada_left_Oz. -m model
 annotate a.txt -m model --threshold 0.3 --threshold person=0.5 -o out.html
 annotate a.txt -m model --top-k 3 --format jsonl --type person
 annotate a.txt -m model --require 0:3:person --forbid 13:16:place -o out.jsonl
-annotate a.txt b.txt -m model -o out/ --shard-records 1
+bulk a.txt b.txt -m model -o out/ --shard-records 1
+annotate a.txt b.txt -m model -o out/
 annotate a.txt b.txt -m model -o out.html
-annotate texts.jsonl a.txt.gz -m model -o out/ --text-column text --id-column id
+bulk texts.jsonl a.txt.gz -m model -o out --text-column text --id-column id
 annotate in -m model --format brat -o out
 annotate in -m model --format html -o out/
 annotate texts.jsonl -m model -o out.jsonl.gz --force

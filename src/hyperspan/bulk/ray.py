@@ -25,7 +25,7 @@ from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.job import model_files
 from hyperspan.bulk.plan import Shard, Sized
-from hyperspan.bulk.shards import Done, Settings, annotate_shard
+from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
 from hyperspan.errors import HyperspanError, InputError, JobError, require
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Worker:
         self.annotator = annotator_of(files, device)
         return __version__
 
-    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: Settings, output: str, job: str) -> Done:
+    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: JobSettings, output: str, job: str) -> Done:
         return annotate_shard(self.annotator, inputs, shard, settings, folder_at(output), job)
 
 

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from hyperspan.bulk import Progress, annotate_files
+from hyperspan.bulk import ray as ray_engine
 from hyperspan.errors import InputError, JobError
 from hyperspan.inference.annotator import Annotator
-from hyperspan.integrations import ray_engine
 from hyperspan.models import save_model
+from tests.bulk import workers
 from tests.bulk.fakes import CRASHES, contents, lines_in, manifest_of, texts_in, write_jsonl
+from tests.bulk.processes import below, named
 from tests.inference.test_annotator import TEXT, small_model
-from tests.integrations import workers
-from tests.integrations.processes import below, named
 
 ray = pytest.importorskip("ray")
 pytestmark = [
@@ -164,7 +164,7 @@ def test_planning_on_a_cluster_is_the_same(
 
 
 def test_a_dataset_gets_a_column_of_mentions(model: Path, tmp_path: Path) -> None:
-    from hyperspan.integrations.ray import annotate_dataset
+    from hyperspan.bulk.ray_data import annotate_dataset
 
     rows: list[dict[str, Any]] = [{"n": n, "body": TEXT * (n % 3)} for n in range(30)]
     rows[7]["body"] = None
@@ -213,7 +213,7 @@ def test_clusters_that_are_not_there(
 
 def test_without_the_extra_it_is_named(tmp_path: Path) -> None:
     code = "import sys; sys.modules['ray'] = None; from hyperspan.cli import main; main()"
-    arguments = ["annotate", str(tmp_path), "-o", str(tmp_path / "out"), "--engine", "ray"]
+    arguments = ["bulk", str(tmp_path), "-o", str(tmp_path / "out"), "--engine", "ray"]
     (tmp_path / "a.txt").write_text("Ada")
     result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
     assert result.returncode == 2 and 'pip install "hyperspan[ray]"' in result.stderr

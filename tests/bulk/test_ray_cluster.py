@@ -20,7 +20,7 @@ import pytest
 
 from hyperspan.bulk import annotate_files
 from tests.bulk.fakes import lines_in, manifest_of, write_jsonl
-from tests.integrations.processes import below, is_running, named
+from tests.bulk.processes import below, is_running, named
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
@@ -118,13 +118,13 @@ def wait_for(happened: Callable[[], Any], seconds: float = 240.0) -> None:
 
 
 class Driver:
-    """``hyperspan annotate --engine ray`` in a process of its own."""
+    """``hyperspan bulk --engine ray`` in a process of its own."""
 
     def __init__(self, corpus: Path, output: Path, cwd: Path):
         arguments = [str(corpus), "-o", str(output), "--shard-records", "10", "--engine", "ray"]
         self.output = output
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "hyperspan", "annotate", *arguments, "--ray-address", ADDRESS, "--workers", "2"],
+            [sys.executable, "-m", "hyperspan", "bulk", *arguments, "--ray-address", ADDRESS, "--workers", "2"],
             stderr=subprocess.PIPE,
             text=True,
             cwd=cwd,

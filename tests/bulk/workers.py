@@ -11,8 +11,8 @@ from hyperspan import __version__
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import Shard
-from hyperspan.bulk.shards import Done, Settings, annotate_shard
-from hyperspan.integrations.ray_engine import Worker
+from hyperspan.bulk.ray import Worker
+from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
 from tests.bulk.fakes import FakeAnnotator
 
 
@@ -27,7 +27,7 @@ class FakeWorker(Worker):
 class PoisonedWorker(FakeWorker):
     """Dies of the second shard."""
 
-    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: Settings, output: str, job: str) -> Done:
+    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: JobSettings, output: str, job: str) -> Done:
         if shard.number == 1:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().annotate(shard, inputs, settings, output, job)
@@ -36,7 +36,7 @@ class PoisonedWorker(FakeWorker):
 class FullDisk(FakeWorker):
     """Has no room for the second shard."""
 
-    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: Settings, output: str, job: str) -> Done:
+    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: JobSettings, output: str, job: str) -> Done:
         if shard.number == 1:
             raise OSError(28, "No space left on device")
         return super().annotate(shard, inputs, settings, output, job)
@@ -52,6 +52,6 @@ class OldWorker(FakeWorker):
 class Elsewhere(FakeWorker):
     """Writes to a folder of its own machine."""
 
-    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: Settings, output: str, job: str) -> Done:
+    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: JobSettings, output: str, job: str) -> Done:
         Path(f"{output}-elsewhere").mkdir(exist_ok=True)
         return annotate_shard(self.annotator, inputs, shard, settings, folder_at(f"{output}-elsewhere"), job)

@@ -8,24 +8,31 @@ from __future__ import annotations
 
 import csv
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
-from hyperspan.bulk.plan import Columns, Limits, Piece, Sized
 from hyperspan.contents import not_text
 from hyperspan.corpora.json_records import WrongValueError
 from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
 from hyperspan.errors import InputError
 from hyperspan.types import Document
 
+TABLES = ("csv", "tsv")
 DELIMITERS = {"csv": ",;\t", "tsv": "\t"}
 """By the kind of a table: what may separate its fields."""
 _BOM = b"\xef\xbb\xbf"
 
 
-class Lines:
+@dataclass(frozen=True)
+class Columns:
+    """Under which keys or in which columns texts and their names are."""
+
+    text: str = "text"
+    id: str = "id"
+
+
+class TableLines:
     """The lines of a stream as a reader of tables takes them, and how many it has taken."""
 
     def __init__(self, source: Source, stream: IO[bytes], taken: int = 0):
@@ -81,7 +88,7 @@ class Header:
         return dict(zip(self.columns, row, strict=True))
 
 
-def read_header(name: str, lines: Lines, kind: str, columns: Columns) -> Header:
+def read_header(name: str, lines: TableLines, kind: str, columns: Columns) -> Header:
     """The first row, which must name the columns that are asked for."""
     csv.field_size_limit(LONGEST_LINE)
     first = next(lines, "")
@@ -106,7 +113,7 @@ def read_header(name: str, lines: Lines, kind: str, columns: Columns) -> Header:
     return header
 
 
-def rows_of(lines: Lines, header: Header) -> Iterator[tuple[int, list[str] | csv.Error]]:
+def rows_of(lines: TableLines, header: Header) -> Iterator[tuple[int, list[str] | csv.Error]]:
     """The rows with the numbers of the lines that they begin on; lines without anything are none."""
     reader = csv.reader(lines, delimiter=header.delimiter, strict=True)
     while True:
@@ -122,7 +129,7 @@ def rows_of(lines: Lines, header: Header) -> Iterator[tuple[int, list[str] | csv
                 yield line, row
 
 
-def _explained(error: csv.Error, lines: Lines, header: Header) -> csv.Error:
+def _explained(error: csv.Error, lines: TableLines, header: Header) -> csv.Error:
     if "unexpected end" in str(error):
         opened = lines.open_quote(header.delimiter)
         return csv.Error(
@@ -146,7 +153,7 @@ def document_of_row(record: dict[str, str], columns: Columns) -> Document:
 def read_table(source: Source, kind: str, columns: Columns, problems: Problems) -> Iterator[Document]:
     """The documents of a table; a row that is none is a problem."""
     with source.open() as stream:
-        lines = Lines(source, stream)
+        lines = TableLines(source, stream)
         header = read_header(source.name, lines, kind, columns)
         for line, row in rows_of(lines, header):
             lines.take()
@@ -156,19 +163,3 @@ def read_table(source: Source, kind: str, columns: Columns, problems: Problems) 
                 problems.wrong(source.at(line), f"{error}; correct the row or leave it out with --on-error skip")
             else:
                 yield document
-
-
-def cut_rows(number: int, lines: Lines, header: Header, limits: Limits) -> Iterator[Sized]:
-    """The pieces of a table whose header has been read, none of them more than a shard may hold."""
-    start = end = len(lines.take())
-    rows = checksum = 0
-    ended = lines.taken
-    first = ended + 1
-    for _ in rows_of(lines, header):
-        raw = lines.take()
-        if rows and (rows >= limits.records or end + len(raw) - start > limits.bytes):
-            yield Piece(number, start, end, first, checksum), rows, end - start
-            start, first, rows, checksum = end, ended + 1, 0, 0
-        end, rows, checksum, ended = end + len(raw), rows + 1, zlib.crc32(raw, checksum), lines.taken
-    if rows:
-        yield Piece(number, start, end, first, checksum), rows, end - start

@@ -1,21 +1,19 @@
-"""What ``hyperspan annotate`` is given: texts, files, tables, corpora; and what it refuses, with what to do about it."""
+"""Documents to annotate from what a user names: a text, files, folders, tables, corpora, standard input."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from hyperspan.archives import is_office_document
-from hyperspan.bulk.inputs import TABLES, kind_of
-from hyperspan.bulk.plan import Columns
-from hyperspan.bulk.tables import read_table
 from hyperspan.contents import OFFICE, not_text
 from hyperspan.corpora.jsonl import looks_like_jsonl, looks_like_texts, read_jsonl, read_texts
 from hyperspan.corpora.registry import FORMATS, detect, read_corpus
 from hyperspan.corpora.source import Problems, Source, sources_in
+from hyperspan.corpora.tables import TABLES, Columns, read_table
 from hyperspan.errors import InputError
 from hyperspan.types import Document
 
@@ -24,13 +22,22 @@ CORPORA = tuple(dict.fromkeys(suffix for entry in FORMATS.values() for suffix in
 _OTHER = (".csv", ".gz", ".zip", ".pdf", ".docx", ".html", ".parquet")
 
 
-def documents(
-    given: Sequence[str], from_: str | None, columns: Columns | None, problems: Problems, options: dict[str, Any]
+def read_inputs(
+    given: Sequence[str],
+    format_name: str | None = None,
+    columns: Columns | None = None,
+    problems: Problems | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Iterator[str | Document]:
-    """What is given, as texts or as documents; what cannot be is said before a model is loaded.
+    """Texts and documents, in order. An argument that names a file or folder is read; "-" is standard input; else it is a text.
 
-    `columns` are those of tables that were asked for.
+    Arguments are checked right away, before anything is read to its end. `columns` are those of a table; `format_name` and
+    `options` are as for :func:`hyperspan.corpora.read_corpus`.
+
+    >>> list(read_inputs(["Ada left the zoo."]))
+    ['Ada left the zoo.']
     """
+    problems = problems if problems is not None else Problems()
     if not given and sys.stdin.isatty():
         raise InputError("there is nothing to annotate; give a text or a file, or pipe text into standard input")
     for name in given if len(given) > 1 else ():
@@ -38,33 +45,34 @@ def documents(
             raise InputError(
                 f"{name[:100]} does not exist; several arguments must be files, folders or -, and a text is put in quotes"
             )
-    read = [_documents(name, from_, columns, problems, options) for name in given or ["-"]]
+    read = [_documents(name, format_name, columns, problems, options or {}) for name in given or ["-"]]
     return (document for one in read for document in one)
 
 
 def exists(name: str) -> bool:
+    """Whether there is a file or folder of this name; any text may be asked for."""
     with suppress(OSError, ValueError):  # too long for a name, or not one at all
         return name != "" and Path(name).exists()
     return False
 
 
 def _documents(
-    name: str, from_: str | None, columns: Columns | None, problems: Problems, options: dict[str, Any]
+    name: str, format_name: str | None, columns: Columns | None, problems: Problems, options: Mapping[str, Any]
 ) -> Iterator[str | Document]:
     if name != "-" and not exists(name):
         looks_like_a_path = name.endswith((*TEXTS, *CORPORA, *_OTHER)) or name.startswith(("/", "./", "../", "~/"))
-        if from_ is not None or (looks_like_a_path and not any(sign.isspace() for sign in name)):
+        if format_name is not None or (looks_like_a_path and not any(sign.isspace() for sign in name)):
             raise InputError(f"{name} does not exist; check the name, or add a space to annotate it as a text")
         return iter([name])
-    if from_ is not None and from_ not in TABLES:
+    if format_name is not None and format_name not in TABLES:
         _refuse_columns(columns, name)
-        return read_corpus(name, from_, problems, **options)
+        return read_corpus(name, format_name, problems, **options)
     if name != "-" and Path(name).is_file() and is_office_document(Path(name)):
         raise InputError(f"{name} is no text but {OFFICE}")
     in_folder = name != "-" and Path(name).is_dir()
     sources = sources_in(name, TEXTS if in_folder else ())
     if len(sources) == 1 and not in_folder:
-        kind = _table_kind(sources[0], from_, columns)
+        kind = _table_kind(sources[0], format_name, columns)
         if kind is not None:
             return read_table(sources[0], kind, columns or Columns(), problems)
     _refuse_columns(columns, name)
@@ -72,7 +80,7 @@ def _documents(
 
 
 def _corpus_or_texts(
-    name: str, sources: list[Source], in_folder: bool, problems: Problems, options: dict[str, Any]
+    name: str, sources: list[Source], in_folder: bool, problems: Problems, options: Mapping[str, Any]
 ) -> Iterator[str | Document]:
     raw = sources[0].head() if len(sources) == 1 else b""
     head = raw.decode("utf-8", errors="replace")
@@ -86,10 +94,15 @@ def _corpus_or_texts(
     return _texts(sources, problems)
 
 
-def _table_kind(source: Source, from_: str | None, columns: Columns | None) -> str | None:
+def _table_kind(source: Source, format_name: str | None, columns: Columns | None) -> str | None:
     """How a source is read as a table of texts; None if it is none. The name .tsv may also be that of a corpus."""
-    kind = from_ or kind_of(source.name)
-    if kind == "tsv" and from_ is None and columns is None and Columns.text not in _first_line(source).split("\t"):
+    kind = format_name or PurePath(source.name.lower().removesuffix(".gz")).suffix.removeprefix(".")
+    if (
+        kind == "tsv"
+        and format_name is None
+        and columns is None
+        and Columns.text not in _first_line(source).split("\t")
+    ):
         with suppress(InputError):
             detect(source)
             return None
@@ -105,8 +118,8 @@ def _first_line(source: Source) -> str:
 def _refuse_columns(columns: Columns | None, name: str) -> None:
     if columns is not None:
         raise InputError(
-            f"--column and --id-column are for tables (CSV, TSV) and for bulk jobs, and {name} is none; leave them out, "
-            "say --from csv, or end the name of --output in /"
+            f"--column and --id-column are for tables (CSV, TSV), and {name} is none; leave them out, say --from csv, "
+            "or use hyperspan bulk for the keys of JSON Lines"
         )
 
 

@@ -1,6 +1,6 @@
-"""Ray: ``annotate_dataset`` for a :class:`ray.data.Dataset`; for whole jobs :class:`RayEngine`, or ``--engine ray``.
+"""``annotate_dataset``: a :class:`ray.data.Dataset` with its mentions. Whole jobs are ``hyperspan bulk --engine ray``.
 
-Nothing here imports ray before it is asked for.
+Nothing here imports ray before it is called.
 """
 
 from __future__ import annotations
@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hyperspan.bulk.job import model_files
+from hyperspan.bulk.ray import annotator_of
 from hyperspan.bulk.records import Given, Rejected
-from hyperspan.bulk.shards import Settings, annotated
+from hyperspan.bulk.shards import JobSettings, annotated
 from hyperspan.corpora.json_records import shown
 from hyperspan.errors import InputError, require
-from hyperspan.integrations.ray_engine import RayEngine, annotator_of
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from ray.data import Dataset
-
-__all__ = ["RayEngine", "annotate_dataset"]
 
 MENTIONS, REJECTED = "mentions", "rejected"
 """The columns that are added, or replaced."""
@@ -46,7 +44,7 @@ def annotate_dataset(
     GPU one a GPU)::
 
         import ray
-        from hyperspan.integrations.ray import annotate_dataset
+        from hyperspan.bulk.ray_data import annotate_dataset
 
         found = annotate_dataset(ray.data.read_parquet("s3://bucket/abstracts/"), "genia", text_column="abstract")
         found.write_parquet("s3://bucket/mentions/")
@@ -57,7 +55,7 @@ def annotate_dataset(
 
     from hyperspan.inference.annotator import load
 
-    settings = Settings(threshold, None if types is None else tuple([types] if isinstance(types, str) else types))
+    settings = JobSettings(threshold, None if types is None else tuple([types] if isinstance(types, str) else types))
     load(model).wanted(**settings.wanted)
     if workers is not None and workers < 1:
         raise InputError(f"there are {workers} workers to annotate with; ask for at least 1")
@@ -83,7 +81,7 @@ def annotate_dataset(
 class AnnotateBatches:
     """An actor that annotates tables of rows with a model of its own."""
 
-    def __init__(self, files: Any, settings: Settings, text_column: str, device: str):
+    def __init__(self, files: Any, settings: JobSettings, text_column: str, device: str):
         import ray
 
         self.annotator = annotator_of(ray.get(files), device)

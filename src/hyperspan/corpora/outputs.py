@@ -1,0 +1,144 @@
+"""Where annotated documents go: an output is what its name says, a file, a folder, or the folder of a bulk job."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from hyperspan.contents import DOCUMENTS
+from hyperspan.corpora.inputs import CORPORA, TEXTS, exists
+from hyperspan.corpora.registry import WRITERS, format_for
+from hyperspan.errors import InputError
+from hyperspan.files import is_url
+
+OUTPUTS = ("terminal", "html", *WRITERS)
+"""What can be written: sentences with bars, a page, or a corpus."""
+FOLDERS = ("brat",)
+"""The formats that are folders of files."""
+FILES = (*DOCUMENTS, *TEXTS, *CORPORA, ".parquet", ".csv", ".ndjson", ".gz")
+"""How names of files end."""
+_JSON = (".json", ".jsonl", ".jsonlines", ".ndjson")
+_WORDS = (".conll", ".data", ".tsv", ".iob", ".iob2", ".bio", ".txt")
+SUFFIXES: dict[str, tuple[str, ...]] = {
+    "terminal": TEXTS,
+    "html": (".html", ".htm", ".xhtml"),
+    "parquet": (".parquet",),
+    **dict.fromkeys(WRITERS, _JSON),
+    **dict.fromkeys(("four-lines", "conll2003", "columns"), _WORDS),
+    "docbin": (".spacy",),
+    "brat": (),
+}
+"""By format: those of :data:`FILES` that a name may end in. Formats with lines of words, or of JSON, share theirs."""
+
+
+def is_folder(output: str) -> bool:
+    """Whether a name is that of a folder: it ends in /, or there is one."""
+    return output != "-" and (output.endswith("/") or is_url(output) or Path(output).is_dir())
+
+
+def choose_output(output: str, format_name: str | None = None, inputs: Sequence[str] = ()) -> str:
+    """The format of one output, by its name unless it is given. An output that is an input, or has a misleading name, is an error.
+
+    >>> choose_output("-"), choose_output("found.html"), choose_output("found/", "brat"), choose_output("found.jsonl.gz")
+    ('terminal', 'html', 'brat', 'jsonl')
+    >>> choose_output("all.html", "jsonl")
+    Traceback (most recent call last):
+    ...
+    hyperspan.errors.InputError: all.html ends in .html, but jsonl would be written there; let it end in .jsonl, or leave out --format
+    """
+    if format_name == "parquet" or output.endswith(".parquet"):
+        raise InputError(
+            "Parquet is written by hyperspan bulk, into a folder of shards; choose another --format, or use that"
+        )
+    if format_name not in (None, *OUTPUTS):
+        raise InputError(f"there is no format {format_name!r} to write; choose one of {', '.join(OUTPUTS)}")
+    if output == "-":
+        if format_name in FOLDERS:
+            raise InputError(
+                f"{format_name} is a folder of files, which standard output cannot be; name one with --output"
+            )
+        return format_name or "terminal"
+    _check_kind(output, format_name)
+    check_not_read(output, inputs, format_name)
+    if format_name is not None:
+        _check_suffix(output, format_name)
+    return format_name or _format_of_name(output)
+
+
+def check_bulk_output(output: str, format_name: str = "jsonl", inputs: Sequence[str] = ()) -> None:
+    """Raises an error where a folder of shards is to have the name of something else.
+
+    >>> check_bulk_output("all.html")
+    Traceback (most recent call last):
+    ...
+    hyperspan.errors.InputError: all.html is the name of a file, but a bulk job writes a folder of shards; name a folder
+    """
+    if output == "-":
+        raise InputError(
+            "a bulk job writes a folder of shards, which standard output cannot be; name one with --output"
+        )
+    if not is_folder(output) and output.endswith(FILES):
+        raise InputError(f"{output} is the name of a file, but a bulk job writes a folder of shards; name a folder")
+    check_not_read(output, inputs)
+    _check_suffix(output, format_name)
+
+
+def _check_kind(output: str, format_name: str | None) -> None:
+    """Raises an error for a file where a folder would be written, and the other way round."""
+    if is_folder(output) and format_name not in FOLDERS:
+        if format_name in (None, "jsonl"):
+            raise InputError(
+                f"{output} is a folder; annotate many files into one with: hyperspan bulk INPUT… --output {output}"
+            )
+        raise InputError(f"{output} is a folder, but {format_name} is written to one file; name a file on this machine")
+    named_as_file = not is_folder(output) and output.endswith(FILES)
+    if named_as_file and (format_name in FOLDERS or output.endswith(".ann")):
+        raise InputError(
+            f"{output} is the name of a file, but brat is a folder of .txt and .ann files; let it end in /"
+        )
+
+
+def _format_of_name(output: str) -> str:
+    plain = output.removesuffix(".gz")
+    if plain.endswith((".html", ".htm")):
+        return "html"
+    if plain.endswith(TEXTS):
+        return "terminal"
+    try:
+        return format_for(output)
+    except InputError:
+        raise InputError(
+            f"the name {output} does not say its format; name it with --format, one of {', '.join(OUTPUTS)}, or use hyperspan bulk "
+            "to write a folder"
+        ) from None
+
+
+def _check_suffix(output: str, format_name: str) -> None:
+    """Raises an error where a name ends as those of files in other formats do."""
+    suffix = PurePosixPath(output.lower().rstrip("/").removesuffix(".gz")).suffix
+    if suffix not in FILES or suffix in SUFFIXES.get(format_name, FILES):
+        return
+    if is_folder(output):
+        raise InputError(
+            f"{output} ends in {suffix}, but a folder with {format_name} would be written; name a folder without {suffix}"
+        )
+    own = f".{format_name}" if f".{format_name}" in SUFFIXES[format_name] else SUFFIXES[format_name][0]
+    raise InputError(
+        f"{output} ends in {suffix}, but {format_name} would be written there; let it end in {own}, or leave out --format"
+    )
+
+
+def check_not_read(output: str, inputs: Sequence[str], format_name: str | None = None) -> None:
+    """Raises an error where an input would be overwritten, with --force too."""
+    if is_url(output):
+        return
+    target = os.path.realpath(output)
+    for name in inputs:
+        if name == "-" or not exists(name):
+            continue
+        source = os.path.realpath(name)
+        in_folder = str(Path(source).parent) == target and format_name in FOLDERS
+        among_texts = Path(target).is_file() and target.startswith(f"{source}{os.sep}") and target.endswith(TEXTS)
+        if source == target or in_folder or among_texts:
+            raise InputError(f"{output} is also read, as {name}, and is not overwritten; name another --output")
