@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from attrs import evolve
+
 import hyperspan
 from hyperspan.render.html import render_html
-from hyperspan.types import Document
 
 EXAMPLES = Path(__file__).parent
 TEXTS = {"genia": "biomedical.txt", "litbank": "literary.txt"}
@@ -18,7 +19,7 @@ def main(target: str) -> None:
     for name, file in TEXTS.items():
         annotator = hyperspan.load(name)
         document = annotator((EXAMPLES / file).read_text(encoding="utf-8"), top_k=3)
-        pages.append(Document(document.text, document.mentions, document.sentences, name, document.metadata))
+        pages.append(evolve(document, id=name))
     Path(target).write_text(render_html(pages, title="hyperspan"), encoding="utf-8")
 
 

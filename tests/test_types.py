@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import pickle
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,11 +33,45 @@ def test_a_mention_set_is_a_set() -> None:
 
 def test_values_are_frozen_and_hashable() -> None:
     mention = Mention(0, 1, "X")
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
         mention.start = 3  # type: ignore[misc]
     assert {Sentence(["a"], [mention]), Sentence(["a"], [mention])} == {Sentence(["a"], [mention])}
     document = Document("a", [mention], metadata={"source": "made"})
     assert {document, pickle.loads(pickle.dumps(document)), copy.deepcopy(document)} == {document}
+
+
+def test_evolve_keeps_every_other_field_and_checks_again() -> None:
+    mention = Mention(0, 1, "X", text="a", probability=0.5, head=(0, 1), id="T1")
+    assert attrs.asdict(attrs.evolve(mention, label="Y")) == attrs.asdict(mention) | {"label": "Y"}
+    sentence = Sentence(["a"], [mention], ["N"], [(0, 1)], [mention], ["before"], ["after"])
+    assert all(attrs.astuple(sentence, recurse=False)), "a field without a value would be kept by chance"
+    changed = attrs.evolve(sentence, tags=["V"])
+    for field in attrs.fields(Sentence):
+        assert getattr(changed, field.name) == (("V",) if field.name == "tags" else getattr(sentence, field.name))
+    document = Document("a", [mention], [sentence], "zoo", {"source": "made"})
+    named = attrs.evolve(document, id="other")
+    assert (named.text, named.mentions, named.sentences, named.metadata, named.id) == (
+        *(document.text, document.mentions, document.sentences, document.metadata),
+        "other",
+    )
+    with pytest.raises(SpanError, match="beyond the text of 0 characters"):
+        attrs.evolve(document, text="")
+
+
+def test_with_mentions_keeps_what_is_listed_again() -> None:
+    once, again = Mention(0, 1, "X", probability=0.1), Mention(0, 1, "X", probability=0.2)
+    sentence = Sentence(["a"], tags=["N"], before=["b"]).with_mentions(iter([once, again, again]))
+    assert [m.probability for m in sentence.listed] == [0.1, 0.2, 0.2] and sentence.duplicates == (again, again)
+    assert (sentence.tags, sentence.before) == (("N",), ("b",))
+    assert sentence.with_mentions([]).listed == () and sentence.with_mentions([]).mentions is Sentence(()).mentions
+
+
+def test_reprs_are_one_short_line() -> None:
+    document = Document("line\n" * 1000, [Mention(0, 4, "X", probability=0.97), Mention(5, 9, "X")], id="zoo")
+    assert repr(document) == f"Document({document.text[:59] + '…'!r}, 2 mentions, 0 sentences, id='zoo')"
+    assert repr(sorted(document.mentions)[0]) == "Mention(0, 4, 'X', text='line', p=0.97)"
+    assert repr(Mention(0, 4, "X", ((0, 1), (2, 4)))) == "Mention(0, 4, 'X', fragments=((0, 1), (2, 4)))"
+    assert repr(Sentence(["word"] * 1000, [Mention(0, 1, "X")])).endswith("word word…', 1,000 tokens, 1 mention)")
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,34 @@
 
 Spans are half-open, ``[start, end)``: in tokens inside a :class:`Sentence`, in characters (Unicode code points)
 inside a :class:`Document`. Mentions may overlap in every way; the same span with the same label occurs once.
+
+Values are frozen; :func:`attrs.evolve` copies one with some fields changed and checks it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sized
+from typing import Any, cast
+
+from attrs import Converter, evolve, field, frozen
 
 from hyperspan.errors import SpanError
+from hyperspan.lazy import imported
 
 Span = tuple[int, int]
-_NO_MENTIONS: frozenset[Mention] = frozenset()
-"""One for all sentences without mentions: each of its own would take most of their memory."""
+SHOWN = 60
+"""The characters of a text that its repr shows."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
+
+
+def _count(things: Sized, name: str) -> str:
+    return f"{len(things):,} {name}" + "s" * (len(things) != 1)
+
+
+@frozen(order=True, repr=False, weakref_slot=False)
 class Mention:
     """A labelled span. Two mentions are the same if span, fragments and label are, whatever their probabilities.
 
@@ -29,22 +41,24 @@ class Mention:
     end: int
     label: str
     fragments: tuple[Span, ...] = ()
-    """The parts of a discontinuous mention, in order; empty for a mention in one piece."""
-    text: str = field(default="", compare=False)
+    """The fragments of a discontinuous mention, in order; empty for a contiguous mention."""
+    text: str = field(default="", eq=False)
     """The characters that a mention of a document covers, from `start` to `end`."""
-    probability: float | None = field(default=None, compare=False)
-    head: Span | None = field(default=None, compare=False)
+    probability: float | None = field(default=None, eq=False)
+    head: Span | None = field(default=None, eq=False)
     """The span of its head, where a corpus marks heads."""
-    id: str = field(default="", compare=False)
-    """What its corpus calls it."""
+    id: str = field(default="", eq=False)
+    """Its identifier in the corpus."""
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         if not 0 <= self.start < self.end:
             raise SpanError(
                 f"mention {self.label!r} has span {self.start}:{self.end}, but 0 <= start < end is needed; `end` is exclusive"
             )
+        if not self.fragments:
+            return
         ends = [position for span in self.fragments for position in span]
-        if ends and (ends != sorted(set(ends)) or (ends[0], ends[-1]) != (self.start, self.end)):
+        if ends != sorted(set(ends)) or (ends[0], ends[-1]) != (self.start, self.end):
             raise SpanError(
                 f"mention {self.label!r} at {self.start}:{self.end} has fragments {self.fragments}, but they must be in order, "
                 "apart from each other, and begin and end where the mention does"
@@ -54,124 +68,144 @@ class Mention:
     def span(self) -> Span:
         return self.start, self.end
 
+    def __repr__(self) -> str:
+        fragments = f", fragments={self.fragments}" if self.fragments else ""
+        text = f", text={_shown(self.text)}" if self.text else ""
+        probability = f", p={self.probability:.3g}" if self.probability is not None else ""
+        return f"Mention({self.start}, {self.end}, {self.label!r}{fragments}{text}{probability})"
 
-@dataclass(frozen=True, slots=True)
+
+_NO_MENTIONS: frozenset[Mention] = frozenset()
+"""One for all sentences without mentions: each of its own would take most of their memory."""
+
+
+def _mention_set(values: Iterable[Mention]) -> frozenset[Mention]:
+    return frozenset(values) or _NO_MENTIONS
+
+
+@frozen(repr=False, weakref_slot=False)
 class Sentence:
     """Tokens with the mentions among them, in token positions.
 
     >>> zoo = Sentence(("the", "Seattle", "zoo"), [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])
     >>> [zoo.text_of(mention) for mention in sorted(zoo.mentions)]
     ['the Seattle zoo', 'Seattle']
+    >>> zoo
+    Sentence('the Seattle zoo', 3 tokens, 2 mentions)
     """
 
-    tokens: tuple[str, ...]
-    mentions: frozenset[Mention] = frozenset()
-    tags: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = field(converter=tuple)
+    mentions: frozenset[Mention] = field(default=_NO_MENTIONS, converter=_mention_set)
+    tags: tuple[str, ...] = field(default=(), converter=tuple)
     """Part-of-speech tags, one a token, or none at all."""
-    offsets: tuple[Span, ...] = ()
+    offsets: tuple[Span, ...] = field(default=(), converter=tuple)
     """The character span of each token in the document, or none at all."""
-    duplicates: tuple[Mention, ...] = field(default=(), compare=False)
-    """Mentions that a corpus lists more than once, as often as they are too many."""
-    before: tuple[str, ...] = field(default=(), compare=False)
+    duplicates: tuple[Mention, ...] = field(default=(), converter=tuple, eq=False)
+    """Mentions that a corpus lists more than once, as often as they are too many; see :meth:`with_mentions`."""
+    before: tuple[str, ...] = field(default=(), converter=tuple, eq=False)
     """The last tokens of its document before it, for models that read them; :func:`hyperspan.corpora.documents.with_context`."""
-    after: tuple[str, ...] = field(default=(), compare=False)
+    after: tuple[str, ...] = field(default=(), converter=tuple, eq=False)
     """The first tokens after it."""
 
-    def __init__(
-        self,
-        tokens: Iterable[str],
-        mentions: Iterable[Mention] = (),
-        tags: Iterable[str] = (),
-        offsets: Iterable[Span] = (),
-        before: Iterable[str] = (),
-        after: Iterable[str] = (),
-    ) -> None:
-        object.__setattr__(self, "tokens", tuple(tokens))
-        distinct: set[Mention] = set()
-        duplicates: list[Mention] = []
-        for mention in mentions:
-            (duplicates.append if mention in distinct else distinct.add)(mention)
-        object.__setattr__(self, "mentions", frozenset(distinct) if distinct else _NO_MENTIONS)
-        object.__setattr__(self, "duplicates", tuple(duplicates))
-        object.__setattr__(self, "tags", tuple(tags))
-        object.__setattr__(self, "offsets", tuple(offsets))
-        object.__setattr__(self, "before", tuple(before))
-        object.__setattr__(self, "after", tuple(after))
-        for name, values in (("tags", self.tags), ("offsets", self.offsets)):
-            if values and len(values) != len(self.tokens):
-                raise SpanError(
-                    f"a sentence of {len(self.tokens)} tokens has {len(values)} {name}, but needs one a token or none"
-                )
+    def __attrs_post_init__(self) -> None:
+        length = len(self.tokens)
+        if (self.tags and len(self.tags) != length) or (self.offsets and len(self.offsets) != length):
+            name, values = ("tags", self.tags) if self.tags and len(self.tags) != length else ("offsets", self.offsets)
+            raise SpanError(f"a sentence of {length} tokens has {len(values)} {name}, but needs one a token or none")
         for mention in self.mentions:
-            if mention.end > len(self.tokens):
+            if mention.end > length:
                 raise SpanError(
-                    f"mention {mention.label!r} at {mention.start}:{mention.end} reaches beyond its sentence of {len(self.tokens)} tokens"
+                    f"mention {mention.label!r} at {mention.start}:{mention.end} reaches beyond its sentence of {length} tokens"
                 )
 
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def __repr__(self) -> str:
+        return f"Sentence({_shown(' '.join(self.tokens[:SHOWN]))}, {_count(self, 'token')}, {_count(self.mentions, 'mention')})"
+
     def text_of(self, mention: Mention) -> str:
         """The tokens of a mention, with a space between them."""
         return " ".join(self.tokens[mention.start : mention.end])
 
+    @property
+    def listed(self) -> tuple[Mention, ...]:
+        """The mentions as a corpus lists them: each once, then the duplicates."""
+        return (*self.mentions, *self.duplicates)
+
+    def with_mentions(self, listed: Iterable[Mention]) -> Sentence:
+        """The same words with these mentions; one that is listed again is kept as a duplicate.
+
+        >>> Sentence(["the", "zoo"]).with_mentions([Mention(0, 2, "FAC"), Mention(0, 2, "FAC")]).duplicates
+        (Mention(0, 2, 'FAC'),)
+        """
+        distinct: set[Mention] = set()
+        duplicates: list[Mention] = []
+        for mention in listed:
+            (duplicates.append if mention in distinct else distinct.add)(mention)
+        return evolve(self, mentions=distinct, duplicates=duplicates)
+
     def _repr_html_(self) -> str:
         """What notebooks show: the words, and a bar under them for each mention."""
-        from hyperspan.render.notebook import sentence_html
-
-        return sentence_html(self)
+        return imported("hyperspan.render.notebook:sentence_html")(self)
 
 
-@dataclass(frozen=True, slots=True)
+def _with_texts(mentions: Iterable[Mention], document: Document) -> frozenset[Mention]:
+    return frozenset([_with_text(mention, document.text) for mention in mentions]) or _NO_MENTIONS
+
+
+def _with_text(mention: Mention, text: str) -> Mention:
+    covered = text[mention.start : mention.end]
+    if mention.end > len(text):
+        raise SpanError(
+            f"mention {mention.label!r} at {mention.start}:{mention.end} reaches beyond the text of {len(text)} characters; "
+            "offsets count Unicode code points"
+        )
+    if mention.text and mention.text != covered:
+        raise SpanError(
+            f"mention {mention.label!r} at {mention.start}:{mention.end} is {mention.text!r}, but the text there reads {covered!r}; "
+            "offsets count Unicode code points"
+        )
+    return mention if mention.text else evolve(mention, text=covered)
+
+
+_BY_TEXT = cast(  # type checkers do not know of converters that see the value they are for
+    "Callable[[Iterable[Mention]], frozenset[Mention]]", Converter(cast(Any, _with_texts), takes_self=True)
+)
+
+
+@frozen(repr=False, weakref_slot=False)
 class Document:
     """A text, the mentions in it by character, and the sentences it was split into.
 
     ``document.text[m.start:m.end] == m.text`` holds for every mention: `text` is filled in, and checked where given.
 
     >>> document = Document("the Seattle zoo", [Mention(4, 11, "GPE")])
-    >>> next(iter(document.mentions)).text
-    'Seattle'
+    >>> document
+    Document('the Seattle zoo', 1 mention, 0 sentences)
+    >>> document.mentions
+    frozenset({Mention(4, 11, 'GPE', text='Seattle')})
     """
 
     text: str
-    mentions: frozenset[Mention] = frozenset()
-    sentences: tuple[Sentence, ...] = ()
+    mentions: frozenset[Mention] = field(default=_NO_MENTIONS, converter=_BY_TEXT)
+    sentences: tuple[Sentence, ...] = field(default=(), converter=tuple)
     id: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    metadata: Mapping[str, Any] = field(factory=dict, converter=dict, hash=False)
 
-    def __init__(
-        self,
-        text: str,
-        mentions: Iterable[Mention] = (),
-        sentences: Iterable[Sentence] = (),
-        id: str = "",  # noqa: A002
-        metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        object.__setattr__(self, "text", text)
-        object.__setattr__(self, "mentions", frozenset(self._with_text(mention) for mention in mentions))
-        object.__setattr__(self, "sentences", tuple(sentences))
-        object.__setattr__(self, "id", id)
-        object.__setattr__(self, "metadata", dict(metadata or {}))
-        for start, end in (offset for sentence in self.sentences for offset in sentence.offsets):
-            if not 0 <= start <= end <= len(text):
-                raise SpanError(f"a token has character span {start}:{end}, but the text has {len(text)} characters")
+    def __attrs_post_init__(self) -> None:
+        for sentence in self.sentences:
+            for start, end in sentence.offsets:
+                if not 0 <= start <= end <= len(self.text):
+                    raise SpanError(
+                        f"a token has character span {start}:{end}, but the text has {len(self.text)} characters"
+                    )
+
+    def __repr__(self) -> str:
+        name = f", id={self.id!r}" if self.id else ""
+        counts = f"{_count(self.mentions, 'mention')}, {_count(self.sentences, 'sentence')}"
+        return f"Document({_shown(self.text)}, {counts}{name})"
 
     def _repr_html_(self) -> str:
         """What notebooks show: the text, and a bar under it for each mention."""
-        from hyperspan.render.notebook import document_html
-
-        return document_html(self)
-
-    def _with_text(self, mention: Mention) -> Mention:
-        covered = self.text[mention.start : mention.end]
-        if mention.end > len(self.text):
-            raise SpanError(
-                f"mention {mention.label!r} at {mention.start}:{mention.end} reaches beyond the text of {len(self.text)} characters; "
-                "offsets count Unicode code points"
-            )
-        if mention.text and mention.text != covered:
-            raise SpanError(
-                f"mention {mention.label!r} at {mention.start}:{mention.end} is {mention.text!r}, but the text there reads {covered!r}; "
-                "offsets count Unicode code points"
-            )
-        return mention if mention.text else replace(mention, text=covered)
+        return imported("hyperspan.render.notebook:document_html")(self)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
+
 from hyperspan.errors import InputError
 from hyperspan.types import Document, Mention
 
@@ -56,7 +58,7 @@ class FakeAnnotator:
                 self.on_words(len(document.text.split()))
             first = document.text.partition(" ")[0]
             mentions = [Mention(0, len(first), "first", probability=0.5)] if first else []
-            yield Document(document.text, mentions, (), document.id, document.metadata)
+            yield evolve(document, mentions=mentions, sentences=())
 
 
 def crash(text: str) -> None:

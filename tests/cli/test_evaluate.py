@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from hyperspan.config import Config
 from hyperspan.corpora.registry import read_corpus, write_corpus
-from hyperspan.types import Document, Mention
 from tests.cli.process import hyperspan
 
 GOLD = """\
@@ -74,7 +74,7 @@ def test_other_formats_and_probabilities(files: tuple[str, str], tmp_path: Path)
     """Predictions by characters, of a format without sentences, with probabilities."""
     sure = {"PER": 0.9, "ORG": 0.6}
     predicted = [
-        Document(d.text, [Mention(m.start, m.end, m.label, probability=sure[m.label]) for m in d.mentions])
+        evolve(d, mentions=[evolve(m, probability=sure[m.label]) for m in d.mentions], sentences=())
         for d in read_corpus(files[0])
     ]
     path, plot = tmp_path / "predicted.jsonl", tmp_path / "plot.png"

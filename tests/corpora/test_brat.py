@@ -241,7 +241,7 @@ def test_what_utf8_cannot_hold_is_said(tmp_path: Path) -> None:
 
 def test_documents_of_sentences_are_written_by_characters(tmp_path: Path) -> None:
     twice = [Mention(1, 2, "GPE"), Mention(1, 2, "GPE")]
-    document = document_of([Sentence(["the", "Seattle", "zoo"], twice)], id="zoo")
+    document = document_of([Sentence(["the", "Seattle", "zoo"]).with_mentions(twice)], id="zoo")
     problems = Problems()
     write_brat([document], Target(str(tmp_path / "out")), Losses(), problems=problems)
     assert (tmp_path / "out/zoo.ann").read_text() == "T1\tGPE 4 11\tSeattle\n"

@@ -305,7 +305,7 @@ def test_discontinuous_and_odd_labels_are_lost(tmp_path: Path) -> None:
 
 
 def test_duplicates_that_do_not_fit_are_no_loss(tmp_path: Path) -> None:
-    twice = [document_of([Sentence(["a"], [Mention(0, 1, "A")] * 2)], "1")]
+    twice = [document_of([Sentence(["a"]).with_mentions([Mention(0, 1, "A")] * 2)], "1")]
     assert written(tmp_path, twice) == b"a\tB-A\tB-A\n"
     assert written(tmp_path, twice, problems=(problems := Problems()), layers=1) == b"a\tB-A\n"
     assert problems.notes == {"mentions listed twice written once": 1}

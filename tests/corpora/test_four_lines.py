@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,7 +84,7 @@ def test_writes_what_was_read_byte_for_byte():
 def test_writes_what_changed_since_it_was_read():
     documents, _ = read(SAMPLE)
     changed = [
-        Document(old.text, (), [Sentence(old.sentences[0].tokens, [Mention(0, 1, "new")])], old.id, old.metadata)
+        evolve(old, mentions=(), sentences=[evolve(old.sentences[0].with_mentions([Mention(0, 1, "new")]), tags=())])
         for old in documents
     ]
     lines = written(changed)[0].decode().split("\n")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -149,7 +150,7 @@ def test_attributes_of_training_sentences_have_names_in_the_order_of_their_hashe
 
 
 def test_sentences_without_tags_are_read_all_the_same() -> None:
-    sentences = [Sentence(s.tokens, s.mentions) for s in read_sentences("examples/harbour.data")]
+    sentences = [evolve(s, tags=()) for s in read_sentences("examples/harbour.data")]
     chosen = f"features.spans={' '.join(name for name in SPAN_TEMPLATES if 'cluster' not in name)}"
     config = Config().override(["encoder.kind=handcrafted", chosen, "features.min_count=1"])
     model = new_model(config, sentences)
@@ -157,5 +158,5 @@ def test_sentences_without_tags_are_read_all_the_same() -> None:
         name.startswith(("tag", "span tag"))
         for name in (*model.vocabulary.attributes, *model.vocabulary.span_attributes)
     )
-    mixed = [*sentences[:10], *(Sentence(s.tokens, s.mentions, ["X"] * len(s)) for s in sentences[10:])]
+    mixed = [*sentences[:10], *(evolve(s, tags=["X"] * len(s)) for s in sentences[10:])]
     assert new_model(config, mixed).loss(mixed).values.isfinite().all()

@@ -11,6 +11,7 @@ from typing import Any
 import huggingface_hub
 import pytest
 import torch
+from attrs import evolve
 from torch import Tensor
 
 from hyperspan.batch import Batch, collate
@@ -158,7 +159,7 @@ def test_context_is_read_and_gives_way_to_the_sentence(tiny_encoder: Path) -> No
     crowded = Sentence(["the"] * 41, before=["harbourmaster", "of"], after=["the", "the", "harbourmaster"])
     cut = transformer.subwords.cut([crowded])  # 46 pieces of words, of which the context may have 5, and wants 7
     assert cut.ids.shape == (1, 48) and cut.first[0] == 2, "one piece before, four after"
-    alone = Sentence(LONG.tokens, before=before, after=after)
+    alone = evolve(LONG, before=before, after=after)
     torch.testing.assert_close(vectors(transformer, [LONG]), vectors(transformer, [alone]))
 
 

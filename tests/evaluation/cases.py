@@ -12,7 +12,7 @@ LABELS = ("A", "B", "C")
 
 def sentence(*mentions: str | Mention) -> Sentence:
     """Eight words with mentions given like "0:3:A"."""
-    return Sentence(WORDS, [_mention(given) if isinstance(given, str) else given for given in mentions])
+    return Sentence(WORDS).with_mentions(_mention(given) if isinstance(given, str) else given for given in mentions)
 
 
 def _mention(written: str) -> Mention:

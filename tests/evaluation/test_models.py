@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from attrs import evolve
+
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
 from hyperspan.evaluation import Score, evaluate, evaluate_model
@@ -77,7 +79,7 @@ def test_tokenised_sentences_score_as_they_are() -> None:
     placed = document_of(
         [Sentence(words, [Mention(2, 3, "GPE")]), Sentence(()), Sentence(words, [Mention(0, 1, "PER")])]
     )
-    unplaced = Document("elsewhere", (), [Sentence(s.tokens, s.mentions) for s in placed.sentences])
+    unplaced = Document("elsewhere", (), [evolve(sentence, offsets=()) for sentence in placed.sentences])
     for gold in (placed, unplaced):
         found = evaluate_model(Capitals(), [gold], samples=0)
         assert found.report.micro == Score(correct=1, predicted=2, gold=2) and found.report.counts["sentences"] == 3

@@ -195,7 +195,7 @@ def test_places_are_what_their_definitions_say(sentences: tuple[list[Sentence], 
 @given(any_sentences(systems=1))
 def test_statistics_and_scores_mean_the_same_by_overlap(sentences: tuple[list[Sentence], ...]) -> None:
     """Discontinuous mentions included: those in the gaps of others do not overlap them."""
-    distinct = [Sentence(sentence.tokens, sentence.mentions) for sentence in sentences[0]]
+    distinct = [sentence.with_mentions(sentence.mentions) for sentence in sentences[0]]
     counts = statistics(document_of([sentence]) for sentence in distinct)
     found = [places(sentence.mentions) for sentence in distinct]
     report = evaluate(distinct, distinct, samples=20)
@@ -246,7 +246,7 @@ def test_another_scorer_agrees(sentences: tuple[list[Sentence], ...]) -> None:
 def test_genia(name: str, with_overlap: int, mentions: int) -> None:
     """As `hyperspan stats` counts, but for mentions listed twice, which alone make four sentences of dev overlap there."""
     listed = [sentence for document in read_corpus(data_path(f"genia/{name}.data")) for sentence in document.sentences]
-    counted = statistics([document_of([Sentence(s.tokens, s.mentions)]) for s in listed])
+    counted = statistics(document_of([sentence.with_mentions(sentence.mentions)]) for sentence in listed)
     report = evaluate(listed, listed, samples=10)
     assert report.counts["sentences_with_overlap"] == counted.sentences_with_overlap == with_overlap
     assert report.micro.gold == counted.mentions == mentions

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from attrs import evolve
 
 from hyperspan.config import Config
 from hyperspan.encoders.attributes import SPAN_TEMPLATES, TEMPLATES
@@ -106,7 +107,7 @@ def corpus() -> list[Sentence]:
     sentences = read_sentences("examples/harbour.data")
     crossing = [Mention(0, 3, "PER"), Mention(2, 4, "GPE"), Mention(2, 4, "LOC")]
     return [
-        Sentence(s.tokens, s.mentions, ["UP" if token.istitle() else "LOW" for token in s.tokens])
+        evolve(s, tags=["UP" if token.istitle() else "LOW" for token in s.tokens])
         for s in (*sentences, Sentence(["Old", "Mother", "Lindau", "Sound"], crossing))
     ]
 

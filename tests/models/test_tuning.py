@@ -15,7 +15,6 @@ from hyperspan.models import Recognizer, new_model
 from hyperspan.models.scorers import SCORERS
 from hyperspan.models.tuning import PENALTIES, TEMPERATURES, best_penalty, best_temperature, tune
 from hyperspan.training.loop import Trainer, dev_scores
-from hyperspan.types import Sentence
 from tests.models.test_models import HANDCRAFTED, SMALL, corpus
 
 
@@ -76,7 +75,7 @@ def test_every_model_annotates_with_probabilities_labels_and_alternatives(traine
     annotator = Annotator(with_values(trained, mention_bias=2.0))
     document = annotator("The harbour master of Lindau met Captain Amsel .", top_k=3)
     assert document.metadata["alternatives"][0]["sets"]
-    sentences = [Sentence(sentence.tokens, tags=sentence.tags) for sentence in corpus()]
+    sentences = [sentence.with_mentions(()) for sentence in corpus()]
     whole = list(annotator.recognize(sentences))
     assert all(0 <= (mention.probability or 0) <= 1 for sentence in whole for mention in sentence.mentions)
     some = list(annotator.recognize(sentences, types=["PER", "GPE"]))

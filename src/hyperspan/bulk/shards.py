@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import asdict, dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
+from attrs import evolve
+
 from hyperspan.bulk.folder import Folder, RemoteFolder
 from hyperspan.bulk.inputs import Input, Kind
 from hyperspan.bulk.plan import Shard, ShardLimits
@@ -212,7 +214,7 @@ def _found(annotator: Annotator, given: Sequence[Given], settings: JobSettings) 
     """The documents with their mentions, without the sentences and words, which take more room than all the rest."""
     documents = [record.document for record in given]
     for document in annotator.pipe(documents, **settings.wanted, keep_sentences=False):
-        yield Document(document.text, document.mentions, (), document.id, document.metadata)
+        yield evolve(document, sentences=())
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

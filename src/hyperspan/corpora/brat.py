@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
+
+from attrs import evolve
 
 from hyperspan.archives import has_member
 from hyperspan.corpora.source import Problems, Source
@@ -241,7 +243,7 @@ def _with_ids(mentions: list[Mention], taken: set[str], problems: Problems) -> l
             number += 1
             while f"T{number}" in owners or f"T{number}" in taken:
                 number += 1
-            mention = replace(mention, id=f"T{number}")
+            mention = evolve(mention, id=f"T{number}")
         named.append(mention)
     return named
 

@@ -288,7 +288,8 @@ class _Reader:
         if block.source is not None and draft.metadata.setdefault("source", block.source) is not block.source:
             self.problems.note("only the first source of a document kept")
         pos = columns[layout.pos] if layout.pos is not None else ()
-        draft.sentences.append(Sentence(columns[layout.token], mentions, pos if set(pos) != {NOTHING} else ()))
+        words = Sentence(columns[layout.token], tags=pos if set(pos) != {NOTHING} else ())
+        draft.sentences.append(words.with_mentions(mentions))
         if layout.chunk is not None:
             draft.chunks.append(list(columns[layout.chunk]))
         return True

@@ -11,10 +11,11 @@ import json
 import zlib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from math import isnan
 from typing import Any
+
+from attrs import evolve
 
 from hyperspan.corpora.documents import by_characters, with_sentences
 from hyperspan.corpora.source import LARGEST_TEXT, Problems, Source
@@ -66,7 +67,7 @@ def write_docbin(
     docs = tokens.DocBin(attrs=["ORTH", "TAG", "SENT_START"], store_user_data=True)
     for document in documents:
         placed = all(sentence.offsets or not sentence.tokens for sentence in document.sentences)
-        whole = document if placed else Document(document.text, document.mentions, (), document.id, document.metadata)
+        whole = document if placed else evolve(document, sentences=())
         whole = with_sentences(whole, problems)
         try:
             docs.add(_doc(whole, spans_key, tokens, vocab, losses))
@@ -127,7 +128,7 @@ def _document(doc: Any, spans_key: str | None, problems: Problems) -> Document:
         metadata |= {"spans_key": next(iter(groups))}
     in_tokens = _without_space(spans, doc, problems)
     in_characters = [
-        replace(mention, start=doc[mention.start].idx, end=doc[mention.end - 1].idx + len(doc[mention.end - 1]))
+        evolve(mention, start=doc[mention.start].idx, end=doc[mention.end - 1].idx + len(doc[mention.end - 1]))
         for mention in in_tokens
     ]
     sentences = _sentences(doc, sorted(in_tokens), problems)
@@ -220,14 +221,14 @@ def _sentence(part: Any, mentions: Sequence[Mention]) -> Sentence:
     tokens = [token for token in part if not token.text.isspace() or token.i in touched]
     position = {token.i: number for number, token in enumerate(tokens)}
     tags = [token.tag_ for token in tokens]
-    return Sentence(
+    words = Sentence(
         [token.text for token in tokens],
-        [
-            replace(mention, start=position[mention.start], end=position[mention.end - 1] + 1, text="")
-            for mention in mentions
-        ],
-        tags if any(tags) else (),
-        [(token.idx, token.idx + len(token)) for token in tokens],
+        tags=tags if any(tags) else (),
+        offsets=[(token.idx, token.idx + len(token)) for token in tokens],
+    )
+    return words.with_mentions(
+        evolve(mention, start=position[mention.start], end=position[mention.end - 1] + 1, text="")
+        for mention in mentions
     )
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
+
+from attrs import evolve
 
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.trimming import trimmed
@@ -31,15 +32,11 @@ def document_of(sentences: Iterable[Sentence], id: str = "", metadata: Mapping[s
         for token in sentence.tokens:
             offsets.append((position, position + len(token)))
             position += len(token) + 1
-        placed.append(replace_offsets(sentence, offsets))
+        placed.append(evolve(sentence, offsets=offsets))
         mentions += [by_characters(mention, offsets) for mention in sentence.mentions]
         position += not offsets  # an empty line
     text = "\n".join(" ".join(sentence.tokens) for sentence in placed)
-    return Document(text, mentions, placed, id, metadata)
-
-
-def replace_offsets(sentence: Sentence, offsets: Sequence[Span]) -> Sentence:
-    return Sentence(sentence.tokens, (*sentence.mentions, *sentence.duplicates), sentence.tags, offsets)
+    return Document(text, mentions, placed, id, metadata or {})
 
 
 def with_context(sentences: Iterable[Sentence], words: int) -> Iterator[Sentence]:
@@ -63,8 +60,7 @@ def with_context(sentences: Iterable[Sentence], words: int) -> Iterator[Sentence
             first = waiting.popleft()
             ahead -= len(waiting[0]) if waiting else 0
             after = islice((token for later in waiting for token in later.tokens), words)
-            mentions = (*first.mentions, *first.duplicates)
-            yield Sentence(first.tokens, mentions, first.tags, first.offsets, before, after)
+            yield evolve(first, before=before, after=after)
             before.extend(first.tokens)
 
 
@@ -95,7 +91,7 @@ def by_characters(mention: Mention, offsets: Sequence[Span]) -> Mention:
     fragments = tuple(map(covered, mention.fragments))
     inside = mention.head and mention.start <= mention.head[0] < mention.head[1] <= mention.end
     head = covered(mention.head) if mention.head and inside else None
-    return Mention(start, end, mention.label, fragments, "", mention.probability, head, mention.id)
+    return evolve(mention, start=start, end=end, fragments=fragments, text="", head=head)
 
 
 def with_sentences(document: Document, problems: Problems, tokenizer: str = "words") -> Document:
@@ -123,10 +119,11 @@ def with_sentences(document: Document, problems: Problems, tokenizer: str = "wor
                 here.append(by_tokens(mention, offsets))
             else:
                 _outside(mention, document, problems)
-        sentences.append(Sentence([document.text[a:b] for a, b in offsets], here, offsets=offsets))
+        words = Sentence([document.text[a:b] for a, b in offsets], offsets=offsets)
+        sentences.append(words.with_mentions(here))
     for mention in waiting:
         _outside(mention, document, problems)
-    return Document(document.text, mentions, sentences, document.id, document.metadata)
+    return evolve(document, mentions=mentions, sentences=sentences)
 
 
 def _projected(document: Document, problems: Problems) -> Document:
@@ -141,9 +138,8 @@ def _projected(document: Document, problems: Problems) -> Document:
             problems.note("mention that is in no sentence kept by its characters alone")
             continue
         held = sentences[index]
-        found = (*held.mentions, *held.duplicates, by_tokens(mention, held.offsets))
-        sentences[index] = Sentence(held.tokens, found, held.tags, held.offsets)
-    return Document(document.text, document.mentions, sentences, document.id, document.metadata)
+        sentences[index] = held.with_mentions((*held.listed, by_tokens(mention, held.offsets)))
+    return evolve(document, sentences=sentences)
 
 
 def _fits(mention: Mention, sentence: Sentence) -> bool:
@@ -195,7 +191,7 @@ def by_tokens(mention: Mention, offsets: Sequence[Span]) -> Mention:
         else:
             fragments.append((first, last))
     kept = tuple(fragments) if len(fragments) > 1 else ()
-    return replace(mention, start=start, end=end, fragments=kept, head=head, text="")
+    return evolve(mention, start=start, end=end, fragments=kept, head=head, text="")
 
 
 def _joined(spans: list[Span], mentions: Sequence[Mention], problems: Problems) -> list[Span]:

@@ -225,7 +225,7 @@ def _document(group: _Group, id: str, prefix: str, problems: Problems) -> Docume
         known["mention_line"] = group.mentions
     if group.blank_lines:
         known["blank_lines"] = group.blank_lines
-    return document_of([Sentence(tokens, mentions, tags)], id, known)
+    return document_of([Sentence(tokens, tags=tags).with_mentions(mentions)], id, known)
 
 
 def _parsed(mention_line: str, prefix: str, length: int, line: int) -> tuple[list[Mention], bool]:
@@ -296,7 +296,7 @@ def _tag_line(sentence: Sentence, known: Mapping[str, Any], problems: Problems) 
 
 def _mentions_of(sentence: Sentence, known: Mapping[str, Any], prefix: str | None, losses: Losses) -> str:
     held: list[Mention] = []
-    for mention in sorted((*sentence.mentions, *sentence.duplicates), key=_place):
+    for mention in sorted(sentence.listed, key=_place):
         if not _LABEL.fullmatch(mention.label):
             losses.lose("have a label that is empty, begins with a space or has | or a line break in it")
             continue

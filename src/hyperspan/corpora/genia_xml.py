@@ -294,7 +294,7 @@ def _sentence(text: str, offsets: Sequence[Span], mentions: Sequence[Mention]) -
         )
         for mention in mentions
     )
-    return Sentence([text[start:end] for start, end in offsets], by_tokens, offsets=offsets)
+    return Sentence([text[start:end] for start, end in offsets], offsets=offsets).with_mentions(by_tokens)
 
 
 def _mentions(

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any
 
+from attrs import evolve
+
 from hyperspan.corpora.json_records import (
     Record,
     WrongValueError,
@@ -89,7 +91,7 @@ def write_jsonl(
 
 def _written(document: Document) -> Iterator[bytes]:
     """The line of a document, sentence by sentence: all of them as records at once would take many times its memory."""
-    record = document_record(Document(document.text, document.mentions, (), document.id, document.metadata))
+    record = document_record(evolve(document, sentences=()))
     metadata = json_bytes({"metadata": record.pop("metadata")})
     record.pop("sentences")
     yield json_bytes(record).removesuffix(b"}") + b', "sentences": ['
@@ -186,7 +188,8 @@ def _sentence(record: Record, text: str) -> Sentence:
         _mention(value, len(tokens), "tokens")
         for value in (*_objects(record, "mentions"), *_objects(record, "duplicates"))
     ]
-    return Sentence(tokens, mentions, strings_of({"tags": [], **record}, "tags"), offsets)
+    words = Sentence(tokens, tags=strings_of({"tags": [], **record}, "tags"), offsets=offsets)
+    return words.with_mentions(mentions)
 
 
 def _token_span(value: object, text: str) -> Span:

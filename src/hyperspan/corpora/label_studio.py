@@ -13,9 +13,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import isfinite
 from typing import Literal
+
+from attrs import evolve
 
 from hyperspan.corpora.json_records import (
     ORDER,
@@ -258,7 +259,7 @@ def _in_code_points(mentions: list[Mention], text: str, unit: OffsetUnit, proble
     if unit == "utf16":
         places = [place + before for before, place in enumerate(i for i, c in enumerate(text) if c > "\uffff")]
         mentions = [
-            replace(mention, start=_code_point(mention.start, places), end=_code_point(mention.end, places))
+            evolve(mention, start=_code_point(mention.start, places), end=_code_point(mention.end, places))
             for mention in mentions
         ]
     for mention in mentions:
@@ -267,7 +268,7 @@ def _in_code_points(mentions: list[Mention], text: str, unit: OffsetUnit, proble
                 f"a region at {mention.start}:{mention.end} quotes {shown(mention.text)}, but the text there reads "
                 f"{shown(text[mention.start : mention.end])}"
             )
-    return [replace(mention, text="") for mention in mentions]
+    return [evolve(mention, text="") for mention in mentions]
 
 
 def _quotes(mention: Mention, text: str) -> bool:

@@ -54,7 +54,7 @@ class Statistics:
             self._add_sentence(sentence)
 
     def _add_sentence(self, sentence: Sentence) -> None:
-        mentions = [*sentence.mentions, *sentence.duplicates]
+        mentions = [*sentence.listed]
         self.sentences += 1
         self.tokens += len(sentence)
         self.mentions += len(mentions)

@@ -144,7 +144,7 @@ def document_of_row(record: dict[str, str], columns: Columns) -> Document:
     """The document that a row is: its text, its name, and the other columns as metadata.
 
     >>> document_of_row({"id": "7", "note": "Ada left.", "ward": "B"}, Columns("note"))
-    Document(text='Ada left.', mentions=frozenset(), sentences=(), id='7', metadata={'ward': 'B'})
+    Document('Ada left.', 0 mentions, 0 sentences, id='7')
     """
     rest: dict[str, Any] = {key: value for key, value in record.items() if key not in (columns.id, columns.text)}
     return Document(record[columns.text], id=record.get(columns.id, ""), metadata=rest)

@@ -156,7 +156,7 @@ def _sentences(
         try:
             tokens = strings_of(record, layout.tokens)
             mentions = [layout.read(item, problems) for item in list_of(record, layout.mentions)]
-            sentence = Sentence(tokens, mentions)
+            sentence = Sentence(tokens).with_mentions(mentions)
             if "" in tokens:
                 document_of([sentence])  # mentions of nothing but empty tokens have no characters
         except (WrongValueError, SpanError) as error:
@@ -209,7 +209,7 @@ def _rests(document: Document, problems: Problems) -> list[Mapping[str, Any]]:
 
 
 def _record(sentence: Sentence, rest: Mapping[str, Any], name: str, layout: _Layout, losses: Losses) -> Record:
-    mentions = in_order((*sentence.mentions, *sentence.duplicates), rest)
+    mentions = in_order(sentence.listed, rest)
     kept = [mention for mention in mentions if layout.discontinuous or len(mention.fragments) < 2]
     losses.lose("discontinuous", len(mentions) - len(kept))
     visible = [mention for mention in kept if any(sentence.tokens[mention.start : mention.end])]

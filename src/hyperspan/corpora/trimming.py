@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from attrs import evolve
 
 from hyperspan.corpora.source import Problems
 from hyperspan.types import Mention, Span
@@ -47,7 +48,7 @@ def _shorter(mention: Mention, text: str) -> Mention | None:
     head = without_space(mention.head, text) if mention.head else None
     head = head if head and start <= head[0] and head[1] <= end else None
     fragments = tuple(spans) if len(spans) > 1 else ()
-    return replace(mention, start=start, end=end, fragments=fragments, head=head, text="")
+    return evolve(mention, start=start, end=end, fragments=fragments, head=head, text="")
 
 
 def without_space(span: Span, text: str) -> Span | None:

@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from attrs import evolve
+
 from hyperspan.corpora.documents import by_characters, by_tokens, with_sentences
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
@@ -122,7 +124,7 @@ def _by_words(versions: Sequence[Document], problems: Problems) -> list[list[Sen
     every = set().union(*mentions)
     layout = versions[0].sentences
     if not _fit(every, layout):
-        whole = Document(versions[0].text, every, (), versions[0].id, versions[0].metadata)
+        whole = evolve(versions[0], mentions=every, sentences=())
         layout = with_sentences(whole, problems).sentences
     layout = [sentence for sentence in layout if sentence.offsets]
     sides: list[list[Sentence]] = []
@@ -132,7 +134,7 @@ def _by_words(versions: Sequence[Document], problems: Problems) -> list[list[Sen
             home = _home(mention, versions[0].text, layout)
             if home is not None:
                 held[home].append(by_tokens(mention, layout[home].offsets))
-        sides.append([Sentence(s.tokens, here, s.tags, s.offsets) for s, here in zip(layout, held, strict=True)])
+        sides.append([words.with_mentions(here) for words, here in zip(layout, held, strict=True)])
     return sides
 
 

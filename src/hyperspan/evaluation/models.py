@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from attrs import evolve
+
 from hyperspan.corpora.documents import by_characters, texts, with_context, with_sentences
 from hyperspan.corpora.source import Problems
 from hyperspan.evaluation.alignment import align
@@ -85,8 +87,8 @@ def evaluate_model(
 
 
 def _without_mentions(document: Document, tokenizer: str, problems: Problems) -> Document:
-    sentences = [Sentence(s.tokens, (), s.tags, s.offsets) for s in document.sentences]
-    return with_sentences(Document(document.text, (), sentences, document.id, document.metadata), problems, tokenizer)
+    sentences = [sentence.with_mentions(()) for sentence in document.sentences]
+    return with_sentences(evolve(document, mentions=(), sentences=sentences), problems, tokenizer)
 
 
 def _recognized(model: Recognizes, documents: Sequence[Document], threshold: float | None) -> list[Document]:
@@ -102,7 +104,7 @@ def _with_mentions(document: Document, found: Iterable[Sentence]) -> Document:
     sentences: list[Sentence] = []
     mentions: list[Mention] = []
     for given, annotated in zip(document.sentences, found, strict=True):
-        sentences.append(Sentence(given.tokens, annotated.mentions, given.tags, given.offsets))
+        sentences.append(given.with_mentions(annotated.mentions))
         if given.offsets:
             mentions += [by_characters(mention, given.offsets) for mention in annotated.mentions]
-    return Document(document.text, mentions, sentences, document.id, document.metadata)
+    return evolve(document, mentions=mentions, sentences=sentences)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 
 from hyperspan.corpora.overlaps import KINDS, Place, overlaps, places
 from hyperspan.evaluation.alignment import check_same_words
@@ -250,7 +251,7 @@ def _by_place(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> tuple[
 
 
 def _without_types(sentences: Sequence[Sentence]) -> list[Sentence]:
-    return [Sentence(s.tokens, [replace(mention, label="") for mention in s.mentions]) for s in sentences]
+    return [s.with_mentions(evolve(mention, label="") for mention in s.mentions) for s in sentences]
 
 
 def _confusions(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> dict[tuple[str, str], int]:

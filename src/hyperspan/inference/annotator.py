@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from attrs import evolve
+
 from hyperspan.corpora.documents import with_context
 from hyperspan.errors import STOPS, InputError, LabelError
 from hyperspan.inference.assembly import assemble, other_metadata
@@ -245,7 +247,7 @@ class Annotator:
         """The same for sentences that are tokenised already: tokens, tags and offsets as given, mentions as found."""
         wanted = self.wanted(threshold, types)
         return (
-            Sentence(sentence.tokens, found.mentions, sentence.tags, sentence.offsets)
+            sentence.with_mentions(found.mentions)
             for window in _windows(map(self._check_length, sentences), len)
             for sentence, found in zip(window, self.find(window, wanted), strict=True)
         )
@@ -286,7 +288,7 @@ class Annotator:
         if not document.sentences:
             pieces = iter_pieces(document.text, self.model.tokenizer)
             sentences = [_sentence(piece, document.text) for piece in pieces]
-            document = Document(document.text, document.mentions, sentences, document.id, document.metadata)
+            document = evolve(document, sentences=sentences)
         if any(sentence.tokens and not sentence.offsets for sentence in document.sentences):
             raise InputError(
                 f"document {document.id!r} has sentences that do not say where in the text their tokens are; "
@@ -296,7 +298,7 @@ class Annotator:
             self._check_length(sentence, f" of document {document.id!r}" if document.id else "")
         if self.context:
             around = with_context(document.sentences, self.context)
-            document = Document(document.text, document.mentions, around, document.id, document.metadata)
+            document = evolve(document, sentences=around)
         return document
 
     def pins(self, document: Document, require: Iterable[Mention], forbid: Iterable[Mention]) -> dict[int, Constraints]:
@@ -370,7 +372,7 @@ class Annotator:
             mentions += done.mentions
             for key, records in done.metadata.items():
                 more.setdefault(key, []).extend(records)
-        return Document(document.text, mentions, (), document.id, other_metadata(document.metadata) | more)
+        return evolve(document, mentions=mentions, sentences=(), metadata=other_metadata(document.metadata) | more)
 
     def _check_length(self, sentence: Sentence, where: str = "") -> Sentence:
         width = min(self.model.max_width or len(sentence), len(sentence))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from hyperspan.corpora.brat import ORDER, OTHER_LINES
 from hyperspan.corpora.documents import by_characters
 from hyperspan.types import Document, Mention, Sentence
@@ -31,7 +33,7 @@ def assemble(document: Document, found: Sequence[SentencePrediction], wanted: De
         more[CANDIDATES] = []
     for sentence, here in zip(document.sentences, found, strict=True):
         offsets = sentence.offsets
-        sentences.append(Sentence(sentence.tokens, here.mentions, sentence.tags, offsets))
+        sentences.append(evolve(sentence, mentions=here.mentions, duplicates=(), before=(), after=()))
         mentions += [by_characters(mention, offsets) for mention in here.mentions]
         if wanted.candidates is not None:
             more[CANDIDATES] += [
@@ -44,7 +46,8 @@ def assemble(document: Document, found: Sequence[SentencePrediction], wanted: De
                 for probability, ranked in here.sets
             ]
             more[ALTERNATIVES].append({"start": offsets[0][0], "end": offsets[-1][1], "sets": sets})
-    return Document(document.text, mentions, sentences, document.id, other_metadata(document.metadata) | more)
+    metadata = other_metadata(document.metadata) | more
+    return evolve(document, mentions=mentions, sentences=sentences, metadata=metadata)
 
 
 def other_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def measure(
         torch.set_num_threads(threads)
     place = str(choose_device(device))
     documents = (with_sentences(document, Problems()) for document in read_corpus(str(test)))
-    sentences = [Sentence(s.tokens, (), s.tags, s.offsets) for document in documents for s in document.sentences]
+    sentences = [sentence.with_mentions(()) for document in documents for sentence in document.sentences]
     measured: list[Summary] = []
     for summary in found:
         model = folder_of(output, data, summary.row, summary.seeds[0]) / MODEL

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
+from attrs import evolve
 
 from hyperspan import __version__
 from hyperspan.config import Config
@@ -257,5 +258,5 @@ def read_sentences(
 def _split_blindly(document: Document, tokenizer: str, problems: Problems) -> Document:
     if document.sentences:
         return document
-    blank = with_sentences(Document(document.text, (), (), document.id, document.metadata), problems, tokenizer)
-    return Document(document.text, document.mentions, blank.sentences, document.id, document.metadata)
+    blank = with_sentences(evolve(document, mentions=()), problems, tokenizer)
+    return evolve(document, sentences=blank.sentences)
