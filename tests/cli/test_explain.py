@@ -46,7 +46,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder / "model")
 
 
-def test_the_most_telling_attributes_are_listed(model: str) -> None:
+def test_explain_lists_the_features_with_the_largest_weights(model: str) -> None:
     shown = hyperspan("explain", model, "--type", "PER", "--top", "3")
     assert shown.returncode == 0, shown.stderr
     assert "PER" in shown.stdout and "is alone" in shown.stdout and "GPE" not in shown.stdout
@@ -73,7 +73,7 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
 
 def test_a_run_of_l_bfgs_is_resumed_to_the_same_bits_and_not_with_other_attributes(tmp_path: Path) -> None:
     path = tmp_path / "lbfgs.toml"
-    path.write_text(CONFIG + 'optimizer = "lbfgs"\nl2 = 1e-4\n', encoding="utf-8")
+    path.write_text(CONFIG + 'optimizer = "lbfgs"\nweight_decay = 1e-4\n', encoding="utf-8")
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     assert hyperspan("train", str(path), "-o", str(whole), "--set", "training.epochs=4").returncode == 0
     assert hyperspan("train", str(path), "-o", str(stopped), "--set", "training.epochs=1").returncode == 0

@@ -45,7 +45,7 @@ def small_model(max_width: int | Literal["n"] = "n") -> Recognizer:
     config = Config()
     config = replace(
         config,
-        words=replace(config.words, dimension=20, tags=0),
+        words=replace(config.words, dimension=20, tag_dimension=0),
         encoder=replace(config.encoder, hidden=12, span_hidden=12, input_dropout=0.0),
         model=replace(config.model, max_width=max_width),
         training=replace(config.training, softmax_margin=False),
@@ -427,7 +427,7 @@ def test_a_required_mention_may_be_too_wide_or_skipped(tmp_path: Path) -> None:
 
 def test_models_without_conditioning_say_so() -> None:
     config = replace(Config(), model=replace(Config().model, kind="linear-chain"))
-    model = new_model(replace(config, words=replace(config.words, tags=0, dimension=4)), TRAINING)
+    model = new_model(replace(config, words=replace(config.words, tag_dimension=0, dimension=4)), TRAINING)
     with pytest.raises(
         InputError, match=r"cannot require or forbid mentions: LinearChain has no condition: .* 'segmental'"
     ):

@@ -1,4 +1,4 @@
-"""``hyperspan explain``: what a model with handcrafted attributes goes by."""
+"""``hyperspan explain``: what a model with handcrafted features goes by."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import typer
 
 def explain(
     model: Annotated[str, typer.Argument(help="The folder of a model that was trained with encoder.kind=handcrafted.")],
-    types: Annotated[list[str] | None, typer.Option("--type", "-t", help="Labels to tell of. Default: all.")] = None,
+    types: Annotated[list[str] | None, typer.Option("--type", "-t", help="Labels to show. Default: all.")] = None,
     top: Annotated[
-        int, typer.Option("--top", "-n", min=1, help="Attributes for, and as many against, each label and role.")
+        int, typer.Option("--top", "-n", min=1, help="Features for, and as many against, each label and role.")
     ] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, for programs.")] = False,
 ) -> None:
-    """List the most telling attributes of each type: those whose weights speak loudest for or against a mention.
+    """List the features of each type whose weights speak loudest for or against a mention.
 
     For each label: what speaks for a mention that starts, goes on or ends at a word. Names read layer[places] symbols: word[-1]
     with means that the word before is "with".
@@ -27,25 +27,23 @@ def explain(
 
     from hyperspan.inference.annotator import folder_of
     from hyperspan.models import load_model
-    from hyperspan.models.explain import telling
+    from hyperspan.models.explain import feature_weights
 
     loaded = load_model(folder_of(model))
-    found = list(telling(loaded, types, top))
+    found = list(feature_weights(loaded, types, top))
     if as_json:
         for one in found:
             print(json.dumps(vars(one), ensure_ascii=False))
         return
     console = Console()
     parameters = sum(parameter.numel() for parameter in loaded.parameters())
-    attributes = len(loaded.vocabulary.attributes) + len(loaded.vocabulary.span_attributes)
-    console.print(f"{loaded.config.model.kind}: {attributes:,} attributes, {parameters:,} parameters", highlight=False)
+    features = len(loaded.vocabulary.attributes) + len(loaded.vocabulary.span_attributes)
+    console.print(f"{loaded.config.model.kind}: {features:,} features, {parameters:,} parameters", highlight=False)
     for label in dict.fromkeys(one.label for one in found):
         table = Table(title=Text(label), title_justify="left", title_style="bold", box=None, pad_edge=False)
-        for name in ("role", "weight", "attribute"):
+        for name in ("role", "weight", "feature"):
             table.add_column(name, justify="right" if name == "weight" else "left")
         own = sorted((one for one in found if one.label == label), key=lambda one: (one.role, -one.weight))
         for one in own:
-            table.add_row(
-                one.role, f"{one.weight:+.3f}", Text(one.attribute), style="green" if one.weight > 0 else "red"
-            )
+            table.add_row(one.role, f"{one.weight:+.3f}", Text(one.feature), style="green" if one.weight > 0 else "red")
         console.print(table, "")

@@ -1,0 +1,20 @@
+"""From words and spans to the scores of a structure, one class for each structure."""
+
+from hyperspan.models.scorers.base import Layers, Scorer, WeightColumns
+from hyperspan.models.scorers.chains import CascadedScorer, LinearChainScorer
+from hyperspan.models.scorers.mention_graphs import MentionHypergraphScorer, MentionSeparatorScorer
+from hyperspan.models.scorers.segmental import SegmentalScorer
+from hyperspan.models.scorers.segments import SegmentScorer, TreeScorer
+
+__all__ = ["SCORERS", "Layers", "Scorer", "WeightColumns"]
+
+SCORERS: dict[str, type[Scorer]] = {
+    "segmental": SegmentalScorer,
+    "linear-chain": LinearChainScorer,
+    "cascaded": CascadedScorer,
+    "semi-markov": SegmentScorer,
+    "tree": TreeScorer,
+    "mention-hypergraph": MentionHypergraphScorer,
+    "mention-separators": MentionSeparatorScorer,
+}
+"""By the name that a configuration has under model.kind."""

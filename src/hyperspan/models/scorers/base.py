@@ -1,0 +1,87 @@
+"""What all scorers share. They do not know how words and spans were encoded: they ask the encoder for layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from torch import Tensor, nn
+
+from hyperspan.batch import Batch
+from hyperspan.config import Config
+from hyperspan.encoders.spans import SpanLayout
+from hyperspan.structures import Distribution
+from hyperspan.structures.losses import Loss
+from hyperspan.structures.scores import Mention
+
+FEW = -3.0
+"""What mentions score at first: a sentence has very many sets of many, so it is better to begin with few."""
+
+
+class Layers(Protocol):
+    """What a scorer asks an encoder for."""
+
+    def words(self, outputs: int) -> Any:
+        """From words to (N, outputs), with a `weight`."""
+        ...
+
+    def spans(self, outputs: int, *, whole: bool = False) -> Any:
+        """From words and spans to (rows, outputs), with a `bias`; by their last word, where the words before it are
+        accounted for elsewhere, or as a whole."""
+        ...
+
+
+class WeightColumns(NamedTuple):
+    """Weights of handcrafted features, and what their columns stand for."""
+
+    weights: Tensor  # (features + 1, roles * m); row 0 is of unknown features
+    roles: list[str]
+    of_spans: bool = False
+    """Whether the features are of spans and not of words."""
+
+
+class Scorer(nn.Module):
+    """From words and spans to scores, and from scores to a distribution."""
+
+    over_spans: ClassVar[bool] = False
+    """Whether spans are looked at, no wider than c, and not words alone."""
+    holds: ClassVar[str] = "overlapping in any way"
+    """Which mentions a sentence may have."""
+
+    def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
+        super().__init__()
+        self.types, self.config = len(labels), config
+
+    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> Any:
+        """The scores of a batch."""
+        raise NotImplementedError
+
+    def add_mention_bias(self, scores: Any, bias: float) -> Any:
+        """The scores with this much added for every mention, or, where mentions share what is scored, for every start."""
+        raise NotImplementedError
+
+    def weight_columns(self) -> list[WeightColumns]:
+        """What the columns of the weights of handcrafted features stand for."""
+        raise NotImplementedError
+
+    def distribution(self, scores: Any, lengths: Sequence[int]) -> Distribution:
+        """The distribution that scores make."""
+        raise NotImplementedError
+
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        """Those mentions that the structure can represent together, in a batch with sentences up to so many words."""
+        return mentions
+
+    def loss(self, scores: Any, gold: Sequence[set[Mention]], lengths: Sequence[int]) -> Loss:
+        """-log p of gold mentions, and how many of them the structure cannot represent."""
+        kept = [self.representable(mentions, max(lengths, default=0)) for mentions in gold]
+        values = -self.distribution(scores, lengths).log_prob(kept)
+        return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))
+
+    def _by_word(self, rows: Tensor, batch: Batch) -> Tensor:
+        """(N, d) -> (B, n, d)"""
+        return rows.index_select(0, batch.row_of).view(len(batch.lengths), batch.longest, rows.shape[1]).float()
+
+    def _no_wider(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        limit = self.config.model.max_width
+        return {m for m in mentions if m[1] - m[0] <= (longest if limit == "n" else limit)}

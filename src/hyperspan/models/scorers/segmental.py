@@ -1,0 +1,88 @@
+"""Scores of the segmental hypergraph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from hyperspan.batch import Batch
+from hyperspan.config import Config
+from hyperspan.encoders.spans import SpanLayout
+from hyperspan.models.scorers.base import FEW, Layers, Scorer, WeightColumns
+from hyperspan.structures import (
+    EdgeScores,
+    SegmentalHypergraph,
+    negative_log_likelihood,
+)
+from hyperspan.structures.losses import Loss
+from hyperspan.structures.scores import Mention
+
+
+class SegmentalScorer(Scorer):
+    """The segmental hypergraph: T → X and T → I from the first word, I edges from spans.
+
+    What I edges need of a span: to close here, to go on from here, and, where spans know their words (LSTMs do), to have
+    come here.
+    """
+
+    over_spans = True
+
+    def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
+        super().__init__(layers, labels, config)
+        self.tied, self.interactions, self.neural = (
+            config.model.tied,
+            config.model.interactions,
+            config.encoder.kind == "neural",
+        )
+        m = self.types
+        self.start = layers.words(2 * m)
+        a_step = 1 + self.neural
+        self.parts = layers.spans(m * (1 + a_step * self.interactions + a_step * (not self.tied)))
+        with torch.no_grad():
+            self.parts.bias[:m] = FEW
+
+    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> EdgeScores:
+        m, shape = self.types, (len(batch.lengths), batch.longest)
+        if layout is None or spans is None:
+            empty = self.parts.bias.new_zeros(*shape, m)
+            return EdgeScores(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None])
+        other, present = self._by_word(self.start(words), batch).split(m, dim=2)
+        # In LSTMs a word knows of its neighbours. Where not, the word before speaks for or against a start instead.
+        absent = other if self.neural else torch.zeros_like(other)
+        present = present if self.neural else present + pad(other[:, :-1], (0, 0, 1, 0))
+        parts = iter(self.parts(words, spans, batch, layout).float().split(m, dim=1))
+        chains = layout.chains
+        close = chains.unpack_widths(next(parts))
+
+        def step() -> Tensor:
+            """What the next parts say of leaving one span and arriving at the next."""
+            leaving = chains.shorter(next(parts))
+            return chains.unpack_extensions(leaving + next(parts)[chains.longer] if self.neural else leaving)
+
+        extend = step() if self.interactions else close.new_zeros(*shape, close.shape[2] - 1, m)
+        return EdgeScores(absent, present, extend, close, None if self.tied else step())
+
+    def add_mention_bias(self, scores: EdgeScores, bias: float) -> EdgeScores:
+        return replace(scores, present=scores.present + bias)
+
+    def weight_columns(self) -> list[WeightColumns]:
+        steps = ["ends"] + ["goes on"] * self.interactions + ["ends and goes on"] * (not self.tied)
+        return [
+            WeightColumns(self.start.weight, ["starts after it", "starts"]),
+            WeightColumns(self.parts.words.weight, [*steps, *(f"{step} before it" for step in steps)]),
+            WeightColumns(self.parts.span.weight, steps, of_spans=True),
+        ]
+
+    def distribution(self, scores: EdgeScores, lengths: Sequence[int]) -> SegmentalHypergraph:
+        return SegmentalHypergraph(scores, lengths)
+
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        return self._no_wider(mentions, longest)
+
+    def loss(self, scores: EdgeScores, gold: Sequence[set[Mention]], lengths: Sequence[int]) -> Loss:
+        training = self.config.training
+        return negative_log_likelihood(scores, gold, lengths, training.beta if training.softmax_margin else None)

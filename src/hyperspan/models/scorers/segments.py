@@ -1,0 +1,73 @@
+"""Scores of whole segments: of the semi-Markov structure, and of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from hyperspan.batch import Batch
+from hyperspan.config import Config
+from hyperspan.encoders.spans import SpanLayout
+from hyperspan.models.scorers.base import FEW, Layers, Scorer, WeightColumns
+from hyperspan.structures import (
+    ConstituencyTrees,
+    Distribution,
+    SegmentScores,
+    SemiMarkov,
+    outermost,
+    without_crossing,
+)
+from hyperspan.structures.scores import Mention
+
+
+class SegmentScorer(Scorer):
+    """Segments scored as a whole, and words outside them: of the semi-Markov structure, and of the trees."""
+
+    over_spans = True
+    holds = "none overlapping"
+
+    def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
+        super().__init__(layers, labels, config)
+        self.segment = layers.spans(self.types, whole=True)
+        self.outside = layers.words(1)
+        with torch.no_grad():
+            self.segment.bias[: self.types] = FEW
+
+    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> SegmentScores:
+        shape = (len(batch.lengths), batch.longest)
+        outside = self._by_word(self.outside(words), batch)[..., 0]
+        if layout is None or spans is None:
+            return SegmentScores(outside, outside.new_zeros(*shape, 1, self.types))
+        rows = self.segment(words, spans, batch, layout).float()
+        return SegmentScores(outside, layout.chains.unpack_widths(rows))
+
+    def add_mention_bias(self, scores: SegmentScores, bias: float) -> SegmentScores:
+        return replace(scores, segment=scores.segment + bias)
+
+    def weight_columns(self) -> list[WeightColumns]:
+        roles = ["begins after it", "begins", "is inside", "ends", "ends before it"]
+        return [
+            WeightColumns(self.segment.words.weight, roles),
+            WeightColumns(self.segment.span.weight, ["is a mention"], of_spans=True),
+        ]
+
+    def distribution(self, scores: SegmentScores, lengths: Sequence[int]) -> Distribution:
+        return SemiMarkov(scores, lengths)
+
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        return set(outermost(self._no_wider(mentions, longest))[0])
+
+
+class TreeScorer(SegmentScorer):
+    """The same scores for trees: mentions nest, but do not cross."""
+
+    holds = "nested, none crossing"
+
+    def distribution(self, scores: SegmentScores, lengths: Sequence[int]) -> Distribution:
+        return ConstituencyTrees(scores.segment, lengths, scores.outside)
+
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        return set(without_crossing(self._no_wider(mentions, longest)))
