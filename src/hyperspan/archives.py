@@ -1,4 +1,4 @@
-"""Files that hold others: gzip and zip, which are unpacked, and those that are not. Whatever is wrong with one is a sentence."""
+"""Packed files: reads gzip and zip, and rejects other formats and damaged archives with a clear error."""
 
 from __future__ import annotations
 
@@ -13,62 +13,62 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
-from hyperspan.contents import HEAD, OFFICE, begins_as_office, signature_of
 from hyperspan.errors import CorpusError
+from hyperspan.file_types import HEAD_BYTES, OFFICE, looks_like_office, signature_of
 
-DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
-"""What the standard library raises for bytes that are cut off or damaged."""
-NO_ZIP = (*DAMAGED, RuntimeError, ValueError, struct.error, OverflowError)
-"""What it raises besides for archives that are encrypted, packed in a way it does not know, or whose directory is damaged."""
+READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+"""What the standard library raises for truncated or damaged files."""
+ZIP_ERRORS = (*READ_ERRORS, RuntimeError, ValueError, struct.error, OverflowError)
+"""What it raises for zip archives that are damaged, encrypted, or packed by an unknown method."""
 _OFFICE = {"[Content_Types].xml", "mimetype"}
-"""Members that the archives of office documents and e-books have."""
+"""A zip archive with one of these members is an office document or an e-book."""
 
 
 @contextmanager
 def unpacking(name: str) -> Iterator[None]:
-    """Says of damage that is met while a file is read which file it is in."""
+    """Turns errors of damaged files into a :class:`CorpusError` that names the file."""
     try:
         yield
-    except DAMAGED as error:
+    except READ_ERRORS as error:
         raise _unreadable(name, error) from None
 
 
 def check_unpacked(name: str, head: bytes) -> None:
-    """Raises an error where a file that begins so would have to be unpacked or converted first.
+    """Raises an error if a file with these first bytes must be unpacked or converted first.
 
     >>> check_unpacked("made.xz", b"\\xfd7zXZ\\x00\\x00")
     Traceback (most recent call last):
     ...
-    hyperspan.errors.CorpusError: made.xz: is packed with xz, but gzip and zip alone are unpacked here; unpack it first
+    hyperspan.errors.CorpusError: made.xz: is packed with xz, but only gzip and zip can be read; unpack it first
     """
-    if begins_as_office(head, name):
+    if looks_like_office(head, name):
         raise CorpusError(f"{name}: is {OFFICE}")
     signature = signature_of(head)
-    if signature is None or not signature.packer:
+    if signature is None or not signature.compression:
         return
-    if signature.packer == "zip":
+    if signature.compression == "zip":
         raise CorpusError(
-            f"{name}: is a zip archive that is damaged, inside another archive, or from a stream; unpack it first, and give the "
+            f"{name}: is a zip archive that is damaged, inside another archive, or from a stream; unpack it first and give the "
             "files in it"
         )
     raise CorpusError(
-        f"{name}: is packed with {signature.packer}, but gzip and zip alone are unpacked here; unpack it first"
+        f"{name}: is packed with {signature.compression}, but only gzip and zip can be read; unpack it first"
     )
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file is a zip archive; one that is cut off is not, as its directory stands at its end."""
+    """Whether a file is a complete zip archive. A truncated one has lost its directory, so it does not count."""
     return path.is_file() and zipfile.is_zipfile(path)
 
 
 def is_office_document(path: Path) -> bool:
-    """Whether a file is the archive of an office document or an e-book, also of one that is damaged, and not one of texts."""
+    """Whether a file is an office document or an e-book, even a damaged one, rather than an archive of texts."""
     try:
         with zipfile.ZipFile(path) as archive:
             return not _OFFICE.isdisjoint(archive.namelist())
-    except NO_ZIP:
+    except ZIP_ERRORS:
         with suppress(OSError), path.open("rb") as file:
-            return begins_as_office(file.read(HEAD), path.name)
+            return looks_like_office(file.read(HEAD_BYTES), path.name)
         return False
 
 
@@ -76,7 +76,7 @@ def members_of(path: Path) -> list[str]:
     """The names of the files in a zip archive."""
     try:
         return _archive(path).namelist()
-    except NO_ZIP as error:
+    except ZIP_ERRORS as error:
         raise _unreadable(str(path), error) from None
 
 
@@ -84,7 +84,7 @@ def has_member(path: Path, member: str) -> bool:
     """Whether a zip archive has a file of this name."""
     try:
         return member in _archive(path).NameToInfo
-    except NO_ZIP:
+    except ZIP_ERRORS:
         return False
 
 
@@ -92,14 +92,14 @@ def open_member(path: Path, member: str) -> IO[bytes]:
     """A file of a zip archive, to read."""
     try:
         return _archive(path).open(member)
-    except (*NO_ZIP, KeyError) as error:
+    except (*ZIP_ERRORS, KeyError) as error:
         raise _unreadable(f"{path}/{member}", error) from None
 
 
 def _archive(path: Path) -> zipfile.ZipFile:
-    """The archive, which stays open for its next file: its directory is read once, not once for each."""
+    """The open archive. It stays open, so that its directory is read once and not once for each member."""
     about = path.stat()
-    # A process that was forked must not share the place in the file at which its parent reads.
+    # The process id is part of the key: a forked process must not share its parent's position in the file.
     return _opened(path.absolute(), about.st_mtime_ns, about.st_size, os.getpid())
 
 

@@ -1,16 +1,16 @@
-"""Everything that hyperspan raises on purpose, each with one sentence: what was given, what was expected, what to do.
+"""The exceptions of hyperspan. Each message is one sentence: what was given, what was expected, what to do.
 
 ::
 
     HyperspanError
     ├── InputError              a user's mistake; the command line prints it and exits with 2
     │   ├── SpanError           a span that does not fit its text
-    │   ├── LabelError          a label that is not among those allowed
-    │   ├── OutputExistsError   a file is there already and may not be overwritten
-    │   ├── CorpusError         a corpus holds something that its format does not allow
-    │   └── LossError           a format cannot hold what is to be written
-    ├── TrainingError           training cannot go on
-    ├── JobError                a bulk job cannot go on
+    │   ├── LabelError          a label that is not allowed
+    │   ├── OutputExistsError   an output exists and may not be overwritten
+    │   ├── CorpusError         a corpus file breaks the rules of its format
+    │   └── LossError           a format cannot represent all mentions
+    ├── TrainingError           training cannot continue
+    ├── JobError                a bulk job cannot continue
     └── MissingExtraError       an optional dependency is not installed
 
 Wrong tensors and indices passed to :mod:`hyperspan.structures` raise :class:`ValueError`, as in torch.
@@ -19,18 +19,17 @@ Wrong tensors and indices passed to :mod:`hyperspan.structures` raise :class:`Va
 import re
 from importlib.util import find_spec
 
-STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""What is to end a program. All else that one text raises, also what native code raises besides `Exception`, is no reason to
-lose the others."""
-
+EXIT_EXCEPTIONS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""Exceptions that end the program. Any other exception fails one text only, even one from native code that is not an
+`Exception`."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class HyperspanError(Exception):
-    """The root of the tree: catch this to catch all of them.
+    """The base class: catch this to catch all of them.
 
-    A message is one line and safe to print, whatever of a user's input it quotes: control characters are escaped.
+    A message is one line and safe to print. It escapes control characters in the user's input that it quotes.
 
     >>> print(HyperspanError("no key 'a\\nb'"))
     no key 'a\\nb'
@@ -41,7 +40,7 @@ class HyperspanError(Exception):
 
 
 class InputError(HyperspanError):
-    """Something that a user gave cannot be used."""
+    """The user's input cannot be used."""
 
 
 class SpanError(InputError):
@@ -49,27 +48,27 @@ class SpanError(InputError):
 
 
 class LabelError(InputError):
-    """A label is not among those allowed."""
+    """A label is not allowed here."""
 
 
 class OutputExistsError(InputError):
-    """An output file exists and was not to be overwritten."""
+    """An output file exists and may not be overwritten."""
 
 
 class CorpusError(InputError):
-    """A file does not hold what its format says; the message begins with file and line."""
+    """A corpus file breaks the rules of its format; the message begins with file and line."""
 
 
 class LossError(InputError):
-    """A format cannot hold some of the mentions that are to be written."""
+    """A format cannot represent some of the mentions to write."""
 
 
 class TrainingError(HyperspanError):
-    """Training cannot go on; what was learnt until then is kept."""
+    """Training cannot continue; checkpoints written so far are kept."""
 
 
 class JobError(HyperspanError):
-    """A bulk job cannot go on; the shards that it finished are kept, and another run goes on from there."""
+    """A bulk job cannot continue. Its finished shards are kept, and the next run resumes from there."""
 
 
 class MissingExtraError(HyperspanError):
@@ -86,6 +85,6 @@ class MissingExtraError(HyperspanError):
 
 
 def require(module: str, purpose: str, extra: str) -> None:
-    """Raises :class:`MissingExtraError` unless the module of an extra can be imported: before work that would be lost."""
+    """Raises :class:`MissingExtraError` unless the module of an extra is installed. Call it before long work."""
     if find_spec(module) is None:
         raise MissingExtraError(purpose, extra)

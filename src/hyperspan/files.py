@@ -1,4 +1,4 @@
-"""Writing files so that nothing is lost: beside the target first, then renamed into place."""
+"""Atomic writes: output goes to a temporary file beside the target, which is renamed into place at the end."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from typing import IO, cast
 
 from hyperspan.errors import InputError, OutputExistsError
 
-IN_MEMORY = 16 * 2**20
-"""Bytes that wait for the end in memory; more of them wait on the disk."""
+MAX_BUFFERED_BYTES = 16 * 2**20
+"""A buffered stream keeps this many bytes in memory, and more on disk."""
 
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -35,16 +35,16 @@ def is_url(name: str) -> bool:
 
 @dataclass
 class Target:
-    """A file, a folder, or standard output ("-"). What is opened here appears under its name only when all went well."""
+    """A file, a folder, or standard output ("-"). A file or folder appears under its name only after a complete write."""
 
     name: str
     force: bool = False
-    whole: bool = False
-    """Whether standard output and pipes, too, get nothing before all is written, so that a refusal leaves no half of it there."""
+    buffered: bool = False
+    """Whether standard output and pipes also receive all or nothing, so that an error leaves no partial output."""
 
     @property
     def path(self) -> Path:
-        """The file or folder; standard output has none."""
+        """The path of the file or folder. Raises for standard output."""
         if self.name == "-":
             raise InputError("this format writes several files; name a folder instead of - for standard output")
         return Path(self.name)
@@ -53,18 +53,18 @@ class Target:
     def open_binary(self) -> Iterator[IO[bytes]]:
         """A stream of bytes, gzipped if the name ends in .gz."""
         if self.name == "-":
-            with self._at_once(sys.stdout.buffer) as stream:
+            with self._buffer(sys.stdout.buffer) as stream:
                 yield stream
             sys.stdout.buffer.flush()
             return
         path = self.path.resolve() if self.path.is_symlink() else self.path  # a link stays a link
         _check_free(path, self.force)
-        if path.exists() and not path.is_file():  # a pipe or a device takes what it is given
-            with path.open("wb") as raw, self._at_once(raw) as stream:
+        if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced by a rename
+            with path.open("wb") as raw, self._buffer(raw) as stream:
                 yield stream
             return
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
-        beside = Path(name)
+        temporary = Path(name)
         try:
             with os.fdopen(handle, "wb") as raw:
                 if path.suffix == ".gz":
@@ -74,22 +74,22 @@ class Target:
                     yield raw
             mask = os.umask(0)
             os.umask(mask)
-            beside.chmod(0o666 & ~mask)
-            beside.replace(path)
+            temporary.chmod(0o666 & ~mask)
+            temporary.replace(path)
         except BaseException:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
 
     @contextmanager
-    def _at_once(self, stream: IO[bytes]) -> Iterator[IO[bytes]]:
-        """The stream itself or, if it is to be whole, what is copied there in the end."""
-        if not self.whole:
+    def _buffer(self, stream: IO[bytes]) -> Iterator[IO[bytes]]:
+        """The stream itself or, if `buffered`, a buffer that is copied to it at the end."""
+        if not self.buffered:
             yield stream
             return
-        with tempfile.SpooledTemporaryFile(IN_MEMORY) as kept:
-            yield cast(IO[bytes], kept)
-            kept.seek(0)
-            shutil.copyfileobj(kept, stream)
+        with tempfile.SpooledTemporaryFile(MAX_BUFFERED_BYTES) as buffer:
+            yield cast(IO[bytes], buffer)
+            buffer.seek(0)
+            shutil.copyfileobj(buffer, stream)
 
     @contextmanager
     def open(self) -> Iterator[IO[str]]:
@@ -104,22 +104,22 @@ class Target:
 
     @contextmanager
     def open_folder(self) -> Iterator[Path]:
-        """A folder to write files into; it takes its name when all is done."""
+        """A temporary folder to write files into. Its files move to the target when all are written."""
         path = self.path
         if path.exists() and not self.force and (not path.is_dir() or any(path.iterdir())):
             raise OutputExistsError(f"{path} exists and is not empty; choose another name or overwrite with --force")
         if not path.parent.is_dir():
             raise InputError(f"{path.parent} is not a directory; create it first to write {path.name} there")
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as beside:
-            folder = Path(beside) / "new"
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as temporary:
+            folder = Path(temporary) / "new"
             folder.mkdir()
             yield folder
             new = {file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
-            endings = {file.suffix for file in new}
-            old = [file for file in path.rglob("*") if file.suffix in endings and file.relative_to(path) not in new]
-            if old:  # they would be taken for part of what is written now
+            suffixes = {file.suffix for file in new}
+            old = [file for file in path.rglob("*") if file.suffix in suffixes and file.relative_to(path) not in new]
+            if old:  # readers would take them for part of the new output
                 raise OutputExistsError(
-                    f"{path} holds {len(old)} other files such as {old[0].name}; empty it or choose another name"
+                    f"{path} contains {len(old)} other files such as {old[0].name}; empty it or choose another name"
                 )
             path.mkdir(exist_ok=True)
             for file in sorted(folder.rglob("*")):

@@ -1,4 +1,4 @@
-"""Long work where no terminal shows how far it is: a line every minute, so that a log is never silent for long."""
+"""Progress lines for logs: one a minute where no terminal shows progress bars."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ MINUTE = 60.0
 
 
 @contextmanager
-def every_minute(
+def print_every_minute(
     state: Callable[[], str], console: Console, printed: Callable[[], float] = lambda: 0.0
 ) -> Iterator[None]:
-    """While this lasts, prints what `state` returns whenever a minute has passed; not on a terminal, which has bars.
+    """Prints `state()` once a minute while the block runs; prints nothing on a terminal, which shows progress bars.
 
-    Nothing is printed within a minute after something else was, at the time of :func:`time.monotonic` that `printed` returns.
+    `printed` returns when the caller last printed a line itself, by :func:`time.monotonic`; the minute counts from there.
     """
     if console.is_terminal:
         yield
         return
     ended = threading.Event()
 
-    def tell() -> None:
+    def report() -> None:
         last = time.monotonic()
         while not ended.wait(MINUTE / 20):
             if time.monotonic() - max(last, printed()) >= MINUTE:
                 console.print(state(), markup=False, highlight=False, soft_wrap=True)
                 last = time.monotonic()
 
-    thread = threading.Thread(target=tell, name="hyperspan-progress", daemon=True)
+    thread = threading.Thread(target=report, name="hyperspan-progress", daemon=True)
     thread.start()
     try:
         yield

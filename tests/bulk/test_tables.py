@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from hyperspan.archives import is_office_document
 from hyperspan.bulk import annotate_files
-from hyperspan.contents import not_text
 from hyperspan.corpora import source, tables
 from hyperspan.corpora.inputs import read_inputs
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, JobError
+from hyperspan.file_types import why_not_text
 from tests.bulk.fakes import lines_in, texts_in
 
 pytestmark = pytest.mark.usefixtures("fake")
@@ -209,7 +209,7 @@ def test_what_is_no_text_is_set_aside_or_refused_with_what_to_do(tmp_path: Path,
 @given(st.text())
 def test_texts_are_texts(text: str) -> None:
     if "\0" not in text and "<" not in text:
-        assert not_text(f"Ada {text}".encode()) is None
+        assert why_not_text(f"Ada {text}".encode()) is None
 
 
 @pytest.mark.parametrize(
@@ -217,11 +217,11 @@ def test_texts_are_texts(text: str) -> None:
     ["< 5 mg", "<5 mg", "<p < 0.05", "<ada@example.org> wrote", "<DOC> Ada", "<b", "<!-- c", "Of %PDF-1.4 she wrote."],
 )
 def test_texts_with_signs_of_markup_are_texts(text: str) -> None:
-    assert not_text(text.encode()) is None
+    assert why_not_text(text.encode()) is None
 
 
 def test_comments_take_linear_time() -> None:
-    assert not_text(b"<!-- c -->" * 6_000 + b"Ada") is None
+    assert why_not_text(b"<!-- c -->" * 6_000 + b"Ada") is None
 
 
 @pytest.mark.parametrize("suffix", [".docx", ".pdf", ".rtf", ".odt", ".pptx", ".xlsx", ".doc", ".PDF", ".docx.gz"])

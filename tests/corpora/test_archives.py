@@ -122,7 +122,7 @@ def test_read_corpus_of_any_damaged_zip_is_documents_or_a_sentence(compression: 
 )
 def test_read_corpus_says_what_packed_a_file(name: str, content: bytes, packer: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
-    message = f"{tmp_path / name}: is packed with {packer}, but gzip and zip alone are unpacked here; unpack it first"
+    message = f"{tmp_path / name}: is packed with {packer}, but only gzip and zip can be read; unpack it first"
     assert attempt(tmp_path / name) == message
     for reader in READERS.values():
         with pytest.raises(InputError, match=r"is packed with|two files|is beside it"):

@@ -254,7 +254,7 @@ def test_folders_are_not_read_in_part_in_silence_nor_mixed(tmp_path: Path) -> No
     assert len(list(read_corpus(tmp_path, None, problems))) == 1
     assert list(problems.notes.values()) == [1]
     write_corpus([Document("a", id="one")], tmp_path / "brat", "brat")
-    with pytest.raises(InputError, match="holds 2 other files"):
+    with pytest.raises(InputError, match="contains 2 other files"):
         write_corpus([Document("b", id="two")], tmp_path / "brat", "brat", force=True)
     assert (tmp_path / "brat" / "one.txt").read_text(encoding="utf-8") == "a"
 

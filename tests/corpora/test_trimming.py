@@ -131,12 +131,12 @@ def test_a_refused_conversion_writes_nothing_to_a_pipe(tmp_path: Path) -> None:
 
 
 def test_what_is_larger_than_memory_waits_on_the_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("hyperspan.files.IN_MEMORY", 10)
+    monkeypatch.setattr("hyperspan.files.MAX_BUFFERED_BYTES", 10)
     os.mkfifo(tmp_path / "pipe")
     got: list[bytes] = []
     reader = Thread(target=lambda: got.append((tmp_path / "pipe").read_bytes()))
     reader.start()
-    with Target(str(tmp_path / "pipe"), whole=True).open() as stream:
+    with Target(str(tmp_path / "pipe"), buffered=True).open() as stream:
         stream.write("zoo\n" * 1000)
     reader.join(10)
     assert got == [b"zoo\n" * 1000]

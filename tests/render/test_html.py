@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.render.html import html_fragment, html_pieces, render_html
+from hyperspan.render.html import html_fragment, iter_html, render_html
 from hyperspan.render.layout import PALETTE, lanes
 from hyperspan.render.page_style import DARK, style_sheet
 from hyperspan.types import Document, Mention
@@ -166,7 +166,7 @@ def test_documents_are_taken_one_by_one_and_colours_stay() -> None:
             taken.append(number)
             yield Document("a b", [Mention(0, 1, "BA"[number % 2]), Mention(2, 3, "C")], id=str(number))
 
-    pieces = html_pieces(documents(), labels=["C"])
+    pieces = iter_html(documents(), labels=["C"])
     first = next(piece for piece in pieces if "article" in piece)
     assert taken == [0] and "0" in first
     rest = "".join(pieces)

@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, get_args
 
 from hyperspan.bulk.places import Stamp, absolute, below, opened, readable, remote, stamp_from, stamp_from_url
-from hyperspan.contents import GZIP, HEAD, not_text
 from hyperspan.corpora.tables import TABLES
 from hyperspan.errors import InputError, require
+from hyperspan.file_types import GZIP, HEAD_BYTES, why_not_text
 from hyperspan.files import is_url
 
 Kind = Literal["jsonl", "parquet", "csv", "tsv", "text", "lines"]
@@ -80,8 +80,8 @@ def find_inputs(given: Sequence[str], kind: Kind | None = None, output: str = ""
 def _unknown(file: str) -> InputError:
     """What to do about a file that was named, and whose name says nothing."""
     with opened(file) as stream:
-        head = stream.read(HEAD)
-    if not head.startswith(GZIP) and (what := not_text(head, file)) is not None:
+        head = stream.read(HEAD_BYTES)
+    if not head.startswith(GZIP) and (what := why_not_text(head, file)) is not None:
         return InputError(f"{file} is no text but {what}")
     return InputError(f"the name {file} does not say what it holds; name it with --from, one of {', '.join(KINDS)}")
 

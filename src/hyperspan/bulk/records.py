@@ -15,13 +15,13 @@ from hyperspan.bulk import plan
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.places import readable, stamp_of
 from hyperspan.bulk.plan import DamagedError, InputPiece, parts_of, unpacked, unpacking
-from hyperspan.contents import HEAD, not_text
 from hyperspan.corpora.json_records import WrongValueError, shown, text_of
 from hyperspan.corpora.json_values import value_of_line
 from hyperspan.corpora.jsonl import FORMAT, document_of_record
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.tables import TABLES, Columns, Header, TableLines, document_of_row, read_header, rows_of
-from hyperspan.errors import STOPS, CorpusError, HyperspanError, InputError
+from hyperspan.errors import EXIT_EXCEPTIONS, CorpusError, HyperspanError, InputError
+from hyperspan.file_types import HEAD_BYTES, why_not_text
 from hyperspan.types import Document
 
 
@@ -111,15 +111,15 @@ def close_inputs() -> None:
 def _whole(file: Input) -> Given | Rejected:
     try:
         with unpacked(file.name) as stream:
-            head = stream.read(HEAD)
-            if (what := not_text(head)) is not None:
+            head = stream.read(HEAD_BYTES)
+            if (what := why_not_text(head)) is not None:
                 return Rejected(file.name, {}, f"it is no text but {what}")
             raw = Source(file.name).text_in(stream, head)
     except (DamagedError, CorpusError, MemoryError) as error:
         return Rejected.because(error, file.name, {})
     try:
         return Given(Document(_text(raw.removeprefix(codecs.BOM_UTF8)), id=file.id), file.name, {})
-    except STOPS:
+    except EXIT_EXCEPTIONS:
         raise
     except BaseException as error:
         return Rejected.because(error, file.name, {})
@@ -183,7 +183,7 @@ def _row(
 ) -> Given | Rejected:
     try:
         return Given(document_of_row(header.record(row), columns), name, place)
-    except STOPS:
+    except EXIT_EXCEPTIONS:
         raise
     except BaseException as error:
         return Rejected.because(error, name, place, None if isinstance(row, csv.Error) else row)
@@ -195,7 +195,7 @@ def _line(file: Input, place: dict[str, int], line: bytes, columns: Columns) -> 
         if file.kind == "lines":
             return Given(Document(text.removesuffix("\n").removesuffix("\r")), file.name, place)
         record = value_of_line(text)
-    except STOPS:
+    except EXIT_EXCEPTIONS:
         raise
     except BaseException as error:
         return Rejected.because(error, file.name, place)
@@ -205,7 +205,7 @@ def _line(file: Input, place: dict[str, int], line: bytes, columns: Columns) -> 
 def _given(name: str, place: dict[str, int], record: Any, columns: Columns) -> Given | Rejected:
     try:
         return Given(document_of(record, columns), name, place)
-    except STOPS:
+    except EXIT_EXCEPTIONS:
         raise
     except BaseException as error:
         return Rejected.because(error, name, place, record)

@@ -17,7 +17,7 @@ from hyperspan.bulk.records import Given, Rejected, read_piece
 from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.jsonl import document_record
 from hyperspan.corpora.tables import Columns
-from hyperspan.errors import STOPS, InputError, require
+from hyperspan.errors import EXIT_EXCEPTIONS, InputError, require
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class _Tally:
         if isinstance(record, Given):
             try:
                 write(record.document)
-            except (*STOPS, OSError):  # it is the file that cannot be written, not the document
+            except (*EXIT_EXCEPTIONS, OSError):  # it is the file that cannot be written, not the document
                 raise
             except BaseException as error:
                 record = Rejected.because(error, record.input, record.place)
@@ -169,7 +169,7 @@ def annotated(
             try:
                 record = replace(record, document=annotator.split(record.document))
                 words += sum(map(len, record.document.sentences))
-            except STOPS:
+            except EXIT_EXCEPTIONS:
                 raise
             except BaseException as error:
                 record = record.reject(_reason(error))
@@ -192,7 +192,7 @@ def _of_window(
     given = [record for record in window if isinstance(record, Given)]
     try:
         found = list(_found(annotator, given, settings))
-    except STOPS:
+    except EXIT_EXCEPTIONS:
         raise
     except BaseException as error:
         if len(window) > 1:

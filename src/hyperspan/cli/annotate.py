@@ -23,8 +23,8 @@ from hyperspan.corpora.source import Problems
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
 from hyperspan.files import Target
-from hyperspan.progress import every_minute
-from hyperspan.render.html import html_pieces
+from hyperspan.progress import print_every_minute
+from hyperspan.render.html import iter_html
 from hyperspan.render.layout import colours
 from hyperspan.render.terminal import render_sentence
 from hyperspan.types import Document, Mention
@@ -144,7 +144,7 @@ def _with_words(documents: Iterable[Document], annotator: Annotator) -> Iterator
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("annotating", total=None)
         annotator.on_words = lambda words: progress.advance(task, words)
-        with every_minute(lambda: f"hyperspan: annotated {progress.tasks[0].completed:,} words", console):
+        with print_every_minute(lambda: f"hyperspan: annotated {progress.tasks[0].completed:,} words", console):
             yield from documents
 
 
@@ -195,7 +195,7 @@ def _write(
             _print(documents, file if target.name != "-" else None, labels)
     elif format_name == "html":
         with target.open() as file:
-            file.writelines(html_pieces(documents, title, labels))
+            file.writelines(iter_html(documents, title, labels))
     else:
         write_corpus(documents, target.name, format_name, force=target.force, problems=problems)
 

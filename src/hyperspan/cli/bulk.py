@@ -21,7 +21,7 @@ from hyperspan.cli.options import Device, Force, IdKey, Labels, ModelName, TextK
 from hyperspan.corpora.outputs import check_bulk_output
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
-from hyperspan.progress import every_minute
+from hyperspan.progress import print_every_minute
 
 
 def bulk(
@@ -135,7 +135,7 @@ def _shown() -> Iterator[Callable[[Progress], None]]:
                 f"hyperspan: {done.completed:,.0f}{total} shards are done, {done.fields['words']:,} words in this run"
             )
 
-        with every_minute(state, console):
+        with print_every_minute(state, console):
             yield lambda progress: bar.update(
                 task, completed=progress.shards, total=progress.total, words=progress.words
             )

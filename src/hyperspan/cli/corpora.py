@@ -13,7 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from hyperspan.corpora.registry import FORMATS
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
-from hyperspan.progress import every_minute
+from hyperspan.progress import print_every_minute
 from hyperspan.types import Document
 
 _KNOWN = ", ".join(FORMATS)
@@ -60,7 +60,9 @@ def with_progress(documents: Iterable[Document], what: str) -> Iterator[Document
     columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,} documents"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(what, total=None)
-        with every_minute(lambda: f"hyperspan: {what}, {progress.tasks[0].completed:,.0f} documents so far", console):
+        with print_every_minute(
+            lambda: f"hyperspan: {what}, {progress.tasks[0].completed:,.0f} documents so far", console
+        ):
             for document in documents:
                 yield document
                 progress.advance(task)

@@ -15,7 +15,7 @@ from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
-from hyperspan.progress import every_minute
+from hyperspan.progress import print_every_minute
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _score_model(
         words += more
 
     annotator.on_words = count
-    with every_minute(lambda: f"hyperspan: scoring, the model has read {words:,} words", Console(stderr=True)):
+    with print_every_minute(lambda: f"hyperspan: scoring, the model has read {words:,} words", Console(stderr=True)):
         found = evaluate_model(
             annotator,
             gold,

@@ -9,12 +9,12 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hyperspan.archives import is_office_document
-from hyperspan.contents import OFFICE, not_text
 from hyperspan.corpora.jsonl import looks_like_jsonl, looks_like_texts, read_jsonl, read_texts
 from hyperspan.corpora.registry import FORMATS, detect, read_corpus
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.tables import TABLES, Columns, read_table
 from hyperspan.errors import InputError
+from hyperspan.file_types import OFFICE, why_not_text
 from hyperspan.types import Document
 
 TEXTS = (".txt", ".text", ".md")
@@ -89,7 +89,7 @@ def _corpus_or_texts(
         return (read_texts if looks_like_texts(head) else read_jsonl)(sources[0], problems)
     if name != "-" and not in_folder and name.removesuffix(".gz").endswith(CORPORA):
         return read_corpus(name, None, problems, **options)
-    if (what := not_text(raw, sources[0].name if len(sources) == 1 else "")) is not None:
+    if (what := why_not_text(raw, sources[0].name if len(sources) == 1 else "")) is not None:
         raise InputError(f"{sources[0].name} is no text but {what}")
     return _texts(sources, problems)
 
@@ -140,7 +140,7 @@ def _text_of(source: Source) -> Document:
     name = source.member or (source.path.name if source.path else "")
     stem = name.removesuffix(".gz").rpartition(".")[0] or name
     if (
-        source.stream is None and (what := not_text(source.head(), source.name)) is not None
+        source.stream is None and (what := why_not_text(source.head(), source.name)) is not None
     ):  # a stream was looked at before
         raise InputError(f"{source.name} is no text but {what}")
     return Document(source.text().removeprefix("\ufeff"), id=stem)

@@ -6,17 +6,17 @@ import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from hyperspan.contents import DOCUMENTS
 from hyperspan.corpora.inputs import CORPORA, TEXTS, exists
 from hyperspan.corpora.registry import WRITERS, format_for
 from hyperspan.errors import InputError
+from hyperspan.file_types import DOCUMENT_SUFFIXES
 from hyperspan.files import is_url
 
 OUTPUTS = ("terminal", "html", *WRITERS)
 """What can be written: sentences with bars, a page, or a corpus."""
 FOLDERS = ("brat",)
 """The formats that are folders of files."""
-FILES = (*DOCUMENTS, *TEXTS, *CORPORA, ".parquet", ".csv", ".ndjson", ".gz")
+FILES = (*DOCUMENT_SUFFIXES, *TEXTS, *CORPORA, ".parquet", ".csv", ".ndjson", ".gz")
 """How names of files end."""
 _JSON = (".json", ".jsonl", ".jsonlines", ".ndjson")
 _WORDS = (".conll", ".data", ".tsv", ".iob", ".iob2", ".bio", ".txt")

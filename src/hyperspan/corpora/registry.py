@@ -214,7 +214,7 @@ def write_corpus(
     _known(format_name, WRITERS, "written")
     losses = Losses(lossy)
     writer = WRITERS[format_name]
-    whole = Target(str(target), force, whole=format_name != "jsonl")
+    whole = Target(str(target), force, buffered=format_name != "jsonl")
     writer(documents, whole, losses, problems=problems, **_understood(writer, format_name, options))
     return losses
 

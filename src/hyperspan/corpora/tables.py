@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
-from hyperspan.contents import not_text
 from hyperspan.corpora.json_records import WrongValueError
 from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
 from hyperspan.errors import InputError
+from hyperspan.file_types import why_not_text
 from hyperspan.types import Document
 
 TABLES = ("csv", "tsv")
@@ -92,7 +92,7 @@ def read_header(name: str, lines: TableLines, kind: str, columns: Columns) -> He
     """The first row, which must name the columns that are asked for."""
     csv.field_size_limit(LONGEST_LINE)
     first = next(lines, "")
-    if (what := not_text(b"".join(lines.bytes))) is not None:
+    if (what := why_not_text(b"".join(lines.bytes))) is not None:
         raise InputError(f"{name} is no table of texts but {what}")
     delimiter = max(DELIMITERS[kind], key=first.count)
     rows = csv.reader([first], delimiter=delimiter, strict=True)

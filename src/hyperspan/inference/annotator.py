@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from attrs import evolve
 
 from hyperspan.corpora.documents import with_context
-from hyperspan.errors import STOPS, InputError, LabelError
+from hyperspan.errors import EXIT_EXCEPTIONS, InputError, LabelError
 from hyperspan.inference.assembly import assemble, other_metadata
 from hyperspan.inference.constraints import Constraints, constraints_of
 from hyperspan.text.sentences import Piece, iter_pieces
@@ -343,7 +343,7 @@ class Annotator:
         for window in _windows(documents, lambda document: sum(map(len, document.sentences))):
             try:
                 done = self._annotate_window(window, wanted)
-            except STOPS:
+            except EXIT_EXCEPTIONS:
                 raise
             except BaseException:
                 if on_error is None:
@@ -405,7 +405,7 @@ def _each(
     for item in items:
         try:
             result = function(item)
-        except STOPS:
+        except EXIT_EXCEPTIONS:
             raise
         except BaseException as error:
             if on_error is None:

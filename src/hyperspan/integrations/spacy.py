@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hyperspan.errors import STOPS, InputError, MissingExtraError
+from hyperspan.errors import EXIT_EXCEPTIONS, InputError, MissingExtraError
 from hyperspan.integrations.spacy_docs import ALIGNMENTS, SOURCES, align, as_document
 from hyperspan.types import Document
 
@@ -128,7 +128,7 @@ class Component(Pipe):
             try:
                 self.set_annotations(docs, self.predict(docs))
                 done = docs
-            except STOPS:
+            except EXIT_EXCEPTIONS:
                 raise
             except BaseException:
                 done = self._one_by_one(docs)
@@ -139,7 +139,7 @@ class Component(Pipe):
         for doc in docs:
             try:
                 self(doc)
-            except STOPS:
+            except EXIT_EXCEPTIONS:
                 raise
             except BaseException as error:  # the handlers of spaCy are written for those of Exception
                 handle(self.name, self, [doc], error if isinstance(error, Exception) else RuntimeError(repr(error)))

@@ -41,10 +41,10 @@ def render_html(documents: Document | Iterable[Document], title: str = "hyperspa
     >>> page.startswith("<!doctype html>") and "GPE 0.90: Seattle" in page
     True
     """
-    return "".join(html_pieces(documents, title, labels))
+    return "".join(iter_html(documents, title, labels))
 
 
-def html_pieces(
+def iter_html(
     documents: Document | Iterable[Document], title: str = "hyperspan", labels: Iterable[str] = ()
 ) -> Iterator[str]:
     """The same page piece by piece, so that any number of documents can be written without holding them all."""

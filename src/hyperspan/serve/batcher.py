@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hyperspan.errors import STOPS
+from hyperspan.errors import EXIT_EXCEPTIONS
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.constraints import Constraints
 from hyperspan.serve.metrics import Metrics
@@ -212,7 +212,7 @@ class Batcher:
         """Computes some shares together; if that fails, each alone, so that nobody suffers from what others sent."""
         try:
             found = self._find(shares)
-        except STOPS:
+        except EXIT_EXCEPTIONS:
             raise
         except BaseException as error:  # native code raises more than Exception
             if len(shares) > 1:

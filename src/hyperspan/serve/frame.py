@@ -14,7 +14,7 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hyperspan.errors import STOPS
+from hyperspan.errors import EXIT_EXCEPTIONS
 from hyperspan.serve.calls import Call
 from hyperspan.serve.engine import Engine
 from hyperspan.serve.hosts import is_own, name_of
@@ -90,7 +90,7 @@ class _Exchange:
             await self._answer(problem)
         except _DeafCallerError:  # the server closes the connection
             self.call.record["error"] = "the caller did not take the answer"
-        except (*STOPS, asyncio.CancelledError):
+        except (*EXIT_EXCEPTIONS, asyncio.CancelledError):
             raise
         except BaseException as error:  # native code raises more than Exception
             self.call.record |= {"error": type(error).__name__, "at": frames(error.__traceback__)}

@@ -16,7 +16,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from hyperspan.errors import STOPS, HyperspanError
+from hyperspan.errors import EXIT_EXCEPTIONS, HyperspanError
 from hyperspan.serve.bodies import parse
 from hyperspan.serve.calls import Call
 from hyperspan.serve.engine import Engine, answer_size
@@ -116,7 +116,7 @@ class Lines(Response):
             record["error"] = problem.content()
         except HyperspanError as error:
             record["error"] = Problem(422, str(error)).content()
-        except (*STOPS, asyncio.CancelledError):
+        except (*EXIT_EXCEPTIONS, asyncio.CancelledError):
             raise
         except BaseException as error:  # native code raises more than Exception
             self.call.record["error"] = type(error).__name__

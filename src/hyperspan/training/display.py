@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from hyperspan.progress import every_minute
+from hyperspan.progress import print_every_minute
 
 _HEADER = f"{'epoch':>9} {'loss':>10} {'dev P':>7} {'dev R':>7} {'dev F1':>7} {'words/s':>10} {'time':>12}"
 _ENDINGS = {
@@ -60,7 +60,7 @@ class TrainingDisplay:
     def __enter__(self) -> TrainingDisplay:
         self._bars.start()
         self._until_exit.enter_context(
-            every_minute(lambda: f"{self._state} …", self._console, printed=lambda: self._printed)
+            print_every_minute(lambda: f"{self._state} …", self._console, printed=lambda: self._printed)
         )
         return self
 

@@ -1,12 +1,12 @@
-"""What a file is, told by its first bytes or its name, where it is no plain text: none of it is ever annotated as prose."""
+"""Recognises files that are not plain text by their first bytes or their name, so that none is annotated as prose."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-HEAD = 65_536
-"""So many bytes are looked at."""
+HEAD_BYTES = 65_536
+"""How many bytes of a file are inspected."""
 GZIP = b"\x1f\x8b"
 _CONVERT = "save its text as UTF-8 first, for example with"
 _PANDOC = f"{_CONVERT} pandoc -t plain"
@@ -14,18 +14,18 @@ _IMAGE = f"an image; {_CONVERT} tesseract"
 _UTF_16 = "UTF-16 text; convert it to UTF-8, for example with iconv -f UTF-16 -t UTF-8"
 OFFICE = f"an office document; {_PANDOC}"
 _MEMBERS = r"\[Content_Types\]\.xml|mimetype|_rels/|docProps/|word/|xl/|ppt/|META-INF/"
-"""How the names of the first members of office documents and e-books, which are zip archives, begin."""
+"""The first member of an office document or e-book, which is a zip archive, has a name that begins like this."""
 
 
 class Signature(NamedTuple):
-    """How files of a kind begin."""
+    """How files of one type begin."""
 
-    begin: bytes
-    """A regular expression."""
-    what: str
-    """What such a file is, and what to do about it."""
-    packer: str = ""
-    """What packed it, where it is another file that was packed."""
+    pattern: bytes
+    """A regular expression that matches the first bytes."""
+    description: str
+    """What such a file is, and how to convert it."""
+    compression: str = ""
+    """The program or format that packed it; empty for a file that is not packed."""
 
 
 SIGNATURES = (
@@ -45,7 +45,7 @@ SIGNATURES = (
     Signature(rb"PAR1", "Parquet; annotate it with hyperspan bulk"),
     Signature(rb"\xff\xfe|\xfe\xff", _UTF_16),
 )
-"""The first that matches says what a file is."""
+"""The first one that matches applies."""
 _TAGS = (
     "a|abbr|address|article|aside|b|blockquote|body|br|center|cite|code|dd|div|dl|dt|em|figure|font|footer|form|h[1-6]|head|header|"
     "hr|html|i|iframe|img|input|li|link|main|meta|nav|ol|p|pre|script|section|small|span|strong|style|sub|sup|svg|table|tbody|td|th|"
@@ -65,36 +65,36 @@ _NAMES = {
         "an office document by its name; rename it to .txt if it is plain text"
     ),
 }
-DOCUMENTS = tuple(suffix for suffixes in _NAMES for suffix in suffixes)
-"""How the names of documents end that are no plain text."""
+DOCUMENT_SUFFIXES = tuple(suffix for suffixes in _NAMES for suffix in suffixes)
+"""Suffixes of documents that are not plain text."""
 
 
 def signature_of(head: bytes) -> Signature | None:
-    """The signature with which a file begins."""
-    return next((signature for signature in SIGNATURES if re.match(signature.begin, head)), None)
+    """The signature that matches the first bytes of a file; None if none does."""
+    return next((signature for signature in SIGNATURES if re.match(signature.pattern, head)), None)
 
 
-def begins_as_office(head: bytes, name: str) -> bool:
-    """Whether a file is an office document: a zip archive whose first member or whose name says so."""
+def looks_like_office(head: bytes, name: str) -> bool:
+    """Whether a file is an office document by its signature, or a zip archive with the name of one."""
     signature = signature_of(head)
-    if signature is None or signature.packer != "zip":
-        return signature is not None and signature.what == OFFICE
-    return name.lower().endswith(DOCUMENTS)
+    if signature is None or signature.compression != "zip":
+        return signature is not None and signature.description == OFFICE
+    return name.lower().endswith(DOCUMENT_SUFFIXES)
 
 
-def not_text(head: bytes, name: str = "") -> str | None:
-    """What a file with this beginning, or this name, is and what to do about it; None if it may be text.
+def why_not_text(head: bytes, name: str = "") -> str | None:
+    """What a file with these first bytes or this name is, and how to convert it; None if it may be text.
 
-    >>> not_text(b"%PDF-1.7")
+    >>> why_not_text(b"%PDF-1.7")
     'a PDF; save its text as UTF-8 first, for example with pdftotext'
-    >>> not_text(b"<p>Ada left the <b>zoo</b>.</p>")
+    >>> why_not_text(b"<p>Ada left the <b>zoo</b>.</p>")
     'HTML or XML; save its text as UTF-8 first, for example with pandoc -t plain'
-    >>> not_text(b"<5 mg, BZh, she said.")
-    >>> not_text(b"Ada left.", "letter.docx")
+    >>> why_not_text(b"<5 mg, BZh, she said.")
+    >>> why_not_text(b"Ada left.", "letter.docx")
     'an office document by its name; rename it to .txt if it is plain text'
     """
     if (signature := signature_of(head)) is not None:
-        return signature.what
+        return signature.description
     if _MARKUP.match(head):
         return f"HTML or XML; {_PANDOC}"
     if b"\0" in head:
