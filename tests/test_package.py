@@ -33,10 +33,10 @@ def test_importing_loads_no_torch(module: str) -> None:
 
 
 EXTRAS = (
-    "fastapi",
     "matplotlib",
     "playwright",
     "pyarrow",
+    "pydantic",
     "ray",
     "spacy",
     "starlette",

@@ -83,7 +83,7 @@ def test_options_of_all_lines_and_of_one(server: Running) -> None:
         ("?top_k=101", 422, "top_k is 101, and the limit is 100"),
         ("?threshold=high", 422, "the threshold 'high' is no probability; write 0.5, or protein=0.3"),
         ("?threshold=7", 422, "must be a number above 0 and at most 1"),
-        ("?colour=red", 422, "the parameter 'colour' is not known; known are model, types"),
+        ("?colour=red", 422, "the parameter 'colour' is not known; known are model, threshold"),
         ("?model=third", 404, "there is no model 'third'"),
         ("?types=gene", 422, "'gene' is not among those of the model"),
     ):

@@ -61,7 +61,7 @@ def serve(
 
     Example: hyperspan serve --model genia --model mine=runs/mine --port 8080
     """
-    require("fastapi", "serving", "serve")
+    require("starlette", "serving", "serve")
     require("uvicorn", "serving", "serve")
     from hyperspan.serve.run import serve as run
 

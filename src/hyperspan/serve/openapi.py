@@ -1,11 +1,9 @@
-"""The description of the interface, with examples."""
+"""The OpenAPI description of the interface, with examples, made of the schemas that requests are checked with."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
@@ -13,9 +11,13 @@ from hyperspan import __version__
 from hyperspan.serve.schema import (
     AnnotatedText,
     AnnotateRequest,
+    AnnotateResponse,
     ErrorResponse,
     HypergraphRequest,
+    HypergraphResponse,
+    ModelsResponse,
     StreamLine,
+    StreamQuery,
 )
 
 ABOUT = """Finds mentions that overlap: nested, crossing, of the same type, of any length, each with its exact probability.
@@ -29,7 +31,7 @@ EXAMPLES = {
             "summary": "Every mention that is probable enough, by label, and the three best sets",
             "value": {"text": _TEXT, "threshold": {"protein": 0.3, "*": 0.5}, "top_k": 3, "candidates": 0.05},
         },
-        "pins": {
+        "constraints": {
             "summary": "What is known of a text, for a caller that counts UTF-16 units",
             "value": {
                 "texts": [_TEXT],
@@ -42,7 +44,7 @@ EXAMPLES = {
     "hypergraph": {"sentence": {"value": {"text": "c-Rel binds the IL-2 promoter.", "types": ["DNA", "protein"]}}},
     "stream": {"lines": {"value": '{"id": 1, "text": "c-Rel binds."}\n{"id": 2, "text": "Nothing does."}\n'}},
 }
-_SAID = {
+_ERRORS = {
     400: "The body is not JSON in UTF-8.",
     401: "The API key is missing or wrong.",
     404: "There is no such model.",
@@ -55,47 +57,78 @@ _SAID = {
     503: "There is too much work, or the models are not there; Retry-After says when to come back.",
     504: "It took too long.",
 }
+_ANSWERED_LINES = "A line for each line: AnnotatedText with `line` and `id`, or `error`, `line` and `id`."
+_OF_BODIES = (400, 401, 404, 408, 413, 415, 421, 422, 500, 503, 504)
+_STRING = {"type": "string"}
+_SCHEMAS: tuple[type[BaseModel], ...] = (
+    *(AnnotateRequest, AnnotateResponse, HypergraphRequest, HypergraphResponse),
+    *(StreamLine, AnnotatedText, ModelsResponse, ErrorResponse),
+)
 
 
-def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What a route may answer besides what it is for."""
-    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{ErrorResponse.__name__}"}}}
-    return {status: {"description": _SAID[status], "content": content} for status in statuses}
+def describe(with_key: bool) -> dict[str, Any]:
+    """The whole description.
+
+    >>> sorted(describe(with_key=False)["paths"])[:3]
+    ['/healthz', '/metrics', '/readyz']
+    """
+    _, defined = models_json_schema(
+        [(model, "validation") for model in _SCHEMAS], ref_template="#/components/schemas/{model}"
+    )
+    components: dict[str, Any] = {"schemas": defined["$defs"]}
+    security: dict[str, Any] = {}
+    if with_key:
+        components["securitySchemes"] = {
+            "bearer": {"type": "http", "scheme": "bearer"},
+            "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+        }
+        security = {"security": [{"bearer": []}, {"key": []}]}
+    info = {"title": "hyperspan", "description": ABOUT, "version": __version__}
+    return {"openapi": "3.1.0", "info": info, "paths": _paths(), "components": components, **security}
 
 
-def body(model: type[BaseModel], examples: str) -> dict[str, Any]:
-    """The body of a request, which the routes read and check themselves."""
-    content = {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}, "examples": EXAMPLES[examples]}
-    return {"requestBody": {"required": True, "content": {"application/json": content}}}
+def _paths() -> dict[str, Any]:
+    annotate = _operation("The mentions of one text or several", _json(AnnotateResponse), _OF_BODIES)
+    drawn = "The segmental hypergraph of a short sentence, with the hyperpath of its most probable mentions"
+    hypergraph = _operation(drawn, _json(HypergraphResponse), _OF_BODIES)
+    stream = _operation(
+        "The mentions of any number of texts, a line of JSON each",
+        {"application/x-ndjson": {"schema": _STRING}},
+        (400, 401, 404, 415, 421, 422, 500, 503),
+        _ANSWERED_LINES,
+    )
+    text = {"text/plain": {"schema": _STRING}}
+    return {
+        "/v1/annotate": {"post": annotate | _body(_json(AnnotateRequest), "annotate")},
+        "/v1/hypergraph": {"post": hypergraph | _body(_json(HypergraphRequest), "hypergraph")},
+        "/v1/annotate/stream": {
+            "post": stream
+            | _body({"application/x-ndjson": {"schema": _STRING}}, "stream")
+            | {"parameters": _parameters(StreamQuery)}
+        },
+        "/v1/models": {"get": _operation("What is served", _json(ModelsResponse), (401, 421, 503))},
+        "/healthz": {"get": _operation("Whether the server runs", text)},
+        "/readyz": {"get": _operation("Whether the models are loaded and requests are taken", text, (503,))},
+        "/metrics": {"get": _operation("For Prometheus", text, (401, 421))},
+    }
 
 
-def lines() -> dict[str, Any]:
-    """The body of a stream: a string whose lines are JSON."""
-    content = {"schema": {"type": "string"}, "examples": EXAMPLES["stream"]}
-    return {"requestBody": {"required": True, "content": {"application/x-ndjson": content}}}
+def _operation(
+    summary: str, content: dict[str, Any], errors: tuple[int, ...] = (), description: str = "The answer."
+) -> dict[str, Any]:
+    failures = {str(status): {"description": _ERRORS[status], "content": _json(ErrorResponse)} for status in errors}
+    return {"summary": summary, "responses": {"200": {"description": description, "content": content}, **failures}}
 
 
-def lines_answered() -> dict[int | str, dict[str, Any]]:
-    """The answer to a stream: a record of `AnnotatedText`, with its line and id, or of an error, for each line."""
-    said = "A line for each line: AnnotatedText with `line` and `id`, or `error`, `line` and `id`."
-    return {200: {"description": said, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}}
+def _json(model: type[BaseModel]) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}
 
 
-def describe(app: FastAPI, with_key: bool) -> dict[str, Any]:
-    """The whole description; made once."""
-    if app.openapi_schema is None:
-        schema = get_openapi(title="hyperspan", version=__version__, description=ABOUT, routes=app.routes)
-        own = (AnnotateRequest, HypergraphRequest, StreamLine, AnnotatedText, ErrorResponse)
-        _, defined = models_json_schema(
-            [(model, "validation") for model in own], ref_template="#/components/schemas/{model}"
-        )
-        components = schema.setdefault("components", {})
-        components["schemas"] = components.get("schemas", {}) | defined["$defs"]
-        if with_key:
-            components["securitySchemes"] = {
-                "bearer": {"type": "http", "scheme": "bearer"},
-                "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
-            }
-            schema["security"] = [{"bearer": []}, {"key": []}]
-        app.openapi_schema = schema
-    return app.openapi_schema
+def _body(content: dict[str, Any], examples: str) -> dict[str, Any]:
+    described = {kind: {**about, "examples": EXAMPLES[examples]} for kind, about in content.items()}
+    return {"requestBody": {"required": True, "content": described}}
+
+
+def _parameters(query: type[BaseModel]) -> list[dict[str, Any]]:
+    properties = query.model_json_schema()["properties"]
+    return [{"name": name, "in": "query", "required": False, "schema": schema} for name, schema in properties.items()]

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hyperspan.errors import InputError
@@ -85,7 +85,7 @@ def address(listener: socket.socket) -> str:
 class Server(uvicorn.Server):
     """Stops in order: it says that it is not ready and refuses new work, finishes what it has accepted, and only then closes."""
 
-    def __init__(self, app: FastAPI, settings: Settings):
+    def __init__(self, app: Starlette, settings: Settings):
         config = uvicorn.Config(
             app,
             http=Protocol,

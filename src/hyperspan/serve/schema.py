@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -14,6 +14,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
+from starlette.datastructures import QueryParams
 
 from hyperspan.serve.problems import Problem
 
@@ -144,6 +145,19 @@ class StreamLine(Options):
     id: Id = Field(default=None, description="What tells the caller which answer this is; it comes back with it.")
 
 
+class StreamQuery(BaseModel):
+    """The query of a stream: options for all of its lines, each of which may have its own."""
+
+    REPEATED: ClassVar = ("threshold", "types")
+    model: str | None = None
+    threshold: list[str] = Field(default=[], description="P for all labels, or LABEL=P for one.")
+    types: list[str] | None = None
+    top_k: int = 0
+    candidates: float | None = None
+    probabilities: bool = True
+    offset_unit: Unit = "codepoint"
+
+
 class HypergraphRequest(_Strict):
     """A short sentence."""
 
@@ -153,7 +167,7 @@ class HypergraphRequest(_Strict):
     offset_unit: Unit = "codepoint"
 
 
-class Mention(BaseModel):
+class FoundMention(BaseModel):
     start: int
     end: int
     label: str
@@ -161,7 +175,7 @@ class Mention(BaseModel):
     probability: float | None = Field(default=None, ge=0, le=1)
 
 
-class Sentence(BaseModel):
+class SplitSentence(BaseModel):
     start: int
     end: int
     tokens: list[tuple[int, int]]
@@ -178,7 +192,7 @@ class RankedSet(BaseModel):
     mentions: list[Span]
 
 
-class Alternatives(BaseModel):
+class SentenceAlternatives(BaseModel):
     start: int
     end: int
     sets: list[RankedSet]
@@ -187,10 +201,10 @@ class Alternatives(BaseModel):
 class AnnotatedText(BaseModel):
     """A text's mentions, sorted by start, longest first, then label; and its sentences with their tokens."""
 
-    mentions: list[Mention]
-    sentences: list[Sentence]
-    alternatives: list[Alternatives] | None = Field(default=None, description="With top_k alone.")
-    candidates: list[Mention] | None = Field(default=None, description="If asked for.")
+    mentions: list[FoundMention]
+    sentences: list[SplitSentence]
+    alternatives: list[SentenceAlternatives] | None = Field(default=None, description="With top_k alone.")
+    candidates: list[FoundMention] | None = Field(default=None, description="If asked for.")
 
 
 class AnnotateResponse(BaseModel):
@@ -202,7 +216,7 @@ class AnnotateResponse(BaseModel):
 class HypergraphResponse(BaseModel):
     svg: str
     tokens: list[tuple[int, int]]
-    mentions: list[Mention]
+    mentions: list[FoundMention]
 
 
 class ModelInfo(BaseModel):
@@ -240,10 +254,25 @@ def check(kind: type[_Checked], value: Any) -> _Checked:
     for name in value:
         if name not in known:
             raise Problem(422, sentence((name,), "extra_forbidden", "", None, known))
+    return _validated(kind, value)
+
+
+def check_query(query: QueryParams) -> StreamQuery:
+    """The parameters after the ? of an address, checked."""
+    known = list(StreamQuery.model_fields)
+    for name in query:
+        if name not in known:
+            raise Problem(422, f"the parameter {name[:60]!r} is not known; known are {', '.join(known)}")
+    lists = StreamQuery.REPEATED
+    return _validated(StreamQuery, {name: query.getlist(name) if name in lists else query[name] for name in query})
+
+
+def _validated(kind: type[_Checked], value: dict[str, Any]) -> _Checked:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
+        known = list(kind.model_fields)
         raise Problem(422, sentence(first["loc"], first["type"], first["msg"], first["input"], known)) from None
 
 

@@ -44,11 +44,11 @@ HEADERS = {
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-class _DeafCallerError(Exception):
-    """The caller does not take what is sent to him."""
+class _UnreadAnswerError(Exception):
+    """The caller does not read what is sent."""
 
 
-class Frame:
+class RequestMiddleware:
     """The outermost layer of the application."""
 
     def __init__(self, app: ASGIApp, engine: Engine):
@@ -88,7 +88,7 @@ class _Exchange:
                 self.engine.leave(self.call)
         except Problem as problem:
             await self._answer(problem)
-        except _DeafCallerError:  # the server closes the connection
+        except _UnreadAnswerError:  # the server closes the connection
             self.call.record["error"] = "the caller did not take the answer"
         except (*EXIT_EXCEPTIONS, asyncio.CancelledError):
             raise
@@ -153,7 +153,7 @@ class _Exchange:
 
     async def _answer(self, problem: Problem) -> None:
         if self.status == 0:  # nothing was sent yet
-            with suppress(_DeafCallerError):
+            with suppress(_UnreadAnswerError):
                 await problem.response()(self.scope, self.receive, self.send)
 
     async def send(self, message: Message) -> None:
@@ -177,7 +177,7 @@ class _Exchange:
             async with asyncio.timeout(self.engine.settings.seconds):
                 await self._send(message)
         except TimeoutError:
-            raise _DeafCallerError from None
+            raise _UnreadAnswerError from None
 
     def _record(self) -> None:
         self.status = self.status or 499  # nobody was there to be answered
