@@ -36,7 +36,6 @@ EXTRAS = (
     "matplotlib",
     "playwright",
     "pyarrow",
-    "pydantic",
     "ray",
     "spacy",
     "starlette",
