@@ -9,13 +9,13 @@ from attrs import evolve
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
 from hyperspan.evaluation import Score, evaluate, evaluate_model
-from hyperspan.evaluation.models import CANDIDATES
+from hyperspan.evaluation.models import CANDIDATE_THRESHOLD, SentenceRecognizer
 from hyperspan.types import Document, Mention, Sentence
 
 TEXT = "The Seattle zoo opened. Nobody from Seattle came."
 
 
-class Capitals:
+class Capitals(SentenceRecognizer):
     """Finds words with capitals, more of them when asked for less probable ones."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ def test_raw_text_is_split_without_gold() -> None:
     assert all("Seattle" in given.tokens and not given.mentions for given in model.seen)
     score = found.report.micro
     assert (score.correct, score.predicted, score.gold) == (1, 2, 3)
-    assert model.thresholds == [None, CANDIDATES]
+    assert model.thresholds == [None, CANDIDATE_THRESHOLD]
     assert found.report.words_per_second is not None and found.report.words_per_second > 0
     (document,) = found.documents
     assert (document.text, document.id) == (TEXT, "news")
@@ -61,7 +61,9 @@ def test_calibration_of_candidates_and_of_the_best_set() -> None:
 
 def test_sentences_without_the_tags_that_a_model_reads_are_noted() -> None:
     class ReadsTags(Capitals):
-        reads_tags = True
+        @property
+        def reads_tags(self) -> bool:
+            return True
 
     tagged = document_of([Sentence(["Seattle"], [Mention(0, 1, "GPE")], ["NNP"])])
     problems = Problems()

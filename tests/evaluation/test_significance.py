@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hyperspan.errors import InputError
 from hyperspan.evaluation import compare, confidence, differences
-from hyperspan.evaluation.comparison import Shared
+from hyperspan.evaluation.comparison import Agreement
 from hyperspan.evaluation.significance import MEASURES, Counts, measures
 from hyperspan.types import Sentence
 from tests.evaluation.cases import any_sentences, sentence
@@ -101,7 +101,7 @@ def test_comparing_the_other_way_round(sentences: tuple[list[Sentence], ...], se
         return
     one, other = (compare(gold, *pair, rounds=50, seed=seed) for pair in ((a, b), (b, a)))
     assert one.f1.difference == -other.f1.difference and one.f1.a == other.f1.b
-    assert one.found == Shared(other.found.both, other.found.only_b, other.found.only_a, other.found.neither)
+    assert one.found == Agreement(other.found.both, other.found.only_b, other.found.only_a, other.found.neither)
     found, spurious = one.found, one.spurious
     assert sum(vars(found).values()) == sum(len(s.mentions) for s in gold)
     assert found.both + found.only_a + spurious.both + spurious.only_a == sum(len(s.mentions) for s in a)
@@ -113,5 +113,5 @@ def test_what_each_finds_by_hand() -> None:
     a = [sentence("0:4:A", "1:2:B", "7:8:A"), sentence()]
     b = [sentence("0:4:A", "5:6:C", "7:8:A", "6:8:B"), sentence("1:2:A")]
     found = compare(gold, a, b, rounds=10)
-    assert found.found == Shared(both=1, only_a=1, only_b=1, neither=1)
-    assert found.spurious == Shared(both=1, only_a=0, only_b=2, neither=0)
+    assert found.found == Agreement(both=1, only_a=1, only_b=1, neither=1)
+    assert found.spurious == Agreement(both=1, only_a=0, only_b=2, neither=0)

@@ -1,4 +1,4 @@
-"""How good predicted mentions are, how sure that is, and whether their probabilities can be believed."""
+"""Scores of predicted mentions, their significance, and the calibration of their probabilities."""
 
 from hyperspan.evaluation.alignment import Aligned, align
 from hyperspan.evaluation.calibration import Calibration, calibrate, calibration_of, draw_calibration

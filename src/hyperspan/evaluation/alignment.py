@@ -1,4 +1,4 @@
-"""Gold and predictions side by side: sentence by sentence where the words agree, otherwise by characters of the same text."""
+"""Aligns gold and predictions: sentence by sentence where the tokens agree, otherwise by characters of the same text."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.types import Document, Mention, Sentence, Span
 
-SHOWN = 20
-"""So many characters are quoted from where texts begin to differ."""
+QUOTED_CHARACTERS = 20
+"""How many characters an error quotes from where two texts begin to differ."""
 
 
 @dataclass(frozen=True)
 class Aligned:
-    """The same sentences with the mentions of gold and of each system."""
+    """The same sentences with gold's mentions and with those of each system."""
 
     gold: list[Sentence]
     systems: tuple[list[Sentence], ...] = field(default=())
 
 
 def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Problems | None = None) -> Aligned:
-    """The sentences of gold documents and of one or more systems' documents, in the same order and with the same words.
+    """Returns the sentences of gold and of one or more systems, in the same order and with the same tokens.
 
-    Documents belong together by id where all ids are unique and the same on both sides, otherwise by order. Where sentences and
-    words agree, they are taken as they are. Otherwise the texts must agree, and mentions are compared by characters:
-    sentences are gold's if all mentions fit its words, or made anew, with words cut where a mention begins or ends inside.
+    Documents are matched by id if the ids are unique and the same on both sides, otherwise by order. If all tokens agree, the
+    sentences are used as they are. Otherwise the texts must agree, and mentions are compared by characters. If all mentions
+    begin and end at gold's tokens, gold's sentences are kept. If not, the text is split again, with tokens cut at the ends of
+    mentions.
 
     >>> text = "the Seattle zoo"
     >>> found = align([Document(text, [Mention(4, 11, "GPE")])], [Document(text, [Mention(4, 7, "GPE")])])
@@ -39,7 +40,7 @@ def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Prob
     """
     problems = problems if problems is not None else Problems()
     truth = list(gold)
-    others = [_in_order_of(truth, list(documents)) for documents in systems]
+    others = [_match_by_id(truth, list(documents)) for documents in systems]
     by_sentence = [_sentences(documents, problems) for documents in (truth, *others)]
     words = [None if sentences is None else [s.tokens for s in sentences] for sentences in by_sentence]
     if words[0] is not None and all(other == words[0] for other in words[1:]):
@@ -55,7 +56,7 @@ def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Prob
 
 
 def check_same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> None:
-    """Raises, with the first place where they differ, unless both are the same sentences apart from mentions."""
+    """Raises an error that names the first difference, unless both have the same sentences and tokens."""
     for number, (truth, found) in enumerate(zip(gold, predicted, strict=False), start=1):
         if truth.tokens != found.tokens:
             pairs = zip((*truth.tokens, None), (*found.tokens, None), strict=False)
@@ -75,8 +76,8 @@ def _quoted(word: str | None) -> str:
     return "missing" if word is None else repr(word)
 
 
-def _in_order_of(gold: list[Document], documents: list[Document]) -> list[Document]:
-    """The documents in gold's order, if ids tell."""
+def _match_by_id(gold: list[Document], documents: list[Document]) -> list[Document]:
+    """The documents in gold's order if the ids match one to one, otherwise in their own order."""
     by_id = {document.id: document for document in documents}
     wanted = [document.id for document in gold]
     if "" in by_id or len(by_id) != len(documents) or sorted(by_id) != sorted(wanted):
@@ -85,12 +86,12 @@ def _in_order_of(gold: list[Document], documents: list[Document]) -> list[Docume
 
 
 def _sentences(documents: Iterable[Document], problems: Problems) -> list[Sentence] | None:
-    """The sentences of all documents; None if a document has none, or mentions that are in none of them."""
+    """The sentences of all documents; None if a document has no sentences, or mentions outside of them."""
     found: list[Sentence] = []
     for document in documents:
         if document.text and not document.sentences:
             return None
-        # What stays outside of all sentences is compared by characters, so there is nothing to report about it.
+        # Mentions outside of all sentences are compared by characters later, so they are not reported here.
         sentences = with_sentences(document, Problems(problems.on_error)).sentences if document.sentences else ()
         if sum(len(sentence.mentions) for sentence in sentences) < len(document.mentions):
             return None
@@ -105,7 +106,7 @@ def _check_same_texts(gold: list[Document], documents: list[Document]) -> None:
         ends = zip(truth.text, found.text, strict=False)
         shorter = min(len(truth.text), len(found.text))
         place = next((i for i, (ours, theirs) in enumerate(ends) if ours != theirs), shorter)
-        ours, theirs = (text[place : place + SHOWN] for text in (truth.text, found.text))
+        ours, theirs = (text[place : place + QUOTED_CHARACTERS] for text in (truth.text, found.text))
         name = f"document {number}" + (f" ({truth.id})" if truth.id not in ("", str(number)) else "")
         raise InputError(
             f"gold and predictions differ at character {place} of {name}: {ours!r} in gold, {theirs!r} in the predictions; "
@@ -119,7 +120,7 @@ def _check_same_texts(gold: list[Document], documents: list[Document]) -> None:
 
 
 def _by_words(versions: Sequence[Document], problems: Problems) -> list[list[Sentence]]:
-    """The sentences of a document, once with the mentions of each version of it."""
+    """The sentences of one document, with the mentions of each version of it in turn."""
     mentions = [_by_characters(version) for version in versions]
     every = set().union(*mentions)
     layout = versions[0].sentences
@@ -129,36 +130,36 @@ def _by_words(versions: Sequence[Document], problems: Problems) -> list[list[Sen
     layout = [sentence for sentence in layout if sentence.offsets]
     sides: list[list[Sentence]] = []
     for chosen in mentions:
-        held: list[list[Mention]] = [[] for _ in layout]
+        per_sentence: list[list[Mention]] = [[] for _ in layout]
         for mention in chosen:
-            home = _home(mention, versions[0].text, layout)
-            if home is not None:
-                held[home].append(by_tokens(mention, layout[home].offsets))
-        sides.append([words.with_mentions(here) for words, here in zip(layout, held, strict=True)])
+            index = _sentence_index(mention, versions[0].text, layout)
+            if index is not None:
+                per_sentence[index].append(by_tokens(mention, layout[index].offsets))
+        sides.append([words.with_mentions(here) for words, here in zip(layout, per_sentence, strict=True)])
     return sides
 
 
-def _home(mention: Mention, text: str, sentences: Sequence[Sentence]) -> int | None:
-    """Which sentence a mention is in; None for one outside of the text proper, where reading was told to leave it out."""
+def _sentence_index(mention: Mention, text: str, sentences: Sequence[Sentence]) -> int | None:
+    """The index of the sentence that contains a mention; None if no sentence does."""
     covered = text[mention.start : mention.end]
     first, last = mention.end - len(covered.lstrip()), mention.start + len(covered.rstrip())
-    home = bisect_right(sentences, first, key=lambda sentence: sentence.offsets[0][0]) - 1
-    return home if home >= 0 and first < last <= sentences[home].offsets[-1][1] else None
+    index = bisect_right(sentences, first, key=lambda sentence: sentence.offsets[0][0]) - 1
+    return index if index >= 0 and first < last <= sentences[index].offsets[-1][1] else None
 
 
 def _by_characters(document: Document) -> frozenset[Mention]:
-    placed = (sentence for sentence in document.sentences if sentence.offsets)
-    return document.mentions | {by_characters(m, sentence.offsets) for sentence in placed for m in sentence.mentions}
+    with_offsets = (sentence for sentence in document.sentences if sentence.offsets)
+    return document.mentions | {by_characters(m, words.offsets) for words in with_offsets for m in words.mentions}
 
 
 def _fit(mentions: Iterable[Mention], sentences: Sequence[Sentence]) -> bool:
-    """Whether every mention, and every part of one, begins and ends where words of one sentence do."""
+    """Whether every mention, and every fragment of one, begins and ends at tokens of one sentence."""
     if not sentences or not all(sentence.offsets or not sentence.tokens for sentence in sentences):
         return False
     starts = {offset[0]: number for number, sentence in enumerate(sentences) for offset in sentence.offsets}
     ends = {offset[1]: number for number, sentence in enumerate(sentences) for offset in sentence.offsets}
 
-    def fits(span: Span, home: int | None) -> bool:
-        return home is not None and starts.get(span[0]) == ends.get(span[1]) == home
+    def fits(span: Span, index: int | None) -> bool:
+        return index is not None and starts.get(span[0]) == ends.get(span[1]) == index
 
     return all(fits(span, starts.get(m.start)) for m in mentions for span in (m.span, *m.fragments))

@@ -1,10 +1,10 @@
-"""Whether probabilities mean what they say: of the mentions given 0.8, are eight in ten right?"""
+"""Calibration of probabilities: of the mentions with probability 0.8, are eight in ten right?"""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from hyperspan.files import Target
 from hyperspan.types import Sentence
 
 BINS = 10
-BEYOND = 1e-6
-"""How far rounding may carry a probability outside of 0 to 1."""
+TOLERANCE = 1e-6
+"""Rounding may move a probability this far outside of 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,18 @@ class Bin:
     probability: float
     """The mean of their probabilities; 0 in an empty bin."""
     correct: float
-    """The share of them that is right; 0 in an empty bin."""
+    """The fraction of them that is right; 0 in an empty bin."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How far stated probabilities are from how often they come true."""
+    """How far predicted probabilities are from observed frequencies."""
 
     bins: tuple[Bin, ...]
     ece: float
-    """Expected calibration error: the distance between stated and observed in a bin, averaged over mentions."""
+    """Expected calibration error: the distance between mean probability and precision of a bin, averaged over mentions."""
     brier: float
-    """The mean squared distance between a probability and what came true, 1 or 0."""
+    """The mean squared distance between a probability and the outcome, 1 or 0."""
     count: int
     """Mentions with a probability."""
     correct: int
@@ -52,23 +52,23 @@ class Calibration:
 
 
 def calibrate(probabilities: Sequence[float], correct: Sequence[bool], *, bins: int = BINS) -> Calibration:
-    """The calibration of probabilities, given which came true; bins are of equal width.
+    """The calibration of probabilities, given which predictions are correct. Bins have equal width.
 
     >>> found = calibrate([0.9, 0.9, 0.9, 0.3], [True, True, False, False])
     >>> round(found.ece, 4), round(found.brier, 4)
     (0.25, 0.23)
     """
     stated, true = np.asarray(probabilities, dtype=float), np.asarray(correct, dtype=bool)
-    wrong = stated[(stated < -BEYOND) | (stated > 1 + BEYOND) | np.isnan(stated)]
+    wrong = stated[(stated < -TOLERANCE) | (stated > 1 + TOLERANCE) | np.isnan(stated)]
     if wrong.size:
         raise InputError(
             f"a mention has probability {wrong[0]}, but a number from 0 to 1 is expected; rescale or drop it"
         )
     stated = stated.clip(0, 1)
     edges = np.arange(bins + 1) / bins
-    held = np.clip(np.searchsorted(edges, stated, side="right") - 1, 0, bins - 1)  # (mentions,): the bin of each
-    counts = np.bincount(held, minlength=bins)
-    sums, rights = np.bincount(held, stated, minlength=bins), np.bincount(held, true, minlength=bins)
+    index = np.clip(np.searchsorted(edges, stated, side="right") - 1, 0, bins - 1)  # (mentions,): the bin of each
+    counts = np.bincount(index, minlength=bins)
+    sums, rights = np.bincount(index, stated, minlength=bins), np.bincount(index, true, minlength=bins)
     per_mention = np.maximum(counts, 1)
     total = max(1, len(stated))
     return Calibration(
@@ -84,7 +84,7 @@ def calibrate(probabilities: Sequence[float], correct: Sequence[bool], *, bins: 
 
 
 def calibration_of(gold: Iterable[Sentence], candidates: Iterable[Sentence], *, bins: int = BINS) -> Calibration | None:
-    """The calibration of mentions that carry probabilities; None where none does. Sentences are given in the same order.
+    """The calibration of the candidates with probabilities; None if there are none. Both sides have the same sentences.
 
     >>> from hyperspan.types import Mention
     >>> gold, found = [Sentence("ab", [Mention(0, 1, "X")])], [Sentence("ab", [Mention(0, 1, "X", probability=0.8)])]
@@ -96,23 +96,23 @@ def calibration_of(gold: Iterable[Sentence], candidates: Iterable[Sentence], *, 
     mentions = 0
     for truth, found in zip(gold, candidates, strict=True):
         mentions += len(truth.mentions)
-        for mention in sorted(found.mentions):  # in this order, so that sums round the same way each time
+        for mention in sorted(found.mentions):  # a fixed order, so that sums always round the same way
             if mention.probability is not None:
                 probabilities.append(mention.probability)
                 correct.append(mention in truth.mentions)
     if not probabilities:
         return None
-    known = calibrate(probabilities, correct, bins=bins)
-    return Calibration(known.bins, known.ece, known.brier, known.count, known.correct, mentions - known.correct)
+    calibration = calibrate(probabilities, correct, bins=bins)
+    return replace(calibration, missed=mentions - calibration.correct)
 
 
 def require_plots() -> None:
-    """Raises unless `draw_calibration` can draw."""
+    """Raises :class:`MissingExtraError` unless `draw_calibration` can draw."""
     require("matplotlib", "drawing calibration", "plots")
 
 
 def draw_calibration(calibrations: Mapping[str, Calibration], target: Target) -> None:
-    """Reliability diagrams as PNG: stated against observed, and below how many mentions lie where."""
+    """Draws reliability diagrams as PNG, with the number of mentions in each bin below."""
     require_plots()
     from matplotlib.figure import Figure
 

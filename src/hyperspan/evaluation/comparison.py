@@ -1,8 +1,8 @@
-"""Two systems on the same sentences: is one better, and what does each find that the other misses?"""
+"""Compares two systems on the same sentences: which scores better, and what does each find that the other misses?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,12 +10,12 @@ from hyperspan.errors import InputError
 from hyperspan.evaluation.alignment import check_same_words
 from hyperspan.evaluation.scores import sentence_counts
 from hyperspan.evaluation.significance import Difference, differences
-from hyperspan.types import Sentence
+from hyperspan.types import Mention, Sentence
 
 
 @dataclass(frozen=True)
-class Shared:
-    """Mentions by which of two systems has them."""
+class Agreement:
+    """How many mentions both systems predict, one of them, or neither."""
 
     both: int
     only_a: int
@@ -25,22 +25,22 @@ class Shared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` finds."""
+    """The result of `compare`."""
 
     precision: Difference
     recall: Difference
     f1: Difference
-    found: Shared
-    """Gold mentions by who finds them."""
-    spurious: Shared
-    """Predicted mentions that are not gold, by who predicts them; `neither` is 0."""
+    found: Agreement
+    """Gold mentions, by the systems that find them."""
+    spurious: Agreement
+    """Predicted mentions that are not gold, by the systems that predict them; `neither` is 0."""
     sentences: int
     rounds: int
     seed: int
     level: float
 
     def to_dict(self) -> dict[str, Any]:
-        """What `hyperspan compare --format json` prints; scores are fractions."""
+        """The JSON of `hyperspan compare --format json`; scores are fractions."""
         return asdict(self)
 
 
@@ -68,15 +68,11 @@ def compare(
     if not truth:
         raise InputError("gold has no sentences, so there is nothing to compare; name a file that has some")
     counts = sentence_counts(truth, of_a), sentence_counts(truth, of_b)
-    found = spurious = (0, 0, 0, 0)
-    for right, ours, theirs in zip(truth, of_a, of_b, strict=True):
-        a, b, g = ours.mentions, theirs.mentions, right.mentions
-        found = _plus(found, (len(g & a & b), len(g & a - b), len(g & b - a), len(g - a - b)))
-        spurious = _plus(spurious, (len((a & b) - g), len(a - b - g), len(b - a - g), 0))
+    sets = [(t.mentions, a.mentions, b.mentions) for t, a, b in zip(truth, of_a, of_b, strict=True)]
     return Comparison(
         **differences(*counts, rounds=rounds, seed=seed, level=level),
-        found=Shared(*found),
-        spurious=Shared(*spurious),
+        found=_agreement((g, g & a, g & b) for g, a, b in sets),
+        spurious=_agreement(((a | b) - g, a - g, b - g) for g, a, b in sets),
         sentences=len(truth),
         rounds=rounds,
         seed=seed,
@@ -84,5 +80,7 @@ def compare(
     )
 
 
-def _plus(one: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
-    return one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]
+def _agreement(sets: Iterable[tuple[Set[Mention], Set[Mention], Set[Mention]]]) -> Agreement:
+    """Counts all mentions of the first set by which of the other two they are in, summed over sentences."""
+    rows = [(len(a & b), len(a - b), len(b - a), len(every - a - b)) for every, a, b in sets]
+    return Agreement(*map(sum, zip(*rows, strict=True)))

@@ -1,4 +1,4 @@
-"""A model scored on annotated documents: what it predicts without seeing their mentions, how fast, how sure."""
+"""Scores a model on annotated documents, whose mentions it does not see, with its speed and its calibration."""
 
 from __future__ import annotations
 
@@ -17,28 +17,43 @@ from hyperspan.evaluation.calibration import calibration_of
 from hyperspan.evaluation.scores import Report, evaluate
 from hyperspan.types import Document, Mention, Sentence
 
-CANDIDATES = 0.01
-"""The least probability of the mentions whose calibration is measured."""
+CANDIDATE_THRESHOLD = 0.01
+"""Calibration is measured on the mentions with at least this probability."""
 
 
-class Recognizes(Protocol):
-    """What is scored: :class:`hyperspan.inference.annotator.Annotator`, or whatever else recognises mentions in sentences."""
+class SentenceRecognizer(Protocol):
+    """What can be scored: :class:`hyperspan.inference.annotator.Annotator`, or a subclass of this with `recognize`."""
+
+    @property
+    def context(self) -> int:
+        """How many words of a text the model reads before and after each sentence."""
+        return 0
+
+    @property
+    def joined(self) -> bool:
+        """Whether documents of one sentence that follow each other are one text."""
+        return False
+
+    @property
+    def reads_tags(self) -> bool:
+        """Whether the model reads part-of-speech tags."""
+        return False
 
     def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
-        """The sentences with the mentions found: the most probable set, or all at least as probable as the threshold."""
+        """The sentences with their most probable mention sets, or with all mentions at least as probable as `threshold`."""
         ...
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The scores of a model, and the documents as it annotated them."""
+    """The scores of a model, and the documents with its mentions."""
 
     report: Report
     documents: list[Document]
 
 
 def evaluate_model(
-    model: Recognizes,
+    model: SentenceRecognizer,
     gold: Iterable[Document],
     *,
     threshold: float | None = None,
@@ -49,11 +64,11 @@ def evaluate_model(
 ) -> Evaluated:
     """Recognises mentions in the gold documents' texts and scores them.
 
-    The model sees words and tags only. Documents without sentences are split before, by `tokenizer`, not knowing gold
-    mentions, which `align` then compares by characters.
+    The model sees words and tags only. Documents without sentences are first split by `tokenizer`, which does not see the gold
+    mentions; `align` then compares by characters.
 
     >>> from hyperspan.types import Document, Mention
-    >>> class Capitals:
+    >>> class Capitals(SentenceRecognizer):
     ...     def recognize(self, sentences, *, threshold=None):
     ...         for sentence in sentences:
     ...             found = [i for i, word in enumerate(sentence.tokens) if word.istitle()]
@@ -67,14 +82,14 @@ def evaluate_model(
     blank = [_without_mentions(document, tokenizer, problems) for document in annotated]
     words = sum(len(sentence) for document in blank for sentence in document.sentences)
     untagged = sum(len(sentence) > 0 and not sentence.tags for document in blank for sentence in document.sentences)
-    if untagged and getattr(model, "reads_tags", False):
+    if untagged and model.reads_tags:
         problems.note(
             "sentence without the part-of-speech tags that the model was trained with; expect lower scores", untagged
         )
-    begun = time.perf_counter()
+    start = time.perf_counter()
     predicted = _recognized(model, blank, threshold)
-    seconds = time.perf_counter() - begun
-    candidates = _recognized(model, blank, CANDIDATES)
+    seconds = time.perf_counter() - start
+    candidates = _recognized(model, blank, CANDIDATE_THRESHOLD)
     aligned = align(annotated, predicted, candidates, problems=problems)
     report = evaluate(aligned.gold, aligned.systems[0], samples=samples, seed=seed)
     calibrated = calibration_of(aligned.gold, aligned.systems[1])
@@ -91,11 +106,10 @@ def _without_mentions(document: Document, tokenizer: str, problems: Problems) ->
     return with_sentences(evolve(document, mentions=(), sentences=sentences), problems, tokenizer)
 
 
-def _recognized(model: Recognizes, documents: Sequence[Document], threshold: float | None) -> list[Document]:
-    """The documents with what the model finds in them."""
-    context = getattr(model, "context", 0)
-    given = texts((document.sentences for document in documents), getattr(model, "joined", False))
-    sentences = (sentence for text in given for sentence in with_context(text, context))
+def _recognized(model: SentenceRecognizer, documents: Sequence[Document], threshold: float | None) -> list[Document]:
+    """The documents with the mentions that the model finds."""
+    given = texts((document.sentences for document in documents), model.joined)
+    sentences = (sentence for text in given for sentence in with_context(text, model.context))
     found = model.recognize(sentences, threshold=threshold)
     return [_with_mentions(document, itertools.islice(found, len(document.sentences))) for document in documents]
 

@@ -1,13 +1,13 @@
-"""Precision, recall and F1 of overlapping mentions: exact matches, as sets, over all sentences and over parts of them.
+"""Precision, recall and F1 of overlapping mentions by exact match, over all sentences and over subsets of them.
 
-A predicted mention is right if gold has one with the same words and the same type in that sentence. Whatever would be 0/0 (the
-precision of no predictions, the recall of no gold mentions) is 0, as in other scorers.
+A predicted mention is right if the gold sentence has one with the same span and type. 0/0 counts as 0, as in other scorers: the
+precision without predictions, the recall without gold mentions.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -21,12 +21,12 @@ from hyperspan.evaluation.significance import Confidence, Counts, confidence
 from hyperspan.types import Mention, Sentence
 
 WIDTHS = ((1, 1), (2, 2), (3, 3), (4, 6), (7, 10), (11, None))
-"""The fewest and the most words of the mentions that are scored together."""
+"""Groups of mentions by width: the fewest and the most words."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """How many mentions are right, of how many predicted and of how many to find.
+    """Counts of correct, predicted and gold mentions.
 
     >>> score = Score(correct=6, predicted=8, gold=12)
     >>> score.precision, score.recall, score.f1
@@ -59,10 +59,10 @@ class Score:
 
 @dataclass(frozen=True)
 class Slice:
-    """Predicted mentions with some place among the predicted ones, and gold mentions with that place among gold.
+    """Mentions of one depth or kind of overlap: predicted ones by the predicted set, gold ones by the gold set.
 
-    A right mention may be inside of another in gold and alone in the predictions, so what is right among the predicted ones
-    and what is found of gold are counted apart, and there is no F1 of both.
+    A correct mention may be nested in gold but not in the predictions. So correct predictions and found gold mentions are
+    counted separately, and there is no F1.
     """
 
     correct: int
@@ -84,7 +84,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Macro:
-    """The plain mean over types, each of which weighs the same."""
+    """The unweighted mean over types."""
 
     precision: float
     recall: float
@@ -93,7 +93,7 @@ class Macro:
 
 @dataclass(frozen=True)
 class Report:
-    """All that `evaluate` finds."""
+    """The result of `evaluate`."""
 
     micro: Score
     macro: Macro
@@ -105,34 +105,33 @@ class Report:
     by_width: dict[str, Score]
     """By number of words, from the first to the last of a mention."""
     by_depth: dict[str, Slice]
-    """By how many mentions of the same set are around a mention; "1" is an outermost one."""
+    """By nesting depth: how many mentions of the same set contain a mention, plus one. "1" is an outermost one."""
     by_overlap: dict[str, Slice]
-    """By what a mention is to the others of its set: :data:`hyperspan.corpora.overlaps.KINDS`."""
+    """By kind of overlap with other mentions of the same set: :data:`hyperspan.corpora.overlaps.KINDS`."""
     boundaries: Score
-    """Types ignored: spans that hold a mention of any type."""
+    """Spans without their types."""
     confusions: dict[tuple[str, str], int]
-    """Right span, wrong type: how often gold has the first type, which is not predicted there, and the second is instead."""
+    """Right span, wrong type: how often the second type is predicted where gold has the first."""
     counts: dict[str, int]
     confidence: Confidence | None = None
-    """None where there is no sentence, or no sample was asked for."""
+    """None if there are no sentences, or `samples` is 0."""
     calibration: dict[str, Calibration] = field(default_factory=dict)
-    """Of the predicted mentions and, of a model, of all candidates; empty where mentions carry no probabilities."""
+    """Of the predicted mentions and, for a model, of all candidates; empty if mentions have no probabilities."""
     words_per_second: float | None = None
-    """How fast a model decoded."""
+    """Decoding speed of a model."""
 
     def to_dict(self) -> dict[str, Any]:
-        """What `hyperspan evaluate --format json` prints; scores are fractions."""
-        tables = {
-            name: {key: score.to_dict() for key, score in getattr(self, name).items()}
-            for name in ("per_type", "by_width", "by_depth", "by_overlap")
-        }
+        """The JSON of `hyperspan evaluate --format json`; scores are fractions."""
         return {
             "micro": self.micro.to_dict(),
             "macro": asdict(self.macro),
             "overlapping": self.overlapping.to_dict() | {"sentences": self.counts["sentences_with_overlap"]},
             "non_overlapping": self.non_overlapping.to_dict() | {"sentences": self.counts["sentences_without_overlap"]},
             "boundaries": self.boundaries.to_dict(),
-            **tables,
+            "per_type": _to_dicts(self.per_type),
+            "by_width": _to_dicts(self.by_width),
+            "by_depth": _to_dicts(self.by_depth),
+            "by_overlap": _to_dicts(self.by_overlap),
             "confusions": [
                 {"gold": gold, "predicted": predicted, "count": count}
                 for (gold, predicted), count in self.confusions.items()
@@ -144,12 +143,16 @@ class Report:
         }
 
 
+def _to_dicts(table: Mapping[str, Score | Slice]) -> dict[str, dict[str, Any]]:
+    return {key: score.to_dict() for key, score in table.items()}
+
+
 def evaluate(
     gold: Iterable[Sentence], predicted: Iterable[Sentence], *, samples: int = 1000, seed: int = 0, level: float = 0.95
 ) -> Report:
-    """Scores predicted mentions against gold ones, sentence by sentence; both have the same words.
+    """Scores predicted mentions against gold ones, sentence by sentence. Both have the same words.
 
-    Confidence intervals come from `samples` bootstrap samples of sentences; 0 leaves them out.
+    Confidence intervals come from `samples` bootstrap samples of sentences; 0 omits them.
 
     >>> from hyperspan.types import Mention
     >>> words = ("the", "Seattle", "zoo")
@@ -183,7 +186,7 @@ def evaluate(
 
 
 def sentence_counts(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> Counts:
-    """(sentences, 3): right, predicted and gold mentions of each sentence; a mention that is listed twice is one."""
+    """(sentences, 3): correct, predicted and gold mentions of each sentence. Duplicates count once."""
     rows = [
         (len(truth.mentions & found.mentions), len(found.mentions), len(truth.mentions))
         for truth, found in zip(gold, predicted, strict=True)
@@ -199,7 +202,7 @@ def _by_type(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> dict[st
     scores: dict[str, Score] = {}
     for truth, found in zip(gold, predicted, strict=True):
         for mention in truth.mentions | found.mentions:
-            scores[mention.label] = scores.get(mention.label, Score()) + _one(mention, truth, found)
+            scores[mention.label] = scores.get(mention.label, Score()) + _score_one(mention, truth, found)
     return dict(sorted(scores.items()))
 
 
@@ -210,12 +213,12 @@ def _by_width(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> dict[s
         for mention in truth.mentions | found.mentions:
             width = mention.end - mention.start
             name = next(name for name, (_, high) in zip(names, WIDTHS, strict=True) if high is None or width <= high)
-            scores[name] += _one(mention, truth, found)
+            scores[name] += _score_one(mention, truth, found)
     return scores
 
 
-def _one(mention: Mention, truth: Sentence, found: Sentence) -> Score:
-    """What a single mention adds to a score."""
+def _score_one(mention: Mention, truth: Sentence, found: Sentence) -> Score:
+    """The contribution of one mention to a score."""
     is_gold, is_predicted = mention in truth.mentions, mention in found.mentions
     return Score(is_gold and is_predicted, is_predicted, is_gold)
 
@@ -229,8 +232,8 @@ def _macro(per_type: dict[str, Score]) -> Macro:
 
 
 def _by_place(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> tuple[dict[str, Slice], dict[str, Slice]]:
-    """By depth and by overlap: predicted mentions by their place among predicted ones, gold ones by theirs among gold."""
-    by_depth: Counter[tuple[int, str]] = Counter()  # a row of the table, and what is counted there
+    """By depth and by overlap: predicted mentions by the predicted set, gold mentions by the gold set."""
+    by_depth: Counter[tuple[int, str]] = Counter()  # keys: row and column of the table
     by_overlap: Counter[tuple[str, str]] = Counter()
 
     def count(place: Place, columns: list[str]) -> None:
@@ -255,7 +258,7 @@ def _without_types(sentences: Sequence[Sentence]) -> list[Sentence]:
 
 
 def _confusions(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> dict[tuple[str, str], int]:
-    """On each span, every type that gold has and the prediction lacks, with every type that is there instead."""
+    """For each span, every missed gold type paired with every wrong predicted type."""
     times: Counter[tuple[str, str]] = Counter()
     for truth, found in zip(gold, predicted, strict=True):
         wrong = found.mentions - truth.mentions

@@ -1,4 +1,4 @@
-"""Reports as tables that people read: in the terminal, and in Markdown."""
+"""Reports as tables for the terminal and in Markdown."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hyperspan.evaluation.calibration import Calibration
 from hyperspan.evaluation.comparison import Comparison
 from hyperspan.evaluation.scores import Report, Score, Slice
 
-NOTHING = "–"
-"""What stands where there is nothing to divide by."""
-CONFUSIONS = 10
-"""So many of the most frequent confusions are shown."""
+NO_VALUE = "–"
+"""The cell of a fraction without a denominator."""
+MAX_CONFUSIONS = 10
+"""How many of the most frequent confusions are shown."""
 SCORE_HEADER = ("P", "R", "F1", "right", "predicted", "gold")
 SLICE_HEADER = ("P", "right", "predicted", "R", "found", "gold")
 KIND_NAMES = {
@@ -33,7 +33,7 @@ KIND_NAMES = {
 
 @dataclass(frozen=True)
 class Section:
-    """A table with its title and what else is to be said about it."""
+    """A table with its title and a note."""
 
     title: str
     header: Sequence[str]
@@ -50,8 +50,8 @@ def report_sections(report: Report) -> Iterator[Section]:
     yield _slices("By overlap", "kind", ((KIND_NAMES[kind], part) for kind, part in report.by_overlap.items()))
     if report.confusions:
         rows = [(gold, wrong, f"{times:,}") for (gold, wrong), times in report.confusions.items()]
-        left = f"and {len(rows) - CONFUSIONS} more pairs" if len(rows) > CONFUSIONS else ""
-        yield Section("Right span, wrong type", ("gold", "predicted", "times"), rows[:CONFUSIONS], left)
+        note = f"and {len(rows) - MAX_CONFUSIONS} more pairs" if len(rows) > MAX_CONFUSIONS else ""
+        yield Section("Right span, wrong type", ("gold", "predicted", "times"), rows[:MAX_CONFUSIONS], note)
     for name, calibration in report.calibration.items():
         yield _calibration(
             f"Calibration of {name} mentions" if name == "predicted" else f"Calibration of {name}", calibration
@@ -84,13 +84,13 @@ def comparison_sections(comparison: Comparison, name_a: str, name_b: str) -> Ite
         ("mentions", "both", "only A", "only B", "neither"),
         [
             ("gold, found", *_numbers(found.both, found.only_a, found.only_b, found.neither)),
-            ("wrong, predicted", *_numbers(spurious.both, spurious.only_a, spurious.only_b), NOTHING),
+            ("wrong, predicted", *_numbers(spurious.both, spurious.only_a, spurious.only_b), NO_VALUE),
         ],
     )
 
 
 def print_sections(sections: Iterable[Section], *, markdown: bool) -> None:
-    """All tables to standard output."""
+    """Prints all tables to standard output."""
     if markdown:
         print("\n\n".join(map(as_markdown, sections)))
         return
@@ -101,7 +101,7 @@ def print_sections(sections: Iterable[Section], *, markdown: bool) -> None:
         for index, title in enumerate(section.header):
             table.add_column(Text(title), justify="right" if index else "left", no_wrap=True)
         for row in section.rows:
-            table.add_row(*map(Text, row))  # a label is no markup
+            table.add_row(*map(Text, row))  # as Text, because labels are not markup
         if number:
             console.print()
         console.print(table)
@@ -110,7 +110,7 @@ def print_sections(sections: Iterable[Section], *, markdown: bool) -> None:
 
 
 def as_markdown(section: Section) -> str:
-    """A section as a heading, a table and a line.
+    """A section as a heading, a table and a note.
 
     >>> print(as_markdown(Section("By type", ("type", "F1"), [("PER", "71.20")])))
     ### By type
@@ -127,10 +127,12 @@ def as_markdown(section: Section) -> str:
 def _overview(report: Report) -> Section:
     counts = report.counts
     rows = [("micro", *_score(report.micro))]
-    sure = report.confidence
-    if sure:
-        ends = [f"{100 * low:.2f}–{100 * high:.2f}" for low, high in (sure.precision, sure.recall, sure.f1)]
-        rows.append((f"  {sure.level:.0%} interval", *ends, "", "", ""))
+    intervals = report.confidence
+    if intervals:
+        bounds = [
+            f"{100 * low:.2f}–{100 * high:.2f}" for low, high in (intervals.precision, intervals.recall, intervals.f1)
+        ]
+        rows.append((f"  {intervals.level:.0%} interval", *bounds, "", "", ""))
     macro = report.macro
     rows += [
         (f"macro, {len(report.per_type)} types", *map(_percent, (macro.precision, macro.recall, macro.f1)), "", "", ""),
@@ -141,8 +143,8 @@ def _overview(report: Report) -> Section:
     notes = [f"{counts['sentences']:,} sentences", f"{counts['words']:,} words"]
     removed = {side: counts[f"{side}_duplicates_removed"] for side in ("gold", "predicted")}
     notes += [f"{times:,} duplicates removed from {side}" for side, times in removed.items() if times]
-    if sure:
-        notes.append(f"intervals from {sure.samples:,} bootstrap samples, seed {sure.seed}")
+    if intervals:
+        notes.append(f"intervals from {intervals.samples:,} bootstrap samples, seed {intervals.seed}")
     if report.words_per_second is not None:
         notes.append(f"{report.words_per_second:,.0f} words a second")
     return Section("Scores", ("", *SCORE_HEADER), rows, "; ".join(notes))
@@ -156,9 +158,9 @@ def _slices(title: str, what: str, slices: Iterable[tuple[str, Slice]]) -> Secti
     rows = [
         (
             name,
-            _percent(part.precision) if part.predicted else NOTHING,
+            _percent(part.precision) if part.predicted else NO_VALUE,
             *_numbers(part.correct, part.predicted),
-            _percent(part.recall) if part.gold else NOTHING,
+            _percent(part.recall) if part.gold else NO_VALUE,
             *_numbers(part.found, part.gold),
         )
         for name, part in slices
@@ -171,8 +173,8 @@ def _calibration(title: str, found: Calibration) -> Section:
         (
             f"{part.low:.1f}–{part.high:.1f}",
             f"{part.count:,}",
-            _percent(part.probability) if part.count else NOTHING,
-            _percent(part.correct) if part.count else NOTHING,
+            _percent(part.probability) if part.count else NO_VALUE,
+            _percent(part.correct) if part.count else NO_VALUE,
         )
         for part in found.bins
     ]
@@ -182,9 +184,9 @@ def _calibration(title: str, found: Calibration) -> Section:
 
 def _score(score: Score) -> tuple[str, ...]:
     return (
-        _percent(score.precision) if score.predicted else NOTHING,
-        _percent(score.recall) if score.gold else NOTHING,
-        _percent(score.f1) if score.predicted + score.gold else NOTHING,
+        _percent(score.precision) if score.predicted else NO_VALUE,
+        _percent(score.recall) if score.gold else NO_VALUE,
+        _percent(score.f1) if score.predicted + score.gold else NO_VALUE,
         *_numbers(score.correct, score.predicted, score.gold),
     )
 

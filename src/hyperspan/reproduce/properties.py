@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain, combinations, product
 from typing import Any
 
-from hyperspan.evaluation.tables import NOTHING, Section
+from hyperspan.evaluation.tables import NO_VALUE, Section
 from hyperspan.reproduce.growth import WIDTH, Growth, measure
 from hyperspan.reproduce.systems import HOLDS, SYSTEMS, System, overlapping_pairs
 from hyperspan.structures.hypergraph import hyperpaths
@@ -126,8 +126,8 @@ def _cells_section(found: dict[str, tuple[Properties, Growth]]) -> Section:
     papers = {system.name: system.paper for system in SYSTEMS}
     rows = []
     for name, (counted, growth) in found.items():
-        *cells, time = papers[name] or [NOTHING]
-        agrees = _yes(tuple(cells) == counted.cells) if cells else NOTHING
+        *cells, time = papers[name] or [NO_VALUE]
+        agrees = _yes(tuple(cells) == counted.cells) if cells else NO_VALUE
         rows.append([name, *counted.cells, growth.order, time, agrees])
     header = ("", "spurious", "ambiguous", "only nested", "pipeline", "different types only", "time", "paper's time")
     note = "flat: no two mentions may overlap; time: the operations of one pass, counted; last: whether the paper says the same"
@@ -145,7 +145,7 @@ def _counts_section(found: dict[str, tuple[Properties, Growth]]) -> Section:
 
 def _growth_section(found: dict[str, tuple[Properties, Growth]]) -> Section:
     rows = [
-        [name, growth.order, f"n^{growth.exponent:.2f}", f"n^{growth.limited:.2f}" if growth.limited else NOTHING]
+        [name, growth.order, f"n^{growth.exponent:.2f}", f"n^{growth.limited:.2f}" if growth.limited else NO_VALUE]
         for name, (_, growth) in found.items()
     ]
     note = "seconds of one pass of the generic engine, one type"

@@ -8,7 +8,7 @@ from pathlib import Path
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.statistics import Statistics, statistics
 from hyperspan.errors import InputError
-from hyperspan.evaluation.tables import NOTHING, Section
+from hyperspan.evaluation.tables import NO_VALUE, Section
 from hyperspan.reproduce.rows import corpus_named
 
 COUNTED = {
@@ -67,6 +67,6 @@ def sections(data: str, found: dict[str, Statistics]) -> list[Section]:
 
 def _cell(counts: dict[str, int], name: str) -> str:
     if name not in counts:
-        return NOTHING
+        return NO_VALUE
     share = f" ({100 * counts[name] / max(counts[SHARE_OF[name]], 1):.0f}%)" if name in SHARE_OF else ""
     return f"{counts[name]:,}{share}"

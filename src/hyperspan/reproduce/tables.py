@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from hyperspan.evaluation.tables import NOTHING, Section
+from hyperspan.evaluation.tables import NO_VALUE, Section
 from hyperspan.reproduce.results import folder_of, state_of
 from hyperspan.reproduce.rows import GROUPS, ROWS, Row
 from hyperspan.reproduce.summaries import ROUNDS, Summary
@@ -34,9 +34,9 @@ def main_sections(
 
 
 def _main_line(row: Row, found: Summary | None, data: str, seeds: Sequence[int]) -> list[str]:
-    paper = [NOTHING if value is None else f"{value:.1f}" for value in row.paper.get(data, (None,) * 3)]
+    paper = [NO_VALUE if value is None else f"{value:.1f}" for value in row.paper.get(data, (None,) * 3)]
     if found is None:
-        return [row.label, *paper, *[NOTHING] * 9, f"0 of {len(seeds)}"]
+        return [row.label, *paper, *[NO_VALUE] * 9, f"0 of {len(seeds)}"]
     return [
         row.label,
         *paper,
@@ -84,15 +84,15 @@ def ablation_sections(rows: Sequence[Row], found: Sequence[Summary], data: str, 
 def _ablation_line(row: Row, found: Summary | None, data: str, seeds: Sequence[int]) -> list[str]:
     paper, whole = (ROWS[name].paper.get(data) if name else None for name in (row.name, row.base))
     cells = [
-        f"{paper[2]:.1f}" if paper else NOTHING,
-        f"{whole[2] - paper[2]:+.1f}" if paper and whole else NOTHING,
+        f"{paper[2]:.1f}" if paper else NO_VALUE,
+        f"{whole[2] - paper[2]:+.1f}" if paper and whole else NO_VALUE,
     ]
     if found is None:
-        return [row.title, *cells, *[NOTHING] * 6, f"0 of {len(seeds)}"]
+        return [row.title, *cells, *[NO_VALUE] * 6, f"0 of {len(seeds)}"]
     return [
         row.title,
         *cells,
-        NOTHING if found.dev_f1 is None else _percent(found.dev_f1),
+        NO_VALUE if found.dev_f1 is None else _percent(found.dev_f1),
         _percent(found.f1),
         *_spread(found),
         *_difference(found),
@@ -144,13 +144,13 @@ def _about(found: Sequence[Summary], data: str) -> str:
 
 
 def _spread(found: Summary) -> list[str]:
-    deviation = NOTHING if found.deviation is None else _percent(found.deviation)
+    deviation = NO_VALUE if found.deviation is None else _percent(found.deviation)
     return [deviation, "–".join(map(_percent, found.interval))]
 
 
 def _difference(found: Summary) -> list[str]:
     if found.difference is None:
-        return [NOTHING, NOTHING]
+        return [NO_VALUE, NO_VALUE]
     p = found.difference.p_randomization
     return [f"{100 * found.difference.difference:+.2f}", f"{p:.3f}" if p >= 0.001 else "<0.001"]
 
