@@ -1,4 +1,4 @@
-"""What is quoted in an error cannot break its line or speak to a terminal."""
+"""Error messages escape control characters in quoted input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_hyperspan_error_message_is_one_printable_line(text: str) -> None:
     message.encode("utf-8")
 
 
-def test_override_with_a_line_break_in_its_key_is_answered_in_one_line() -> None:
+def test_override_error_is_one_line_for_a_key_with_a_line_break() -> None:
     with pytest.raises(InputError) as caught:
         Config().override(["g\n\x1b[31m.="])
     assert "\n" not in str(caught.value) and "\x1b" not in str(caught.value)

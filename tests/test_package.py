@@ -1,4 +1,4 @@
-"""What the package promises to whoever imports it."""
+"""Public names, imports and docstrings of the package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOURCE = Path(hyperspan.__file__).parent
 
 
 @pytest.mark.parametrize("module", ["hyperspan", "hyperspan.evaluation", "hyperspan.models", "hyperspan.structures"])
-def test_public_names_are_complete_sorted_and_there(module: str) -> None:
+def test_public_names_are_complete_and_sorted(module: str) -> None:
     names = importlib.import_module(module).__all__
     assert names == sorted(names)
     assert all(getattr(importlib.import_module(module), name) is not None for name in names)
@@ -27,7 +27,7 @@ def test_public_names_are_complete_sorted_and_there(module: str) -> None:
 @pytest.mark.parametrize(
     "module", ["hyperspan", "hyperspan.inference.annotator", "hyperspan.cli", "hyperspan.evaluation", "hyperspan.types"]
 )
-def test_importing_loads_no_torch(module: str) -> None:
+def test_import_does_not_load_torch(module: str) -> None:
     code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -61,7 +61,7 @@ main()"""
         assert done.returncode == 0
 
 
-def test_structures_import_torch_and_nothing_of_ours() -> None:
+def test_structures_import_torch_and_no_other_room() -> None:
     for file in (SOURCE / "structures").glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -71,7 +71,7 @@ def test_structures_import_torch_and_nothing_of_ours() -> None:
             )
 
 
-def test_every_module_says_what_it_is_for() -> None:
+def test_modules_have_docstrings() -> None:
     for file in SOURCE.rglob("*.py"):
         if file.name != "__main__.py":
             assert ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))), file

@@ -1,4 +1,4 @@
-"""A file of very many very short lines, such as a list, costs little more than its different lines."""
+"""A file of many short lines costs little more than its distinct lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def test_by_length_bounds_the_words_of_a_batch() -> None:
     batches = list(by_length([1] * 100_000, limit=200_000))
     assert sum(map(len, batches)) == 100_000
     assert max(map(len, batches)) <= WORDS_AT_ONCE
-    assert [len(batch) for batch in by_length([50] * 100, limit=200_000)] == [80, 20], "longer ones are as before"
+    assert [len(batch) for batch in by_length([50] * 100, limit=200_000)] == [80, 20], (
+        "longer sentences share batches as usual"
+    )
 
 
 def test_find_computes_equal_sentences_once(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +45,7 @@ def test_find_computes_equal_sentences_once(annotator: Annotator, monkeypatch: p
     assert sum(done) == sum(map(len, sentences))
 
 
-def test_find_tells_sentences_apart_by_all_that_a_model_reads(annotator: Annotator) -> None:
+def test_find_distinguishes_sentences_by_everything_a_model_reads(annotator: Annotator) -> None:
     plain = Sentence(["IL-2"])
     other = Sentence(["IL-2"], before=["not"])
     assert len(annotator.find([plain, other, plain], annotator.wanted(None, None))) == 3

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from hyperspan.cli import app
 from hyperspan.cli.draw import Structure
-from hyperspan.render.hypergraph_svg import PAGES
+from hyperspan.render.hypergraph_svg import DIAGRAMS
 from tests.cli.process import hyperspan
 
 MENTIONS = ["-m", "0:3:PER", "-m", "0:4:PER", "-m", "1:2:ORG"]
@@ -46,18 +46,21 @@ def test_reads_standard_input_and_writes_standard_output() -> None:
         ([SENTENCE, "-m", "3:1:PER"], "0 <= start < end is needed"),
         ([SENTENCE, "-m", "0:4:PER", "-c", "3"], "more than the maximal width 3"),
         ([SENTENCE, "-t", "PER", "-c", "0"], "must be at least 1 word"),
-        ([SENTENCE, "-t", "PER,PER"], "name one twice"),
-        ([SENTENCE], "no mention types are known"),
+        ([SENTENCE, "-t", "PER,PER"], "contain a duplicate"),
+        ([SENTENCE], "there are no mention types"),
         (["", "-t", "PER"], "the sentence is empty"),
         ([SENTENCE, "-t", "PER", "-s", "forest"], "'forest' is not one of 'segmental', 'linear-chain'"),
         ([SENTENCE, *MENTIONS, "-s", "linear-chain"], "0:3:PER and 0:4:PER overlap, and a linear chain cannot"),
         ([SENTENCE, *MENTIONS, "-s", "semi-markov"], "0:3:PER and 0:4:PER overlap, and a semi-Markov chain cannot"),
         (
             [SENTENCE, *MENTIONS, "-m", "2:4:PER", "-s", "tree"],
-            "0:3:PER and 2:4:PER cross, and a tree cannot hold both",
+            "0:3:PER and 2:4:PER cross, and a tree cannot represent both",
         ),
         ([SENTENCE, *MENTIONS, "-m", "1:2:PER", "-s", "tree"], "1:2:ORG and 1:2:PER have the same words, and a tree"),
-        ([SENTENCE, "-t", "PER", "-c", "2", "-s", "mention-separators"], "has mentions of any width; leave it out"),
+        (
+            [SENTENCE, "-t", "PER", "-c", "2", "-s", "mention-separators"],
+            "always allows mentions of any width; omit the maximal width",
+        ),
         ([SENTENCE, "-t", "PER", "-o", "nowhere/at/all.svg"], "is not a directory"),
         ([SENTENCE, "-t", "PER", "-o", "."], "is a directory"),
         ([SENTENCE, "-t", "PER", "-o", "x" * 300 + ".svg"], "File name too long"),
@@ -90,13 +93,13 @@ def test_links_stay_links_and_text_may_hold_anything(tmp_path: Path) -> None:
 
 
 def test_every_structure_can_be_asked_for(tmp_path: Path) -> None:
-    assert [structure.value for structure in Structure] == list(PAGES)
+    assert [structure.value for structure in Structure] == list(DIAGRAMS)
     pictures = set[str]()
-    for structure in PAGES:  # in this process: to start six would take longer than all they do
+    for structure in DIAGRAMS:  # in this process: to start six would take longer than all they do
         result = CliRunner().invoke(app, ["draw", SENTENCE, "-m", "0:3:PER", "-t", "PER,ORG", "-s", structure])
         assert (result.exit_code, result.stderr) == (0, "")
         pictures.add(result.stdout)
-    assert len(pictures) == len(PAGES)
+    assert len(pictures) == len(DIAGRAMS)
 
 
 @pytest.mark.parametrize("structure", ["mention-hypergraph", "mention-separators"])

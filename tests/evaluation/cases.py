@@ -1,4 +1,4 @@
-"""Annotated sentences for tests: by hand, and any at all."""
+"""Annotated sentences for tests: by hand and generated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _mention(written: str) -> Mention:
 
 @st.composite
 def any_mentions(draw: st.DrawFn) -> Mention:
-    """A mention of the eight words, some of them in two pieces."""
+    """A mention of the eight words, sometimes in two fragments."""
     places = draw(
         st.lists(st.integers(0, len(WORDS)), min_size=2, max_size=4, unique=True).filter(lambda p: len(p) != 3)
     )

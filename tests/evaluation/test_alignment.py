@@ -1,4 +1,4 @@
-"""Gold and predictions side by side, however each of them is split."""
+"""Alignment of gold and predictions with different sentences and tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def texts_of(sentences: list[Sentence]) -> list[tuple[list[str], str]]:
 
 
 @given(any_sentences())
-def test_it_makes_no_difference_how_sentences_are_put_into_documents(sentences: tuple[list[Sentence], ...]) -> None:
+def test_align_ignores_how_sentences_are_grouped_into_documents(sentences: tuple[list[Sentence], ...]) -> None:
     gold, predicted = sentences
     alone = [document_of([s]) for s in gold]
     together = [document_of(predicted)] if predicted else []
@@ -31,7 +31,7 @@ def test_it_makes_no_difference_how_sentences_are_put_into_documents(sentences: 
     assert [s.mentions for s in aligned.systems[0]] == [s.mentions for s in predicted]
 
 
-def test_by_characters_where_there_are_no_sentences() -> None:
+def test_align_compares_by_characters_without_sentences() -> None:
     aligned = align([Document(TEXT, [ZOO, CITY, AGAIN])], [Document(TEXT, [ZOO, Mention(36, 40, "GPE")])])
     assert texts_of(aligned.gold) == [
         (["Seattle", "The Seattle zoo"], "The Seattle zoo opened ."),
@@ -43,7 +43,7 @@ def test_by_characters_where_there_are_no_sentences() -> None:
     assert report.overlapping.gold == 2 and report.counts["sentences_with_overlap"] == 1
 
 
-def test_golds_own_sentences_are_kept_where_all_mentions_fit() -> None:
+def test_align_keeps_gold_sentences_if_all_mentions_fit() -> None:
     offsets = [(0, 3), (4, 11), (12, 15), (16, 22), (22, 23), (24, 30), (31, 35), (36, 43), (44, 48), (48, 49)]
     words = Sentence([TEXT[a:b] for a, b in offsets], [Mention(0, 3, "FAC")], offsets=offsets)  # one for both
     gold = Document(TEXT, [ZOO], [words])
@@ -53,18 +53,18 @@ def test_golds_own_sentences_are_kept_where_all_mentions_fit() -> None:
     assert [len(s) for s in cut.gold] == [5, 6]
 
 
-def test_several_systems_share_sentences() -> None:
+def test_align_gives_several_systems_the_same_sentences() -> None:
     crossing = Document(TEXT, [Mention(16, 43, "X")])
     aligned = align([Document(TEXT, [ZOO])], [Document(TEXT, [CITY])], [crossing])
     assert [len(side) for side in (aligned.gold, *aligned.systems)] == [1, 1, 1]
 
 
-def test_white_space_around_a_mention_is_not_part_of_it() -> None:
+def test_align_strips_white_space_around_mentions() -> None:
     aligned = align([Document(TEXT, [CITY])], [Document(TEXT, [Mention(3, 12, "GPE")])])
     assert evaluate(aligned.gold, aligned.systems[0]).micro.f1 == 1
 
 
-def test_documents_belong_together_by_id_or_by_order() -> None:
+def test_align_matches_documents_by_id_or_by_order() -> None:
     one, two = Document("one", [Mention(0, 3, "A")], id="1"), Document("two", [Mention(0, 3, "B")], id="2")
     aligned = align([one, two], [two, one])
     assert evaluate(aligned.gold, aligned.systems[0]).micro.f1 == 1
@@ -84,27 +84,27 @@ def test_documents_belong_together_by_id_or_by_order() -> None:
         ([], "gold has 1 documents, but the predictions have 0"),
     ],
 )
-def test_other_texts_are_refused(predicted: list[Document], message: str) -> None:
+def test_align_rejects_different_texts(predicted: list[Document], message: str) -> None:
     with pytest.raises(InputError) as caught:
         align([Document(TEXT, [ZOO], id="news")], predicted)
     assert message in str(caught.value)
 
 
-def test_mentions_that_sentences_miss_are_compared_by_characters() -> None:
+def test_align_compares_mentions_outside_sentences_by_characters() -> None:
     offsets = [(0, 3), (4, 11), (12, 15)]
     partial = Document(TEXT, [AGAIN], [Sentence([TEXT[a:b] for a, b in offsets], offsets=offsets)])
     aligned = align([partial], [partial])
     assert evaluate(aligned.gold, aligned.systems[0]).micro.gold == 1
 
 
-def test_sentences_that_alone_hold_mentions_are_heard() -> None:
+def test_align_reads_mentions_of_sentences_alone() -> None:
     offsets = [(0, 3), (4, 11), (12, 15), (16, 22)]
     sentence = Sentence([TEXT[a:b] for a, b in offsets], [Mention(1, 2, "GPE")], offsets=offsets)
     aligned = align([Document(TEXT, [CITY])], [Document(TEXT, [], [sentence])])
     assert evaluate(aligned.gold, aligned.systems[0]).micro.f1 == 1
 
 
-def test_what_covers_no_words_is_left_out_where_asked() -> None:
+def test_align_can_skip_mentions_without_words() -> None:
     gold = [Document(TEXT, [CITY, Mention(3, 4, "GPE")])]
     with pytest.raises(InputError, match="covers no words"):
         align(gold, gold)

@@ -1,4 +1,4 @@
-"""Calibration by hand, what must hold of it, and its picture."""
+"""Calibration: values by hand, invariants, and the diagram."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.evaluation.cases import sentence
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def test_by_hand() -> None:
+def test_calibrate_matches_values_by_hand() -> None:
     found = calibrate([0.05, 0.3, 0.35, 0.95, 1.0], [False, True, False, True, True])
     filled = {part.low: (part.count, part.probability, part.correct) for part in found.bins if part.count}
     assert filled == {0.0: (1, 0.05, 0.0), 0.3: (2, pytest.approx(0.325), 0.5), 0.9: (2, pytest.approx(0.975), 1.0)}
@@ -28,19 +28,19 @@ def test_by_hand() -> None:
     assert (found.count, found.correct) == (5, 3)
 
 
-def test_ends_of_bins_belong_to_the_next_and_one_to_the_last() -> None:
+def test_calibrate_puts_bin_edges_into_the_next_bin() -> None:
     found = calibrate([i / 10 for i in range(11)], [True] * 11)
     assert [part.count for part in found.bins] == [1] * 9 + [2]
 
 
-def test_only_probabilities_can_be_calibrated() -> None:
+def test_calibrate_rejects_numbers_that_are_not_probabilities() -> None:
     assert calibrate([1 + 1e-9, -1e-9], [True, False]).ece == 0  # rounding
     for wrong in (1.5, -0.2, float("nan")):
         with pytest.raises(InputError, match="but a number from 0 to 1 is expected"):
             calibrate([0.5, wrong], [True, False])
 
 
-def test_gold_that_is_no_candidate_is_counted() -> None:
+def test_calibration_of_counts_missed_gold_mentions() -> None:
     gold = [sentence("0:4:A", "1:2:B"), sentence("0:1:A")]
     found = [sentence(Mention(0, 4, "A", probability=0.75), Mention(2, 3, "A", probability=0.25)), sentence("0:1:A")]
     calibration = calibration_of(gold, found)
@@ -51,7 +51,7 @@ def test_gold_that_is_no_candidate_is_counted() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1))
-def test_bounds(pairs: list[tuple[float, bool]]) -> None:
+def test_calibrate_stays_within_bounds(pairs: list[tuple[float, bool]]) -> None:
     stated, true = [p for p, _ in pairs], [y for _, y in pairs]
     found = calibrate(stated, true)
     assert sum(part.count for part in found.bins) == len(pairs)
@@ -59,7 +59,7 @@ def test_bounds(pairs: list[tuple[float, bool]]) -> None:
     assert found.brier == pytest.approx(np.mean((np.array(stated) - np.array(true)) ** 2))
 
 
-def test_honest_probabilities_are_found_honest() -> None:
+def test_calibrate_finds_no_error_in_calibrated_probabilities() -> None:
     generator = np.random.default_rng(0)
     stated = generator.uniform(size=20_000)
     true = generator.uniform(size=20_000) < stated
@@ -67,14 +67,14 @@ def test_honest_probabilities_are_found_honest() -> None:
     assert calibrate((stated**3).tolist(), true.tolist()).ece > 0.2
 
 
-def test_drawing(tmp_path: Path) -> None:
+def test_draw_calibration_writes_a_png(tmp_path: Path) -> None:
     target = tmp_path / "calibration.png"
     found = calibrate([0.05, 0.3, 0.35, 0.95, 1.0], [False, True, False, True, True])
     draw_calibration({"predicted": found, "candidates": found}, Target(str(target)))
     assert target.read_bytes().startswith(PNG)
 
 
-def test_drawing_needs_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draw_calibration_needs_the_plots_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"drawing calibration needs the extra `plots`"):
         draw_calibration({}, Target(str(tmp_path / "x.png")))

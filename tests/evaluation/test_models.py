@@ -1,4 +1,4 @@
-"""What a model predicts, scored: it sees no gold, and everything it says is counted."""
+"""Scoring a model: it sees no gold, and all its predictions count."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXT = "The Seattle zoo opened. Nobody from Seattle came."
 
 
 class Capitals(SentenceRecognizer):
-    """Finds words with capitals, more of them when asked for less probable ones."""
+    """Finds capitalised words, more of them at a lower threshold."""
 
     def __init__(self) -> None:
         self.seen: list[Sentence] = []
@@ -32,7 +32,7 @@ class Capitals(SentenceRecognizer):
             yield Sentence(given.tokens, found)
 
 
-def test_raw_text_is_split_without_gold() -> None:
+def test_evaluate_model_splits_raw_text_without_gold() -> None:
     model = Capitals()
     gold = Document(TEXT, [Mention(0, 15, "FAC"), Mention(4, 7, "GPE"), Mention(36, 43, "GPE")], id="news")
     found = evaluate_model(model, [gold])
@@ -49,7 +49,7 @@ def test_raw_text_is_split_without_gold() -> None:
     ]
 
 
-def test_calibration_of_candidates_and_of_the_best_set() -> None:
+def test_evaluate_model_calibrates_candidates_and_predictions() -> None:
     gold = [document_of([Sentence(["The", "Seattle", "zoo"], [Mention(1, 2, "GPE")], ["DT", "NNP", "NN"])])]
     model = Capitals()
     report = evaluate_model(model, gold).report
@@ -59,7 +59,7 @@ def test_calibration_of_candidates_and_of_the_best_set() -> None:
     assert (lower.micro.correct, lower.micro.predicted) == (1, 2)
 
 
-def test_sentences_without_the_tags_that_a_model_reads_are_noted() -> None:
+def test_evaluate_model_notes_missing_tags() -> None:
     class ReadsTags(Capitals):
         @property
         def reads_tags(self) -> bool:
@@ -75,8 +75,8 @@ def test_sentences_without_the_tags_that_a_model_reads_are_noted() -> None:
     assert note.startswith("sentence without the part-of-speech tags that the model was trained with") and times == 2
 
 
-def test_tokenised_sentences_score_as_they_are() -> None:
-    """Also where nothing says where in a text their words are."""
+def test_evaluate_model_keeps_tokenised_sentences() -> None:
+    """Also without offsets."""
     words = ["Nobody", "in", "Seattle"]
     placed = document_of(
         [Sentence(words, [Mention(2, 3, "GPE")]), Sentence(()), Sentence(words, [Mention(0, 1, "PER")])]

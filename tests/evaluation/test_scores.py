@@ -37,19 +37,19 @@ def report() -> Report:
     return evaluate(GOLD, PREDICTED)
 
 
-def test_micro_macro_and_types_by_hand(report: Report) -> None:
+def test_evaluate_micro_macro_and_types_by_hand(report: Report) -> None:
     assert report.micro == Score(correct=5, predicted=9, gold=9)
     assert (report.micro.precision, report.micro.recall, report.micro.f1) == (5 / 9, 5 / 9, 5 / 9)
     assert report.per_type == {"A": Score(3, 5, 5), "B": Score(2, 3, 3), "C": Score(0, 1, 1)}
     assert report.macro.f1 == pytest.approx((3 / 5 + 2 / 3 + 0) / 3)
 
 
-def test_sentences_with_and_without_overlap_by_hand(report: Report) -> None:
+def test_evaluate_sentences_with_and_without_overlap_by_hand(report: Report) -> None:
     assert report.overlapping == Score(3, 5, 7) and report.non_overlapping == Score(2, 4, 2)
     assert report.counts["sentences_with_overlap"] == 2 and report.counts["sentences_without_overlap"] == 2
 
 
-def test_widths_by_hand(report: Report) -> None:
+def test_evaluate_widths_by_hand(report: Report) -> None:
     assert list(report.by_width) == ["1", "2", "3", "4-6", "7-10", ">10"]
     assert report.by_width["1"] == Score(1, 4, 2) and report.by_width["2"] == Score(2, 3, 4)
     assert report.by_width["3"] == Score(1, 1, 2) and report.by_width["4-6"] == Score(1, 1, 1)
@@ -58,12 +58,12 @@ def test_widths_by_hand(report: Report) -> None:
     assert [score.gold for score in wide.values()] == [0, 0, 0, 1, 2, 2]
 
 
-def test_depths_by_hand(report: Report) -> None:
+def test_evaluate_depths_by_hand(report: Report) -> None:
     found = {depth: (part.correct, part.predicted, part.found, part.gold) for depth, part in report.by_depth.items()}
     assert found == {"1": (5, 8, 5, 7), "2": (0, 1, 0, 1), "3": (0, 0, 0, 1)}
 
 
-def test_kinds_of_overlap_by_hand(report: Report) -> None:
+def test_evaluate_kinds_of_overlap_by_hand(report: Report) -> None:
     found = {kind: (part.correct, part.predicted, part.found, part.gold) for kind, part in report.by_overlap.items()}
     assert found == {
         "none": (3, 5, 2, 2),
@@ -78,7 +78,7 @@ def test_kinds_of_overlap_by_hand(report: Report) -> None:
     assert list(found) == list(KINDS)
 
 
-def test_boundaries_and_confusions_by_hand(report: Report) -> None:
+def test_evaluate_boundaries_and_confusions_by_hand(report: Report) -> None:
     assert report.boundaries == Score(correct=6, predicted=8, gold=8)
     assert report.confusions == {("B", "C"): 1, ("C", "A"): 1}
     both_wrong = evaluate([sentence("0:1:A", "0:1:B")], [sentence("0:1:C")])
@@ -86,23 +86,23 @@ def test_boundaries_and_confusions_by_hand(report: Report) -> None:
     assert both_wrong.boundaries == Score(1, 1, 1)
 
 
-def test_mentions_listed_twice_count_once() -> None:
+def test_evaluate_counts_duplicates_once() -> None:
     doubled = [sentence("0:1:A", "0:1:A", "2:3:B")]
     found = evaluate(doubled, [sentence("0:1:A", "0:1:A", "0:1:A")])
     assert found.micro == Score(1, 1, 2) and found.overlapping == Score()
     assert (found.counts["gold_duplicates_removed"], found.counts["predicted_duplicates_removed"]) == (1, 2)
 
 
-def test_discontinuous_mentions_are_their_pieces() -> None:
-    pieces, whole = Mention(0, 4, "A", ((0, 1), (3, 4))), Mention(0, 4, "A")
-    assert evaluate([sentence(pieces)], [sentence(whole)]).micro.f1 == 0
-    assert evaluate([sentence(pieces)], [sentence(pieces)]).micro.f1 == 1
-    assert not overlaps({pieces, Mention(1, 3, "A")})  # in the gap
-    assert places({pieces, whole})[pieces].kinds == {"any", "inside", "same_type", "same_type_and_start"}
-    assert evaluate([sentence(pieces)], [sentence(whole)]).boundaries.f1 == 0
+def test_evaluate_compares_discontinuous_mentions_by_fragments() -> None:
+    fragments, whole = Mention(0, 4, "A", ((0, 1), (3, 4))), Mention(0, 4, "A")
+    assert evaluate([sentence(fragments)], [sentence(whole)]).micro.f1 == 0
+    assert evaluate([sentence(fragments)], [sentence(fragments)]).micro.f1 == 1
+    assert not overlaps({fragments, Mention(1, 3, "A")})  # in the gap
+    assert places({fragments, whole})[fragments].kinds == {"any", "inside", "same_type", "same_type_and_start"}
+    assert evaluate([sentence(fragments)], [sentence(whole)]).boundaries.f1 == 0
 
 
-def test_nothing_divided_by_nothing_is_nothing() -> None:
+def test_evaluate_scores_0_without_mentions() -> None:
     for gold, predicted in (([], []), ([sentence()], [sentence()])):
         found = evaluate(gold, predicted)
         assert (found.micro.precision, found.micro.recall, found.micro.f1, found.macro.f1) == (0, 0, 0, 0)
@@ -111,7 +111,7 @@ def test_nothing_divided_by_nothing_is_nothing() -> None:
     assert (missed.micro.precision, missed.micro.recall) == (0, 0)
 
 
-def test_other_words_are_refused() -> None:
+def test_evaluate_rejects_different_words() -> None:
     changed = Sentence(("w0", "x", *WORDS[2:]))
     with pytest.raises(InputError, match="word 2 of sentence 1 is 'w1' in gold but 'x' in the predictions"):
         evaluate([sentence()], [changed])
@@ -122,7 +122,7 @@ def test_other_words_are_refused() -> None:
 
 
 @given(any_sentences())
-def test_scores_are_those_of_plain_sets(sentences: tuple[list[Sentence], ...]) -> None:
+def test_evaluate_agrees_with_plain_sets(sentences: tuple[list[Sentence], ...]) -> None:
     gold, predicted = ({(i, m) for i, s in enumerate(side) for m in s.mentions} for side in sentences)
     report = evaluate(*sentences, samples=0)
     assert report.micro == Score(len(gold & predicted), len(predicted), len(gold))
@@ -134,7 +134,7 @@ def test_scores_are_those_of_plain_sets(sentences: tuple[list[Sentence], ...]) -
 
 
 @given(any_sentences())
-def test_parts_sum_to_the_whole(sentences: tuple[list[Sentence], ...]) -> None:
+def test_evaluate_subsets_add_up_to_the_total(sentences: tuple[list[Sentence], ...]) -> None:
     report = evaluate(*sentences, samples=0)
     assert report.overlapping + report.non_overlapping == report.micro
     for parts in (report.per_type, report.by_width):
@@ -145,7 +145,7 @@ def test_parts_sum_to_the_whole(sentences: tuple[list[Sentence], ...]) -> None:
 
 
 @given(any_sentences())
-def test_exchanging_gold_and_predicted_exchanges_precision_and_recall(sentences: tuple[list[Sentence], ...]) -> None:
+def test_evaluate_swaps_precision_and_recall_with_its_arguments(sentences: tuple[list[Sentence], ...]) -> None:
     one, other = evaluate(*sentences, samples=0), evaluate(*sentences[::-1], samples=0)
     assert (one.micro.precision, one.micro.recall, one.micro.f1) == (
         other.micro.recall,
@@ -159,7 +159,7 @@ def test_exchanging_gold_and_predicted_exchanges_precision_and_recall(sentences:
 
 
 @given(any_sentences(systems=1))
-def test_what_is_predicted_perfectly_scores_one(sentences: tuple[list[Sentence], ...]) -> None:
+def test_evaluate_scores_1_for_gold(sentences: tuple[list[Sentence], ...]) -> None:
     report = evaluate(sentences[0], sentences[0], samples=20)
     wanted = 1.0 if report.micro.gold else 0.0
     assert report.micro.f1 == report.boundaries.f1 == report.macro.f1 == wanted and not report.confusions
@@ -167,8 +167,8 @@ def test_what_is_predicted_perfectly_scores_one(sentences: tuple[list[Sentence],
 
 
 @given(any_sentences(systems=1, max_size=1))
-def test_places_are_what_their_definitions_say(sentences: tuple[list[Sentence], ...]) -> None:
-    """Each mention against each other, word by word."""
+def test_places_match_their_definitions(sentences: tuple[list[Sentence], ...]) -> None:
+    """Compares each pair of mentions word by word."""
     for given_sentence in sentences[0]:
         mentions = given_sentence.mentions
         words = {m: {w for a, b in m.fragments or [m.span] for w in range(a, b)} for m in mentions}
@@ -193,8 +193,8 @@ def test_places_are_what_their_definitions_say(sentences: tuple[list[Sentence], 
 
 
 @given(any_sentences(systems=1))
-def test_statistics_and_scores_mean_the_same_by_overlap(sentences: tuple[list[Sentence], ...]) -> None:
-    """Discontinuous mentions included: those in the gaps of others do not overlap them."""
+def test_evaluate_and_statistics_agree_on_overlap(sentences: tuple[list[Sentence], ...]) -> None:
+    """A mention in the gap of a discontinuous one does not overlap it."""
     distinct = [sentence.with_mentions(sentence.mentions) for sentence in sentences[0]]
     counts = statistics(document_of([sentence]) for sentence in distinct)
     found = [places(sentence.mentions) for sentence in distinct]
@@ -218,14 +218,14 @@ def _depth(words: set[int], among: list[set[int]]) -> int:
 
 
 @given(any_sentences())
-def test_another_scorer_agrees(sentences: tuple[list[Sentence], ...]) -> None:
-    """nervaluate gives a gold mention away to the first prediction that touches it, so the right ones come first here."""
+def test_evaluate_agrees_with_another_scorer(sentences: tuple[list[Sentence], ...]) -> None:
+    """nervaluate matches a gold mention with the first prediction that overlaps it, so correct ones come first here."""
     gold = [[m for m in s.mentions if not m.fragments] for s in sentences[0]]
     predicted = [
         sorted((m for m in s.mentions if not m.fragments), key=lambda m, right=right: m not in right)
         for s, right in zip(sentences[1], gold, strict=True)
     ]
-    if not gold:  # which it cannot score
+    if not gold:  # nervaluate cannot score it
         return
     lists = [
         [[{"label": m.label, "start": m.start, "end": m.end - 1} for m in s] for s in side]
@@ -243,8 +243,8 @@ def test_another_scorer_agrees(sentences: tuple[list[Sentence], ...]) -> None:
 
 
 @pytest.mark.parametrize(("name", "with_overlap", "mentions"), [("test", 448, 5596), ("dev", 362, 5006)])
-def test_genia(name: str, with_overlap: int, mentions: int) -> None:
-    """As `hyperspan stats` counts, but for mentions listed twice, which alone make four sentences of dev overlap there."""
+def test_evaluate_counts_genia_as_published(name: str, with_overlap: int, mentions: int) -> None:
+    """The counts of `hyperspan stats`, except for duplicates, which alone make four sentences of dev overlap there."""
     listed = [sentence for document in read_corpus(data_path(f"genia/{name}.data")) for sentence in document.sentences]
     counted = statistics(document_of([sentence.with_mentions(sentence.mentions)]) for sentence in listed)
     report = evaluate(listed, listed, samples=10)

@@ -1,4 +1,4 @@
-"""Page, terminal and JSON show the same mentions: each is read back as a person would, from what stands where."""
+"""HTML, terminal and JSON show the same mentions: each output is parsed back from its layout."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from hyperspan.render.terminal import render_sentence
 from hyperspan.types import Document, Mention, Sentence
 
 Seen = set[tuple[int, int, str, int]]
-"""Start, end, label, and hundredths of the probability, which tell mentions apart here."""
+"""Start, end, label, and the probability in percent, which is unique to each mention here."""
 LABELS = ["A", "BC", "LONGLABEL"]
 
 
 @st.composite
 def sentences(draw: st.DrawFn, first: int = 1) -> Sentence:
-    """Words with mentions that nest, cross and share spans; each has a probability of its own."""
+    """Words with mentions that nest, cross and share spans; each has its own probability."""
     tokens = draw(
         st.lists(st.sampled_from(["a", "zoo", "longer-word", "<b>", "é", "東京", "שלום"]), min_size=1, max_size=9)
     )
@@ -38,7 +38,7 @@ def sentences(draw: st.DrawFn, first: int = 1) -> Sentence:
     found = draw(st.lists(spans.filter(lambda span: span[0] < span[1]), max_size=8, unique=True))
     offsets: list[tuple[int, int]] = []
     place = 0
-    for token in tokens:  # some of them without a space between, as a word and its full stop
+    for token in tokens:  # some without a space before, like a full stop
         place += draw(st.booleans()) if offsets else 0
         offsets.append((place, place + len(token)))
         place += len(token)
@@ -67,19 +67,19 @@ def in_json(document: Document) -> Seen:
 
 
 class Bars(HTMLParser):
-    """The mentions of a page by its bars alone: each runs in one lane from one tick to another."""
+    """Reads the mentions of a page from its bars: each bar runs in one lane from one tick to another."""
 
     def __init__(self, page: str):
         super().__init__()
         self.seen: Seen = set()
         self.place, self.height = 0, 0
-        self.begun: dict[int, int] = {}  # by lane
+        self.open: dict[int, int] = {}  # by lane
         self.where: list[str] = []
         self.colours: dict[str, str] = {}
         self.sample = ""
-        self.bars: list[tuple[int, str, int]] = []  # of this piece: lane, image, ticks
+        self.bars: list[tuple[int, str, int]] = []  # of this segment: lane, image, ticks
         self.feed(page)
-        assert not self.begun
+        assert not self.open
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -91,9 +91,9 @@ class Bars(HTMLParser):
         if kind == "room":
             self.height = int(style.removeprefix("--n:"))
         if kind == "bars":
-            self.piece(style)
+            self.segment(style)
 
-    def piece(self, style: str) -> None:
+    def segment(self, style: str) -> None:
         images, places, sizes = (part.partition(":")[2] for part in style.split(";"))
         layers = zip(re.split(",(?=linear)", images), places.split(","), sizes.split(","), strict=True)
         self.bars = []
@@ -114,13 +114,13 @@ class Bars(HTMLParser):
             return
         start, self.place = self.place, self.place + len(data)
         for lane, image, ticks in self.bars if self.where[-1] == "bars" else ():
-            begins = lane not in self.begun
-            self.begun.setdefault(lane, start)
+            begins = lane not in self.open
+            self.open.setdefault(lane, start)
             assert ticks >= begins
             if ticks > begins:
                 [(name, share)] = re.findall(r"color-mix\(in srgb,(var\(--c\d\)) (\d+)%", image)
                 probability = (int(share) - 25) / 0.75  # to a hundredth or so
-                self.seen.add((self.begun.pop(lane), self.place, self.colours[name], round(probability)))
+                self.seen.add((self.open.pop(lane), self.place, self.colours[name], round(probability)))
 
     def handle_endtag(self, tag: str) -> None:
         if self.where:
@@ -134,11 +134,11 @@ def in_table(page: str) -> Seen:
 
 NAME = r"([A-Z]+ 0\.\d\d)"
 BAR = re.compile(rf"(╵){NAME}|([╰─]─*){NAME}(─*[╯─])|([╰─]─*╯?){NAME}")
-"""A bar of one column with its label behind it, one with the label in it, and a longer one with the label behind it."""
+"""A bar of one column with its label after it, one with the label inside, and a longer one with the label after it."""
 
 
 def in_terminal(sentence: Sentence, width: int) -> Seen:
-    """In tokens; by the columns of the bars, of which a mention has one on each line that it is on."""
+    """Spans in tokens, by the columns of the bars; a mention has one bar on each line."""
     apart = [before[1] < after[0] for before, after in pairwise(sentence.offsets)]
     gaps = [False, *(apart or [True] * (len(sentence) - 1))]
     waiting = list(zip(range(len(sentence)), sentence.tokens, gaps, strict=True))[::-1]
@@ -161,7 +161,7 @@ def in_terminal(sentence: Sentence, width: int) -> Seen:
 
 
 def _tokens_of(line: str, waiting: list[tuple[int, str, bool]]) -> dict[int, int]:
-    """Takes the tokens that stand on a line from those that are still to come."""
+    """Removes the tokens of a line from those that are left, and returns their columns."""
     columns: dict[int, int] = {}
     column = place = 0
     while place < len(line):
@@ -175,15 +175,15 @@ def _tokens_of(line: str, waiting: list[tuple[int, str, bool]]) -> dict[int, int
 
 
 WIDE = 110
-"""Columns in which every label of these sentences has room behind or in its bar; in fewer, some are shortened."""
+"""In this many columns every label has room inside or after its bar."""
 
 
-# -- they agree --------------------------------------------------------------------------------------------------------
+# -- tests -------------------------------------------------------------------------------------------------------------
 
 
 @given(document=documents(), width=st.integers(WIDE, 160))
 @settings(max_examples=60)
-def test_page_terminal_and_json_show_the_same_mentions(document: Document, width: int) -> None:
+def test_render_html_terminal_and_json_show_the_same_mentions(document: Document, width: int) -> None:
     wanted = truth(document.mentions)
     page = render_html(document)
     assert in_json(document) == wanted
@@ -198,8 +198,8 @@ def test_page_terminal_and_json_show_the_same_mentions(document: Document, width
 
 @given(sentence=sentences(), width=st.integers(WIDE, 160))
 @settings(max_examples=60)
-def test_terminal_and_notebook_show_the_mentions_of_a_sentence(sentence: Sentence, width: int) -> None:
-    """Also where there is no space between words."""
+def test_render_sentence_and_sentence_html_show_the_same_mentions(sentence: Sentence, width: int) -> None:
+    """Also without spaces between words."""
     assert in_terminal(sentence, width) == truth(sentence.mentions)
     fragment = sentence_html(sentence)
     assert {mention[2:] for mention in in_table(fragment)} == {mention[2:] for mention in truth(sentence.mentions)}
@@ -207,13 +207,13 @@ def test_terminal_and_notebook_show_the_mentions_of_a_sentence(sentence: Sentenc
 
 
 def _rounded(seen: Seen, wanted: Seen) -> Seen:
-    """What bars say, with the probabilities that mentions of the same place and label have, if the bars are that pale."""
+    """The mentions read from bars, with exact probabilities where the shade of the bar agrees to 1 percent."""
     known = {(start, end, label): p for start, end, label, p in wanted}
     assert all(abs(known.get((start, end, label), p) - p) <= 1 for start, end, label, p in seen)
     return {(start, end, label, known.get((start, end, label), p)) for start, end, label, p in seen}
 
 
-def test_notebooks_are_shown_documents_sentences_and_drawings() -> None:
+def test_repr_html_of_documents_sentences_and_pictures() -> None:
     document = Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE", probability=0.9)], id="zoo")
     assert document._repr_html_() == html_fragment(document)
     [sentence] = document_of([Sentence(["a", "zoo"], [Mention(0, 2, "FAC")])]).sentences
@@ -227,12 +227,12 @@ def test_notebooks_are_shown_documents_sentences_and_drawings() -> None:
     assert 'of: a &quot;zoo&quot;. Mentions: a &quot;zoo&quot; (FAC)"' in shown
 
 
-def test_showing_a_document_loads_no_torch() -> None:
+def test_repr_html_does_not_import_torch() -> None:
     code = "import sys; from hyperspan import Document; Document('zoo')._repr_html_(); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_long_documents_are_shown_in_part() -> None:
+def test_document_html_truncates_long_documents() -> None:
     text = "word " * 10_000
     document = Document(text, [Mention(0, 4, "A"), Mention(5 * 9_000, 5 * 9_000 + 4, "B")])
     shown = document._repr_html_()

@@ -1,4 +1,4 @@
-"""Pages hold the text as it is, and every mention has one unbroken bar in one lane."""
+"""Pages show the text unchanged, and each mention as one unbroken bar in one lane."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hyperspan.types import Document, Mention
 
 
 class Page(HTMLParser):
-    """What a page shows: the running text, and of each piece of it the bars, what hovering says, and the labels."""
+    """Parses a page: the text, and the bars, tooltips and labels of each segment."""
 
     def __init__(self, page: str):
         super().__init__()
         self.text, self.tags = "", []
-        self.pieces: list[tuple[str, list[int], list[str]]] = []  # text, lanes, what hovering says
-        self.labels: list[tuple[int, str, str]] = []  # place in the text, style, label
+        self.segments: list[tuple[str, list[int], list[str]]] = []  # text, lanes, tooltip
+        self.labels: list[tuple[int, str, str]] = []  # position in the text, style, label
         self._open: list[str] = []
         self._height = 0
         self.feed(page)
@@ -45,7 +45,7 @@ class Page(HTMLParser):
             ]
             # The bottom of a bar is less than a lane below where its lane begins.
             found = [self._height - 1 - int(float(bar.split()[2].removesuffix("em"))) for bar in bars]
-            self.pieces.append(("", found, given["title"].split("\n")))
+            self.segments.append(("", found, given["title"].split("\n")))
         if tag == "b":
             self.labels.append((len(self.text), style, ""))
 
@@ -62,8 +62,8 @@ class Page(HTMLParser):
             return
         self.text += data
         if self._open[-1] == "bars":
-            text, found, said = self.pieces[-1]
-            self.pieces[-1] = (text + data, found, said)
+            text, found, said = self.segments[-1]
+            self.segments[-1] = (text + data, found, said)
 
 
 NESTED = Document(
@@ -73,10 +73,10 @@ NESTED = Document(
 )
 
 
-def test_nested_and_crossing_mentions_have_lanes_of_their_own() -> None:
+def test_render_html_gives_overlapping_mentions_separate_lanes() -> None:
     page = Page(render_html(NESTED))
     assert page.text == NESTED.text
-    assert [(text, lanes_) for text, lanes_, _ in page.pieces] == [
+    assert [(text, lanes_) for text, lanes_, _ in page.segments] == [
         ("the", [2]),
         (" former ", [2]),
         ("head", [0, 2]),
@@ -87,16 +87,16 @@ def test_nested_and_crossing_mentions_have_lanes_of_their_own() -> None:
         ("Oz", [0, 1, 2]),
     ]
     assert [(place, label) for place, _, label in page.labels] == [(0, "PER"), (11, "X"), (19, "ORG"), (31, "GPE")]
-    assert page.pieces[-1][2] == ["GPE: Oz", "ORG: the bank of Oz", "PER 0.25: the former head of the bank of Oz"]
+    assert page.segments[-1][2] == ["GPE: Oz", "ORG: the bank of Oz", "PER 0.25: the former head of the bank of Oz"]
 
 
-def test_the_less_probable_the_paler_and_numbers_are_written_down() -> None:
+def test_render_html_pales_improbable_mentions_and_writes_probabilities() -> None:
     page = render_html(NESTED)
     assert "color-mix(in srgb,var(--c2) 44%,var(--page))" in page
     assert "<td>0.25<td>0–33" in page and "<td>–<td>19–33" in page
 
 
-def test_pages_stand_alone_and_show_nothing_that_is_not_escaped() -> None:
+def test_render_html_is_self_contained_and_escapes_text() -> None:
     nasty = "<script>alert('1')</script> & \"quotes\" \x00\x1b\ud800 \r\n]]>"
     document = Document(nasty, [Mention(0, 8, nasty), Mention(30, 31, "</style>")], id=nasty)
     page = render_html(document, title=nasty)
@@ -107,20 +107,20 @@ def test_pages_stand_alone_and_show_nothing_that_is_not_escaped() -> None:
     assert Page(page).text == "<script>alert('1')</script> & \"quotes\" \ufffd\ufffd\ufffd  \n]]>"
 
 
-def test_labels_stand_on_the_side_where_reading_begins() -> None:
+def test_render_html_puts_labels_on_the_side_where_reading_begins() -> None:
     arabic = "ذهب أحمد"
     page = Page(render_html(Document(f"{arabic} and Ann", [Mention(4, 8, "PER"), Mention(13, 16, "PER")])))
     assert [style.partition(":")[0] for _, style, _ in page.labels] == ["right", "left"]
 
 
-def test_labels_come_again_on_a_new_line_and_in_long_mentions() -> None:
+def test_render_html_repeats_labels_on_new_lines_and_in_long_mentions() -> None:
     text = "one\ntwo " + "word " * 30
     page = render_html(Document(text, [Mention(0, len(text), "X")]))
     again = [(place, "narrow" in mark) for place, mark in zip(_places(page), _marks(page), strict=True)]
     assert again[:4] == [(0, False), (4, False), (43, True), (83, False)]
 
 
-def test_no_label_stands_alone_on_an_empty_line() -> None:
+def test_render_html_writes_no_label_on_an_empty_line() -> None:
     assert _places(render_html(Document("Bo\n\n\nGrey", [Mention(0, 9, "X")]))) == [0, 5]
     assert _places(render_html(Document("\n\nBo", [Mention(0, 4, "X")]))) == [0, 2]
 
@@ -133,32 +133,32 @@ def _marks(page: str) -> list[str]:
     return re.findall(r"<b aria-hidden=\"true\"([^>]*?) style", page)
 
 
-def test_parts_of_a_discontinuous_mention_are_joined_by_a_thread() -> None:
+def test_render_html_joins_fragments_by_a_thin_bar() -> None:
     page = render_html(Document("left and right lung", [Mention(0, 19, "ORGAN", ((0, 4), (15, 19)))]))
     heights = re.findall(r"100% ([\d.]+)em", page)
     assert heights == ["0.17", "0.06", "0.17"]
 
 
-def test_more_labels_than_colours_differ_in_pattern() -> None:
+def test_render_html_uses_patterns_when_colours_run_out() -> None:
     page = render_html(Document("word", [Mention(0, 4, f"L{number:02}") for number in range(25)]))
     samples = re.findall(r'<li><i style="background-image:(.*?)">', page)
     assert len(samples) == 25 and len(set(samples)) == 25
 
 
-def test_labels_can_be_read_by_day_and_by_night() -> None:
-    """Their contrast is at least that of WCAG's level AA for small text."""
+def test_style_sheet_has_enough_contrast_in_light_and_dark() -> None:
+    """The contrast meets WCAG level AA for small text."""
 
     def light(colour: str) -> float:
         parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
         red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05
 
-    [night] = set(re.findall(r"--page: (#1\w+)", style_sheet()))
+    [dark_page] = set(re.findall(r"--page: (#1\w+)", style_sheet()))
     assert all(light("#ffffff") / light(colour) >= 4.5 for colour in PALETTE)
-    assert all(light(colour) / light(night) >= 4.5 for colour in DARK)
+    assert all(light(colour) / light(dark_page) >= 4.5 for colour in DARK)
 
 
-def test_documents_are_taken_one_by_one_and_colours_stay() -> None:
+def test_iter_html_is_lazy_and_keeps_colours() -> None:
     taken: list[int] = []
 
     def documents():
@@ -175,7 +175,7 @@ def test_documents_are_taken_one_by_one_and_colours_stay() -> None:
     assert colours == [("--c0", "C"), ("--c1", "B"), ("--c0", "C"), ("--c2", "A"), ("--c0", "C"), ("--c1", "B")]
 
 
-def test_alternatives_are_listed_and_other_metadata_are_left_alone() -> None:
+def test_render_html_lists_alternatives_and_ignores_other_metadata() -> None:
     sets = [
         {"probability": 0.75, "mentions": [{"start": 0, "end": 3, "label": "P<"}]},
         {"probability": 0.2, "mentions": []},
@@ -186,13 +186,13 @@ def test_alternatives_are_listed_and_other_metadata_are_left_alone() -> None:
         assert "Alternatives" not in render_html(Document("Ann left", metadata={"alternatives": other}))
 
 
-def test_fragments_bring_their_style_and_no_page() -> None:
+def test_html_fragment_has_a_style_but_no_page() -> None:
     fragment = html_fragment(NESTED)
     assert fragment.startswith("<style>") and "<body" not in fragment and "<h1" not in fragment
     assert Page(fragment).text == NESTED.text
 
 
-def test_thousands_of_mentions_make_a_page_that_grows_with_them() -> None:
+def test_render_html_grows_linearly_with_mentions() -> None:
     def size(count: int) -> int:
         mentions = [Mention(5 * i, 5 * i + 4 + 10 * (i % 3), "ABC"[i % 3], probability=0.5) for i in range(count)]
         return len(render_html(Document("word " * (count + 10), mentions)))
@@ -201,7 +201,7 @@ def test_thousands_of_mentions_make_a_page_that_grows_with_them() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "é👩🏽‍🔬"])
-def test_texts_without_mentions(text: str) -> None:
+def test_render_html_shows_text_without_mentions(text: str) -> None:
     assert Page(render_html(Document(text))).text == text
     assert "<details" not in render_html(Document(text))
 
@@ -215,14 +215,14 @@ def annotated(draw: st.DrawFn) -> Document:
 
 
 @given(annotated())
-def test_every_mention_is_one_bar_from_its_first_to_its_last_character(document: Document) -> None:
+def test_render_html_draws_each_mention_as_one_bar(document: Document) -> None:
     page = Page(render_html(document))
     shown = re.sub("[\ud800\x00]", "\ufffd", document.text).replace("\r\n", " \n").replace("\r", "\n")
     assert page.text == shown
     covered = sum(1 for place in range(len(shown)) if any(m.start <= place < m.end for m in document.mentions))
-    assert sum(len(text) for text, _, _ in page.pieces) == covered
+    assert sum(len(text) for text, _, _ in page.segments) == covered
     place = 0
-    for text, stacked, said in page.pieces:
+    for text, stacked, said in page.segments:
         while not any(m.start <= place < m.end for m in document.mentions):
             place += 1
         here = [m for m in document.mentions if m.start <= place and place + len(text) <= m.end]
@@ -234,7 +234,7 @@ def test_every_mention_is_one_bar_from_its_first_to_its_last_character(document:
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)).map(lambda pair: (pair[0], pair[0] + pair[1]))))
-def test_a_span_takes_the_first_lane_in_which_it_meets_no_other(spans: list[tuple[int, int]]) -> None:
+def test_lanes_are_the_first_free_ones(spans: list[tuple[int, int]]) -> None:
     chosen = lanes(spans)
     for index, (start, end) in enumerate(spans):
         meets = {chosen[other] for other in range(index) if spans[other][0] < end and start < spans[other][1]}

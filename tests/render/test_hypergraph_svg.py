@@ -1,4 +1,4 @@
-"""The pictures hold what they should; how they look is for eyes."""
+"""Drawings of hypergraphs have the right elements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def edges(svg: str, strength: str) -> int:
     return len(ET.fromstring(svg).findall(f"{SVG}g[@class='edge {strength}']"))
 
 
-def test_the_whole_graph_is_drawn_and_the_hyperpath_stands_out() -> None:
+def test_draw_hypergraph_draws_the_graph_and_highlights_the_hyperpath() -> None:
     words, mentions = (
         ["Israeli", "UN", "Ambassador", "Danny"],
         [Mention(0, 3, "PER"), Mention(0, 4, "PER"), Mention(1, 2, "ORG")],
@@ -33,13 +33,13 @@ def test_the_whole_graph_is_drawn_and_the_hyperpath_stands_out() -> None:
     assert (edges(path, "strong"), edges(path, "faint")) == (on_path, 0)
 
 
-def test_an_edge_with_two_children_is_one_arrow_with_two_heads() -> None:
+def test_draw_hypergraph_draws_a_binary_edge_as_one_arrow_with_two_heads() -> None:
     svg = ET.fromstring(draw_hypergraph(["a", "b"], [Mention(0, 1, "X"), Mention(0, 2, "X")], show="path"))
     heads = [len(group.findall(f"{SVG}path[@marker-end]")) for group in svg.findall(f"{SVG}g[@class='edge strong']")]
     assert sorted(heads) == [1, 1, 1, 1, 1, 1, 2, 2]  # A1 and the branch have two
 
 
-def test_text_is_escaped() -> None:
+def test_draw_hypergraph_escapes_text() -> None:
     svg = draw_hypergraph(["<script>", "&amp;", '"'], [Mention(0, 1, "<&>")])
     root = ET.fromstring(svg)
     texts = [element.text for element in root.iter(f"{SVG}text")]
@@ -48,7 +48,7 @@ def test_text_is_escaped() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(data=st.data(), show=st.sampled_from(["both", "graph", "path"]))
-def test_anything_that_fits_can_be_drawn(data: st.DataObject, show) -> None:
+def test_draw_hypergraph_accepts_any_representable_mentions(data: st.DataObject, show) -> None:
     words = data.draw(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=6))
     spans = st.tuples(st.integers(0, len(words) - 1), st.integers(1, len(words))).filter(lambda span: span[0] < span[1])
     mentions = [Mention(*span, data.draw(st.sampled_from("XYZ"))) for span in data.draw(st.lists(spans, max_size=5))]
@@ -65,5 +65,5 @@ def test_lanes_never_overlap(pairs: list[tuple[int, int]]) -> None:
 
 
 @pytest.mark.parametrize("show", ["both", "graph", "path"])
-def test_no_mentions_is_a_hyperpath_too(show) -> None:
+def test_draw_hypergraph_accepts_no_mentions(show) -> None:
     assert edges(draw_hypergraph(["a", "b"], types=["X"], show=show), "strong") > 0

@@ -1,4 +1,4 @@
-"""Every structure's picture holds its whole hypergraph, and the hyperpath in it is that of the mentions."""
+"""The diagram of each structure shows its whole hypergraph and the hyperpath of the mentions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hyperspan import Mention, draw_hypergraph
 from hyperspan.errors import InputError, SpanError
-from hyperspan.render.hypergraph_svg import PAGES
+from hyperspan.render.hypergraph_svg import DIAGRAMS
 from hyperspan.render.hypergraphs.readings import sets_with_structure_of
 from hyperspan.structures import (
     closure,
@@ -60,41 +60,41 @@ def fits(structure: str, triples) -> bool:
     return structure != "tree" or is_nested(triples)
 
 
-@pytest.mark.parametrize("structure", PAGES)
+@pytest.mark.parametrize("structure", DIAGRAMS)
 @settings(max_examples=30, deadline=None)
 @given(triples=SETS)
-def test_the_hyperpath_is_that_of_the_mentions(structure, triples) -> None:
+def test_diagram_path_encodes_the_mentions(structure, triples) -> None:
     mentions = as_mentions(triples)
     if not fits(structure, triples):
-        with pytest.raises(SpanError, match="cannot hold both"):
+        with pytest.raises(SpanError, match="cannot represent both"):
             draw_hypergraph(WORDS, mentions, types=TYPES, structure=structure)
         return
-    page = PAGES[structure](WORDS, TYPES, mentions, None)
-    path = page.path()
-    assert set(path) <= set(page.graph.edges)
-    assert DECODERS[structure](path) == (closure(triples) if page.is_ambiguous else triples)
+    diagram = DIAGRAMS[structure](WORDS, TYPES, mentions, None)
+    path = diagram.path()
+    assert set(path) <= set(diagram.graph.edges)
+    assert DECODERS[structure](path) == (closure(triples) if diagram.is_ambiguous else triples)
     both = draw_hypergraph(WORDS, mentions, types=TYPES, structure=structure)
     alone = draw_hypergraph(WORDS, mentions, types=TYPES, structure=structure, show="path")
     assert len(heads(both, "strong")) == len(heads(alone, "strong")) == len(set(path))
-    assert len(heads(both, "faint")) == len(page.graph.edges) - len(set(path)) and not heads(alone, "faint")
+    assert len(heads(both, "faint")) == len(diagram.graph.edges) - len(set(path)) and not heads(alone, "faint")
 
 
-@pytest.mark.parametrize("structure", PAGES)
-def test_an_arrow_has_a_head_for_every_child(structure) -> None:
-    page = PAGES[structure](WORDS, TYPES, [], None)
+@pytest.mark.parametrize("structure", DIAGRAMS)
+def test_diagram_arrows_have_a_head_for_each_child(structure) -> None:
+    diagram = DIAGRAMS[structure](WORDS, TYPES, [], None)
     nodes = {
         node
-        for edge in page.graph.edges
+        for edge in diagram.graph.edges
         for node in edge.tail
         if getattr(node, "end", -2) != getattr(node, "start", -1)
     }
     drawn = heads(draw_hypergraph(WORDS, types=TYPES, structure=structure, show="graph"), "strong")
-    assert sorted(drawn) == sorted(sum(node in nodes for node in edge.tail) for edge in page.graph.edges)
+    assert sorted(drawn) == sorted(sum(node in nodes for node in edge.tail) for edge in diagram.graph.edges)
 
 
-@pytest.mark.parametrize("structure", PAGES)
+@pytest.mark.parametrize("structure", DIAGRAMS)
 @pytest.mark.parametrize("show", ["both", "graph", "path"])
-def test_all_stands_inside_the_picture_and_no_two_nodes_in_one_place(structure, show) -> None:
+def test_diagram_nodes_are_inside_the_picture_and_apart(structure, show) -> None:
     words, mentions = ["a", "rather-long-word", "c", "d", "e"], [Mention(1, 3, "X"), Mention(4, 5, "long label")]
     root = ET.fromstring(draw_hypergraph(words, mentions, structure=structure, show=show))
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
@@ -106,8 +106,8 @@ def test_all_stands_inside_the_picture_and_no_two_nodes_in_one_place(structure, 
         assert (x - other_x) ** 2 + (y - other_y) ** 2 > (radius + other_radius) ** 2
 
 
-@pytest.mark.parametrize("structure", PAGES)
-def test_types_are_named_and_text_is_escaped(structure) -> None:
+@pytest.mark.parametrize("structure", DIAGRAMS)
+def test_diagram_names_types_and_escapes_text(structure) -> None:
     root = ET.fromstring(
         draw_hypergraph(["<script>", "&amp;"], [Mention(0, 1, "<&>")], types=["<&>", "never"], structure=structure)
     )
@@ -116,18 +116,18 @@ def test_types_are_named_and_text_is_escaped(structure) -> None:
 
 
 @pytest.mark.parametrize("structure", ["semi-markov", "tree"])
-def test_a_maximal_width_leaves_wider_mentions_out(structure) -> None:
+def test_diagram_max_width_removes_wider_mentions(structure) -> None:
     narrow = draw_hypergraph(WORDS, types=TYPES, structure=structure, max_width=2)
     assert len(heads(narrow, "faint")) < len(heads(draw_hypergraph(WORDS, types=TYPES, structure=structure), "faint"))
 
 
-def test_an_unknown_structure_is_refused() -> None:
-    with pytest.raises(InputError, match="'forest' is not known; it must be one of segmental, linear-chain"):
+def test_draw_hypergraph_rejects_an_unknown_structure() -> None:
+    with pytest.raises(InputError, match="'forest' is unknown; it must be one of segmental, linear-chain"):
         draw_hypergraph(WORDS, types=TYPES, structure="forest")  # pyright: ignore[reportArgumentType]
 
 
 @given(triples=SETS)
-def test_readings_are_all_sets_with_the_same_structure(triples) -> None:
+def test_sets_with_structure_of_finds_all_such_sets(triples) -> None:
     largest = sorted(closure(triples))
     subsets = chain.from_iterable(combinations(largest, size) for size in range(len(largest) + 1))
     alike = [found for _, found in sets_with_structure_of(triples)]

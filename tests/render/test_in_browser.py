@@ -1,4 +1,4 @@
-"""Pages as a browser lays them out: bars are unbroken and under their words, labels apart, nothing beyond the edge."""
+"""Pages in a browser: bars are unbroken and below their words, labels do not overlap, nothing leaves the page."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def texts(browser: Browser, request: pytest.FixtureRequest) -> Iterator[tuple[in
     page.close()
 
 
-def test_what_is_copied_is_the_text(texts: tuple[int, list[Any]]) -> None:
+def test_page_copies_as_the_text(texts: tuple[int, list[Any]]) -> None:
     assert [text["copied"].strip("\n") for text in texts[1]] == [shown.text for shown in (DEEP, LINES, HEBREW)]
 
 
-def test_bars_are_unbroken_on_each_line(texts: tuple[int, list[Any]]) -> None:
-    """The boxes of the pieces of a mention, whose backgrounds are the bars, touch each other wherever they share a line."""
+def test_page_bars_are_unbroken_on_each_line(texts: tuple[int, list[Any]]) -> None:
+    """The boxes of a mention's segments, whose backgrounds are the bars, touch each other on each line."""
     for text in texts[1]:
         of_mention: dict[str, list[list[float]]] = {}
         for piece in text["pieces"]:
@@ -103,7 +103,7 @@ def test_bars_are_unbroken_on_each_line(texts: tuple[int, list[Any]]) -> None:
                 assert all(abs(gap) < 0.6 for gap in gaps), (said, line)
 
 
-def test_bars_are_below_their_words_and_above_the_next_line(texts: tuple[int, list[Any]]) -> None:
+def test_page_bars_are_between_their_words_and_the_next_line(texts: tuple[int, list[Any]]) -> None:
     for text in texts[1]:
         for piece in text["pieces"]:
             for box, words in zip(piece["boxes"], piece["words"], strict=True):
@@ -113,10 +113,10 @@ def test_bars_are_below_their_words_and_above_the_next_line(texts: tuple[int, li
         tops = sorted({round(box[2]) for box in boxes})
         for top, below in pairwise(tops):
             lowest = max(box[3] for box in boxes if round(box[2]) == top)
-            assert lowest <= below + 4  # the letters of a line do not reach its very top
+            assert lowest <= below + 4  # characters do not reach the top of their line
 
 
-def test_labels_do_not_cover_each_other_and_stay_on_the_page(texts: tuple[int, list[Any]]) -> None:
+def test_page_labels_neither_overlap_nor_leave_the_page(texts: tuple[int, list[Any]]) -> None:
     width, shown = texts
     for text in shown:
         for number, (left, right, top, bottom) in enumerate(text["labels"]):
@@ -127,7 +127,7 @@ def test_labels_do_not_cover_each_other_and_stay_on_the_page(texts: tuple[int, l
                 assert across <= 0.5 or down <= 1.5
 
 
-def test_the_night_is_dark_and_paper_is_white(browser: Browser) -> None:
+def test_page_is_dark_in_dark_mode_and_white_in_print(browser: Browser) -> None:
     page = browser.new_page(color_scheme="dark")
     page.set_content(PAGE)
     background = "getComputedStyle(document.querySelector('.hyperspan')).backgroundColor"

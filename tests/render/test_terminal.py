@@ -1,4 +1,4 @@
-"""Bars stand under their words, and none covers another."""
+"""Bars are below their words and do not overlap."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def lines(sentence: Sentence, width: int = 80) -> list[str]:
     return render_sentence(sentence, width).plain.split("\n")
 
 
-def test_nested_crossing_and_same_span() -> None:
+def test_render_sentence_stacks_nested_crossing_and_equal_spans() -> None:
     words = ["the", "former", "head", "of", "the", "bank", "of", "Oz"]
     mentions = [(0, 8, "PER"), (4, 8, "ORG"), (7, 8, "GPE"), (2, 6, "X")]
     assert lines(Sentence(words, [Mention(*mention) for mention in mentions])) == [
@@ -25,18 +25,18 @@ def test_nested_crossing_and_same_span() -> None:
     ]
 
 
-def test_depth_four_and_probabilities() -> None:
+def test_render_sentence_shows_depth_four_and_probabilities() -> None:
     mentions = [Mention(0, end, "P", probability=0.5) for end in (2, 3, 4, 5)]
     drawn = lines(Sentence(["aaaa"] * 5, mentions))
     assert len(drawn) == 5 and all("P 0.50" in line for line in drawn[1:])
 
 
-def test_a_mention_over_a_line_break_is_open_on_both_sides() -> None:
+def test_render_sentence_opens_bars_at_line_breaks() -> None:
     drawn = lines(Sentence(["aaaaaaaa", "bbbbbbbb", "cccccccc"], [Mention(0, 3, "XY")]), width=18)
     assert drawn == ["aaaaaaaa bbbbbbbb", "╰──────XY────────", "cccccccc", "───XY──╯"]
 
 
-def test_words_without_spaces_and_words_wider_than_the_line_are_broken() -> None:
+def test_render_sentence_breaks_wide_words() -> None:
     assert lines(Sentence(["a" * 30, "b"], [Mention(0, 1, "X")]), 20) == [
         "a" * 20,
         "╰────────X──────────",
@@ -48,7 +48,7 @@ def test_words_without_spaces_and_words_wider_than_the_line_are_broken() -> None
     assert lines(glued, 40) == ["漢字漢字漢字漢字漢字漢字漢字漢字", "漢字漢字漢字漢字"]
 
 
-def test_a_label_that_has_no_room_behind_its_bar_stands_before_it_or_is_shortened() -> None:
+def test_render_sentence_moves_or_shortens_labels_without_room() -> None:
     last = [Mention(3, 4, "cell_line", probability=0.93)]
     assert lines(Sentence(["aaaaaaaa", "bbbbbbbb", "cccccc", "Oz"], last), 27)[1] == "           cell_line 0.93╰╯"
     middle = [Mention(1, 2, "protein", probability=0.5)]
@@ -66,7 +66,7 @@ LABELS = st.sampled_from(["A", "LONGLABEL", "漢字", "a_label_that_is_wider_tha
 
 @st.composite
 def sentences(draw: st.DrawFn) -> Sentence:
-    """Any tokens, glued together here and there, with any mentions."""
+    """Any tokens, some without a space before, with any mentions."""
     tokens = draw(TOKENS)
     starts = draw(st.lists(st.booleans(), min_size=len(tokens), max_size=len(tokens)))
     offsets: list[tuple[int, int]] = []
@@ -81,7 +81,7 @@ def sentences(draw: st.DrawFn) -> Sentence:
 
 
 @given(sentence=sentences(), width=st.integers(20, 120))
-def test_no_line_is_wider_than_the_terminal_and_every_mention_has_a_bar(sentence: Sentence, width: int) -> None:
+def test_render_sentence_fits_the_width_and_shows_every_mention(sentence: Sentence, width: int) -> None:
     text = render_sentence(sentence, width).plain
     assert max(map(cell_len, text.split("\n"))) <= width
     assert all(sign.isprintable() or sign == "\n" for sign in text)

@@ -1,1 +1,1 @@
-"""What hyperspan shows to people."""
+"""Mentions and hypergraphs as HTML, SVG and terminal text."""

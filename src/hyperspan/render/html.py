@@ -1,9 +1,9 @@
-"""Documents as a web page: running text that wraps at any width, and under it an unbroken bar for each mention.
+"""Documents as a web page: text that wraps at any width, and below it an unbroken bar for each mention.
 
-The text is cut wherever a mention begins or ends. Each piece is an inline element whose background shows the bars of the
-mentions that cover it, each in the lane that its mention has from beginning to end, so that bars run on from piece to piece,
-over spaces, and on the next line after a break. A piece also asks for the height that its lanes need, so a line is as high as
-what is on it. There is no script and nothing is loaded; a table lists the same mentions for those who do not see bars.
+The text is cut wherever a mention begins or ends. Each segment is an inline element. Its background shows the bars of the mentions
+that cover it. A mention keeps its lane from beginning to end, so bars continue over spaces and line breaks. A segment also
+reserves the height of its lanes, so a line is only as high as it needs to be. The page has no script and loads nothing. A table
+lists the same mentions for readers who do not see bars.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from hyperspan.render.layout import PALETTE, lanes, shortest_first
 from hyperspan.render.page_style import BAR, LABEL_SIZE, LANE, TICK, style_sheet
 from hyperspan.types import Document, Mention
 
-REPEAT = 35
-"""A label is written again after so many characters: by then a new line has probably begun, on a wide page after twice as many."""
-SHOWN = 90
-"""So many characters of a mention are shown where it is listed; long mentions of long texts add up."""
+LABEL_INTERVAL = 35
+"""A label is repeated after this many characters, when a new line has probably begun; on a wide page, after twice as many."""
+EXCERPT_CHARACTERS = 90
+"""The table and the tooltips show this many characters of a mention. Long mentions of long texts add up."""
 
 _ANCHOR = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]\p{M}*|[\p{L}\p{M}\p{N}_]+|.", regex.DOTALL)
-_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+_INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def render_html(documents: Document | Iterable[Document], title: str = "hyperspan", labels: Iterable[str] = ()) -> str:
-    """A page that shows the documents. Colours go to the `labels` given, in this order, and then to others as they come.
+    """A page that shows the documents. The given `labels` get the first colours, in their order.
 
     >>> page = render_html(Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE", probability=0.9)]))
     >>> page.startswith("<!doctype html>") and "GPE 0.90: Seattle" in page
@@ -47,49 +47,49 @@ def render_html(documents: Document | Iterable[Document], title: str = "hyperspa
 def iter_html(
     documents: Document | Iterable[Document], title: str = "hyperspan", labels: Iterable[str] = ()
 ) -> Iterator[str]:
-    """The same page piece by piece, so that any number of documents can be written without holding them all."""
+    """The same page in parts, so that any number of documents fits into memory."""
     shown = escape(_clean(title))
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="color-scheme" content="light dark">\n'
     yield f'<title>{shown}</title>\n<style>\n{style_sheet()}</style>\n</head>\n<body class="hyperspan-page">\n<h1>{shown}</h1>\n'
-    colouring = _Colouring(labels)
+    colours = _Colours(labels)
     for document in [documents] if isinstance(documents, Document) else documents:
-        yield from _article(document, colouring)
+        yield from _article(document, colours)
     yield "</body>\n</html>\n"
 
 
 def html_fragment(document: Document, labels: Iterable[str] = ()) -> str:
-    """What shows one document inside another page, such as a notebook: its own style and no more.
+    """One document for inclusion in another page, such as a notebook, with its style sheet.
 
     >>> html_fragment(Document("2 < 3")).endswith('<div class="text" lang="">2 &lt; 3</div></article>\\n')
     True
     """
-    return f"<style>\n{style_sheet()}</style>\n{''.join(_article(document, _Colouring(labels)))}"
+    return f"<style>\n{style_sheet()}</style>\n{''.join(_article(document, _Colours(labels)))}"
 
 
 @dataclass
-class _Colouring:
-    """A number for each label: which colour of the palette it has, and with what pattern once they are used up."""
+class _Colours:
+    """The number of each label, which decides its colour and, beyond the size of the palette, its dash pattern."""
 
     labels: Iterable[str] = ()
     numbers: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.meet(self.labels)
+        self.add(self.labels)
 
-    def meet(self, labels: Iterable[str]) -> None:
+    def add(self, labels: Iterable[str]) -> None:
         for label in labels:
             self.numbers.setdefault(label, len(self.numbers))
 
     def name(self, label: str) -> str:
-        """The variable of the style sheet that holds the colour."""
+        """The CSS variable of the label's colour."""
         return f"--c{self.numbers[label] % len(PALETTE)}"
 
     def image(self, label: str, probability: float | None) -> str:
-        """What a bar is filled with: the less probable, the paler."""
+        """The CSS image of a bar: the less probable, the paler."""
         colour = f"var({self.name(label)})"
         if probability is not None and probability < 0.995:
-            # Mixed with the page rather than transparent: where two pieces meet they may overlap by part of a point, in print.
+            # Mixed with the page colour instead of transparent: in print, neighbouring segments may overlap slightly.
             colour = f"color-mix(in srgb,{colour} {25 + 75 * max(probability, 0.0):.0f}%,var(--page))"
         dash = self.numbers[label] // len(PALETTE)
         if not dash:
@@ -99,32 +99,32 @@ class _Colouring:
 
 @dataclass(frozen=True, slots=True)
 class _Bar:
-    """A mention, the lane it has, and the places where its label is written."""
+    """A mention, its lane, and the positions of its label."""
 
     mention: Mention
     lane: int
     label: str
-    written_at: dict[int, bool]
-    """Whether only on narrow pages, by place."""
+    label_at: dict[int, bool]
+    """By position: whether the label appears there on narrow pages only."""
 
 
-def _article(document: Document, colouring: _Colouring) -> Iterator[str]:
+def _article(document: Document, colours: _Colours) -> Iterator[str]:
     text = _clean(document.text)
     counts = Counter(mention.label for mention in document.mentions)
-    colouring.meet(sorted(counts))
+    colours.add(sorted(counts))
     name = f' aria-label="{escape(_clean(document.id))}"' if document.id else ""
     yield f'<article class="hyperspan"{name}>'
     if document.id:
         yield f"<h2>{escape(_clean(document.id))}</h2>"
     if counts:
         yield '<ul class="legend" aria-label="Labels">'
-        for label in sorted(counts, key=colouring.numbers.__getitem__):
-            sample = f'<i style="background-image:{colouring.image(label, None)}"></i>'
+        for label in sorted(counts, key=colours.numbers.__getitem__):
+            sample = f'<i style="background-image:{colours.image(label, None)}"></i>'
             yield f"<li>{sample}{escape(_clean(label))} <small>{counts[label]:,}</small></li>"
         yield "</ul>"
     bars = _bars(text, document.mentions)
-    yield f'<div class="text" lang=""{_margins(text, bars)}>'
-    yield from _running_text(text, bars, colouring)
+    yield f'<div class="text" lang=""{_padding(text, bars)}>'
+    yield from _running_text(text, bars, colours)
     yield "</div>"
     yield from _table(text, bars)
     yield from _alternatives(text, document.metadata.get("alternatives"))
@@ -132,41 +132,41 @@ def _article(document: Document, colouring: _Colouring) -> Iterator[str]:
 
 
 def _clean(text: str) -> str:
-    """The text in characters that a page may hold, as many as before; a line break of two characters breaks once."""
-    return _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text).replace("\r\n", " \n").replace("\r", "\n")
+    """The text without characters that HTML forbids, and of the same length; CR LF becomes one line break."""
+    return _INVALID.sub("\N{REPLACEMENT CHARACTER}", text).replace("\r\n", " \n").replace("\r", "\n")
 
 
-# -- where bars and labels stand ---------------------------------------------------------------------------------------
+# -- positions of bars and labels --------------------------------------------------------------------------------------
 
 
 def _bars(text: str, mentions: Iterable[Mention]) -> list[_Bar]:
     order = shortest_first(mentions)
     labels = [_clean(mention.label) for mention in order]
-    # A label that is longer than its mention needs room behind it; a small letter is never wider than a usual one.
+    # A label that is longer than its mention needs room after it; label characters are no wider than those of the text.
     room = [(m.start, max(m.end, m.start + cell_len(label) + 1)) for m, label in zip(order, labels, strict=True)]
     return [
-        _Bar(mention, lane, label, dict(_label_places(text, mention, cell_len(label) + 1)))
+        _Bar(mention, lane, label, dict(_label_positions(text, mention, cell_len(label) + 1)))
         for mention, lane, label in zip(order, lanes(room), labels, strict=True)
     ]
 
 
-def _label_places(text: str, mention: Mention, room: int) -> Iterator[tuple[int, bool]]:
-    """Where a label is written (at the beginning, on a new line, at a word every now and then), and if only on narrow pages."""
+def _label_positions(text: str, mention: Mention, room: int) -> Iterator[tuple[int, bool]]:
+    """The positions of a label: at the beginning, on a new line, at intervals; and whether on narrow pages only."""
     place, narrow = mention.start, False
     while True:
-        if place == mention.start or text[place] != "\n":  # on an empty line there would be no bar beside it
+        if place == mention.start or text[place] != "\n":  # an empty line has no bar
             yield place, narrow
-        found = text.find("\n", place, min(place + REPEAT, mention.end))
+        found = text.find("\n", place, min(place + LABEL_INTERVAL, mention.end))
         narrow = found < 0 and not narrow
         if found < 0:
-            found = text.find(" ", place + REPEAT, mention.end)
+            found = text.find(" ", place + LABEL_INTERVAL, mention.end)
         place = found + 1
         if found < 0 or place + room > mention.end:
             return
 
 
-def _margins(text: str, bars: Sequence[_Bar]) -> str:
-    """Room beside the text for labels of short mentions at the ends of lines."""
+def _padding(text: str, bars: Sequence[_Bar]) -> str:
+    """Padding for the labels of short mentions at the ends of lines."""
     beyond = {"left": 0, "right": 0}
     for bar in bars:
         side = "left" if _right_to_left(text, bar.mention.start) else "right"
@@ -176,9 +176,9 @@ def _margins(text: str, bars: Sequence[_Bar]) -> str:
 
 
 def _right_to_left(text: str, place: int) -> bool:
-    """Whether the first letter from here on that has a direction is written from right to left."""
-    for sign in text[place : place + 50]:
-        direction = unicodedata.bidirectional(sign)
+    """Whether the first character from here on that has a direction is written from right to left."""
+    for character in text[place : place + 50]:
+        direction = unicodedata.bidirectional(character)
         if direction in ("L", "R", "AL"):
             return direction != "L"
     return False
@@ -187,74 +187,72 @@ def _right_to_left(text: str, place: int) -> bool:
 # -- text and bars as HTML ---------------------------------------------------------------------------------------------
 
 
-def _running_text(text: str, bars: Sequence[_Bar], colouring: _Colouring) -> Iterator[str]:
-    """The text, cut where anything changes; each piece with the bars of all mentions that cover it."""
+def _running_text(text: str, bars: Sequence[_Bar], colours: _Colours) -> Iterator[str]:
+    """The text in segments, each with the bars of all mentions that cover it."""
     starting: dict[int, list[_Bar]] = {}
     labelled: dict[int, list[_Bar]] = {}
     cuts = {0, len(text)}
     for bar in bars:
         starting.setdefault(bar.mention.start, []).append(bar)
         cuts.update(bar.mention.span, *bar.mention.fragments)
-        for place in bar.written_at:
+        for place in bar.label_at:
             labelled.setdefault(place, []).append(bar)
             anchor = _ANCHOR.match(text, place)
-            cuts.update((place, anchor.end() if anchor else place))  # no line break comes between a label and its bar
+            cuts.update((place, anchor.end() if anchor else place))  # no line break between a label and its bar
     open_bars: list[_Bar] = []
     for start, end in pairwise(sorted(cuts)):
         open_bars = [bar for bar in open_bars if bar.mention.end > start] + starting.get(start, [])
         if open_bars:
             open_bars.sort(key=lambda bar: bar.lane)
-            yield _piece(text, start, end, open_bars, labelled.get(start, []), colouring)
+            yield _segment(text, start, end, open_bars, labelled.get(start, []), colours)
         else:
             yield escape(text[start:end])
 
 
-def _piece(
-    text: str, start: int, end: int, bars: Sequence[_Bar], labelled: Sequence[_Bar], colouring: _Colouring
-) -> str:
+def _segment(text: str, start: int, end: int, bars: Sequence[_Bar], labelled: Sequence[_Bar], colours: _Colours) -> str:
     height = bars[-1].lane + 1
     near, far = ("right", "left") if _right_to_left(text, start) else ("left", "right")
     layers: list[tuple[str, str, str]] = []  # image, position, size
     for bar in bars:
-        mention, image = bar.mention, colouring.image(bar.mention.label, bar.mention.probability)
+        mention, image = bar.mention, colours.image(bar.mention.label, bar.mention.probability)
         above = (height - bar.lane) * LANE
         here = not mention.fragments or any(first <= start < last for first, last in mention.fragments)
-        tall = BAR if here else BAR / 3  # a thread between the parts of a discontinuous mention
+        tall = BAR if here else BAR / 3  # thinner between the fragments of a discontinuous mention
         layers.append((image, f"left bottom {above - tall:.2f}em", f"100% {tall:.2f}em"))
         ends = [(near, start == mention.start), (far, end == mention.end)]
         layers += [(image, f"{side} bottom {above - 0.02:.2f}em", f".13em {TICK}em") for side, is_end in ends if is_end]
     images, positions, sizes = (",".join(column) for column in zip(*layers, strict=True))
     style = f"background-image:{images};background-position:{positions};background-size:{sizes}"
-    names = "".join(_label(bar, start, height, near, colouring) for bar in labelled)
-    title = escape("\n".join(_said(bar, text) for bar in bars))
+    names = "".join(_label(bar, start, height, near, colours) for bar in labelled)
+    title = escape("\n".join(_tooltip(bar, text) for bar in bars))
     inner = f'<span class="bars" style="{style}" title="{title}">{names}{escape(text[start:end])}</span>'
     return f'<span class="room" style="--n:{height}">{inner}</span>'
 
 
-def _label(bar: _Bar, start: int, height: int, side: str, colouring: _Colouring) -> str:
-    narrow = ' class="narrow"' if bar.written_at[start] else ""
+def _label(bar: _Bar, start: int, height: int, side: str, colours: _Colours) -> str:
+    narrow = ' class="narrow"' if bar.label_at[start] else ""
     below = (height - bar.lane - 1) * LANE / LABEL_SIZE
-    place = f"{side}:.25em;bottom:{below:.2f}em;color:var({colouring.name(bar.mention.label)})"
+    place = f"{side}:.25em;bottom:{below:.2f}em;color:var({colours.name(bar.mention.label)})"
     return f'<b aria-hidden="true"{narrow} style="{place}">{escape(bar.label)}</b>'
 
 
-def _said(bar: _Bar, text: str) -> str:
-    return f"{bar.label}{_number(bar.mention, ' ')}: {_excerpt(bar.mention, text)}"
+def _tooltip(bar: _Bar, text: str) -> str:
+    return f"{bar.label}{_probability(bar.mention, ' ')}: {_excerpt(bar.mention, text)}"
 
 
-def _number(mention: Mention, before: str = "") -> str:
+def _probability(mention: Mention, before: str = "") -> str:
     return "" if mention.probability is None else f"{before}{mention.probability:.2f}"
 
 
 def _excerpt(mention: Mention, text: str) -> str:
     spans = mention.fragments or (mention.span,)
-    shown = " … ".join(text[start : min(end, start + SHOWN + 1)] for start, end in spans[:5])
+    shown = " … ".join(text[start : min(end, start + EXCERPT_CHARACTERS + 1)] for start, end in spans[:5])
     shown = " ".join(shown.split())
-    return shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + "…"
+    return shown if len(shown) <= EXCERPT_CHARACTERS else shown[: EXCERPT_CHARACTERS - 1] + "…"
 
 
 def _table(text: str, bars: Sequence[_Bar]) -> Iterator[str]:
-    """The mentions as a list to read: for screen readers, the keyboard, and whoever wants numbers."""
+    """The mentions as a table, for screen readers, for the keyboard, and with numbers."""
     if not bars:
         return
     count = f"{len(bars):,} mention{'s' if len(bars) > 1 else ''}"
@@ -262,7 +260,7 @@ def _table(text: str, bars: Sequence[_Bar]) -> Iterator[str]:
     yield '<th scope="col">Mention<th scope="col">Label<th scope="col">Probability<th scope="col">Characters</thead><tbody>'
     for bar in sorted(bars, key=lambda bar: (bar.mention.start, -bar.mention.end, bar.label)):
         yield f"<tr><td><bdi>{escape(_excerpt(bar.mention, text))}</bdi><td>{escape(bar.label)}"
-        yield f"<td>{_number(bar.mention) or '–'}<td>{bar.mention.start}–{bar.mention.end}"
+        yield f"<td>{_probability(bar.mention) or '–'}<td>{bar.mention.start}–{bar.mention.end}"
     yield "</tbody></table></details>"
 
 

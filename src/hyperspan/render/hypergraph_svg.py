@@ -1,4 +1,4 @@
-"""Pictures of structures: a sentence's hypergraph, as in the papers' figures, and the hyperpath in it that encodes some mentions."""
+"""Pictures of structures: the hypergraph of a sentence, as in the papers, and the hyperpath that encodes its mentions."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from itertools import combinations
 from typing import Literal
 
 from hyperspan.errors import InputError, LabelError, SpanError
-from hyperspan.render.hypergraphs.linear_chain import LinearChainPage
-from hyperspan.render.hypergraphs.mention_hypergraph import MentionHypergraphPage
-from hyperspan.render.hypergraphs.mention_separators import MentionSeparatorsPage
-from hyperspan.render.hypergraphs.page import Page
+from hyperspan.render.hypergraphs.diagram import Diagram
+from hyperspan.render.hypergraphs.linear_chain import LinearChainDiagram
+from hyperspan.render.hypergraphs.mention_hypergraph import MentionHypergraphDiagram
+from hyperspan.render.hypergraphs.mention_separators import MentionSeparatorsDiagram
 from hyperspan.render.hypergraphs.readings import sets_with_structure_of
-from hyperspan.render.hypergraphs.segmental import SegmentalPage
-from hyperspan.render.hypergraphs.semi_markov import SemiMarkovPage
-from hyperspan.render.hypergraphs.tree import TreePage
+from hyperspan.render.hypergraphs.segmental import SegmentalDiagram
+from hyperspan.render.hypergraphs.semi_markov import SemiMarkovDiagram
+from hyperspan.render.hypergraphs.tree import TreeDiagram
 from hyperspan.render.svg import Picture
 from hyperspan.types import Mention
 
 StructureName = Literal["segmental", "linear-chain", "semi-markov", "mention-hypergraph", "mention-separators", "tree"]
-PAGES: dict[StructureName, type[Page]] = {
-    "segmental": SegmentalPage,
-    "linear-chain": LinearChainPage,
-    "semi-markov": SemiMarkovPage,
-    "mention-hypergraph": MentionHypergraphPage,
-    "mention-separators": MentionSeparatorsPage,
-    "tree": TreePage,
+DIAGRAMS: dict[StructureName, type[Diagram]] = {
+    "segmental": SegmentalDiagram,
+    "linear-chain": LinearChainDiagram,
+    "semi-markov": SemiMarkovDiagram,
+    "mention-hypergraph": MentionHypergraphDiagram,
+    "mention-separators": MentionSeparatorsDiagram,
+    "tree": TreeDiagram,
 }
 
 
@@ -38,10 +38,10 @@ def draw_hypergraph(
     show: Literal["both", "graph", "path"] = "both",
     structure: StructureName = "segmental",
 ) -> Picture:
-    """SVG text of the complete hypergraph of a sentence with the hyperpath of the given mentions in it; notebooks show it.
+    """Draws the complete hypergraph of a sentence, with the hyperpath of the mentions, as SVG text that notebooks show.
 
-    `types` are the labels, in their order (by default those of the mentions); `max_width` the most words in a mention;
-    `show` leaves the hyperpath or everything else out; `structure` is one of `PAGES`.
+    `types` are the labels in order, by default those of the mentions. `max_width` is the maximal width of a mention in words.
+    `show` selects the hypergraph, the hyperpath or both. `structure` is one of `DIAGRAMS`.
 
     >>> svg = draw_hypergraph(["Israeli", "UN"], [Mention(1, 2, "ORG")])
     >>> svg.startswith("<svg") and "ORG" in svg
@@ -49,23 +49,23 @@ def draw_hypergraph(
     >>> draw_hypergraph(["a", "b", "c"], [Mention(0, 2, "X"), Mention(1, 3, "X")], structure="tree")
     Traceback (most recent call last):
     ...
-    hyperspan.errors.SpanError: mentions 0:2:X and 1:3:X cross, and a tree cannot hold both; leave one out or draw another structure, for example segmental
+    hyperspan.errors.SpanError: mentions 0:2:X and 1:3:X cross, and a tree cannot represent both; remove one or draw another structure, for example segmental
     """
     found = sorted(set(mentions))
     labels = list(types) if types is not None else list(dict.fromkeys(mention.label for mention in found))
     _check(words, found, labels, max_width)
     _check_structure(structure, found, max_width)
-    page = PAGES[structure](words, labels, found, max_width)
-    path = page.path()
+    diagram = DIAGRAMS[structure](words, labels, found, max_width)
+    path = diagram.path()
     if show == "path":
-        page.keep(path)
-    return page.draw(set(page.graph.edges if show == "graph" else path)).svg(_title(page, show))
+        diagram.keep_only(path)
+    return diagram.draw(set(diagram.graph.edges if show == "graph" else path)).svg(_title(diagram, show))
 
 
 def other_readings(mentions: Iterable[Mention], structure: StructureName) -> Iterator[tuple[str, list[Mention]]]:
-    """The other mention sets that the same hyperpath stands for; none unless the structure is ambiguous.
+    """The other mention sets with the same hyperpath; none unless the structure is ambiguous.
 
-    With each comes its name: it is the reading "all" or "nested" (see :mod:`hyperspan.structures.readings`), or some "other" set.
+    Each comes with a name: the reading "all" or "nested" (see :mod:`hyperspan.structures.readings`), or "other".
 
     >>> for name, others in other_readings([Mention(0, 2, "X"), Mention(0, 3, "X"), Mention(1, 3, "X")], "mention-separators"):
     ...     print(name, [mention.span for mention in others])
@@ -79,7 +79,7 @@ def other_readings(mentions: Iterable[Mention], structure: StructureName) -> Ite
     found = set(mentions)
     labels = sorted({mention.label for mention in found})
     given = frozenset((mention.start, mention.end, labels.index(mention.label)) for mention in found)
-    for name, alike in sets_with_structure_of(given) if PAGES[structure].is_ambiguous else ():
+    for name, alike in sets_with_structure_of(given) if DIAGRAMS[structure].is_ambiguous else ():
         if alike != given:
             yield name, [Mention(start, end, labels[kind]) for start, end, kind in sorted(alike)]
 
@@ -88,9 +88,9 @@ def _check(words: Sequence[str], mentions: Sequence[Mention], labels: Sequence[s
     if not words:
         raise InputError("the sentence is empty; give at least one word to draw")
     if not labels:
-        raise InputError("no mention types are known; give a mention or name the types, for example --types PER,ORG")
+        raise InputError("there are no mention types; give a mention or name the types, for example --types PER,ORG")
     if len(set(labels)) < len(labels):
-        raise LabelError(f"the types {', '.join(labels)} name one twice; name each once")
+        raise LabelError(f"the types {', '.join(labels)} contain a duplicate; name each type once")
     if max_width is not None and max_width < 1:
         raise InputError(f"the maximal width is {max_width}; it must be at least 1 word")
     for mention in mentions:
@@ -105,23 +105,23 @@ def _check(words: Sequence[str], mentions: Sequence[Mention], labels: Sequence[s
             )
         if max_width is not None and mention.end - mention.start > max_width:
             raise SpanError(
-                f"{shown} has {mention.end - mention.start} words, more than the maximal width {max_width}; raise it or leave it out"
+                f"{shown} has {mention.end - mention.start} words, more than the maximal width {max_width}; increase the width or remove the mention"
             )
 
 
 def _check_structure(structure: StructureName, mentions: Sequence[Mention], max_width: int | None) -> None:
-    if structure not in PAGES:
-        raise InputError(f"the structure {structure!r} is not known; it must be one of {', '.join(PAGES)}")
-    page = PAGES[structure]
-    if max_width is not None and not page.limits_width:
+    if structure not in DIAGRAMS:
+        raise InputError(f"the structure {structure!r} is unknown; it must be one of {', '.join(DIAGRAMS)}")
+    diagram = DIAGRAMS[structure]
+    if max_width is not None and not diagram.limits_width:
         raise InputError(
-            f"the maximal width is {max_width}, but the structure {structure} has mentions of any width; leave it out"
+            f"the maximal width is {max_width}, but the structure {structure} always allows mentions of any width; omit the maximal width"
         )
     for first, second in combinations(mentions, 2):
-        if conflict := page.conflict(first, second):
+        if conflict := diagram.conflict(first, second):
             raise SpanError(
-                f"mentions {_shown(first)} and {_shown(second)} {conflict}, and a {page.title[0].lower()}{page.title[1:]} cannot hold both; "
-                "leave one out or draw another structure, for example segmental"
+                f"mentions {_shown(first)} and {_shown(second)} {conflict}, and a {diagram.title[0].lower()}{diagram.title[1:]} cannot represent both; "
+                "remove one or draw another structure, for example segmental"
             )
 
 
@@ -129,8 +129,10 @@ def _shown(mention: Mention) -> str:
     return f"{mention.start}:{mention.end}:{mention.label}"
 
 
-def _title(page: Page, show: str) -> str:
-    what = {"both": f"{page.title} and hyperpath", "graph": page.title, "path": f"{page.title}: hyperpath"}[show]
-    words = page.words
-    listed = "; ".join(f"{' '.join(words[m.start : m.end])} ({m.label})" for m in page.mentions) or "no mentions"
+def _title(diagram: Diagram, show: str) -> str:
+    what = {"both": f"{diagram.title} and hyperpath", "graph": diagram.title, "path": f"{diagram.title}: hyperpath"}[
+        show
+    ]
+    words = diagram.words
+    listed = "; ".join(f"{' '.join(words[m.start : m.end])} ({m.label})" for m in diagram.mentions) or "no mentions"
     return f"{what} of: {' '.join(words)}. Mentions: {listed}"

@@ -1,36 +1,34 @@
-"""How documents and sentences look in a notebook, which asks them for ``_repr_html_``."""
+"""HTML of documents and sentences in notebooks, which call ``_repr_html_``."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from hyperspan.corpora.documents import by_characters
 from hyperspan.render.html import html_fragment
+from hyperspan.render.layout import spaces_before
 from hyperspan.types import Document, Sentence
 
-MOST = 20_000
-"""So many characters of a document are shown; a notebook keeps all that it shows, and browsers tire."""
+MAX_CHARACTERS = 20_000
+"""How many characters of a document are shown. A notebook stores all its output, and large pages slow the browser down."""
 
 
 def document_html(document: Document) -> str:
-    """The document with its mentions; of a long one the beginning, and a sentence that says so.
+    """The document with its mentions; only the beginning of a long one, with a note.
 
     >>> document_html(Document("two zoos " * 5000)).endswith("the first 20,000 of 45,000 characters; render_html shows all</p>\\n")
     True
     """
-    if len(document.text) <= MOST:
+    if len(document.text) <= MAX_CHARACTERS:
         return html_fragment(document)
-    inside = [mention for mention in document.mentions if mention.end <= MOST]
-    shown = html_fragment(Document(document.text[:MOST], inside, id=document.id))
-    return f"{shown}<p>the first {MOST:,} of {len(document.text):,} characters; render_html shows all</p>\n"
+    inside = [mention for mention in document.mentions if mention.end <= MAX_CHARACTERS]
+    shown = html_fragment(Document(document.text[:MAX_CHARACTERS], inside, id=document.id))
+    return f"{shown}<p>the first {MAX_CHARACTERS:,} of {len(document.text):,} characters; render_html shows all</p>\n"
 
 
 def sentence_html(sentence: Sentence) -> str:
-    """The sentence with its mentions; tokens are set apart where their offsets say so, and all where they have none."""
-    apart = [before[1] < after[0] for before, after in pairwise(sentence.offsets)] or [True] * (len(sentence) - 1)
+    """The sentence with its mentions; a space separates tokens, except where their offsets show none."""
     offsets: list[tuple[int, int]] = []
     text = ""
-    for token, gap in zip(sentence.tokens, [False, *apart], strict=False):
+    for token, gap in zip(sentence.tokens, spaces_before(sentence), strict=True):
         text += " " * gap
         offsets.append((len(text), len(text) + len(token)))
         text += token

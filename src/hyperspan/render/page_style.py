@@ -1,21 +1,21 @@
-"""How pages look: sizes, colours by day and by night, on paper."""
+"""The style sheet of pages: sizes, and colours for light, dark and print."""
 
 from __future__ import annotations
 
 from hyperspan.render.layout import PALETTE
 
 LANE, BAR, TICK, GAP = 1.0, 0.17, 0.17, 0.14
-"""From one bar to the next, the height of a bar, of the ticks at its ends, and the gap above the first, in font sizes (em)."""
+"""Distance between bars, height of a bar, height of the ticks at its ends, gap above the first bar; in em."""
 LABEL_SIZE = 0.66
-"""The font size of labels, beside that of the text."""
+"""The font size of labels, relative to the text."""
 DARK = ("#7db4ff", "#ff9a76", "#6fd093", "#d59bf5", "#e6b450", "#5fd0da", "#ff8fbf", "#b9cc6a", "#c4c4c4", "#b5a1ff")
-"""The colours of PALETTE, as light as a dark page needs."""
+"""The colours of PALETTE, lighter, for dark pages."""
 
 STYLE = """\
-.hyperspan, .hyperspan-page { LIGHT color-scheme: light dark; }
-@media screen and (prefers-color-scheme: dark) { .hyperspan, .hyperspan-page { NIGHT } }
-@media screen { [data-jp-theme-light="false"] .hyperspan, .vscode-dark .hyperspan { NIGHT } }
-@media screen { [data-jp-theme-light="true"] .hyperspan, .vscode-light .hyperspan { LIGHT } }
+.hyperspan, .hyperspan-page { LIGHT_COLOURS color-scheme: light dark; }
+@media screen and (prefers-color-scheme: dark) { .hyperspan, .hyperspan-page { DARK_COLOURS } }
+@media screen { [data-jp-theme-light="false"] .hyperspan, .vscode-dark .hyperspan { DARK_COLOURS } }
+@media screen { [data-jp-theme-light="true"] .hyperspan, .vscode-light .hyperspan { LIGHT_COLOURS } }
 .hyperspan-page { margin: 0 auto; padding: 1.2rem clamp(.8rem, 4vw, 3rem) 3rem; max-width: 60rem; background: var(--page); color: var(--ink); font-family: system-ui, "Segoe UI", "Noto Sans", sans-serif; }
 .hyperspan-page h1 { font-size: 1.35rem; margin: 0 0 1rem; overflow-wrap: anywhere; }
 .hyperspan { background: var(--page); color: var(--ink); font: 1.06rem/1.5 system-ui, "Segoe UI", "Noto Sans", sans-serif; margin: 0 0 1.5rem; padding: .2rem 0 1rem; border-bottom: 1px solid var(--rule); text-align: start; }
@@ -42,8 +42,9 @@ STYLE = """\
 
 
 def style_sheet() -> str:
+    """The complete CSS."""
     light, dark = ("".join(f"--c{i}: {colour}; " for i, colour in enumerate(tones)) for tones in (PALETTE, DARK))
     light += "--page: #fff; --ink: #1c1c1e; --soft: #5c5c63; --rule: #dcdce0; --touched: #0000000d;"
     dark += "--page: #17181b; --ink: #ececf0; --soft: #a8a8b0; --rule: #3a3b40; --touched: #ffffff14;"
-    filled = STYLE.replace("LIGHT", light).replace("NIGHT", dark)
+    filled = STYLE.replace("LIGHT_COLOURS", light).replace("DARK_COLOURS", dark)
     return filled.replace("HEIGHT", f"(var(--n) * {LANE}em + {GAP}em)").replace("SIZE", f"{LABEL_SIZE}em")

@@ -1,4 +1,4 @@
-"""A few shapes as SVG text: labelled dots, arrows with several heads, brackets."""
+"""Shapes as SVG text: labelled dots, arrows with several heads, brackets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Dot:
-    """A node: a circle with a letter, a superscript and a subscript in it."""
+    """A node: a circle that contains a name, a superscript and a subscript."""
 
     x: float
     y: float
@@ -22,17 +22,17 @@ class Dot:
     radius: float = 19
 
     def svg(self) -> str:
-        letter, above, below = self.label
-        small = f'<tspan font-size="9.5" dy="-6">{above}</tspan>' if above else ""
-        shift = 10 if above else 4
-        small += f'<tspan font-size="9.5" dy="{shift}">{below}</tspan>' if below else ""
+        name, superscript, subscript = self.label
+        small = f'<tspan font-size="9.5" dy="-6">{superscript}</tspan>' if superscript else ""
+        shift = 10 if superscript else 4
+        small += f'<tspan font-size="9.5" dy="{shift}">{subscript}</tspan>' if subscript else ""
         circle = f'<circle cx="{self.x:.1f}" cy="{self.y:.1f}" r="{self.radius}" fill="{self.colour}" stroke="#444" stroke-width="1"/>'
-        return f'{circle}<text x="{self.x:.1f}" y="{self.y + 4.5:.1f}" font-size="13" font-weight="bold">{letter}{small}</text>'
+        return f'{circle}<text x="{self.x:.1f}" y="{self.y + 4.5:.1f}" font-size="13" font-weight="bold">{name}{small}</text>'
 
 
 @dataclass
 class Arrow:
-    """A hyperedge: one stem that leaves the head and ends in an arrowhead at every child."""
+    """A hyperedge: one stem from the head, with an arrowhead at each child."""
 
     colour: str
     strong: bool
@@ -46,15 +46,22 @@ class Arrow:
         if len(children) == 1:
             self.straight(head, children[0])
             return
-        out = _towards((head.x, head.y), joint, head.radius)
-        self.paths.append(
-            f'<path d="M{_p(out)} L{_p(joint)}"/><circle cx="{joint[0]:.1f}" cy="{joint[1]:.1f}" r="2.4" class="joint"/>'
-        )
+        self.stem(head, joint)
         for child in children:
             sideways = abs(child.x - joint[0]) > 50
             bend = (child.x - 46, joint[1]) if sideways else (joint[0] - 2, child.y)
-            into = _towards((child.x, child.y), bend, child.radius + 2)
-            self.paths.append(f'<path d="M{_p(joint)} Q{_p(bend)} {_p(into)}" class="to"/>')
+            self.curve(joint, bend, _towards((child.x, child.y), bend, child.radius + 2))
+
+    def stem(self, head: Dot, joint: Point) -> None:
+        """A line from the head to a joint, where the arrow forks."""
+        out = _towards((head.x, head.y), joint, head.radius)
+        self.paths.append(
+            f'<path d="M{_xy(out)} L{_xy(joint)}"/><circle cx="{joint[0]:.1f}" cy="{joint[1]:.1f}" r="2.4" class="joint"/>'
+        )
+
+    def curve(self, start: Point, bend: Point, end: Point) -> None:
+        """A curve with an arrowhead at its end; `bend` is its control point."""
+        self.paths.append(f'<path d="M{_xy(start)} Q{_xy(bend)} {_xy(end)}" class="to"/>')
 
     def along_bus(self, head: Dot, children: Sequence[Dot], bus: float) -> None:
         """Down a vertical line beside the head, with a branch to each child."""
@@ -62,7 +69,7 @@ class Arrow:
         out = (head.x - head.radius, head.y)
         turn = 12
         self.paths.append(
-            f'<path d="M{_p(out)} L{bus + turn:.1f},{head.y:.1f} Q{bus:.1f},{head.y:.1f} {bus:.1f},{head.y + turn:.1f} L{bus:.1f},{lowest - turn:.1f}"/>'
+            f'<path d="M{_xy(out)} L{bus + turn:.1f},{head.y:.1f} Q{bus:.1f},{head.y:.1f} {bus:.1f},{head.y + turn:.1f} L{bus:.1f},{lowest - turn:.1f}"/>'
         )
         for child in children:
             self.paths.append(
@@ -72,7 +79,7 @@ class Arrow:
 
     def _line(self, start: Point, end: Point, leave: float, reach: float) -> None:
         out, into = _towards(start, end, leave), _towards(end, start, reach)
-        self.paths.append(f'<path d="M{_p(out)} L{_p(into)}" class="to"/>')
+        self.paths.append(f'<path d="M{_xy(out)} L{_xy(into)}" class="to"/>')
 
     def svg(self) -> str:
         style = "strong" if self.strong else "faint"
@@ -81,7 +88,7 @@ class Arrow:
 
 
 class Picture(str):
-    """The text of an SVG, which notebooks show as the picture that it is."""
+    """The text of an SVG, which notebooks show as a picture."""
 
     __slots__ = ()
 
@@ -89,16 +96,16 @@ class Picture(str):
         return str(self)
 
     def _repr_html_(self) -> str:
-        """An image, so that its style and its arrowheads are not mixed up with those of another picture."""
+        """An `img` element, so that its styles and arrowheads do not affect other pictures."""
         data = base64.b64encode(self.encode("utf-8")).decode("ascii")
-        said = self.partition("<title>")[2].partition("</title>")[0]  # escaped
-        image = f'<img alt="{said}" style="max-width:none" src="data:image/svg+xml;base64,{data}">'
+        title = self.partition("<title>")[2].partition("</title>")[0]  # escaped
+        image = f'<img alt="{title}" style="max-width:none" src="data:image/svg+xml;base64,{data}">'
         return f'<div style="overflow-x:auto">{image}</div>'
 
 
 @dataclass
 class Drawing:
-    """Shapes in the order they are painted: faint edges and dots first, strong ones over them, text last."""
+    """Shapes in painting order: faint edges and dots first, strong ones over them, text last."""
 
     width: float = 0
     height: float = 0
@@ -136,13 +143,13 @@ class Drawing:
         )
         self.text((left + right) / 2, y + 17, label, size=13, weight="bold")
 
-    def key(self, x: float, y: float, sign: str, meaning: str) -> None:
-        """An entry of the legend: a shape, and to its right what it means."""
-        self.extras.append(sign)
+    def key(self, x: float, y: float, symbol: str, meaning: str) -> None:
+        """An entry of the legend: a symbol, and its meaning to the right."""
+        self.extras.append(symbol)
         self.text(x + 18, y + 4, meaning, size=12, anchor="start", colour="#444")
 
     def svg(self, title: str) -> Picture:
-        """The whole picture; `title` is what a screen reader says."""
+        """The whole picture; screen readers read the `title`."""
         by_strength = [[*(edge.svg() for edge in self.edges if edge.strong is strong)] for strong in (False, True)]
         dots: list[list[str]] = [[], []]
         for dot, strong in self.dots.values():
@@ -166,14 +173,16 @@ _STYLE = ".edge path{fill:none;stroke-width:1.3}.strong path{stroke-width:2.2}g.
 
 
 def escape(text: str) -> str:
-    """Text as XML may hold it: escaped, and without control characters, which it may not hold at all."""
-    return html.escape("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text))
+    """The text escaped for XML; control characters, which XML forbids, are replaced."""
+    return html.escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
 def _towards(start: Point, end: Point, distance: float) -> Point:
+    """The point at this distance from `start` on the line to `end`."""
     length = hypot(end[0] - start[0], end[1] - start[1]) or 1.0
     return start[0] + (end[0] - start[0]) / length * distance, start[1] + (end[1] - start[1]) / length * distance
 
 
-def _p(point: Point) -> str:
+def _xy(point: Point) -> str:
+    """A point as SVG coordinates."""
     return f"{point[0]:.1f},{point[1]:.1f}"

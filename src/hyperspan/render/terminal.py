@@ -1,24 +1,24 @@
-"""Sentences in a terminal: words, and under them a bar for each mention, stacked where they overlap."""
+"""Sentences in a terminal: words, and below them a bar for each mention, stacked where mentions overlap."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.text import Text
 
-from hyperspan.render.layout import colours, lanes, shortest_first
+from hyperspan.render.layout import colours, lanes, shortest_first, spaces_before
 from hyperspan.types import Mention, Sentence
 
-NARROWEST = 20
-"""No terminal is taken to have fewer columns than this."""
+MIN_WIDTH = 20
+"""Narrower terminals are treated as this wide."""
 
 
 def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, str] | None = None) -> Text:
-    """The sentence in lines of at most `width` columns, short mentions on top. A longer word is broken.
+    """The sentence in lines of at most `width` columns, short mentions on top. Words wider than a line are broken.
 
-    Tokens are set apart where their offsets say that something stands between them, and all where they have none.
+    A space separates tokens, except where their offsets show none.
 
     >>> print(render_sentence(Sentence("the Seattle zoo".split(), [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])).plain)
     the Seattle zoo
@@ -26,9 +26,9 @@ def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, st
     ╰─────FAC─────╯
     """
     styles = styles if styles is not None else colours(mention.label for mention in sentence.mentions)
-    width = max(width, NARROWEST)
+    width = max(width, MIN_WIDTH)
     broken = [chop_cells(_printable(token), width) or [""] for token in sentence.tokens]
-    first_part = [0, *accumulate(map(len, broken))]  # of each token; where mentions begin and end
+    first_part = [0, *accumulate(map(len, broken))]  # the index of each token's first part
     parts = [part for token in broken for part in token]
     sizes = [cell_len(part) for part in parts]
     gaps = _gaps(sentence, broken)
@@ -45,26 +45,25 @@ def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, st
 
 
 def _printable(token: str) -> str:
-    """Control characters would move the cursor, and the bars would not stand under their words.
+    """Replaces control characters, which would move the cursor and misalign the bars.
 
-    Nor is a sign asked to look like an emoji: terminals do not agree on how wide it is then.
+    Also removes variation selectors that ask for an emoji, because terminals disagree on how wide it is.
     """
     shown = token.replace("\N{VARIATION SELECTOR-16}", "")
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in shown)
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
 
 
 def _gaps(sentence: Sentence, broken: Sequence[Sequence[str]]) -> list[int]:
-    """The columns before each part of a token: one before a token that is set apart."""
-    apart = [before[1] < after[0] for before, after in pairwise(sentence.offsets)] or [True] * len(broken)
+    """The columns before each part of a token: one before a token that follows a space."""
     return [
-        int(number > 0 and place == 0 and apart[number - 1])
-        for number, token in enumerate(broken)
-        for place in range(len(token))
+        int(part == 0 and space)
+        for space, token in zip(spaces_before(sentence), broken, strict=True)
+        for part in range(len(token))
     ]
 
 
 def _lines(sizes: Sequence[int], gaps: Sequence[int], width: int) -> Iterable[tuple[int, int]]:
-    """The parts that go on each line; parts without a gap between them are kept together if a line can hold them."""
+    """The first and last part of each line. Parts without a gap between them stay together if they fit on one line."""
     first, used, together = 0, 0, 0
     for position, size in enumerate(sizes):
         if gaps[position]:
@@ -81,7 +80,7 @@ def _lines(sizes: Sequence[int], gaps: Sequence[int], width: int) -> Iterable[tu
 
 
 def _columns(sizes: Sequence[int], gaps: Sequence[int]) -> list[tuple[int, int]]:
-    """The columns that each part of a line takes up."""
+    """The first and last column of each part of a line."""
     columns: list[tuple[int, int]] = []
     position = 0
     for size, gap in zip(sizes, gaps, strict=True):
@@ -97,10 +96,10 @@ def _bars(
     width: int,
     styles: Mapping[str, str],
 ) -> list[Text]:
-    """One row of bars for each lane of a line: of mentions with their first part and the one behind their last."""
-    bars: list[tuple[int, str, str]] = []  # column, what is drawn there, style
+    """A row of bars for each lane of a line; mentions come with the indices of their first part and after their last."""
+    bars: list[tuple[int, str, str]] = []  # column, bar with label, style
     for mention, start, end in mentions:
-        left = min(columns[max(start, 0)][0], width - 1)  # what takes no room may stand behind the last column
+        left = min(columns[max(start, 0)][0], width - 1)  # a part of width 0 may be after the last column
         right = max(columns[min(end, len(columns)) - 1][1], left + 1)
         column, drawn = _bar(mention, start >= 0, end <= len(columns), left, right, width)
         bars.append((column, drawn, styles.get(mention.label, "")))
@@ -116,9 +115,9 @@ def _bars(
 
 
 def _bar(mention: Mention, begins: bool, ends: bool, left: int, right: int, width: int) -> tuple[int, str]:
-    """A bar from column `left` to before `right`, open where the line breaks it; and the column where it is drawn.
+    """A bar from column `left` up to `right`, open where a line break cuts it; and the column where it is drawn.
 
-    The label is in it, behind it or before it. Where a line has no room for it, it goes without its probability, or shortened.
+    The label is inside, after or before the bar. Without enough room it loses its probability, or is shortened.
     """
     size, opening, closing = right - left, "╰" if begins else "─", "╯" if ends else "─"
     bar = "╵" if size == 1 else opening + "─" * (size - 2) + closing

@@ -23,7 +23,9 @@ class ConstituencyNode(NamedTuple):
     kind: int = -1
 
 
-def constituency_hypergraph(n: int, types: int | Sequence[str], max_width: int | None = None) -> Hypergraph:
+def constituency_hypergraph(
+    n: int, types: int | Sequence[str], max_width: int | None = None
+) -> Hypergraph[ConstituencyNode]:
     """All sets of nested and disjoint mentions in `n` words, at most one type a span, each set as one hyperpath.
 
     >>> from hyperspan.structures import Counting, inside
@@ -33,7 +35,7 @@ def constituency_hypergraph(n: int, types: int | Sequence[str], max_width: int |
     """
     m = types if isinstance(types, int) else len(types)
     c = (n if max_width is None else max_width) if m else 0
-    edges: list[Hyperedge] = []
+    edges: list[Hyperedge[ConstituencyNode]] = []
     for j in range(1, n + 1):
         top = ConstituencyNode("top", 0, j)
         edges.append(Hyperedge(top, (ConstituencyNode("top", 0, j - 1), ConstituencyNode("outside", j - 1, j))))
@@ -46,7 +48,7 @@ def constituency_hypergraph(n: int, types: int | Sequence[str], max_width: int |
     return Hypergraph(ConstituencyNode("top", 0, n), edges)
 
 
-def _sequences(i: int, j: int) -> Iterable[Hyperedge]:
+def _sequences(i: int, j: int) -> Iterable[Hyperedge[ConstituencyNode]]:
     """The ways to cover [i, j) inside a mention, by their last item."""
     inner, sequence = ConstituencyNode("inner", i, j), ConstituencyNode("sequence", i, j)
     yield Hyperedge(sequence, (inner,))
@@ -56,7 +58,7 @@ def _sequences(i: int, j: int) -> Iterable[Hyperedge]:
         yield Hyperedge(inner, (ConstituencyNode("sequence", i, a), ConstituencyNode("mention", a, j)))
 
 
-def constituents_of(path: Iterable[Hyperedge]) -> MentionSet:
+def constituents_of(path: Iterable[Hyperedge[ConstituencyNode]]) -> MentionSet:
     """The set of mentions that a hyperpath encodes: one for each type that it visits."""
-    leaves = (node for edge in path for node in edge.tail if isinstance(node, ConstituencyNode))
+    leaves = (node for edge in path for node in edge.tail)
     return frozenset((leaf.start, leaf.end, leaf.kind) for leaf in leaves if leaf.letter == "type")

@@ -18,34 +18,37 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any, Generic, TypeVar
 
 from hyperspan.structures.semirings import Element, KBest, Scored, Semiring
 
-Node = Hashable
-Hyperpath = tuple["Hyperedge", ...]
+Node = TypeVar("Node", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Hyperedge:
+class Hyperedge(Generic[Node]):
     """From one `head` to all nodes of its `tail` at once."""
 
     head: Node
     tail: tuple[Node, ...]
 
 
-class Hypergraph:
+Hyperpath = tuple[Hyperedge[Node], ...]
+
+
+class Hypergraph(Generic[Node]):
     """A rooted, acyclic hypergraph; nodes that the root does not reach are left out."""
 
-    def __init__(self, root: Node, edges: Iterable[Hyperedge]):
+    def __init__(self, root: Node, edges: Iterable[Hyperedge[Node]]):
         self.root = root
-        self._outgoing: dict[Node, list[Hyperedge]] = {}
+        self._outgoing: dict[Node, list[Hyperedge[Node]]] = {}
         for edge in edges:
             self._outgoing.setdefault(edge.head, []).append(edge)
         self.nodes = self._parents_first()
         """Every node, each before all of its descendants."""
         self.edges = [edge for node in self.nodes for edge in self.outgoing(node)]
 
-    def outgoing(self, node: Node) -> list[Hyperedge]:
+    def outgoing(self, node: Node) -> list[Hyperedge[Node]]:
         """The hyperedges with this head, in the order they were given; none for a leaf."""
         return self._outgoing.get(node, [])
 
@@ -69,11 +72,11 @@ class Hypergraph:
         return order[::-1]
 
 
-Weights = Callable[[Hyperedge], float]
+Weights = Callable[[Hyperedge[Any]], float]
 """The log-weight of each hyperedge."""
 
 
-def inside(graph: Hypergraph, weights: Weights, semiring: Semiring[Element]) -> dict[Node, Element]:
+def inside(graph: Hypergraph[Node], weights: Weights, semiring: Semiring[Element]) -> dict[Node, Element]:
     """For each node the sum, over the hyperpaths below it, of the product of their edges' values."""
     value: dict[Node, Element] = {}
     for node in reversed(graph.nodes):
@@ -86,7 +89,7 @@ def inside(graph: Hypergraph, weights: Weights, semiring: Semiring[Element]) -> 
 
 
 def outside(
-    graph: Hypergraph, weights: Weights, semiring: Semiring[Element], inside_value: dict[Node, Element]
+    graph: Hypergraph[Node], weights: Weights, semiring: Semiring[Element], inside_value: dict[Node, Element]
 ) -> dict[Node, Element]:
     """For each node the sum, over all ways to reach it from the root, of everything that stands outside it.
 
@@ -116,10 +119,10 @@ def viterbi(graph: Hypergraph, weights: Weights) -> Scored:
     return best[0]
 
 
-def hyperpaths(graph: Hypergraph) -> Iterator[Hyperpath]:
+def hyperpaths(graph: Hypergraph[Node]) -> Iterator[Hyperpath[Node]]:
     """Every hyperpath, one by one, whatever it weighs."""
 
-    def below(nodes: tuple[Node, ...]) -> Iterator[Hyperpath]:
+    def below(nodes: tuple[Node, ...]) -> Iterator[Hyperpath[Node]]:
         if not nodes:
             yield ()
             return

@@ -219,7 +219,7 @@ class TagNode(NamedTuple):
     tag: int = OUTSIDE
 
 
-def linear_chain_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph:
+def linear_chain_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph[TagNode]:
     """The hypergraph of a sentence of `n` words: every edge leads to one tag of the next word, and from the last to the end.
 
     >>> from hyperspan.structures import hyperpaths
@@ -244,7 +244,7 @@ def linear_chain_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph:
     )
 
 
-def linear_chain_mentions(path: Iterable[Hyperedge]) -> MentionSet:
+def linear_chain_mentions(path: Iterable[Hyperedge[TagNode]]) -> MentionSet:
     """The set of mentions that a hyperpath encodes."""
-    nodes = [edge.head for edge in path if isinstance(edge.head, TagNode)]
-    return mentions_of_tags([node.tag for node in nodes if node.position >= 0])
+    tags = [edge.head.tag for edge in path if edge.head.position >= 0]
+    return mentions_of_tags(tags)

@@ -26,7 +26,7 @@ class MentionNode(NamedTuple):
 END = MentionNode("X")
 
 
-def mention_network(n: int, types: int | Sequence[str]) -> Hypergraph:
+def mention_network(n: int, types: int | Sequence[str]) -> Hypergraph[MentionNode]:
     """The complete mention hypergraph (Lu & Roth, 2015) of a sentence of `n` words.
 
     >>> from hyperspan.structures import hyperpaths
@@ -35,7 +35,7 @@ def mention_network(n: int, types: int | Sequence[str]) -> Hypergraph:
     (64, 40)
     """
     m = types if isinstance(types, int) else len(types)
-    edges: list[Hyperedge] = []
+    edges: list[Hyperedge[MentionNode]] = []
     for i in range(n):
         e = MentionNode("E", i)
         later = (MentionNode("A", i + 1),) if i < n - 1 else ()
@@ -49,13 +49,12 @@ def mention_network(n: int, types: int | Sequence[str]) -> Hypergraph:
     return Hypergraph(MentionNode("A", 0), edges)
 
 
-def visited_mentions(path: Iterable[Hyperedge]) -> MentionSet:
+def visited_mentions(path: Iterable[Hyperedge[MentionNode]]) -> MentionSet:
     """The mentions of a hyperpath of the mention hypergraph, visit by visit: each start with the ends that its own visits mark."""
     mentions: set[Mention] = set()
     start = -1
     for edge in path:  # in pre-order, so the I nodes of one start follow its T node without a break
         node = edge.head
-        assert isinstance(node, MentionNode)
         if node.letter == "T":
             start = node.word
         elif node.letter == "I" and END in edge.tail:
@@ -69,14 +68,13 @@ def is_consistent(path: Iterable[Hyperedge]) -> bool:
     return all(chosen.setdefault(edge.head, edge) == edge for edge in path)
 
 
-def consistent_hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph) -> Hyperpath:
+def consistent_hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[MentionNode]) -> Hyperpath[MentionNode]:
     """The consistent hyperpath of a mention hypergraph that encodes a set: the one of its structure (Lu & Roth's gold network)."""
     structure = structure_of(mentions)
-    path: list[Hyperedge] = []
+    path: list[Hyperedge[MentionNode]] = []
     todo = [graph.root]
     while todo:
         node = todo.pop()
-        assert isinstance(node, MentionNode)
         _, word, kind = node
         ends, goes_on = (word + 1, kind) in structure.ends, (word + 1, kind) in structure.continues
         wanted = {
@@ -103,7 +101,7 @@ class SeparatorNode(NamedTuple):
     label: int = -1
 
 
-def separators_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph:
+def separators_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph[SeparatorNode]:
     """The mention separators (Muis & Lu, 2017, edge-based) of a sentence of `n` words as a hypergraph.
 
     >>> from hyperspan.structures import Counting, inside
@@ -126,12 +124,11 @@ def separators_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph:
     return Hypergraph(root, edges)
 
 
-def separated_mentions(path: Iterable[Hyperedge], reading: Reading = "all") -> MentionSet:
+def separated_mentions(path: Iterable[Hyperedge[SeparatorNode]], reading: Reading = "all") -> MentionSet:
     """The mentions of a hyperpath of the mention separators, under a reading."""
     labels: dict[int, list[int]] = {}  # type -> labels, gap by gap, as a path has them in this order
     for edge in path:
         for node in edge.tail:
-            assert isinstance(node, SeparatorNode)
             if node.letter == "label":
                 labels.setdefault(node.kind, []).append(node.label)
     return read(structure_of_labels([tuple(labels[kind]) for kind in sorted(labels)]), reading)

@@ -25,7 +25,7 @@ class SegmentalNode(NamedTuple):
 END = SegmentalNode("X")
 
 
-def segmental_hypergraph(n: int, types: int | Sequence[str], max_width: int | None = None) -> Hypergraph:
+def segmental_hypergraph(n: int, types: int | Sequence[str], max_width: int | None = None) -> Hypergraph[SegmentalNode]:
     """The complete hypergraph of a sentence of `n` words, mentions of at most `max_width` words (None: of any).
 
     >>> graph = segmental_hypergraph(2, types=1)
@@ -34,7 +34,7 @@ def segmental_hypergraph(n: int, types: int | Sequence[str], max_width: int | No
     """
     m = types if isinstance(types, int) else len(types)
     c = n if max_width is None else max_width
-    edges: list[Hyperedge] = []
+    edges: list[Hyperedge[SegmentalNode]] = []
     for i in range(n):
         e = SegmentalNode("E", i)
         later = (SegmentalNode("A", i + 1),) if i < n - 1 else ()
@@ -55,11 +55,11 @@ def segmental_hypergraph(n: int, types: int | Sequence[str], max_width: int | No
     return Hypergraph(SegmentalNode("A", 0), edges)
 
 
-def hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph) -> Hyperpath:
+def hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[SegmentalNode]) -> Hyperpath[SegmentalNode]:
     """The one hyperpath of a segmental hypergraph that encodes this set of mentions."""
     wanted = set(mentions)
     reach = {(start, kind): max(end for s, end, k in wanted if (s, k) == (start, kind)) for start, _, kind in wanted}
-    path: list[Hyperedge] = []
+    path: list[Hyperedge[SegmentalNode]] = []
     todo = [graph.root]
     while todo:
         node = todo.pop()
@@ -78,9 +78,9 @@ def hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph) -> Hyperpath:
     return tuple(path)
 
 
-def _fits(edge: Hyperedge, wanted: set[Mention], reach: dict[tuple[int, int], int]) -> bool:
+def _fits(edge: Hyperedge[SegmentalNode], wanted: set[Mention], reach: dict[tuple[int, int], int]) -> bool:
     """Whether the hyperpath of the wanted mentions, once at this edge's head, goes on with this edge."""
-    letter, start, kind, last = edge.head  # pyright: ignore[reportGeneralTypeIssues]
+    letter, start, kind, last = edge.head
     if letter in "AE":
         return True
     if letter == "T":
@@ -89,12 +89,12 @@ def _fits(edge: Hyperedge, wanted: set[Mention], reach: dict[tuple[int, int], in
     return (END in edge.tail) == closes and (edge.tail[-1] != END) == goes_on
 
 
-def mentions_of(path: Iterable[Hyperedge]) -> MentionSet:
+def mentions_of(path: Iterable[Hyperedge[SegmentalNode]]) -> MentionSet:
     """The set of mentions that a hyperpath encodes: one for each edge from an I node to X."""
     return frozenset(
         (edge.head.start, edge.head.last + 1, edge.head.kind)
         for edge in path
-        if isinstance(edge.head, SegmentalNode) and edge.head.letter == "I" and END in edge.tail
+        if edge.head.letter == "I" and END in edge.tail
     )
 
 

@@ -291,7 +291,9 @@ class Segment(NamedTuple):
     kind: int
 
 
-def semi_markov_hypergraph(n: int, types: int | Sequence[str], max_width: int | None = None) -> Hypergraph:
+def semi_markov_hypergraph(
+    n: int, types: int | Sequence[str], max_width: int | None = None
+) -> Hypergraph[Place | Segment]:
     """The hypergraph of a sentence of `n` words: from a place to the next, or to a segment and the place after it.
 
     >>> from hyperspan.structures import hyperpaths
@@ -300,7 +302,7 @@ def semi_markov_hypergraph(n: int, types: int | Sequence[str], max_width: int | 
     """
     m = types if isinstance(types, int) else len(types)
     c = n if max_width is None else max_width
-    edges: list[Hyperedge] = []
+    edges: list[Hyperedge[Place | Segment]] = []
     for i in range(n):
         edges.append(Hyperedge(Place(i), (Place(i + 1),)))
         for j in range(i + 1, min(i + c, n) + 1):
@@ -308,7 +310,7 @@ def semi_markov_hypergraph(n: int, types: int | Sequence[str], max_width: int | 
     return Hypergraph(Place(0), edges)
 
 
-def semi_markov_mentions(path: Iterable[Hyperedge]) -> MentionSet:
+def semi_markov_mentions(path: Iterable[Hyperedge[Place | Segment]]) -> MentionSet:
     """The set of mentions that a hyperpath encodes."""
     segments = [node for edge in path for node in edge.tail if isinstance(node, Segment)]
     return frozenset((start, end, kind) for start, end, kind in segments)

@@ -1,1 +1,1 @@
-"""One page layout for each structure: its hypergraph, its hyperpaths, and where everything stands."""
+"""One diagram for each structure: builds its hypergraph, finds hyperpaths, and lays everything out."""

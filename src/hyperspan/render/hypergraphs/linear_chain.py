@@ -1,11 +1,11 @@
-"""The linear chain as a trellis: one column a word, one row a tag."""
+"""The linear chain as a trellis: a column for each word, a row for each tag."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from typing import ClassVar
 
-from hyperspan.render.hypergraphs.page import BAND_GAP, Page, Signs
+from hyperspan.render.hypergraphs.diagram import BAND_GAP, Diagram, Legend
 from hyperspan.structures import Hyperedge, Hypergraph, Hyperpath, linear_chain_hypergraph, tags_of
 from hyperspan.structures.linear_chain import OUTSIDE, TagNode
 from hyperspan.types import Mention
@@ -15,12 +15,12 @@ ROW = 58
 ASIDE = 130  # from the start to the first word, and from the last word to the end
 
 
-class LinearChainPage(Page):
-    """Tags by word: outside on top, and under it a band for each type with its four tags."""
+class LinearChainDiagram(Diagram[TagNode]):
+    """Tags of each word: outside on top, and under it a band for each type with its four tags."""
 
     title = "Linear chain"
-    narrowest = 200
-    nodes: ClassVar[Signs] = {
+    min_column = 200
+    nodes: ClassVar[Legend] = {
         "O": ("#dedede", "the word is outside all mentions"),
         "B": ("#cdebd0", "begins a mention"),
         "I": ("#fbeebc", "is inside it"),
@@ -29,7 +29,7 @@ class LinearChainPage(Page):
         "start": ("#ffffff", ""),
         "end": ("#ffffff", ""),
     }
-    edges: ClassVar[Signs] = {  # by the letter of the tag that they lead to
+    edges: ClassVar[Legend] = {  # by the tag that they lead to
         "O": ("#d9822b", "to a word outside"),
         "B": ("#8e44ad", "a mention starts"),
         "I": ("#2e8b57", "it goes on"),
@@ -40,12 +40,12 @@ class LinearChainPage(Page):
     def conflict(first: Mention, second: Mention) -> str:
         return "overlap" if first.start < second.end and second.start < first.end else ""
 
-    def build(self, max_width: int | None) -> Hypergraph:
+    def build(self, max_width: int | None) -> Hypergraph[TagNode]:
         return linear_chain_hypergraph(len(self.words), len(self.labels))
 
-    def path(self) -> Hyperpath:
+    def path(self) -> Hyperpath[TagNode]:
         n = len(self.words)
-        tags = tags_of(self.wanted, n, len(self.labels))
+        tags = tags_of(self.mention_set, n, len(self.labels))
         nodes = [TagNode(-1), *(TagNode(i, tag) for i, tag in enumerate(tags)), TagNode(n)]
         return tuple(Hyperedge(node, (following,)) for node, following in pairwise(nodes))
 
@@ -56,28 +56,27 @@ class LinearChainPage(Page):
     def right(self) -> float:
         return self.x(len(self.words) - 1) + ASIDE + 30
 
-    def place(self) -> float:
+    def layout(self) -> float:
         band = 4 * ROW + BAND_GAP
         n = len(self.words)
         for node in self.graph.nodes:
-            assert isinstance(node, TagNode)
-            kind, letter = divmod(node.tag - 1, 4)
+            kind, tag = divmod(node.tag - 1, 4)
             if node.position == -1:
-                self.dot(node, self.x(0) - ASIDE, TOP, ("start", "", ""))
+                self.add_node(node, self.x(0) - ASIDE, TOP, ("start", "", ""))
             elif node.position == n:
-                self.dot(node, self.x(n - 1) + ASIDE, TOP, ("end", "", ""))
+                self.add_node(node, self.x(n - 1) + ASIDE, TOP, ("end", "", ""))
             elif node.tag == OUTSIDE:
-                self.dot(node, self.x(node.position), TOP, ("O", "", f"{node.position + 1}"))
+                self.add_node(node, self.x(node.position), TOP, ("O", "", f"{node.position + 1}"))
             else:
-                y = TOP + ROW + BAND_GAP + kind * band + letter * ROW
-                self.dot(node, self.x(node.position), y, ("BILU"[letter], f"{kind + 1}", f"{node.position + 1}"))
+                y = TOP + ROW + BAND_GAP + kind * band + tag * ROW
+                self.add_node(node, self.x(node.position), y, ("BILU"[tag], f"{kind + 1}", f"{node.position + 1}"))
         for k in range(len(self.labels)):
             y = TOP + ROW + BAND_GAP + k * band
-            self.name_band(k, y)
-            self.end_band(y + BAND_GAP / 4)
+            self.draw_band_label(k, y)
+            self.draw_band_rule(y + BAND_GAP / 4)
         return TOP + ROW + len(self.labels) * band
 
-    def draw_edge(self, edge: Hyperedge, strong: bool) -> None:
+    def draw_edge(self, edge: Hyperedge[TagNode], strong: bool) -> None:
         head, child = self.dots[edge.head], self.dots[edge.tail[0]]
         arrow = self.arrow({"U": "B", "L": "I"}.get(child.label[0], child.label[0]), strong)
         arrow.straight(head, child)

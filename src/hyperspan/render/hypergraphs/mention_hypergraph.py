@@ -1,55 +1,53 @@
-"""Lu & Roth's mention hypergraph: as the segmental one, but mentions with different starts share their I nodes."""
+"""Lu & Roth's mention hypergraph: like the segmental one, but mentions with different starts share their I nodes."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from hyperspan.render.hypergraphs.page import BAND_GAP, Signs
-from hyperspan.render.hypergraphs.segmental import BELOW, INSIDE, STARTS, TOP, SegmentalPage
+from hyperspan.render.hypergraphs.diagram import BAND_GAP, Legend
+from hyperspan.render.hypergraphs.segmental import BELOW, INSIDE, STARTS, TOP, StartsDiagram
 from hyperspan.structures import Hypergraph, Hyperpath, MentionNode, consistent_hyperpath_of, mention_network
 
-LOWER = 84  # from a T node down to the row of I nodes, so that no line between these meets a T node
+LOWER = 84  # from a T node down to the row of I nodes, so that no line between I nodes meets a T node
 
 
-class MentionHypergraphPage(SegmentalPage):
-    """One band a type: a row of T nodes, and under it one row of I nodes for all of them."""
+class MentionHypergraphDiagram(StartsDiagram[MentionNode]):
+    """A band for each type: a row of T nodes, and under it one row of I nodes for all of them."""
 
     title = "Mention hypergraph"
-    limits_width = False
     is_ambiguous = True
-    nodes: ClassVar[Signs] = {
-        **SegmentalPage.nodes,
+    nodes: ClassVar[Legend] = {
+        **StartsDiagram.nodes,
         "I": ("#fbeebc", "mentions of one type that contain word i, wherever they start"),
     }
-    edges: ClassVar[Signs] = {
-        **SegmentalPage.edges,
+    edges: ClassVar[Legend] = {
+        **StartsDiagram.edges,
         "II": ("#2e8b57", "none ends here, one goes on"),
         "IX": ("#222222", "one ends here, none goes on"),
         "IXI": ("#a0522d", "one ends here, one goes on"),
     }
 
-    def build(self, max_width: int | None) -> Hypergraph:
+    def build(self, max_width: int | None) -> Hypergraph[MentionNode]:
         return mention_network(len(self.words), len(self.labels))
 
-    def path(self) -> Hyperpath:
-        return consistent_hyperpath_of(self.wanted, self.graph)
+    def path(self) -> Hyperpath[MentionNode]:
+        return consistent_hyperpath_of(self.mention_set, self.graph)
 
-    def place(self) -> float:
+    def layout(self) -> float:
         band = LOWER + BELOW + 40 + BAND_GAP
-        places = {"A": (0, TOP), "E": (0, TOP + 66), "T": (0, STARTS), "I": (INSIDE, STARTS + LOWER)}
+        positions = {"A": (0, TOP), "E": (0, TOP + 66), "T": (0, STARTS), "I": (INSIDE, STARTS + LOWER)}
         for node in self.graph.nodes:
-            assert isinstance(node, MentionNode)
             if node.letter == "X":
                 continue
-            beside, y = places[node.letter]
+            shift, y = positions[node.letter]
             kind = "" if node.letter in "AE" else f"{node.kind + 1}"
-            self.dot(
+            self.add_node(
                 node,
-                self.x(node.word) + beside,
+                self.x(node.word) + shift,
                 y + max(node.kind, 0) * band,
                 (node.letter, kind, f"{node.word + 1}"),
             )
         for k in range(len(self.labels)):
-            self.name_band(k, STARTS + k * band)
-            self.end_band(STARTS + (k + 1) * band)
+            self.draw_band_label(k, STARTS + k * band)
+            self.draw_band_rule(STARTS + (k + 1) * band)
         return STARTS + len(self.labels) * band - BAND_GAP

@@ -1,11 +1,11 @@
-"""Muis & Lu's mention separators: for each type a row of I and a row of O, and between two words the labels of their gap."""
+"""Muis & Lu's mention separators: rows of I and O nodes for each type, and the labels of each gap between the words."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from hyperspan.render.hypergraphs.arrows import arch, straight_through
-from hyperspan.render.hypergraphs.page import BAND_GAP, Page, Signs
+from hyperspan.render.hypergraphs.diagram import BAND_GAP, Diagram, Legend
 from hyperspan.render.svg import Arrow, Dot
 from hyperspan.structures import Hyperedge, Hypergraph, Hyperpath, SeparatorNode, labels_of, separators_hypergraph
 from hyperspan.structures.mention_separators import LABELS
@@ -16,13 +16,13 @@ LOWER = 120  # from the row of I to the row of O
 STACK = ("C", "ES", "CS", "EC", "ECS")  # from I to I, the lowest first
 
 
-class MentionSeparatorsPage(Page):
-    """Whether each word is inside or outside, and at each gap, on the arrow over it, the label that leads to the next."""
+class MentionSeparatorsDiagram(Diagram[SeparatorNode]):
+    """Words are inside or outside mentions; the arrow over each gap has the gap's label on it."""
 
     title = "Mention separators"
     is_ambiguous = True
-    narrowest = 180
-    nodes: ClassVar[Signs] = {
+    min_column = 180
+    nodes: ClassVar[Legend] = {
         "I": ("#fbeebc", "the word is inside mentions of the type"),
         "O": ("#cfdcf6", "it is outside"),
         "S": ("#cdebd0", "a mention starts after the gap"),
@@ -31,7 +31,7 @@ class MentionSeparatorsPage(Page):
         "X": ("#dedede", "nothing happens at it"),
         "root": ("#ffffff", ""),
     }
-    edges: ClassVar[Signs] = {
+    edges: ClassVar[Legend] = {
         "S": ("#8e44ad", "into mentions"),
         "C": ("#2e8b57", "stays inside"),
         "E": ("#222222", "out of mentions"),
@@ -39,59 +39,54 @@ class MentionSeparatorsPage(Page):
         "root": ("#c0392b", ""),
     }
 
-    def build(self, max_width: int | None) -> Hypergraph:
+    def build(self, max_width: int | None) -> Hypergraph[SeparatorNode]:
         return separators_hypergraph(len(self.words), len(self.labels))
 
-    def path(self) -> Hyperpath:
-        """All edges whose label is the one that the mentions leave there."""
-        labels = labels_of(self.wanted, len(self.words), len(self.labels))
+    def path(self) -> Hyperpath[SeparatorNode]:
+        """All edges with the label that the mentions give their gap."""
+        labels = labels_of(self.mention_set, len(self.words), len(self.labels))
         leaves = ((edge, edge.tail[0]) for edge in self.graph.edges)
         return tuple(
-            edge
-            for edge, leaf in leaves
-            if not isinstance(leaf, SeparatorNode)
-            or leaf.letter != "label"
-            or labels[leaf.kind][leaf.gap] == leaf.label
+            edge for edge, leaf in leaves if leaf.letter != "label" or labels[leaf.kind][leaf.gap] == leaf.label
         )
 
     def x(self, word: float) -> float:
-        """Beside the words there is one more column, before the first."""
+        """There is one more column before the first word."""
         return super().x(word + 1)
 
     @property
     def right(self) -> float:
         return self.x(len(self.words) - 0.5) + 30
 
-    def place(self) -> float:
+    def layout(self) -> float:
         bottom = self._place_bands()
         for node in self.graph.nodes:
-            assert isinstance(node, SeparatorNode)
             if node.letter == "sentence":
-                self.dot(node, self.x(-1), TOP - 56, ("root", "", ""))
+                self.add_node(node, self.x(-1), TOP - 56, ("root", "", ""))
             elif node.letter == "label":
                 self._place_label(node)
             else:
                 label = (node.letter, f"{node.kind + 1}", f"{node.gap}" if node.gap else "")
-                self.dot(node, self.x(node.gap - 1), self._row(node.letter, node.kind), label)
+                self.add_node(node, self.x(node.gap - 1), self._row(node.letter, node.kind), label)
         return bottom
 
     def _place_bands(self) -> float:
-        """Makes room for each type, as much as its labels need; returns where the last band ends."""
-        nodes = [node for node in self.graph.nodes if isinstance(node, SeparatorNode) and node.letter == "label"]
+        """Gives each type a band as high as its labels need; returns the y where the last band ends."""
+        nodes = [node for node in self.graph.nodes if node.letter == "label"]
         used = {(node.kind, LABELS[node.label]) for node in nodes}
-        self.inside: list[float] = []  # where the I nodes of each type are
+        self.inside: list[float] = []  # the y of each type's I nodes
         y = float(TOP)
         for k in range(len(self.labels)):
             self.inside.append(
                 y + STEP * max(level for level, name in enumerate(STACK) if not level or (k, name) in used)
             )
-            self.name_band(k, self._row("O", k))
+            self.draw_band_label(k, self._row("O", k))
             y = self._row("O", k) + 60 + BAND_GAP
-            self.end_band(y)
+            self.draw_band_rule(y)
         return y - BAND_GAP
 
     def _row(self, letter: str, kind: int) -> float:
-        """Where the I or the O nodes of a type are."""
+        """The y of the I or the O nodes of a type."""
         return self.inside[kind] + (LOWER if letter == "O" else 0)
 
     def _place_label(self, leaf: SeparatorNode) -> None:
@@ -99,14 +94,13 @@ class MentionSeparatorsPage(Page):
         inside, outside = self._row("I", leaf.kind), self._row("O", leaf.kind)
         x = self.x(leaf.gap - 0.5)
         y = inside - STACK.index(name) * STEP if name in STACK else inside if name == "E" else outside
-        if leaf.gap < len(self.words) and name in "SE":  # on its way between the rows
+        if leaf.gap < len(self.words) and name in "SE":  # between the two rows
             x, y = self.x(leaf.gap - 0.68), y + (-0.32 if name == "S" else 0.32) * LOWER
         self.dots[leaf] = Dot(x, y, self.nodes["C" if name in STACK else name][0], (name, "", ""), radius=17)
 
-    def draw_edge(self, edge: Hyperedge, strong: bool) -> None:
+    def draw_edge(self, edge: Hyperedge[SeparatorNode], strong: bool) -> None:
         head, *children = (self.dots[node] for node in (edge.head, *edge.tail))
         leaf = edge.tail[0]
-        assert isinstance(leaf, SeparatorNode)
         if leaf.letter != "label":
             arrow = self.arrow("root", strong)
             arrow.along_bus(head, children, bus=head.x - 42)

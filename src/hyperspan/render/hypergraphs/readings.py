@@ -1,4 +1,4 @@
-"""The mention sets that share a structure of starts, ends and insides: what an ambiguous picture may also mean."""
+"""The mention sets that share one hyperpath of an ambiguous structure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hyperspan.structures.scores import Mention
 def sets_with_structure_of(
     mentions: Iterable[Mention],
 ) -> Iterator[tuple[Literal["all", "nested", "other"], MentionSet]]:
-    """Every set of mentions that leaves the same marks: the two readings, then the others, the largest first.
+    """Every mention set with the same structure: the two readings, then the others, the largest first.
 
     >>> nested = {(1, 3, 0), (0, 4, 0)}  # B C and A B C D, to which A B C, B C D or both can be added, and more
     >>> [(name, len(others)) for name, others in sets_with_structure_of(nested)][:4]
@@ -24,7 +24,7 @@ def sets_with_structure_of(
     yield "all", largest
     if nested != largest:
         yield "nested", nested
-    # What lies between two sets with the structure has it too, so leaving out one mention at a time leads to all.
+    # Any set between two sets with this structure has it too, so removing one mention at a time reaches all of them.
     seen = {largest}
     waiting = deque(seen)
     while waiting:

@@ -1,13 +1,13 @@
-"""The paper's figures: one column a word, one band a type, one row a chain of I nodes (or several, if they fit)."""
+"""The segmental hypergraph as in the paper's figures: a column for each word, a band for each type, chains of I nodes in rows."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Protocol, TypeVar
 
-from hyperspan.render.hypergraphs.page import BAND_GAP, Page, Signs
+from hyperspan.render.hypergraphs.diagram import BAND_GAP, Diagram, Legend
 from hyperspan.render.layout import lanes
 from hyperspan.render.svg import Dot
-from hyperspan.structures import Hyperedge, Hypergraph, Hyperpath, MentionNode, SegmentalNode, segmental_hypergraph
+from hyperspan.structures import Hyperedge, Hypergraph, Hyperpath, SegmentalNode, segmental_hypergraph
 from hyperspan.structures import hyperpath_of as segmental_hyperpath_of
 from hyperspan.types import Mention
 
@@ -18,19 +18,29 @@ TOP = 96
 STARTS = TOP + 66 + 78.0  # where the first T nodes are
 
 
-class SegmentalPage(Page):
-    """The segmental hypergraph."""
+class HasLetter(Protocol):
+    """A node of type A, E, T, I or X."""
 
-    title = "Segmental hypergraph"
-    limits_width = True
-    nodes: ClassVar[Signs] = {
+    @property
+    def letter(self) -> str: ...
+
+    def __hash__(self) -> int: ...
+
+
+NodeWithLetter = TypeVar("NodeWithLetter", bound=HasLetter)
+
+
+class StartsDiagram(Diagram[NodeWithLetter]):
+    """A hypergraph of A, E, T, I and X nodes; an X node is drawn below each node that leads to it."""
+
+    nodes: ClassVar[Legend] = {
         "A": ("#f6cfcf", "mentions that start at word i or later"),
         "E": ("#cfdcf6", "mentions that start exactly at word i"),
         "T": ("#cdebd0", "those of one type"),
         "I": ("#fbeebc", "those that also contain word j"),
         "X": ("#dedede", "end of a mention"),
     }
-    edges: ClassVar[Signs] = {  # by the letters of head and tail
+    edges: ClassVar[Legend] = {  # by the letters of head and tail, for A and E by that of the head
         "TX": ("#d9822b", "none starts here"),
         "TI": ("#8e44ad", "at least one does"),
         "II": ("#2e8b57", "a longer one follows"),
@@ -40,48 +50,14 @@ class SegmentalPage(Page):
         "E": ("#2d63c8", ""),
     }
 
-    def build(self, max_width: int | None) -> Hypergraph:
-        return segmental_hypergraph(len(self.words), len(self.labels), max_width)
-
-    def path(self) -> Hyperpath:
-        return segmental_hyperpath_of(self.wanted, self.graph)
-
-    def reach(self, mention: Mention) -> tuple[float, float]:
+    def bracket_ends(self, mention: Mention) -> tuple[float, float]:
         return self.x(mention.start) - 22, self.x(mention.end - 1) + INSIDE + 22
 
-    def place(self) -> float:
-        """Every node but X, which is drawn wherever it is reached."""
-        for node in self.graph.nodes:
-            if isinstance(node, SegmentalNode) and node.letter in "AE":
-                self.dot(
-                    node, self.x(node.start), TOP + 66 * (node.letter == "E"), (node.letter, "", f"{node.start + 1}")
-                )
-        y = STARTS
-        inner = [node for node in self.graph.nodes if isinstance(node, SegmentalNode) and node.letter == "I"]
-        for k in range(len(self.labels)):
-            reach = {i: i for i in range(len(self.words))}
-            for node in inner:
-                if node.kind == k:
-                    reach[node.start] = max(reach[node.start], node.last)
-            rows = lanes([(i, last + 1) for i, last in reach.items()])
-            self.name_band(k, y)
-            for i, row in zip(reach, rows, strict=True):
-                self.dot(SegmentalNode("T", i, k), self.x(i), y + row * ROW, ("T", f"{k + 1}", f"{i + 1}"))
-            for node in inner:
-                if node.kind == k:
-                    place = (self.x(node.last) + INSIDE, y + rows[node.start] * ROW)
-                    self.dot(node, *place, ("I", f"{k + 1}", f"{node.start + 1},{node.last + 1}"))
-            y += (max(rows) + 1) * ROW + BAND_GAP
-            self.end_band(y)
-        return y - BAND_GAP
-
-    def draw_edge(self, edge: Hyperedge, strong: bool) -> None:
+    def draw_edge(self, edge: Hyperedge[NodeWithLetter], strong: bool) -> None:
         head = self.dots[edge.head]
         end = Dot(head.x, head.y + BELOW, self.nodes["X"][0], ("X", "", ""), radius=11)
         children = [self.dots.get(node, end) for node in edge.tail]
-        letters = "".join(
-            node.letter for node in (edge.head, *edge.tail) if isinstance(node, SegmentalNode | MentionNode)
-        )
+        letters = "".join(node.letter for node in (edge.head, *edge.tail))
         arrow = self.arrow(letters[0] if letters[0] in "AE" else letters, strong)
         if letters[0] == "E":
             arrow.along_bus(head, children, bus=head.x - 42)
@@ -92,3 +68,41 @@ class SegmentalPage(Page):
         else:
             arrow.straight(head, children[0])
         self.drawing.add(arrow, [head, *children], strong)
+
+
+class SegmentalDiagram(StartsDiagram[SegmentalNode]):
+    """The segmental hypergraph."""
+
+    title = "Segmental hypergraph"
+    limits_width = True
+
+    def build(self, max_width: int | None) -> Hypergraph[SegmentalNode]:
+        return segmental_hypergraph(len(self.words), len(self.labels), max_width)
+
+    def path(self) -> Hyperpath[SegmentalNode]:
+        return segmental_hyperpath_of(self.mention_set, self.graph)
+
+    def layout(self) -> float:
+        for node in self.graph.nodes:
+            if node.letter in "AE":
+                self.add_node(
+                    node, self.x(node.start), TOP + 66 * (node.letter == "E"), (node.letter, "", f"{node.start + 1}")
+                )
+        y = STARTS
+        inner = [node for node in self.graph.nodes if node.letter == "I"]
+        for k in range(len(self.labels)):
+            reach = {i: i for i in range(len(self.words))}
+            for node in inner:
+                if node.kind == k:
+                    reach[node.start] = max(reach[node.start], node.last)
+            rows = lanes([(i, last + 1) for i, last in reach.items()])
+            self.draw_band_label(k, y)
+            for i, row in zip(reach, rows, strict=True):
+                self.add_node(SegmentalNode("T", i, k), self.x(i), y + row * ROW, ("T", f"{k + 1}", f"{i + 1}"))
+            for node in inner:
+                if node.kind == k:
+                    place = (self.x(node.last) + INSIDE, y + rows[node.start] * ROW)
+                    self.add_node(node, *place, ("I", f"{k + 1}", f"{node.start + 1},{node.last + 1}"))
+            y += (max(rows) + 1) * ROW + BAND_GAP
+            self.draw_band_rule(y)
+        return y - BAND_GAP

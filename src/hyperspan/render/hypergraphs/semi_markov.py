@@ -1,4 +1,4 @@
-"""The semi-Markov chain as arches: places between the words, and over them every mention as an arch with its type."""
+"""The semi-Markov chain as arches: positions between the words, and each mention as an arch over its words."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from hyperspan.render.hypergraphs.arrows import arch
-from hyperspan.render.hypergraphs.linear_chain import LinearChainPage
-from hyperspan.render.hypergraphs.page import MARGIN, Page, Signs, stroke
+from hyperspan.render.hypergraphs.diagram import MARGIN, Diagram, Legend, stroke
+from hyperspan.render.hypergraphs.linear_chain import LinearChainDiagram
 from hyperspan.render.layout import PALETTE
 from hyperspan.render.svg import Arrow
 from hyperspan.structures import Hyperedge, Hypergraph, Hyperpath, semi_markov_hypergraph
@@ -18,29 +18,30 @@ TOP = 50
 STEP = 46  # between the tops of two arches over the same words
 
 
-class SemiMarkovPage(Page):
-    """Places in a row, the words under it and the arches above it, the wider the higher."""
+class SemiMarkovDiagram(Diagram[Place | Segment]):
+    """Positions in a row, the words below it and the arches above it; wider arches are higher."""
 
     title = "Semi-Markov chain"
     limits_width = True
-    nodes: ClassVar[Signs] = {
+    nodes: ClassVar[Legend] = {
         "P": ("#f6cfcf", "what is left of the sentence from word i on"),
         "M": ("#fbeebc", "a mention of one type, from word i to word j"),
     }
-    edges: ClassVar[Signs] = {"outside": ("#d9822b", "the word is outside all mentions")}
-    conflict = staticmethod(LinearChainPage.conflict)
+    edges: ClassVar[Legend] = {"outside": ("#d9822b", "the word is outside all mentions")}
+    conflict = staticmethod(LinearChainDiagram.conflict)
 
-    def build(self, max_width: int | None) -> Hypergraph:
+    def build(self, max_width: int | None) -> Hypergraph[Place | Segment]:
         return semi_markov_hypergraph(len(self.words), len(self.labels), max_width)
 
-    def path(self) -> Hyperpath:
-        edges: list[Hyperedge] = []
-        by_start = {start: Segment(start, end, kind) for start, end, kind in self.wanted}
+    def path(self) -> Hyperpath[Place | Segment]:
+        edges: list[Hyperedge[Place | Segment]] = []
+        by_start = {start: Segment(start, end, kind) for start, end, kind in self.mention_set}
         place = 0
         while place < len(self.words):
             segment = by_start.get(place)
             following = segment.end if segment else place + 1
-            edges.append(Hyperedge(Place(place), (*([segment] if segment else []), Place(following))))
+            tail = (segment, Place(following)) if segment else (Place(following),)
+            edges.append(Hyperedge(Place(place), tail))
             place = following
         return tuple(edges)
 
@@ -51,28 +52,28 @@ class SemiMarkovPage(Page):
     def right(self) -> float:
         return self.x(len(self.words) - 0.5) + 30
 
-    def reach(self, mention: Mention) -> tuple[float, float]:
+    def bracket_ends(self, mention: Mention) -> tuple[float, float]:
         return self.x(mention.start - 0.5) + 14, self.x(mention.end - 0.5) - 14
 
-    def place(self) -> float:
+    def layout(self) -> float:
         segments = [node for node in self.graph.nodes if isinstance(node, Segment)]
         heights = {node: self._height(node) for node in segments}
         self.line = TOP + max(heights.values(), default=0) + 20
         for node in self.graph.nodes:
             if isinstance(node, Place):
-                self.dot(node, self.x(node.position - 0.5), self.line, ("P", "", f"{node.position + 1}"))
+                self.add_node(node, self.x(node.position - 0.5), self.line, ("P", "", f"{node.position + 1}"))
         for node, height in heights.items():
             label = ("M", f"{node.kind + 1}", f"{node.start + 1},{node.end}")
-            self.dot(node, self.x((node.start + node.end - 1) / 2), self.line - height, label)
+            self.add_node(node, self.x((node.start + node.end - 1) / 2), self.line - height, label)
         return self.line + 50
 
     def _height(self, segment: Segment) -> float:
-        """Wider arches are higher, and under each there is room for all types; those of one hyperpath do not meet."""
-        if self.is_path:
+        """Wider arches are higher, with room below them for all types. Arches of one hyperpath never overlap."""
+        if self.path_only:
             return 2 * STEP
         return (segment.end - segment.start) * max(2, len(self.labels)) * STEP + segment.kind * STEP
 
-    def draw_edge(self, edge: Hyperedge, strong: bool) -> None:
+    def draw_edge(self, edge: Hyperedge[Place | Segment], strong: bool) -> None:
         head, *children = (self.dots[node] for node in (edge.head, *edge.tail))
         segment = edge.tail[0]
         if isinstance(segment, Segment):

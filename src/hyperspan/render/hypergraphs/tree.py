@@ -1,4 +1,4 @@
-"""Finkel & Manning's trees as a chart: one cell a span, wider ones higher, the words at the bottom."""
+"""Finkel & Manning's trees as a chart: a cell for each span, wider spans higher, the words at the bottom."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from hyperspan.render.hypergraphs.arrows import fork, straight_through
-from hyperspan.render.hypergraphs.page import MARGIN, Page, Signs
+from hyperspan.render.hypergraphs.diagram import MARGIN, Diagram, Legend
 from hyperspan.render.svg import Dot
 from hyperspan.structures import (
     ConstituencyNode,
@@ -23,17 +23,17 @@ TOP = 50
 ROW = 216  # between spans of n and of n + 1 words
 CONTENT = 92  # from a mention down to its content
 SPACING = 30  # between two types
-DOWN = 66  # to a word on the way to what stands before it
+DOWN = 66  # from a node to the word on its edge
 LEAF = 13  # the radius of a type or a word
 NAMES = {"top": "R", "mention": "M", "inner": "N", "sequence": "S", "type": "T", "word": "w", "outside": "o"}
 
 
-class TreePage(Page):
-    """In a cell: the mention, under it its types, under them its content; to the right the sequence that is either of both."""
+class TreeDiagram(Diagram[ConstituencyNode]):
+    """A cell has the mention, its types below, and its content below these; to the right the sequence, which is either."""
 
     title = "Tree"
     limits_width = True
-    nodes: ClassVar[Signs] = {
+    nodes: ClassVar[Legend] = {
         "R": ("#f6cfcf", "the sentence up to word j"),
         "M": ("#cfdcf6", "a mention from word i to word j"),
         "T": ("#cdebd0", ""),
@@ -42,7 +42,7 @@ class TreePage(Page):
         "w": ("#ffffff", "a word in a mention"),
         "o": ("#dedede", "a word in none"),
     }
-    edges: ClassVar[Signs] = {
+    edges: ClassVar[Legend] = {
         "Ro": ("#d9822b", "the last word is in no mention"),
         "RM": ("#c0392b", "the last item is a mention"),
         "M": ("#2d63c8", "a mention has a type and a content"),
@@ -64,23 +64,23 @@ class TreePage(Page):
         before, after = sorted([first.span, second.span])
         return "cross" if before[0] < after[0] < before[1] < after[1] else ""
 
-    def build(self, max_width: int | None) -> Hypergraph:
+    def build(self, max_width: int | None) -> Hypergraph[ConstituencyNode]:
         return constituency_hypergraph(len(self.words), len(self.labels), max_width)
 
-    def path(self) -> Hyperpath:
-        """The best hyperpath if each mention is worth something, and any other is impossible."""
-        return viterbi(self.graph, lambda edge: _worth(edge, self.wanted))[1]
+    def path(self) -> Hyperpath[ConstituencyNode]:
+        """The best hyperpath if each of the mentions scores 1, and any other -inf."""
+        return viterbi(self.graph, lambda edge: _type_weight(edge, self.mention_set))[1]
 
-    def place(self) -> float:
-        spans = [node for node in self.graph.nodes if isinstance(node, ConstituencyNode) and node.start < node.end]
+    def layout(self) -> float:
+        spans = [node for node in self.graph.nodes if node.start < node.end]
         widths = sorted({node.end - node.start for node in spans} | {1}, reverse=True)
         self.rows = {width: TOP + row * ROW for row, width in enumerate(widths)}
         self.line = self.rows[1] + CONTENT + 60  # above the words
         for node in spans:
             if node.letter in ("top", "mention", "inner", "sequence"):
                 self._place_span(node)
-            elif self.is_path and node.letter != "type":
-                self.dot(node, self.x(node.start), self.line, (NAMES[node.letter], "", f"{node.end}"), LEAF)
+            elif self.path_only and node.letter != "type":
+                self.add_node(node, self.x(node.start), self.line, (NAMES[node.letter], "", f"{node.end}"), LEAF)
         return self.line + 60
 
     def _place_span(self, node: ConstituencyNode) -> None:
@@ -92,51 +92,48 @@ class TreePage(Page):
             "sequence": (middle + self.aside, y),
         }[node.letter]
         words = f"{node.end}" if node.letter == "top" else f"{node.start + 1},{node.end}"
-        self.dot(node, x, y, (NAMES[node.letter], "", words))
+        self.add_node(node, x, y, (NAMES[node.letter], "", words))
 
     @property
     def right(self) -> float:
         return self.x(len(self.words) - 1) + max(60, SPACING * len(self.labels) / 2)
 
-    def draw_edge(self, edge: Hyperedge, strong: bool) -> None:
-        """Empty sequences, which have no words, are left out."""
+    def draw_edge(self, edge: Hyperedge[ConstituencyNode], strong: bool) -> None:
+        """Omits empty sequences, which have no words."""
         head = self.dots[edge.head]
-        letters = [NAMES[node.letter] for node in (edge.head, *edge.tail) if isinstance(node, ConstituencyNode)]
+        letters = [NAMES[node.letter] for node in (edge.head, *edge.tail)]
         arrow = self.arrow(letters[0] if letters[0] in "MS" else letters[0] + letters[-1], strong)
         children = [self.dots[node] for node in edge.tail if node in self.dots]
         leaf = self._leaf(edge, head)
-        if leaf:  # on the way to the other child
+        if leaf:  # drawn on the arrow to the other child
             children = [leaf, *children]
             straight_through(arrow, [head, *children])
         elif len(children) == 1:
             arrow.straight(head, children[0])
         elif letters[0] == "R":
             fork(arrow, head, self._joint(edge, head, CONTENT + 32), [(child, "sideways") for child in children])
-        elif self.is_path:
+        elif self.path_only:
             fork(arrow, head, (head.x, head.y + 40), [(child, "no") for child in children])
         else:
             fork(arrow, head, self._joint(edge, head, 48), [(children[0], "down"), (children[1], "sideways")])
         self.drawing.add(arrow, [head, *children], strong)
 
-    def _leaf(self, edge: Hyperedge, head: Dot) -> Dot | None:
-        """The type or the word of an edge, if it has no place of its own but is drawn wherever it is reached."""
+    def _leaf(self, edge: Hyperedge[ConstituencyNode], head: Dot) -> Dot | None:
+        """The type or the word of an edge, if it is drawn on each edge instead of in one position."""
         for node in edge.tail:
-            assert isinstance(node, ConstituencyNode)
             colour, name = self.nodes[NAMES[node.letter]][0], NAMES[node.letter]
             if node.letter == "type":
                 x = head.x + (node.kind - (len(self.labels) - 1) / 2) * SPACING
                 return Dot(x, head.y + CONTENT / 2, colour, (name, f"{node.kind + 1}", ""), LEAF)
-            if node.letter in ("word", "outside") and not self.is_path:
+            if node.letter in ("word", "outside") and not self.path_only:
                 before = self.dots.get(edge.tail[0], head)
                 share = DOWN / (before.y - head.y) if before is not head else 0.0
                 return Dot(head.x + (before.x - head.x) * share, head.y + DOWN, colour, (name, "", f"{node.end}"), LEAF)
         return None
 
-    def _joint(self, edge: Hyperedge, head: Dot, below: float) -> tuple[float, float]:
-        """Where an arrow forks: the fork of a later last mention is further to the right."""
-        last = edge.tail[-1]
-        assert isinstance(last, ConstituencyNode) and isinstance(edge.head, ConstituencyNode)
-        return head.x + 12 * (last.start - edge.head.start), head.y + below
+    def _joint(self, edge: Hyperedge[ConstituencyNode], head: Dot, below: float) -> tuple[float, float]:
+        """Where an arrow forks: the later the last mention starts, the further to the right."""
+        return head.x + 12 * (edge.tail[-1].start - edge.head.start), head.y + below
 
     def draw_words(self) -> None:
         for i, word in enumerate(self.words):
@@ -145,13 +142,13 @@ class TreePage(Page):
     def legend(self) -> Iterator[tuple[str, str]]:
         yield from super().legend()
         for kind, label in enumerate(self.labels):
-            sign = Dot(0, 0, self.nodes["T"][0], ("T", f"{kind + 1}", ""), LEAF)
-            yield sign.svg(), f"the type {label}"
+            symbol = Dot(0, 0, self.nodes["T"][0], ("T", f"{kind + 1}", ""), LEAF)
+            yield symbol.svg(), f"the type {label}"
 
 
-def _worth(edge: Hyperedge, wanted: MentionSet) -> float:
-    """1 for the type of a wanted mention, 0 for what is no type, and -inf for all other types."""
+def _type_weight(edge: Hyperedge[ConstituencyNode], mentions: MentionSet) -> float:
+    """1 for the type of one of the mentions, -inf for any other type, 0 for edges without a type."""
     for node in edge.tail:
-        if isinstance(node, ConstituencyNode) and node.letter == "type":
-            return 1.0 if (node.start, node.end, node.kind) in wanted else float("-inf")
+        if node.letter == "type":
+            return 1.0 if (node.start, node.end, node.kind) in mentions else float("-inf")
     return 0.0

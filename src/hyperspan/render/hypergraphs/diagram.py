@@ -1,78 +1,79 @@
-"""What the pictures of all structures share: words above, mentions as brackets below, and a legend."""
+"""The parts that all diagrams share: words above, mentions as brackets below, and a legend."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Generic
 
 from rich.cells import cell_len
 
 from hyperspan.render.layout import lanes
 from hyperspan.render.svg import Arrow, Dot, Drawing
 from hyperspan.structures import Hyperedge, Hypergraph, Hyperpath, MentionSet
+from hyperspan.structures.hypergraph import Node
 from hyperspan.types import Mention
 
 MARGIN = 30
 BAND_GAP = 34  # between the bands of two types
 
-Signs = dict[str, tuple[str, str]]
+Legend = dict[str, tuple[str, str]]
 """Colour and meaning of each kind of node or hyperedge; one without a meaning is not in the legend."""
 
 
-class Page(ABC):
-    """A sentence with a structure over it. A subclass builds the hypergraph, finds hyperpaths, and says where things stand."""
+class Diagram(ABC, Generic[Node]):
+    """A sentence with a structure above it. A subclass builds the hypergraph, finds hyperpaths, and lays out the nodes."""
 
     title: ClassVar[str]
     limits_width: ClassVar[bool] = False
-    """Whether mentions of too many words can be left out of the hypergraph."""
+    """Whether the hypergraph can be limited to mentions of a maximal width."""
     is_ambiguous: ClassVar[bool] = False
-    """Whether several mention sets may share one hyperpath."""
-    nodes: ClassVar[Signs]
-    """By the letter of a node."""
-    edges: ClassVar[Signs]
-    narrowest: ClassVar[int] = 168
-    """The distance of two words, unless they are long."""
+    """Whether several mention sets can share one hyperpath."""
+    nodes: ClassVar[Legend]
+    """By the first part of a node's label."""
+    edges: ClassVar[Legend]
+    min_column: ClassVar[int] = 168
+    """The least distance between two words."""
 
     def __init__(self, words: Sequence[str], labels: Sequence[str], mentions: Sequence[Mention], max_width: int | None):
         self.words, self.labels, self.mentions = words, labels, mentions
-        self.wanted: MentionSet = frozenset((m.start, m.end, labels.index(m.label)) for m in mentions)
+        self.mention_set: MentionSet = frozenset((m.start, m.end, labels.index(m.label)) for m in mentions)
         self.graph = self.build(max_width)
-        self.dots: dict[Hashable, Dot] = {}
+        self.dots: dict[Node, Dot] = {}
         self.drawing = Drawing()
-        self.is_path = False  # whether nothing but one hyperpath is to be drawn
-        self.column = max(self.narrowest, 40 + max(int(9.5 * cell_len(word)) for word in words))
+        self.path_only = False  # whether to draw one hyperpath and nothing else
+        self.column = max(self.min_column, 40 + max(int(9.5 * cell_len(word)) for word in words))
         self.left = MARGIN + 24 + max(int(8.5 * cell_len(label)) for label in labels) + 56
 
     @staticmethod
     def conflict(first: Mention, second: Mention) -> str:
-        """What two mentions do that no hyperpath can hold, such as "overlap"; empty if they can stand together."""
+        """Why no hyperpath encodes both mentions, as a verb such as "overlap"; empty if one does."""
         return ""
 
     @abstractmethod
-    def build(self, max_width: int | None) -> Hypergraph:
+    def build(self, max_width: int | None) -> Hypergraph[Node]:
         """The complete hypergraph of the sentence."""
 
     @abstractmethod
-    def path(self) -> Hyperpath:
-        """The hyperpath of the mentions, none of which are in conflict."""
+    def path(self) -> Hyperpath[Node]:
+        """The hyperpath of the mentions, none of which conflict."""
 
-    def keep(self, path: Hyperpath) -> None:
-        """Leaves everything out but this hyperpath."""
-        self.graph = Hypergraph(self.graph.root, dict.fromkeys(path))  # which may take an edge more than once
-        self.is_path = True
-
-    @abstractmethod
-    def place(self) -> float:
-        """Gives every node of the graph its place, and writes what stands beside them; returns where all this ends."""
+    def keep_only(self, path: Hyperpath[Node]) -> None:
+        """Removes everything but this hyperpath."""
+        self.graph = Hypergraph(self.graph.root, dict.fromkeys(path))  # a hyperpath may contain an edge twice
+        self.path_only = True
 
     @abstractmethod
-    def draw_edge(self, edge: Hyperedge, strong: bool) -> None:
-        """Draws one hyperedge as one arrow, with as many heads as it has children."""
+    def layout(self) -> float:
+        """Positions every node and draws the labels beside them; returns the y where this part ends."""
 
-    def draw(self, strong: set[Hyperedge]) -> Drawing:
-        """Everything, the `strong` edges and the nodes on them in full colour, the rest faint."""
-        bottom = self.place()
+    @abstractmethod
+    def draw_edge(self, edge: Hyperedge[Node], strong: bool) -> None:
+        """Draws one hyperedge as one arrow, with one head for each child."""
+
+    def draw(self, strong: set[Hyperedge[Node]]) -> Drawing:
+        """Draws everything: the `strong` edges and their nodes in full colour, the rest faint."""
+        bottom = self.layout()
         for edge in self.graph.edges:
             self.draw_edge(edge, edge in strong)
         self.draw_words()
@@ -81,32 +82,32 @@ class Page(ABC):
         return self.drawing
 
     def x(self, word: float) -> float:
-        """Where a word's column is."""
+        """The x of a word's column."""
         return self.left + word * self.column
 
     @property
     def right(self) -> float:
-        """Where the picture ends, but for its margin."""
+        """The x where the picture ends, without the margin."""
         return self.x(len(self.words)) - 40
 
-    def reach(self, mention: Mention) -> tuple[float, float]:
-        """From where to where the bracket of a mention goes."""
+    def bracket_ends(self, mention: Mention) -> tuple[float, float]:
+        """The first and the last x of a mention's bracket."""
         return self.x(mention.start) - 22, self.x(mention.end - 1) + 22
 
     def draw_words(self) -> None:
         for i, word in enumerate(self.words):
             self.drawing.text(self.x(i), 36, word, size=17, weight="bold")
 
-    def name_band(self, kind: int, y: float) -> None:
-        """The number and the name of a type, beside its nodes."""
+    def draw_band_label(self, kind: int, y: float) -> None:
+        """Writes the number and the name of a type beside its nodes."""
         self.drawing.text(MARGIN, y + 4, f"{kind + 1}  {self.labels[kind]}", size=14, weight="bold", anchor="start")
 
-    def end_band(self, y: float) -> None:
-        """The line under the nodes of a type; the next band begins at `y`."""
+    def draw_band_rule(self, y: float) -> None:
+        """Draws the line under the nodes of a type; the next band begins at `y`."""
         self.drawing.rule(MARGIN, self.right, y - BAND_GAP / 2 - 20)
 
-    def dot(self, node: Hashable, x: float, y: float, label: tuple[str, str, str], radius: float = 19) -> None:
-        """Gives a node its place; its colour is that of the letter in its label."""
+    def add_node(self, node: Node, x: float, y: float, label: tuple[str, str, str], radius: float = 19) -> None:
+        """Positions a node; the first part of its label decides its colour."""
         self.dots[node] = Dot(x, y, self.nodes[label[0]][0], label, radius)
 
     def arrow(self, kind: str, strong: bool) -> Arrow:
@@ -115,11 +116,11 @@ class Page(ABC):
     def _draw_brackets(self, y: float) -> float:
         rows = lanes([mention.span for mention in self.mentions])
         for mention, row in zip(self.mentions, rows, strict=True):
-            self.drawing.bracket(*self.reach(mention), y + 16 + row * 34, mention.label)
+            self.drawing.bracket(*self.bracket_ends(mention), y + 16 + row * 34, mention.label)
         return y + 16 + (max(rows, default=-1) + 1) * 34
 
     def legend(self) -> Iterator[tuple[str, str]]:
-        """Signs, drawn around the origin, and what they mean."""
+        """Symbols, drawn around the origin, with their meanings."""
         for letter, (colour, meaning) in self.nodes.items():
             if meaning:
                 yield Dot(0, 0, colour, (letter, "", ""), radius=10).svg(), meaning
@@ -131,15 +132,15 @@ class Page(ABC):
         right = max(self.right, self.left + 300)
         x = left = float(MARGIN + 12)
         y += 24
-        for sign, meaning in self.legend():
+        for symbol, meaning in self.legend():
             width = 40 + 6.1 * cell_len(meaning)
             if x > left and x + width > right:
                 x, y = left, y + 30
-            self.drawing.key(x, y, f'<g transform="translate({x:.1f},{y:.1f})">{sign}</g>', meaning)
+            self.drawing.key(x, y, f'<g transform="translate({x:.1f},{y:.1f})">{symbol}</g>', meaning)
             x += width
         self.drawing.width, self.drawing.height = right + MARGIN, y + 34
 
 
 def stroke(colour: str) -> str:
-    """A short line, as the sign of an edge in the legend."""
+    """A short line, the symbol of an edge in the legend."""
     return f'<path d="M-12,0 H12" stroke="{colour}" stroke-width="3"/>'
