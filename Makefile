@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export HF_HUB_OFFLINE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test browser test-corpora test-slow fuzz kills lint types signs benchmark clean
+.PHONY: help demo test browser test-corpora test-slow fuzz kills lint types signs benchmark kernels-here clean
 
 help:
 	@echo "make demo          annotate two texts with the bundled models, and write demo.html"
@@ -19,10 +19,11 @@ help:
 	@echo "make types         check types"
 	@echo "make signs         count what tells how well the code is built"
 	@echo "make benchmark     measure costs, as ratios"
+	@echo "make kernels-here  compile the C kernels of this checkout in place"
 	@echo "make clean         remove what the other targets made"
 
 # The plain installation that users get, and the same with the tools that work on it.
-$(VENV)/installed: pyproject.toml constraints.txt hatch_build.py $(wildcard src/hyperspan/*/native/*.[ch])
+$(VENV)/installed: pyproject.toml constraints.txt hatch_build.py $(wildcard src/hyperspan/kernels/native/*.[ch]) src/hyperspan/kernels/native/build.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	touch $@
@@ -86,6 +87,10 @@ benchmark: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/bulk.py --words 500000
 	$(BIN)/python benchmarks/server.py
 	$(BIN)/python benchmarks/server_attacks.py
+
+# For a worktree that shares an environment with another one, or after a change of C.
+kernels-here:
+	$(PYTHON) src/hyperspan/kernels/native/build.py
 
 clean:
 	rm -rf $(VENV) demo.html demo.svg .pytest_cache .ruff_cache .hypothesis

@@ -22,7 +22,9 @@ from pathlib import Path
 
 import torch
 
-from hyperspan.structures import EdgeScores, SegmentalHypergraph, native
+from hyperspan import kernels
+from hyperspan.kernels.choice import choose
+from hyperspan.structures import EdgeScores, SegmentalHypergraph
 
 BATCH, WORDS, WIDTHS, TYPES = 32, 40, 40, 7
 LONG, SETS = 1_000, 20
@@ -178,7 +180,7 @@ def peak_megabytes(name: str) -> float | None:
 
 
 def measure(engine: str) -> dict:
-    """All figures with one engine: "native" (the C kernels do what they can) or "torch" (PyTorch does everything)."""
+    """All figures with one engine: "c" (the compiled kernels do what they can) or "reference" (PyTorch does everything)."""
     scores, lengths = make_scores(BATCH, WORDS, WIDTHS, TYPES), [WORDS] * BATCH
     both, elementwise, forward, decode = seconds(
         forward_backward(scores, lengths),
@@ -223,10 +225,10 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     arguments = parser.parse_args()
     torch.set_num_threads(2)
-    library, runs = native.library, []
-    for engine in ["native"] * (library is not None) + ["torch"]:
-        native.library = library if engine == "native" else None
-        runs.append(measure(engine))
+    runs = []
+    for engine in dict.fromkeys([choose("log_partition", "cpu"), "reference"]):
+        with kernels.only(engine):
+            runs.append(measure(engine))
     scores = make_scores(BATCH, WORDS, WIDTHS, TYPES)
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as fresh:
         peaks = dict(zip(CALLS, fresh.map(peak_megabytes, CALLS, chunksize=1), strict=True))

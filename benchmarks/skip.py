@@ -14,7 +14,7 @@ import json
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -26,9 +26,9 @@ from hyperspan.corpora import read_corpus
 from hyperspan.encoders.layers import SpanLinear
 from hyperspan.evaluation import evaluate
 from hyperspan.inference.annotator import Annotator, load
+from hyperspan.kernels import chain_dense
 from hyperspan.models import Recognizer
 from hyperspan.structures import SegmentalHypergraph
-from hyperspan.structures.dense import dense_best
 from hyperspan.types import Sentence
 
 MARGINS = (math.inf, 4.0, 3.0, 2.5, 2.0, 1.5, 1.0, 0.0)
@@ -50,7 +50,8 @@ def starts_of(model: Recognizer, sentences: Sequence[Sentence]) -> list[Starts]:
     with torch.inference_mode():
         for batch in batches_for(model, sentences):
             scores, lengths = model(batch), torch.tensor(batch.lengths)
-            best = dense_best(torch.zeros_like(scores.present), scores.extend, scores.close, lengths)  # (B, n, m)
+            from_there = replace(scores, present=torch.zeros_like(scores.present))
+            best = chain_dense.best(from_there, lengths)  # (B, n, m)
             margin = scores.absent - scores.present
             calibrated = SegmentalHypergraph(scores / model.config.model.temperature, batch.lengths)
             probable = calibrated.marginals.amax((2, 3))  # (B, n)
@@ -100,7 +101,7 @@ def saved(starts: Sequence[Starts], margin: float, max_width: int | None) -> dic
 
 def found_by(annotator: Annotator, margin: float, sentences: Sequence[Sentence]) -> list[Sentence]:
     """The sentences with what is found in them at a margin."""
-    annotator.model.skip = margin  # type: ignore[attr-defined]: of a Recognizer
+    annotator.model.for_inference(skip=margin)  # type: ignore[attr-defined]: of a Recognizer
     return list(annotator.recognize(sentences))
 
 
@@ -110,7 +111,7 @@ def timed(model: Recognizer, sentences: Sequence[Sentence], rounds: int) -> dict
 
     def at(margin: float) -> Callable[[], None]:
         def call() -> None:
-            model.skip = margin
+            model.for_inference(skip=margin)
             decode()
 
         return call

@@ -61,14 +61,17 @@ main()"""
         assert done.returncode == 0
 
 
-def test_structures_import_torch_and_no_other_room() -> None:
-    for file in (SOURCE / "structures").glob("*.py"):
+@pytest.mark.parametrize(
+    ("room", "allowed"),
+    [("kernels", ("kernels", "errors")), ("structures", ("structures", "kernels"))],
+)
+def test_kernels_and_structures_import_no_other_room(room: str, allowed: tuple[str, ...]) -> None:
+    ours = tuple(f"hyperspan.{name}" for name in allowed)
+    for file in (SOURCE / room).glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert all(not name.startswith("hyperspan") or name.startswith("hyperspan.structures") for name in names), (
-                file
-            )
+            assert all(not name.startswith("hyperspan") or name.startswith(ours) for name in names), file
 
 
 def test_modules_have_docstrings() -> None:

@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.structures.gpu import to_device
+from hyperspan.kernels.choice import BATCH_ENTRIES
+from hyperspan.kernels.transfer import to_device
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from hyperspan.encoders.subwords import Subwords
 
 T = TypeVar("T")
-AT_ONCE = 40_000
-"""Sentences × words × widths of a batch in inference; a longer sentence makes a batch of its own."""
 WORDS_AT_ONCE = 20_000
 """Sentences × words of a batch, where sentences are so short that this is less."""
 
@@ -188,8 +187,11 @@ def in_parts(items: list[T], most: int) -> list[list[T]]:
     return [items[first : first + size] for first in range(0, len(items), max(size, 1))]
 
 
-def by_length(lengths: Sequence[int], max_width: int | None = None, limit: int = AT_ONCE) -> Iterator[list[int]]:
+def by_length(
+    lengths: Sequence[int], max_width: int | None = None, limit: int = BATCH_ENTRIES["cpu"]
+) -> Iterator[list[int]]:
     """The indices of sentences of similar length, longest first; padded to the longest, a batch has at most `limit` entries.
+    A longer sentence makes a batch of its own.
 
     Sentences without words are in none.
 

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from hyperspan.structures import native, segmental
+from hyperspan import kernels
+from hyperspan.kernels import libraries
 
 WITH_ENGINES = {"segmental", "mention hypergraph"}
 """The structures that engines make a difference to."""
 FILES = {"test_face.py", "test_segmental.py", "test_losses.py", "test_risk.py", "test_mention_hypergraph.py"}
 
 
-@pytest.fixture(autouse=True, params=["native", "torch", "dense"], scope="module")
+@pytest.fixture(autouse=True, params=["c", "reference", "dense"], scope="module")
 def engine(request: pytest.FixtureRequest):
-    if request.param == "native" and native.library is None:
+    if request.param == "c" and libraries.chains().library is None:
         pytest.skip("the C kernels are not compiled: install hyperspan where a C compiler is")
-    library = native.library
-    if request.param != "native":
-        native.library = None
-    if request.param == "dense":
-        segmental.DENSE_ON.add("cpu")
-    yield request.param
-    native.library = library
-    segmental.DENSE_ON.discard("cpu")
+    with kernels.only(request.param):
+        yield request.param
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -33,4 +28,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _is_wanted(item: pytest.Item) -> bool:
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     matters = item.path.name in FILES and parameters.get("structure", "segmental") in WITH_ENGINES
-    return matters or parameters.get("engine", "torch") == "torch"
+    return matters or parameters.get("engine", "reference") == "reference"

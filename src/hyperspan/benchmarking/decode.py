@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 
+from hyperspan import kernels
 from hyperspan.batch import Batch, by_length
 from hyperspan.benchmarking.measure import Ceiling, exponent, in_turns, machine, median_ratio, peak_memory
 from hyperspan.benchmarking.sentences import TYPES, invented_sentences, necessary_operations, paper_model
 from hyperspan.benchmarking.spancat import Spancat, spancat
-from hyperspan.encoders import native
 from hyperspan.inference.annotator import Annotator
+from hyperspan.kernels.choice import precisions
 from hyperspan.models import Recognizer
 from hyperspan.structures import SegmentalHypergraph
-from hyperspan.structures import native as chains
 from hyperspan.types import Sentence
 
 MAX_WIDTHS = ("6", "n")
@@ -30,20 +30,9 @@ REFERENCE_SHARE = 8
 """PyTorch alone decodes one sentence in so many; it takes long enough."""
 
 
-@contextmanager
-def pytorch_alone() -> Iterator[None]:
-    """Without any of the C kernels."""
-    kept = native.library, chains.library
-    native.library = chains.library = None
-    try:
-        yield
-    finally:
-        native.library, chains.library = kept
-
-
 def batches_for(model: Recognizer, sentences: Sequence[Sentence]) -> list[Batch]:
     lengths = [len(sentence) for sentence in sentences]
-    batches = by_length(lengths, model.max_width, model.at_once)
+    batches = by_length(lengths, model.max_width, model.batch_entries)
     return [model.collate([sentences[i] for i in batch]) for batch in batches]
 
 
@@ -51,7 +40,7 @@ def decoder(model: Recognizer, batches: Sequence[Batch], precision: str = "float
     """From ids to the best set of mentions of every sentence."""
 
     def decode() -> None:
-        model.precision = precision
+        model.for_inference(precision, model.options.skip)
         with torch.inference_mode():
             for batch in batches:
                 SegmentalHypergraph(model(batch), batch.lengths).argmax()
@@ -65,23 +54,23 @@ def measure_width(
     """All figures for one maximal width, and those of spaCy's spancat beside them."""
     model = paper_model(max_width, sentences)
     batches = batches_for(model, sentences)
-    with pytorch_alone():  # in batches of the size that it takes
+    with kernels.reference():  # in batches of the size that it takes
         some = batches_for(model, sentences[::REFERENCE_SHARE])
     # A paragraph each: invented sentences have no end that could be seen.
     texts = ["\n\n".join(" ".join(s.tokens) for s in sentences[i : i + 10]) for i in range(0, len(sentences), 10)]
     annotator, ceiling, reference = Annotator(model), Ceiling(), decoder(model, some)
 
     def annotate() -> None:
-        model.precision = "float32"
+        model.for_inference()
         for _ in annotator.pipe(texts):
             pass
 
     def alone() -> None:
-        with pytorch_alone():
+        with kernels.reference():
             reference()
 
     raw = sum(len(sentence) for document in annotator.pipe(texts) for sentence in document.sentences)
-    half = native.library is not None and "bfloat16" in native.library.encode
+    half = "bfloat16" in precisions("cpu")
     calls = {"ceiling": ceiling, "float32": decoder(model, batches), "raw text": annotate, "PyTorch alone": alone}
     calls |= {"bfloat16": decoder(model, batches, "bfloat16")} if half else {}
     calls |= {"spancat": beside} if beside else {}

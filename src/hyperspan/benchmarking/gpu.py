@@ -27,8 +27,6 @@ from hyperspan.structures import SegmentalHypergraph
 from hyperspan.training.loop import Trainer
 from hyperspan.types import Sentence
 
-AT_ONCE = 2_000_000
-"""Sentences × words × widths of a batch to decode: few launches for many words."""
 WORDS = 400_000
 """So many words are decoded in a round; sentences are repeated until there are as many."""
 TRAINING_BATCHES = (32, 128, 512)
@@ -116,7 +114,10 @@ def decode_width(max_width: str, sentences: Sequence[Sentence], rounds: int, lim
     """The figures of decoding for one maximal width."""
     model = paper_model(max_width, sentences).to("cuda")
     lengths = [len(sentence) for sentence in sentences]
-    batches = [model.collate([sentences[i] for i in batch]) for batch in by_length(lengths, model.max_width, AT_ONCE)]
+    batches = [
+        model.collate([sentences[i] for i in batch])
+        for batch in by_length(lengths, model.max_width, model.batch_entries)
+    ]
 
     @torch.inference_mode()
     def decode() -> None:

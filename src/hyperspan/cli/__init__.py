@@ -17,6 +17,7 @@ from hyperspan.cli.convert import convert
 from hyperspan.cli.draw import draw
 from hyperspan.cli.evaluate import evaluate
 from hyperspan.cli.explain import explain
+from hyperspan.cli.info import info
 from hyperspan.cli.reproduce import reproduce
 from hyperspan.cli.serve import serve
 from hyperspan.cli.stats import stats
@@ -46,6 +47,7 @@ for command in (
     explain,
     reproduce,
     benchmark,
+    info,
 ):
     app.command()(command)
 

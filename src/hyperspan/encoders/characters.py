@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from hyperspan.config import CharactersConfig
-from hyperspan.encoders.recurrent import run_both_ways
+from hyperspan.kernels.word_lstm import word_states
 
 FILTER_WIDTHS = (2, 3, 4)
 
@@ -24,7 +24,7 @@ class CharacterLSTM(nn.Module):
     def forward(self, letters: Tensor, counts: Tensor) -> Tensor:
         """(U, longest) and (U,) on the CPU, longest first -> (U, dimension): a vector for every spelling."""
         packed = pack_padded_sequence(letters, counts, batch_first=True)
-        states = run_both_ways(self.lstm, self.embedding(packed.data), counts.tolist())  # (letters, 2 * hidden)
+        states = word_states(self.lstm, self.embedding(packed.data), counts.tolist())  # (letters, 2 * hidden)
         first = packed.batch_sizes.cumsum(0) - packed.batch_sizes
         last = (first[counts - 1] + torch.arange(len(counts))).to(states.device)
         forward, backward = states.chunk(2, dim=1)

@@ -27,8 +27,8 @@ from hyperspan.encoders.attributes import (
     function_words_of,
     look_up,
 )
-from hyperspan.encoders.spans import SpanLayout
 from hyperspan.errors import InputError
+from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
-from hyperspan.encoders.spans import SpanLayout
+from hyperspan.kernels.span_layout import SpanLayout
 
 WIDEST = 30
 """Spans of this many words and more share what is learnt about their width."""

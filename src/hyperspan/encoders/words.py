@@ -11,9 +11,9 @@ from torch.nn.functional import embedding
 from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.characters import CHARACTER_ENCODERS
-from hyperspan.encoders.recurrent import run_both_ways
 from hyperspan.encoders.transformer import Transformer
 from hyperspan.errors import InputError
+from hyperspan.kernels.word_lstm import word_states
 from hyperspan.vocabulary import CLUSTER_PREFIXES, UNKNOWN, Vocabulary
 
 LETTERS_A_WORD = 5
@@ -161,7 +161,7 @@ class WordEncoder(WordVectors):
         lengths = sorted(filter(None, batch.lengths), reverse=True)
         for layer in self.layers:
             assert isinstance(layer, nn.LSTM)
-            rows = self.output_dropout(run_both_ways(layer, rows, lengths), batch.sentence)
+            rows = self.output_dropout(word_states(layer, rows, lengths), batch.sentence)
             outputs.append(rows)
         return outputs
 

@@ -56,6 +56,11 @@ class Model(Protocol):
     max_width: int | None
     """The most words in a mention; None for no limit."""
 
+    @property
+    def batch_entries(self) -> int:
+        """Sentences × words × widths of a batch."""
+        ...
+
     def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
         """The distribution over mention sets of each sentence; types are indices into `labels`."""
         ...
@@ -71,18 +76,10 @@ def load(
     score of beginning none is above that of beginning one by more than this. docs/speed.md has what that saves and costs.
     """
     folder = folder_of(name_or_path)
-    from hyperspan.encoders.fast import check_precision
     from hyperspan.models import load_model
 
     _check_device(device)
-    check_precision(precision, device)
-    model = load_model(folder, device)
-    if skip != math.inf and (math.isnan(skip) or model.config.model.kind != "segmental"):
-        raise InputError(
-            f"skip is {skip} for a model of kind {model.config.model.kind!r}; it must be a number, and the kind 'segmental'"
-        )
-    model.precision, model.skip = precision, skip
-    return Annotator(model)
+    return Annotator(load_model(folder, device, precision=precision, skip=skip))
 
 
 def folder_of(name_or_path: str | Path) -> Path:
@@ -312,7 +309,7 @@ class Annotator:
         """What is found in each sentence, in their order, whatever the batches in which it was computed."""
         import torch
 
-        from hyperspan.batch import AT_ONCE, by_length
+        from hyperspan.batch import by_length
         from hyperspan.inference.decoding import SentencePrediction, decode
 
         # Sentences that are the same have the same mentions, unless something is known of one: lists and tables repeat them.
@@ -323,8 +320,7 @@ class Annotator:
             words[index] += len(sentence)
         lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
         found: dict[int, SentencePrediction] = {}
-        limit = getattr(self.model, "at_once", AT_ONCE)
-        for batch in by_length(lengths, self.model.max_width, limit):
+        for batch in by_length(lengths, self.model.max_width, self.model.batch_entries):
             known = (
                 [pins.get(index, Constraints()) for index in batch]
                 if pins and not pins.keys().isdisjoint(batch)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor, nn
 
-from hyperspan.batch import AT_ONCE, Batch, collate
+from hyperspan.batch import Batch, collate
 from hyperspan.config import Config
 from hyperspan.encoders.words import WordVectors
 from hyperspan.errors import InputError
+from hyperspan.kernels.choice import batch_entries
+from hyperspan.kernels.encoder import InferenceOptions, check_precision
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention
@@ -45,19 +47,28 @@ class Model(nn.Module):
             )
         self.max_width = None if width == "n" else width
         """c, or None for no limit."""
-        self.precision = "float32"
-        """Of products in use on the CPU; "bfloat16" is quicker where the processor has it, and a little less exact."""
-        self.skip = math.inf
-        """In segmental models, words where T → X scores this much more than T → I for all types are passed over in use."""
+        self.options = InferenceOptions()
+        """What is traded for speed in use."""
 
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
 
+    def for_inference(self, precision: str = "float32", skip: float = math.inf) -> Self:
+        """The model itself, ready for use; :func:`hyperspan.load` says what precision and skip are."""
+        check_precision(precision, self.device.type)
+        kind = self.config.model.kind
+        if skip != math.inf and (math.isnan(skip) or kind != "segmental"):
+            raise InputError(
+                f"skip is {skip} for a model of kind {kind!r}; it must be a number, and the kind 'segmental'"
+            )
+        self.options = InferenceOptions(precision, skip)
+        return self.eval()
+
     @property
-    def at_once(self) -> int:
+    def batch_entries(self) -> int:
         """Sentences × words × widths of a batch, in use."""
-        return AT_ONCE
+        return batch_entries(self.device.type)
 
     @property
     def context(self) -> int:

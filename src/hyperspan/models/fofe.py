@@ -29,11 +29,12 @@ from torch.nn.functional import cross_entropy, pad
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
-from hyperspan.encoders.spans import SpanLayout, span_layout
 from hyperspan.encoders.words import WordVectors
+from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.kernels.span_lstm import span_layout
+from hyperspan.kernels.transfer import to_device
 from hyperspan.models.base import Model
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.gpu import to_device
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention, MentionSet

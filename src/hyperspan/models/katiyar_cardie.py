@@ -36,10 +36,10 @@ from torch.nn.utils.rnn import PackedSequence
 from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.words import WordEncoder
+from hyperspan.kernels.numerics import MINUS_INFINITY
+from hyperspan.kernels.transfer import to_device
 from hyperspan.models.base import Model
-from hyperspan.structures.chains import MINUS_INFINITY
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.gpu import to_device
 from hyperspan.structures.linear_chain import BEGIN, INSIDE, LAST, OUTSIDE, UNIT
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.readings import Reading, pairs_of

@@ -27,13 +27,13 @@ from torch.nn.functional import pad
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
-from hyperspan.encoders.recurrent import run_both_ways
 from hyperspan.encoders.words import WordEncoder
+from hyperspan.kernels.transfer import to_device
+from hyperspan.kernels.word_lstm import word_states
 from hyperspan.models.base import Model
 from hyperspan.structures import LinearChain, TagScores, without_crossing
 from hyperspan.structures.common import check_count
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.gpu import to_device
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention, MentionSet
 from hyperspan.types import Sentence
@@ -212,7 +212,7 @@ class Layered(Model):
         sizes = np.bincount(merge.target, minlength=len(sequences.start))
         source, target, size, sentence = to_device([merge.source, merge.target, sizes, _packed(sequences)], self.device)
         sums = rows.new_zeros(len(size), rows.shape[1]).index_add(0, target, rows.index_select(0, source))
-        states = run_both_ways(self.further, sums / size[:, None], sequences.lengths.tolist())
+        states = word_states(self.further, sums / size[:, None], sequences.lengths.tolist())
         return self.words.output_dropout(states, sentence)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:

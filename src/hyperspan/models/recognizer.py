@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from torch import Tensor
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
-from hyperspan.encoders import fast
 from hyperspan.encoders.handcrafted import AttributeEncoder, AttributeLayers
 from hyperspan.encoders.layers import NeuralLayers
-from hyperspan.encoders.spans import SpanLayout, SpanLSTM, span_layout
+from hyperspan.encoders.spans import SpanLSTM
 from hyperspan.encoders.words import WordEncoder
+from hyperspan.kernels.choice import batch_entries
+from hyperspan.kernels.encoder import EncoderParts, WholeEncoder
+from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.kernels.span_lstm import span_layout
 from hyperspan.models.base import Model
 from hyperspan.models.scorers import SCORERS
+from hyperspan.structures import EdgeScores
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention
@@ -40,11 +45,25 @@ class Recognizer(Model):
             layers = AttributeLayers(self.words)
         self.scorer = kind(layers, self.labels, config)
         self.holds, self.over_spans = kind.holds, kind.over_spans
+        self.whole = self._whole()
+        """Encoder and scorer in one, for use; None where the model is another than this computes."""
+
+    def _whole(self) -> WholeEncoder | None:
+        model = self.config.model
+        plain = model.kind == "segmental" and model.scorer_hidden == 0 and self.config.encoder.layers > 0
+        if not plain or self.spans is None:
+            return None
+        return WholeEncoder(
+            EncoderParts(
+                *(self.words.layers, self.spans, self.scorer.start, self.scorer.parts),  # type: ignore[arg-type]: of a SegmentalScorer
+                *(len(self.labels), model.tied, model.interactions),
+            )
+        )
 
     @property
-    def at_once(self) -> int:
+    def batch_entries(self) -> int:
         """Sentences × words × widths of a batch, in use."""
-        return fast.ENTRIES if fast.serves(self) else super().at_once
+        return batch_entries(self.device.type, whole=self.whole is not None)
 
     def collate(self, sentences: Sequence[Sentence]) -> Batch:
         """The sentences as this model reads them, on its device."""
@@ -62,11 +81,15 @@ class Recognizer(Model):
 
     def forward(self, batch: Batch, temperature: float = 1.0) -> Any:
         """The scores of a batch, divided by a temperature, as the distribution of this model takes them."""
-        if fast.usable(self, batch):
-            return fast.edge_scores(self, batch, temperature)
+        if self.whole is not None and not self.training:
+            found = self.whole.scores(
+                partial(self.words.vectors, batch), batch.lengths, self.max_width, self.options, temperature
+            )
+            if found is not None:
+                return EdgeScores(*found)
         scores = self.score(self.encoded(batch)[-1], batch)
-        if self.skip < math.inf:
-            scores = scores.skipping(self.skip)
+        if self.options.skip < math.inf:
+            scores = scores.skipping(self.options.skip)
         return scores / temperature if temperature != 1.0 else scores
 
     def score(self, words: Tensor, batch: Batch) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hyperspan.encoders.hub import read_pretrained
 from hyperspan.encoders.resources import read_clusters, read_vectors
 from hyperspan.errors import InputError
 from hyperspan.files import Target
+from hyperspan.kernels.encoder import check_precision
 from hyperspan.models.base import Model
 from hyperspan.models.fofe import Fofe
 from hyperspan.models.katiyar_cardie import KatiyarCardie
@@ -92,9 +94,12 @@ def save_model(model: Model, folder: Path, *, half: bool = False) -> None:
     write_tensors(tensors, folder / "model.safetensors")
 
 
-def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Model:
-    """The model in a folder, ready for use."""
+def load_model(
+    folder: str | Path, device: str | torch.device = "cpu", *, precision: str = "float32", skip: float = math.inf
+) -> Model:
+    """The model in a folder, ready for use; :func:`hyperspan.load` says what precision and skip are."""
     folder = Path(folder)
+    check_precision(precision, torch.device(device).type)
     if not (folder / "config.toml").exists():
         raise InputError(f"{folder} holds no model (no config.toml); name a folder that hyperspan train wrote")
     try:
@@ -109,7 +114,8 @@ def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Model:
     except InputError as error:
         raise InputError(f"{folder / 'config.toml'}: {error}") from None
     vocabulary = Vocabulary.load(folder / "vocabulary.json")
-    return load_weights(folder, lambda: MODELS[config.model.kind](config, vocabulary)).to(device).eval()
+    model = load_weights(folder, lambda: MODELS[config.model.kind](config, vocabulary)).to(device)
+    return model.for_inference(precision, skip)
 
 
 def check_names(config: Config) -> None:

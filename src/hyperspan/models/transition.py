@@ -26,14 +26,14 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from torch.nn.utils.rnn import PackedSequence
 
-from hyperspan.batch import AT_ONCE, Batch
+from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.words import WordEncoder
+from hyperspan.kernels.transfer import to_device
 from hyperspan.models.base import Model
 from hyperspan.models.shift_reduce import NOTHING, Derivations, derivations, oracle, valid_actions
 from hyperspan.models.transition_decoding import ActionSequences, buffer_rows, cell, log_softmax, read
 from hyperspan.structures import without_crossing
-from hyperspan.structures.gpu import to_device
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention
 from hyperspan.types import Sentence
@@ -89,9 +89,9 @@ class Transition(Model):
             nn.init.xavier_uniform_(weight, GAIN)
 
     @property
-    def at_once(self) -> int:
+    def batch_entries(self) -> int:
         """Sentences × words × widths of a batch, in use: more than others take, since widths cost nothing here."""
-        return 5 * AT_ONCE
+        return 5 * super().batch_entries
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         return set(without_crossing(mentions))

@@ -12,11 +12,11 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from hyperspan.batch import Batch
+from hyperspan.kernels.numerics import MINUS_INFINITY
+from hyperspan.kernels.transfer import to_device
 from hyperspan.models.shift_reduce import NOTHING, SHIFT, valid_actions
-from hyperspan.structures.chains import MINUS_INFINITY
 from hyperspan.structures.common import check_count
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.gpu import to_device
 from hyperspan.structures.scores import Mention, MentionSet
 
 if TYPE_CHECKING:

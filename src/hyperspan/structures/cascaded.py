@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.func import vmap
 
-from hyperspan.structures.chains import MINUS_INFINITY
+from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.structures.common import check_count, check_scores
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations

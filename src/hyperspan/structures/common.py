@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from hyperspan.structures.chains import MINUS_INFINITY, finite
+from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 
 WAYS_AT_ONCE = 2**22
 """`topk` takes so many sentences at once that it does not compare more ways than this at one place."""
@@ -46,13 +46,6 @@ def check_possible(value: Tensor) -> None:
 def check_no_nan(value: Tensor) -> None:
     """Raises if a sentence's best or total score, (B,), is NaN."""
     check_possible(value.masked_fill(value == MINUS_INFINITY, 0.0))
-
-
-def log_sum(tensor: Tensor, dimension: int) -> Tensor:
-    """log of the sum of exp, whose gradient is 0, not NaN as torch's is, where everything is -inf."""
-    impossible = tensor.detach().amax(dimension, keepdim=True) == MINUS_INFINITY
-    total = tensor.masked_fill(impossible, 0.0).logsumexp(dimension)
-    return total.masked_fill(impossible.squeeze(dimension), MINUS_INFINITY)
 
 
 def log_probability(score: Tensor, log_partition: Tensor) -> Tensor:

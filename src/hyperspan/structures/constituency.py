@@ -21,14 +21,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from hyperspan.structures.chains import MINUS_INFINITY
+from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
 from hyperspan.structures.common import (
     check_count,
     check_no_nan,
     check_possible,
     check_scores,
     log_probability,
-    log_sum,
 )
 from hyperspan.structures.constituency_decoding import BestTrees, TreeSampler
 from hyperspan.structures.distribution import Distribution

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from hyperspan.structures.chains import MINUS_INFINITY
+from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.structures.common import largest
 from hyperspan.structures.scores import Mention, MentionSet
 

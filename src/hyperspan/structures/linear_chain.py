@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from hyperspan.structures.chains import MINUS_INFINITY, finite
+from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import log_probability
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.hypergraph import Hyperedge, Hypergraph

@@ -24,8 +24,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hyperspan.structures.chains import MINUS_INFINITY
-from hyperspan.structures.common import check_possible, check_scores, log_probability, log_sum
+from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
+from hyperspan.structures.common import check_possible, check_scores, log_probability
 from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.readings import Reading, Structure, check_reading, read
 from hyperspan.structures.scores import EdgeScores, Mention, MentionSet, check_lengths, check_mentions

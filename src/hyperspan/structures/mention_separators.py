@@ -16,8 +16,8 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from hyperspan.structures.chains import MINUS_INFINITY, finite
-from hyperspan.structures.common import check_count, check_possible, check_scores, log_probability, log_sum
+from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
+from hyperspan.structures.common import check_count, check_possible, check_scores, log_probability
 from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 from hyperspan.structures.readings import Reading, Structure, check_reading, read, structure_of

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from hyperspan.structures.chains import finite
+from hyperspan.kernels.numerics import finite
 
 
 def with_posteriors(

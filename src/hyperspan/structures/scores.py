@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.structures.gpu import to_device
+from hyperspan.kernels.transfer import to_device
+from hyperspan.structures.common import check_scores
 
 Mention = tuple[int, int, int]
 """(start, end, type index) in words, `end` exclusive."""
@@ -50,26 +51,15 @@ class EdgeScores:
         batch, n, c, m = self.close.shape
         if c < 1:
             raise ValueError("expected at least one width in close (c >= 1), got c = 0")
-        expected = {
-            "absent": (batch, n, m),
-            "present": (batch, n, m),
-            "extend": (batch, n, c - 1, m),
-            "branch": (batch, n, c - 1, m),
-        }
-        for name, tensor in self._tensors():
-            if tuple(tensor.shape) != expected.get(name, self.close.shape):
-                raise ValueError(
-                    f"expected {name} of shape {expected[name]} beside close {(batch, n, c, m)}, got {tuple(tensor.shape)}"
-                )
-            if tensor.dtype not in (torch.float32, torch.float64):
-                raise ValueError(
-                    f"expected float32 or float64 scores, got {name} in {tensor.dtype}: convert it, for example with .float()"
-                )
-            if (tensor.dtype, tensor.device) != (self.close.dtype, self.close.device):
-                raise ValueError(
-                    f"expected all scores with close's dtype and device, {self.close.dtype} on {self.close.device}, "
-                    f"got {name} in {tensor.dtype} on {tensor.device}: move it with .to()"
-                )
+        shapes = {"close": (batch, n, c, m), "absent": (batch, n, m), "present": (batch, n, m)}
+        shapes |= dict.fromkeys(("extend", "branch"), (batch, n, c - 1, m))
+        given = dict(self._tensors())
+        check_scores({name: given[name] for name in shapes if name in given}, shapes)
+
+    def __repr__(self) -> str:
+        batch, n, c, m = self.close.shape
+        tied = "tied" if self.branch is None else "untied"
+        return f"EdgeScores(B={batch}, n={n}, c={c}, m={m}, {tied}, {self.close.dtype} on {self.close.device})"
 
     def _tensors(self) -> list[tuple[str, Tensor]]:
         pairs = [(field.name, getattr(self, field.name)) for field in fields(self)]

@@ -2,27 +2,25 @@
 
 Every set of mentions, overlapping in any way, is one hyperpath and the other way round. The hypergraph itself is
 spelled out in :mod:`hyperspan.structures.segmental_graph`; here it is never built. What is computed instead, and
-why that is the same, stands in :mod:`hyperspan.structures.chains`.
+why that is the same, stands in :mod:`hyperspan.kernels.chain_reference`.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.nn.functional import softplus
 
-from hyperspan.structures import chains, native
-from hyperspan.structures.chain_rows import rows_of
-from hyperspan.structures.chains import MINUS_INFINITY
-from hyperspan.structures.dense import DenseLogPartition, dense_best, dense_marginals
+from hyperspan.kernels import chain_reference, chains
+from hyperspan.kernels.chain_layout import ChainLayout
+from hyperspan.kernels.chain_reference import PackedScores
+from hyperspan.kernels.numerics import MINUS_INFINITY, finite
+from hyperspan.structures.common import check_count, surprise
 from hyperspan.structures.distribution import Distribution, check_types
-from hyperspan.structures.gpu import to_device
 from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
 from hyperspan.structures.scores import (
     EdgeScores,
@@ -44,8 +42,6 @@ from hyperspan.structures.segmental_kbest import cheapest_sets, summarise
 
 __all__ = ["SegmentalHypergraph", "SegmentalNode", "hyperpath_of", "mentions_of", "nodes_of", "segmental_hypergraph"]
 
-DENSE_ON = {"cuda"}
-"""Devices where padding costs less than many small operations."""
 SAMPLES_AT_ONCE = 256
 """`sample` draws in portions of this many, so that its memory does not grow with k."""
 
@@ -75,59 +71,39 @@ class SegmentalHypergraph(Distribution):
         self.max_width = c
         self.types = m
 
+    def __repr__(self) -> str:
+        return f"SegmentalHypergraph({self.scores!r}, lengths={_short(self.lengths)})"
+
     # -- probabilities --------------------------------------------------------------------------------------------
     # Nothing that depends on the scores is kept from one call to the next: each sees the scores as they are then, and has a
     # graph of its own to differentiate.
 
     @cached_property
-    def _layout(self) -> chains.ChainLayout:
-        _, n, c, _ = self.scores.close.shape
-        return chains.chain_layout(tuple(self.lengths), n, c, self.scores.close.device)
+    def _layout(self) -> ChainLayout:
+        return chains.layout_of(self.scores, self.lengths)
 
     @property
-    def _chains(self) -> chains.Chains:
-        return chains.pack(self._layout, self.scores)
+    def _packed(self) -> PackedScores:
+        return chain_reference.pack(self._layout, self.scores)
 
     @property
     def _log_partition(self) -> Tensor:
         """(B, n, m): each chain's own; 0 in padding."""
-        if native.usable(self.scores):
-            return native.chain_log_partition(self.scores, self.lengths)
-        if self._dense:
-            return DenseLogPartition.apply(*self._dense_scores)
-        return self._layout.unpack_chains(chains.ChainLogPartition.apply(self._layout, *self._chains))
+        return chains.log_partition(self.scores, self.lengths)
 
     @property
-    def _dense(self) -> bool:
-        """Whether padding costs less than many small operations would."""
-        return self.scores.close.device.type in DENSE_ON and self.scores.branch is None
-
-    @property
-    def _dense_scores(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        scores = self.scores
-        return scores.absent, scores.present, scores.extend, scores.close, self._known_lengths
-
-    @cached_property
-    def _known_lengths(self) -> Tensor:
+    def _lengths_there(self) -> Tensor:
         """(B,): the lengths, where the scores are."""
-        with torch.inference_mode(False):
-            return to_device([np.array(self.lengths, dtype=np.int64)], self.scores.close.device)[0]
+        return chains.lengths_on(self.lengths, self.scores.close.device)
 
     @property
-    def _padding(self) -> Tensor:
-        """(B, n, 1): which starts are beyond their sentence."""
-        device, n = self.scores.close.device, self.scores.close.shape[1]
-        return (torch.arange(n, device=device) >= self._known_lengths[:, None]).unsqueeze(-1)
-
-    @property
-    def _posteriors(self) -> chains.Posteriors:
-        log_absent, log_stopped = chains.log_posteriors(self._layout, self._chains)
-        return chains.choices_from(self._layout, log_absent.exp(), log_stopped.exp())
+    def _posteriors(self) -> chain_reference.Posteriors:
+        return chain_reference.posteriors(self._layout, self._packed)
 
     @property
     def _noted(self) -> Tensor:
         """(rows of width 1 and more, m): the probability of a mention at the row before, once the chain went on."""
-        return torch.sigmoid(self._chains.also(self._layout))
+        return chain_reference.noted(self._layout, self._packed)
 
     @property
     def log_partition(self) -> Tensor:
@@ -157,9 +133,9 @@ class SegmentalHypergraph(Distribution):
         for tensor, edges in used:
             sentence, start, _, kind = edges
             per_chain = per_chain.index_add(0, (sentence * n + start) * m + kind, _Edges.apply(tensor, edges))
-        per_chain = per_chain.view_as(log_partition) - chains.finite(log_partition)
+        per_chain = per_chain.view_as(log_partition) - finite(log_partition)
         per_chain = per_chain.masked_fill(log_partition == MINUS_INFINITY, MINUS_INFINITY).masked_fill(
-            self._padding, 0.0
+            chains.padding(scores, self.lengths), 0.0
         )
         # Rounding may put the log-probability of an almost certain choice a hair above 0.
         total = per_chain.clamp(max=0.0).sum((1, 2))
@@ -171,14 +147,7 @@ class SegmentalHypergraph(Distribution):
     @property
     def marginals(self) -> Tensor:
         """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
-        if native.usable(self.scores) and not self.scores.needs_gradient:
-            return native.marginals(self.scores, self.lengths)
-        if self._dense and not self.scores.needs_gradient:
-            return dense_marginals(*self._dense_scores)
-        posteriors = self._posteriors
-        return self._layout.unpack_widths(
-            self._layout.add_to_shorter(posteriors.stopped, posteriors.went_on * self._noted)
-        )
+        return chains.marginals(self.scores, self.lengths, differentiable=self.scores.needs_gradient)
 
     @property
     def node_marginals(self) -> Tensor:
@@ -201,15 +170,15 @@ class SegmentalHypergraph(Distribution):
     @property
     def entropy(self) -> Tensor:
         """(B,): the entropy of the distribution over mention sets, in nats."""
-        layout, packed = self._layout, self._chains
-        log_absent, log_stopped = chains.log_posteriors(layout, packed)
-        posteriors = chains.choices_from(layout, log_absent.exp(), log_stopped.exp())
+        layout, packed = self._layout, self._packed
+        log_absent, log_stopped = chain_reference.log_posteriors(layout, packed)
+        posteriors = chain_reference.choices_from(layout, log_absent.exp(), log_stopped.exp())
         also = packed.also(layout)
         certain = also.isinf()
         odds = also.masked_fill(certain, 0.0)
         toss = torch.sigmoid(odds) * softplus(-odds) + torch.sigmoid(-odds) * softplus(odds)  # its own entropy
-        per_chain = layout.unpack_chains(_surprise(posteriors.absent, log_absent))
-        per_row = layout.unpack_widths(_surprise(posteriors.stopped, log_stopped))
+        per_chain = layout.unpack_chains(surprise(log_absent))
+        per_row = layout.unpack_widths(surprise(log_stopped))
         per_toss = layout.unpack_extensions(posteriors.went_on * toss.masked_fill(certain, 0.0))
         return per_chain.sum((1, 2)) + per_row.sum((1, 2, 3)) + per_toss.sum((1, 2, 3))
 
@@ -256,61 +225,9 @@ class SegmentalHypergraph(Distribution):
 
     # -- decoding -------------------------------------------------------------------------------------------------
 
-    @torch.no_grad()
     def argmax(self) -> list[MentionSet]:
         """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
-        found = native.best_mentions(self.scores, self.lengths) if native.usable(self.scores) else None
-        if found is not None:
-            sets: list[list[Mention]] = [[] for _ in self.lengths]
-            for sentence, start, end, kind in found:
-                sets[sentence].append((start, end, kind))
-            return [frozenset(mentions) for mentions in sets]
-        if self._dense:
-            absent, *rest = self._dense_scores
-            best, padding = dense_best(*rest), self._padding
-            self._check_possible(torch.maximum(absent, best).masked_fill(padding, 0.0))
-            sentence, start, kind = ((best > absent) & ~padding).nonzero(as_tuple=True)
-            return self._read_off(sentence * absent.shape[1] + start, kind)
-        layout, packed = self._layout, self._chains
-        if packed.branch is None:
-            go = packed.extend + packed.also(layout).clamp_(min=0.0)
-        else:
-            go = torch.maximum(packed.extend, packed.branch)
-        absent, best = packed.absent, layout.reduce(packed.longest(layout, go), "maximum") + packed.present
-        self._check_possible(layout.unpack_chains(torch.maximum(absent, best)))
-        chain, kind = (best > absent).nonzero(as_tuple=True)
-        return self._read_off(layout.place[chain], kind)
-
-    def _read_off(self, place: Tensor, kind: Tensor) -> list[MentionSet]:
-        """The best mentions of the chains with these places (sentence * n + start) and types."""
-        n, lengths = max(self.scores.close.shape[1], 1), self._known_lengths
-        rows = rows_of(self.scores, lengths, place // n, place % n, kind, self.scores.close.dtype)
-        last = rows.longest().argmax(1)
-        ending = (rows.also > 0) & (torch.arange(rows.also.shape[1], device=last.device) < last[:, None])
-        chosen, widths = ending.nonzero(as_tuple=True)
-        everywhere = [torch.cat(parts) for parts in ((place, place[chosen]), (last, widths), (kind, kind[chosen]))]
-        return self._collect(*everywhere)
-
-    def _collect(self, place: Tensor, width: Tensor, kind: Tensor) -> list[MentionSet]:
-        """The sets of mentions with these places (sentence * n + start), widths less 1, and types; in one copy from a device."""
-        n = max(self.scores.close.shape[1], 1)
-        start = place % n
-        found = torch.stack([place // n, start, start + width + 1, kind]).cpu().numpy()
-        found = found[:, np.argsort(found[0], kind="stable")]
-        bounds = np.searchsorted(found[0], np.arange(len(self.lengths) + 1)).tolist()
-        mentions = list(zip(*found[1:].tolist(), strict=True))
-        return [frozenset(mentions[begin:end]) for begin, end in itertools.pairwise(bounds)]
-
-    def _check_possible(self, value: Tensor) -> None:
-        """Raises unless every chain can hold something: `value` is (B, n, m), its best or total score, 0 in padding."""
-        if bool((value > MINUS_INFINITY).all()):
-            return
-        sentence, start, kind = (~(value > MINUS_INFINITY)).nonzero()[0].tolist()
-        reason = "a score is NaN" if value[sentence, start, kind].isnan() else "every choice there has a score of -inf"
-        raise ValueError(
-            f"sentence {sentence} has no possible mention set: for start {start} and type {kind} {reason}; "
-            "check the scores, or what was required and forbidden"
-        )
+        return chains.argmax(self.scores, self.lengths)
 
     @torch.no_grad()
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
@@ -324,24 +241,24 @@ class SegmentalHypergraph(Distribution):
         >>> SegmentalHypergraph(scores, [1]).topk(3)
         [[(frozenset({(0, 1, 0)}), -0.3132616875182228), (frozenset(), -1.3132616875182228)]]
         """
-        _check_count(k)
-        summary = summarise(self.scores, self._known_lengths)
+        check_count(k)
+        summary = summarise(self.scores, self._lengths_there)
         if bool(summary.log_partition.isnan().any()):
-            self._check_possible(summary.log_partition)
+            chains.check_possible(summary.log_partition)
         possible = (summary.log_partition > MINUS_INFINITY).flatten(1).all(1).tolist()
         top = (summary.best - summary.log_partition).sum((1, 2)).tolist()
         result: list[list[tuple[MentionSet, float]]] = []
         for sentence, log_prob in enumerate(top):
-            sets = cheapest_sets(self.scores, self._known_lengths, summary, sentence, k) if possible[sentence] else ()
+            sets = cheapest_sets(self.scores, self._lengths_there, summary, sentence, k) if possible[sentence] else ()
             result.append([(mentions, min(log_prob - cost, 0.0)) for cost, mentions in sets])
         return result
 
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         """k independent, exact samples of each sentence's set. The same generator state gives the same samples."""
-        _check_count(k)
+        check_count(k)
         exact = self._in_float64()
-        self._check_possible(exact._log_partition)
+        chains.check_possible(exact._log_partition)
         reach = exact.node_marginals.transpose(2, 3)  # (B, n, m, c): P(a mention of this width or more)
         share = exact._layout.unpack_extensions(exact._noted).transpose(2, 3)  # (B, n, m, c - 1)
 
@@ -391,7 +308,7 @@ class SegmentalHypergraph(Distribution):
         F1 is 1 when both sets are empty.
         """
         exact = self._in_float64()
-        self._check_possible(exact._log_partition)
+        chains.check_possible(exact._log_partition)
         layout = exact._layout
         absent = layout.unpack_chains(exact._posteriors.absent)
         longest = layout.unpack_widths(exact._posteriors.stopped).transpose(2, 3)
@@ -441,11 +358,8 @@ class _Spread(Function):
         return _Edges.apply(gradient, ctx.edges), None, None
 
 
-def _check_count(k: int) -> None:
-    if k < 0:
-        raise ValueError(f"expected k >= 0, got {k}")
-
-
-def _surprise(probability: Tensor, log_probability: Tensor) -> Tensor:
-    """-p log p, and 0 with gradient 0 where p is 0."""
-    return -probability * log_probability.masked_fill(probability == 0, 0.0)
+def _short(lengths: Sequence[int], most: int = 6) -> str:
+    """The lengths, or the first of them and how many there are."""
+    if len(lengths) <= most:
+        return str(list(lengths))
+    return f"[{', '.join(map(str, lengths[:most]))}, … {len(lengths)} in all]"

@@ -1,6 +1,6 @@
 """The k best mention sets of a segmental hypergraph, for a few times what its marginals cost.
 
-A sentence of n words has n·m independent chains (:mod:`hyperspan.structures.chains`). Two facts keep nearly all of them in tensors.
+A sentence of n words has n·m independent chains (:mod:`hyperspan.kernels.chain_reference`). Two facts keep nearly all of them in tensors.
 
 **Only k - 1 chains need be changed.** Let the *first step* δ_j of chain j be what its second best costs more than its best. A set
 that changes chain j costs at least δ_j more than the best set. If k - 1 other chains have first steps of at most δ_j, then the
@@ -26,8 +26,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.structures.chain_rows import rows_from, rows_of
-from hyperspan.structures.chains import MINUS_INFINITY
+from hyperspan.kernels.chain_rows import rows_from, rows_of
+from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations, cheapest_subsets
 from hyperspan.structures.scores import EdgeScores, Mention, MentionSet
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from hyperspan.structures.chains import MINUS_INFINITY, finite
+from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
 from hyperspan.structures.common import (
     WAYS_AT_ONCE,
     check_count,
@@ -26,7 +26,6 @@ from hyperspan.structures.common import (
     draw,
     largest,
     log_probability,
-    log_sum,
     surprise,
 )
 from hyperspan.structures.distribution import Distribution

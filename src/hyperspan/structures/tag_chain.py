@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hyperspan.structures.chains import MINUS_INFINITY, finite
+from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
 from hyperspan.structures.common import (
     WAYS_AT_ONCE,
     check_count,
@@ -22,7 +22,6 @@ from hyperspan.structures.common import (
     check_scores,
     draw,
     largest,
-    log_sum,
     surprise,
 )
 from hyperspan.structures.scores import check_lengths

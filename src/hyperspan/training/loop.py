@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from hyperspan import __version__
-from hyperspan.batch import AT_ONCE, Batch, batches_of, by_length, in_parts
+from hyperspan.batch import Batch, batches_of, by_length, in_parts
 from hyperspan.config import Config, DataConfig
 from hyperspan.encoders.words import NeighbourWords
 from hyperspan.errors import InputError, TrainingError
@@ -395,8 +395,7 @@ def dev_scores(model: Model, sentences: Sequence[Sentence], processes: Processes
     """Precision, recall and F1 of the most probable sets, over distinct mentions; processes share the batches."""
     expected = sum(len(sentence.mentions) for sentence in sentences)
     found = right = 0
-    limit = AT_ONCE if model.device.type == "cpu" else 50 * AT_ONCE  # few launches there
-    batches = list(by_length([len(sentence) for sentence in sentences], model.max_width, limit))
+    batches = list(by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries))
     for indices in batches[processes.rank :: processes.count]:
         batch = [sentences[index] for index in indices]
         for sentence, mentions in zip(batch, model.distribution(batch).argmax(), strict=True):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
-from hyperspan.encoders.spans import SpanLayout
+from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.structures import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
-from hyperspan.encoders.spans import SpanLayout
 from hyperspan.errors import InputError
+from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.models.scorers.base import Layers, Scorer, WeightColumns
 from hyperspan.structures import (
     CascadedChains,

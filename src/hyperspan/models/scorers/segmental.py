@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
-from hyperspan.encoders.spans import SpanLayout
+from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.models.scorers.base import FEW, Layers, Scorer, WeightColumns
 from hyperspan.structures import (
     EdgeScores,

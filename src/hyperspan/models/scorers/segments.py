@@ -10,7 +10,7 @@ from torch import Tensor
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
-from hyperspan.encoders.spans import SpanLayout
+from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.models.scorers.base import FEW, Layers, Scorer, WeightColumns
 from hyperspan.structures import (
     ConstituencyTrees,

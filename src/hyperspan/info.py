@@ -1,0 +1,110 @@
+"""What is installed here and which kernels run: for reports of problems, and for whoever wonders why something is slow."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hyperspan import __version__, kernels
+from hyperspan.errors import HyperspanError
+from hyperspan.inference.annotator import bundled_models, folder_of
+
+EXTRAS = {
+    "parquet": ("pyarrow",),
+    "plots": ("matplotlib", "tensorboard"),
+    "ray": ("pyarrow", "ray"),
+    "serve": ("fastapi", "uvicorn"),
+    "spacy": ("spacy",),
+    "transformers": ("transformers",),
+}
+"""The modules that each optional dependency brings."""
+
+
+def info() -> dict[str, Any]:
+    """Versions, kernels, bundled models and extras, as JSON can hold them; imports neither torch nor any extra.
+
+    >>> sorted(info())
+    ['extras', 'kernels', 'models', 'python', 'torch', 'version']
+    """
+    return {
+        "version": __version__,
+        "python": platform.python_version(),
+        "torch": _version("torch"),
+        "kernels": _kernels(),
+        "models": [_model(folder_of(name)) for name in bundled_models()],
+        "extras": {name: _extra(name, modules) for name, modules in EXTRAS.items()},
+    }
+
+
+def lines(found: dict[str, Any]) -> Iterator[str]:
+    """What :func:`info` found, for people."""
+    yield f"hyperspan {found['version']}, Python {found['python']}, PyTorch {found['torch'] or 'not installed'}"
+    yield "\nkernels"
+    yield from _kernel_lines(found["kernels"])
+    yield "\nbundled models"
+    for model in found["models"]:
+        labels = model["error"] or ", ".join(model["labels"])
+        yield f"  {model['name']:<14} {model['bytes'] / 1e6:.1f} MB: {labels}"
+    yield "\nextras"
+    for name, extra in found["extras"].items():
+        yield f"  {name:<14} {'installed' if extra['installed'] else extra['install']}"
+
+
+def _kernel_lines(found: dict[str, Any]) -> Iterator[str]:
+    if "error" in found:
+        yield f"  {found['error']}"
+        return
+    if found["forced"]:
+        yield f"  forced: {', '.join(found['forced'])}"
+    for device, computations in found["devices"].items():
+        if "unavailable" in computations:
+            yield f"  {device}: {computations['unavailable']}"
+            continue
+        yield f"  {device}" + (
+            f" (compiled for {found['processor']})" if device == "cpu" and found["processor"] else ""
+        )
+        for name, choice in computations.items():
+            others = "; ".join(f"{other}: {why}" for other, why in choice["others"].items())
+            yield f"    {name:<14} {choice['runs']:<10} ({others})"
+
+
+def _kernels() -> dict[str, Any]:
+    try:
+        return kernels.report()
+    except HyperspanError as error:
+        return {"error": str(error)}
+
+
+def _model(folder: Path) -> dict[str, Any]:
+    labels, error = [], None
+    try:
+        labels = json.loads((folder / "vocabulary.json").read_bytes())["labels"]
+        size = sum(file.stat().st_size for file in folder.iterdir())
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        size, error = 0, f"{folder.name} cannot be read ({problem}); install hyperspan again"
+    return {"name": folder.name, "labels": labels, "bytes": size, "error": error}
+
+
+def _extra(name: str, modules: tuple[str, ...]) -> dict[str, Any]:
+    installed = all(map(_is_there, modules))
+    versions = {module: _version(module) for module in modules} if installed else {}
+    return {"installed": installed, "versions": versions, "install": f'pip install "hyperspan[{name}]"'}
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ValueError:  # a module of that name was put there by hand
+        return False
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

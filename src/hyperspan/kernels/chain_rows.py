@@ -1,0 +1,70 @@
+"""Chains of a segmental hypergraph, one row of widths each: for decoders that look at some of them, or at some at a time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from hyperspan.kernels.chain_reference import Edges
+from hyperspan.kernels.numerics import MINUS_INFINITY
+
+
+class Rows(NamedTuple):
+    """Chains with their widths last. `...` is the shape of the chains; widths beyond the sentence score -inf."""
+
+    absent: Tensor  # (...)
+    present: Tensor  # (...)
+    extend: Tensor  # (..., c - 1)
+    stop: Tensor  # (..., c)
+    branch: Tensor  # (..., c - 1)
+    also: Tensor  # (..., c - 1): log-odds of a mention at this width, given a longer one
+
+    def longest(self) -> Tensor:
+        """(..., c): the score of each longest mention, with the better choice at every shorter width."""
+        longest = self.stop + self.present.unsqueeze(-1)
+        longest[..., 1:] += torch.maximum(self.extend, self.branch).cumsum_(-1)
+        return longest
+
+    def log_partition(self) -> Tensor:
+        """(...): the logarithm of the sum of exp(score) over all that a chain can hold."""
+        weights = self.stop + self.present.unsqueeze(-1)
+        weights[..., 1:] += torch.logaddexp(self.extend, self.branch).cumsum_(-1)
+        return torch.logaddexp(self.absent, weights.logsumexp(-1))
+
+
+def rows_of(scores: Edges, lengths: Tensor, sentence: Tensor, start: Tensor, kind: Tensor, dtype: torch.dtype) -> Rows:
+    """(chains,): the rows of the chains with these sentences, starts and types. `lengths` is (B,)."""
+    chosen = (sentence, start, kind)
+    room = lengths[sentence] - start
+    absent, present = scores.absent[chosen].to(dtype), scores.present[chosen].to(dtype)
+    extend, close = (tensor.transpose(2, 3)[chosen].to(dtype) for tensor in (scores.extend, scores.close))
+    branch = None if scores.branch is None else scores.branch.transpose(2, 3)[chosen].to(dtype)
+    return _rows(room, absent, present, extend, close, branch)
+
+
+def rows_from(scores: Edges, lengths: Tensor, starts: slice, widths: int, dtype: torch.dtype) -> Rows:
+    """(B, starts, m): the rows of all chains that begin at some words, up to some width."""
+
+    def widths_last(tensor: Tensor, count: int) -> Tensor:
+        return tensor[:, starts, :count].transpose(2, 3).to(dtype, memory_format=torch.contiguous_format)
+
+    absent, present = scores.absent[:, starts].to(dtype), scores.present[:, starts].to(dtype)
+    extend, close = widths_last(scores.extend, widths - 1), widths_last(scores.close, widths)
+    branch = None if scores.branch is None else widths_last(scores.branch, widths - 1)
+    room = lengths[:, None] - torch.arange(starts.start, starts.stop, device=lengths.device)  # (B, starts)
+    return _rows(room.unsqueeze(-1).expand_as(absent), absent, present, extend, close, branch)
+
+
+def _rows(room: Tensor, absent: Tensor, present: Tensor, extend: Tensor, close: Tensor, branch: Tensor | None) -> Rows:
+    """Chains that have room for so many widths. One in padding, where anything may stand, is absent with a score of 0."""
+    outside = torch.arange(close.shape[-1], device=close.device) >= room.unsqueeze(-1)
+    stop, extend = close.masked_fill(outside, MINUS_INFINITY), extend.masked_fill(outside[..., 1:], MINUS_INFINITY)
+    absent, present = (tensor.masked_fill(outside[..., 0], 0.0) for tensor in (absent, present))
+    if branch is None:
+        also = stop[..., :-1]
+        return Rows(absent, present, extend, stop, extend + also, also)
+    branch = branch.masked_fill(outside[..., 1:], MINUS_INFINITY)
+    also = branch - extend.masked_fill(branch == MINUS_INFINITY, 0.0)  # -inf, not NaN, where neither can be
+    return Rows(absent, present, extend, stop, branch, also)

@@ -1,0 +1,149 @@
+"""Inference over the chains of a segmental hypergraph: log-partitions, marginals, the best mentions.
+
+The scores are those of a padded batch, `lengths` those of its sentences. What a chain is stands in
+:mod:`hyperspan.kernels.chain_reference`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import lru_cache
+from types import ModuleType
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hyperspan.kernels import chain_c, chain_dense, chain_reference
+from hyperspan.kernels.chain_layout import ChainLayout
+from hyperspan.kernels.chain_reference import Edges
+from hyperspan.kernels.chain_rows import rows_of
+from hyperspan.kernels.choice import choose
+from hyperspan.kernels.numerics import MINUS_INFINITY
+from hyperspan.kernels.transfer import to_device
+
+Mentions = list[frozenset[tuple[int, int, int]]]
+"""For each sentence the mentions (start, end, type)."""
+
+
+def chain_layout(lengths: Sequence[int], n: int, max_width: int, device: torch.device) -> ChainLayout:
+    """Where the chains of a batch stand; made once for all who work on that batch, in whatever mode."""
+    return _layout(choose("layout", device.type), tuple(lengths), n, max_width, device)
+
+
+@lru_cache(maxsize=2)
+def _layout(made_by: str, lengths: tuple[int, ...], n: int, max_width: int, device: torch.device) -> ChainLayout:
+    with torch.inference_mode(False):
+        if made_by == "triton":
+            from hyperspan.kernels.triton_chains import DeviceLayout
+
+            return DeviceLayout(lengths, n, max_width, device)
+        return ChainLayout(lengths, n, max_width, device)
+
+
+def layout_of(scores: Edges, lengths: Sequence[int]) -> ChainLayout:
+    """Where the chains of these scores stand."""
+    _, n, c, _ = scores.close.shape
+    return chain_layout(lengths, n, c, scores.close.device)
+
+
+@lru_cache(maxsize=2)
+def _lengths_on(lengths: tuple[int, ...], device: torch.device) -> Tensor:
+    with torch.inference_mode(False):
+        return to_device([np.array(lengths, dtype=np.int64)], device)[0]
+
+
+def lengths_on(lengths: Sequence[int], device: torch.device) -> Tensor:
+    """(B,): the lengths on a device, copied there once for all who work on a batch."""
+    return _lengths_on(tuple(lengths), device)
+
+
+def padding(scores: Edges, lengths: Sequence[int]) -> Tensor:
+    """(B, n, 1): which starts are beyond their sentence."""
+    device, n = scores.close.device, scores.close.shape[1]
+    return (torch.arange(n, device=device) >= lengths_on(lengths, device)[:, None]).unsqueeze(-1)
+
+
+def log_partition(scores: Edges, lengths: Sequence[int]) -> Tensor:
+    """(B, n, m): the log-partition of each chain, 0 in padding; differentiable, also twice."""
+    kernels = _triton(scores)
+    unfit = {"triton"} if kernels is None else set()
+    chosen = _chosen("log_partition", scores, unfit)
+    if chosen == "c":
+        return chain_c.log_partition(scores, lengths)
+    if chosen == "reference":
+        return chain_reference.log_partition(layout_of(scores, lengths), scores)
+    used = kernels if chosen == "triton" else None
+    return chain_dense.log_partition(scores, lengths_on(lengths, scores.close.device), used)
+
+
+def marginals(scores: Edges, lengths: Sequence[int], *, differentiable: bool) -> Tensor:
+    """(B, n, c, m): the probability of each mention, 0 in padding."""
+    chosen = _chosen("marginals", scores, {"c", "dense"} if differentiable else ())
+    if chosen == "c":
+        return chain_c.marginals(scores, lengths)
+    if chosen == "dense":
+        return chain_dense.marginals(scores, lengths_on(lengths, scores.close.device))
+    return chain_reference.marginals(layout_of(scores, lengths), scores)
+
+
+@torch.no_grad()
+def argmax(scores: Edges, lengths: Sequence[int]) -> Mentions:
+    """The best mentions of each sentence; of two equal choices the one with fewer. An error where nothing is possible."""
+    chosen = _chosen("argmax", scores)
+    if chosen == "c" and (found := chain_c.best_mentions(scores, lengths)) is not None:
+        return _by_sentence(found, len(lengths))
+    known = lengths_on(lengths, scores.close.device)
+    if chosen == "dense":
+        best = chain_dense.best(scores, known)
+    else:
+        best = chain_reference.best(layout_of(scores, lengths), scores)
+    outside = padding(scores, lengths)
+    check_possible(torch.maximum(scores.absent, best).masked_fill(outside, 0.0))
+    return _read_off(scores, known, *((best > scores.absent) & ~outside).nonzero(as_tuple=True))
+
+
+def check_possible(value: Tensor) -> None:
+    """Raises unless every chain can hold something: `value` is (B, n, m), its best or total score, 0 in padding."""
+    if bool((value > MINUS_INFINITY).all()):
+        return
+    sentence, start, kind = (~(value > MINUS_INFINITY)).nonzero()[0].tolist()
+    reason = "a score is NaN" if value[sentence, start, kind].isnan() else "every choice there has a score of -inf"
+    raise ValueError(
+        f"sentence {sentence} has no possible mention set: for start {start} and type {kind} {reason}; "
+        "check the scores, or what was required and forbidden"
+    )
+
+
+def _chosen(computation: str, scores: Edges, unfit: set[str] | tuple[()] = ()) -> str:
+    tied_alone = {"triton", "dense"} if scores.branch is not None else set()
+    return choose(computation, scores.close.device.type, tied_alone.union(unfit))
+
+
+def _triton(scores: Edges) -> ModuleType | None:
+    """The kernels in Triton, where they can hold chains of these sizes."""
+    if choose("log_partition", scores.close.device.type) != "triton":
+        return None
+    from hyperspan.kernels import triton_chains
+
+    return triton_chains if triton_chains.fits(scores.close) else None
+
+
+def _read_off(scores: Edges, lengths: Tensor, sentence: Tensor, start: Tensor, kind: Tensor) -> Mentions:
+    """The best mentions of chains that are present; in one copy from a device."""
+    rows = rows_of(scores, lengths, sentence, start, kind, scores.close.dtype)
+    last = rows.longest().argmax(1)
+    ending = (rows.also > 0) & (torch.arange(rows.also.shape[1], device=last.device) < last[:, None])
+    chain, widths = ending.nonzero(as_tuple=True)
+    pairs = ((sentence, sentence[chain]), (start, start[chain]), (last, widths), (kind, kind[chain]))
+    sentence, start, width, kind = (torch.cat(pair) for pair in pairs)
+    found = torch.stack([sentence, start, start + width + 1, kind]).cpu().numpy()
+    return _by_sentence(found[:, np.argsort(found[0], kind="stable")], len(lengths))
+
+
+def _by_sentence(found: np.ndarray, sentences: int) -> Mentions:
+    """(4, mentions), sentence, start, end and type, in the order of sentences -> the mentions of each."""
+    bounds = np.searchsorted(found[0], np.arange(sentences + 1)).tolist()
+    mentions = list(zip(*found[1:].tolist(), strict=True))
+    return [frozenset(mentions[begin:end]) for begin, end in itertools.pairwise(bounds)]

@@ -1,0 +1,211 @@
+"""Which implementation runs: one choice, one report, one way to force it. Needs neither torch nor NumPy.
+
+============  ==========================================================================================
+reference     plain PyTorch, on any device, for any numbers; what the others are tested against
+dense         PyTorch in few large operations over padding, which suits GPUs
+c             compiled libraries, for CPUs
+triton        kernels compiled when first used, for NVIDIA GPUs
+============  ==========================================================================================
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import re
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hyperspan.errors import InputError
+from hyperspan.kernels import libraries
+
+VARIABLE = "HYPERSPAN_KERNELS"
+IMPLEMENTATIONS = ("c", "triton", "dense", "reference")
+"""The best first; the last can do everything."""
+COMPUTATIONS = {
+    "word_lstm": ("c", "triton", "reference"),
+    "span_lstm": ("c", "triton", "dense", "reference"),
+    "layout": ("triton", "reference"),
+    "log_partition": ("c", "triton", "dense", "reference"),
+    "marginals": ("c", "dense", "reference"),
+    "argmax": ("c", "dense", "reference"),
+    "encoder": ("c", "reference"),
+}
+"""What there is of each computation; `encoder` is all from word vectors to scores, `layout` where spans stand."""
+PREFERRED = {"cpu": ("c",), "cuda": ("triton", "dense")}
+"""What is worth running on a device, beside the reference."""
+BATCH_ENTRIES = {"cpu": 40_000, "cuda": 2_000_000}
+"""Sentences × words × widths of a batch in use: small enough for caches, and on a GPU large enough for few launches."""
+WHOLE_BATCH_ENTRIES = 200_000
+"""The same for the whole encoder in C: enough that every thread has blocks of many sentences, and still a few MB."""
+
+
+class Forced(NamedTuple):
+    """What the user allows beside the reference."""
+
+    names: tuple[str, ...]
+    variant: str | None = None
+    """The processor that C kernels are to be taken for; None for this one."""
+
+
+_forced: ContextVar[Forced | None] = ContextVar("hyperspan_kernels", default=None)
+
+
+def only(*names: str, variant: str | None = None) -> AbstractContextManager[None]:
+    """Within it, these implementations alone run, wherever they can, and otherwise the reference.
+
+    It holds for the current thread (to be exact, the current context); a thread started within it is not affected.
+    """
+    return _forcing(Forced(_known(names), variant))
+
+
+def reference() -> AbstractContextManager[None]:
+    """Within it, plain PyTorch computes everything; so does the environment variable HYPERSPAN_KERNELS=reference.
+
+    >>> with reference():
+    ...     choose("argmax", "cpu")
+    'reference'
+    """
+    return only("reference")
+
+
+@contextmanager
+def _forcing(forced: Forced) -> Iterator[None]:
+    token = _forced.set(forced)
+    try:
+        yield
+    finally:
+        _forced.reset(token)
+
+
+def forced() -> Forced | None:
+    """What :func:`only` or the environment variable allows; None where nothing was said."""
+    return _forced.get() or _from_environment(os.environ.get(VARIABLE, ""))
+
+
+@cache
+def _from_environment(value: str) -> Forced | None:
+    names = [name.strip() for name in value.split(",") if name.strip()]
+    return Forced(_known(names, f"the environment variable {VARIABLE} is {value!r}")) if names else None
+
+
+def _known(names: Collection[str], given: str = "") -> tuple[str, ...]:
+    for name in names:
+        if name not in IMPLEMENTATIONS:
+            raise InputError(
+                f"{given or f'there is no implementation {name!r}'}; name one or more of {', '.join(IMPLEMENTATIONS)}"
+            )
+    return tuple(name for name in IMPLEMENTATIONS if name in names)
+
+
+def choose(computation: str, device: str, unfit: Collection[str] = ()) -> str:
+    """The implementation that runs on a type of device, such as "cpu"; not one that is unfit for the numbers at hand."""
+    for name in _candidates(computation, device, forced()):
+        if name not in unfit:
+            return name
+    return "reference"
+
+
+def encoder_library() -> libraries.EncoderLibrary:
+    """The functions of libencode.so that :func:`choose` has chosen by "c"."""
+    return _variant(forced())
+
+
+@lru_cache(maxsize=16)
+def _variant(allowed: Forced | None) -> libraries.EncoderLibrary:
+    found = libraries.variants()
+    return found[allowed.variant if allowed and allowed.variant else next(iter(found))]
+
+
+def precisions(device: str) -> tuple[str, ...]:
+    """The numbers that the whole encoder can multiply on a device; float32 is always among them."""
+    return tuple(encoder_library().encode) if choose("encoder", device) == "c" else ("float32",)
+
+
+def batch_entries(device: str, *, whole: bool = False) -> int:
+    """Sentences × words × widths of a batch, in use; `whole` of a model that the whole encoder can run."""
+    if whole and choose("encoder", device) == "c":
+        return WHOLE_BATCH_ENTRIES
+    return BATCH_ENTRIES["cpu" if device == "cpu" else "cuda"]
+
+
+@lru_cache(maxsize=128)
+def _candidates(computation: str, device: str, allowed: Forced | None) -> tuple[str, ...]:
+    return tuple(name for name in COMPUTATIONS[computation] if not obstacle(computation, name, device, allowed))
+
+
+def obstacle(computation: str, name: str, device: str, allowed: Forced | None) -> str | None:
+    """Why an implementation does not run; None where it can."""
+    if name == "reference":
+        return None
+    wanted = PREFERRED.get(device, ()) if allowed is None else allowed.names
+    if name == "c" and device != "cpu":
+        return "it is for CPUs"
+    if name == "triton" and device != "cuda":
+        return "it is for NVIDIA GPUs"
+    if name not in wanted:
+        return f"it is not worth its while on {device}" if allowed is None else "others are forced"
+    return _MISSING[name](computation)
+
+
+def _c_missing(computation: str) -> str | None:
+    loaded = libraries.encoder if computation in ("word_lstm", "span_lstm", "encoder") else libraries.chains
+    return loaded().obstacle
+
+
+def _triton_missing(computation: str) -> str | None:
+    return None if importlib.util.find_spec("triton") else "Triton is not installed; PyTorch for CUDA brings it"
+
+
+_MISSING: dict[str, Callable[[str], str | None]] = {
+    "c": _c_missing,
+    "triton": _triton_missing,
+    "dense": lambda computation: None,
+}
+
+
+def report() -> dict[str, Any]:
+    """For each device and computation the implementation that runs, and why each other one does not.
+
+    Tensors may still rule one out: C computes LSTMs in float32, Triton in up to 512 units, and of chains tied scores.
+
+    >>> report()["devices"]["cpu"]["word_lstm"]["others"]["triton"]
+    'it is for NVIDIA GPUs'
+    """
+    allowed = forced()
+    devices: dict[str, Any] = {}
+    for device, missing in (("cpu", None), ("cuda", gpu_obstacle())):
+        devices[device] = {"unavailable": missing} if missing else {}
+        for computation in () if missing else COMPUTATIONS:
+            runs = choose(computation, device)
+            others = {
+                name: obstacle(computation, name, device, allowed) or f"{runs} is faster"
+                for name in COMPUTATIONS[computation]
+                if name != runs
+            }
+            devices[device][computation] = {"runs": runs, "others": others}
+    variant = next((name for name, each in libraries.variants().items() if each == encoder_library()), None)
+    return {"forced": allowed and list(allowed.names), "processor": variant, "devices": devices}
+
+
+@cache
+def gpu_obstacle() -> str | None:
+    """Why nothing runs on an NVIDIA GPU; None where it can. Asks the driver, since to import torch takes seconds."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return "PyTorch is not installed"
+    about = Path(spec.origin).with_name("version.py")
+    if about.exists() and re.search(r"^cuda\b[^=]*= *None", about.read_text(encoding="utf-8"), re.MULTILINE):
+        return "PyTorch was built without CUDA"
+    try:
+        driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(0)
+        if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
+            return "there is no NVIDIA GPU"
+    except (OSError, AttributeError):
+        return "there is no driver for NVIDIA GPUs"
+    return None

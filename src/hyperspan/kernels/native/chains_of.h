@@ -1,0 +1,179 @@
+/* Included by chains.c once for each type of number, called `real`. */
+
+typedef struct {
+    const real *absent, *present, *extend, *close, *branch; /* branch: NULL if tied */
+    const int64_t *lengths;
+    int64_t batch, n, c, m;
+    real *log_partition; /* (B, n, m), 0 in padding */
+    real *p_absent, *p_present, *p_extend, *p_close, *p_branch; /* what to fill in; all NULL if not wanted */
+} NAME(Problem);
+
+/* log(exp(a) + exp(b)), and the share of b in that sum. */
+INLINE real NAME(either)(real a, real b, real *share) {
+    real odds = b - a, high = odds > 0 ? b : a;
+    real ratio = NAME(exp)(odds > 0 ? -odds : odds), part = 1 / (1 + ratio);
+    *share = odds > 0 ? part : ratio * part;
+    return high + NAME(log1p)(ratio);
+}
+
+/* Fills `size` entries with repetitions of the first m. */
+INLINE void NAME(repeat)(real *entries, int64_t m, int64_t size) {
+    for (int64_t done = m; 0 < done && done < size; done *= 2)
+        memcpy(entries + done, entries, (size_t)(done * 2 <= size ? done : size - done) * sizeof(real));
+}
+
+/* The rows from `first` to before `last`; 0, or 1 if memory ran out.
+ * A row has `here` = widths * m entries, and `steps` = here - m edges that go on; entry e + m is one width wider than
+ * entry e. */
+FOR_EACH_CPU static int NAME(rows)(const NAME(Problem) *p, int64_t first, int64_t last) {
+    const int64_t n = p->n, c = p->c, m = p->m, row = c * m;
+    const size_t types = (size_t)m * sizeof(real);
+    real *scratch = malloc((size_t)(5 * row + 1) * sizeof(real));
+    if (!scratch) return 1;
+    real *restrict go = scratch, *restrict share = go + row, *restrict stop = share + row;
+    real *restrict run = stop + row, *restrict each = run + row;
+    for (int64_t at = first; at < last; at++) {
+        int64_t room = p->lengths[at / n] - at % n, widths = room < 0 ? 0 : room < c ? room : c;
+        int64_t here = widths * m, steps = widths > 1 ? here - m : 0;
+        const real *restrict shut = p->close + at * row, *restrict on = p->extend + at * (row - m);
+        const real *none = p->absent + at * m, *some = p->present + at * m;
+        real *z = p->log_partition + at * m, *p_absent = p->p_absent ? p->p_absent + at * m : NULL;
+        if (here) {
+            if (p->branch) {
+                const real *restrict fork = p->branch + at * (row - m);
+                for (int64_t e = 0; e < steps; e++) {
+                    int impossible = on[e] == -INFINITY && fork[e] == -INFINITY;
+                    real weight = NAME(either)(impossible ? 0 : on[e], impossible ? 0 : fork[e], &share[e]);
+                    go[e] = impossible ? -INFINITY : weight;
+                }
+            } else {
+                for (int64_t e = 0; e < steps; e++) go[e] = on[e] + NAME(either)(0, shut[e], &share[e]);
+            }
+            for (int64_t e = m; e < steps; e++) go[e] += go[e - m];
+            memcpy(stop, shut, types);
+            for (int64_t e = 0; e < steps; e++) stop[e + m] = shut[e + m] + go[e];
+            memcpy(run, stop, types);
+            for (int64_t e = m; e < here; e++) run[e] = stop[e] > run[e - m] ? stop[e] : run[e - m];
+            for (int64_t k = 0; k < m; k++) {
+                real there = run[here - m + k] + some[k], best = none[k] > there ? none[k] : there;
+                z[k] = best == -INFINITY ? 0 : best;
+                each[k] = some[k] - z[k];
+            }
+            NAME(repeat)(each, m, here);
+            for (int64_t e = 0; e < here; e++) stop[e] = NAME(exp)(stop[e] + each[e]);
+            memcpy(run + steps, stop + steps, types);
+            for (int64_t e = steps - 1; e >= 0; e--) run[e] = run[e + m] + stop[e]; /* stopping there or later */
+            for (int64_t k = 0; k < m; k++) {
+                real nothing = NAME(exp)(none[k] - z[k]), total = nothing + run[k];
+                z[k] += NAME(log)(total);
+                each[k] = total == 0 ? 0 : 1 / total;
+                if (p_absent) p_absent[k] = nothing * each[k], p->p_present[at * m + k] = run[k] * each[k];
+            }
+        } else {
+            memset(z, 0, types);
+            if (p_absent) memset(p_absent, 0, types), memset(p->p_present + at * m, 0, types);
+        }
+        if (!p_absent) continue;
+        NAME(repeat)(each, m, here);
+        real *restrict to_close = p->p_close + at * row, *restrict to_extend = p->p_extend + at * (row - m);
+        const size_t padding = (size_t)(row - m - steps) * sizeof(real);
+        memset(to_close + here, 0, (size_t)(row - here) * sizeof(real));
+        memset(to_extend + steps, 0, padding);
+        for (int64_t e = steps; e < here; e++) to_close[e] = stop[e] * each[e];
+        if (p->branch) {
+            real *restrict to_branch = p->p_branch + at * (row - m);
+            memset(to_branch + steps, 0, padding);
+            for (int64_t e = 0; e < steps; e++) {
+                real went_on = run[e + m] * each[e];
+                to_close[e] = stop[e] * each[e];
+                to_branch[e] = went_on * share[e];
+                to_extend[e] = went_on * (1 - share[e]);
+            }
+        } else {
+            for (int64_t e = 0; e < steps; e++) {
+                to_extend[e] = run[e + m] * each[e];
+                to_close[e] = stop[e] * each[e] + to_extend[e] * share[e];
+            }
+        }
+    }
+    free(scratch);
+    return 0;
+}
+
+typedef struct {
+    const NAME(Problem) *problem;
+    int64_t threads;
+} NAME(Shares);
+
+/* The rows of one thread. */
+static int NAME(share)(void *given, int64_t number) {
+    const NAME(Shares) *shares = given;
+    const int64_t rows = shares->problem->batch * shares->problem->n;
+    return NAME(rows)(shares->problem, rows * number / shares->threads, rows * (number + 1) / shares->threads);
+}
+
+/* All rows, shared among threads; 0, or 1 if memory ran out. */
+int NAME(chains)(const NAME(Problem) *problem, int64_t threads) {
+    NAME(Shares) shares = {problem, threads};
+    return share_tasks(NAME(share), &shares, threads, threads);
+}
+
+/* The most probable mentions as (sentence, start, end, type), in that order. Returns how many there are, of which it writes no
+ * more than there is space for; or -1 where a chain has no possible choice, -2 if memory ran out.
+ * A chain goes on with a mention or without one, whichever is better; it stops where the sum of that is highest. */
+int64_t NAME(best)(const NAME(Problem) *p, int32_t *mentions, int64_t space) {
+    const int64_t n = p->n, c = p->c, m = p->m, row = c * m;
+    int64_t found = 0;
+    real *scratch = malloc((size_t)(2 * m + 1) * sizeof(real)), *restrict run = scratch, *restrict best = scratch + m;
+    int32_t *last = malloc((size_t)(m + 1) * sizeof(int32_t));
+    if (!scratch || !last) found = -2;
+    for (int64_t at = 0; at < p->batch * n && found >= 0; at++) {
+        int64_t room = p->lengths[at / n] - at % n, widths = room < c ? room : c, wide = 0;
+        if (room <= 0) continue;
+        const real *restrict shut = p->close + at * row, *restrict on = p->extend + at * (row - m);
+        const real *fork = p->branch ? p->branch + at * (row - m) : NULL;
+        int undefined = 0;
+        for (int64_t k = 0; k < m; k++) run[k] = 0, best[k] = shut[k], last[k] = 0, undefined |= shut[k] != shut[k];
+        for (int64_t w = 1; w < widths; w++) {
+            for (int64_t k = 0; k < m; k++) {
+                real without = on[(w - 1) * m + k], with = fork ? fork[(w - 1) * m + k] : without + shut[(w - 1) * m + k];
+                run[k] += with > without ? with : without;
+                real here = shut[w * m + k] + run[k];
+                undefined |= here != here;
+                last[k] = here > best[k] ? (int32_t)w : last[k];
+                best[k] = here > best[k] ? here : best[k];
+            }
+        }
+        for (int64_t k = 0; k < m; k++) {
+            real none = p->absent[at * m + k], some = best[k] + p->present[at * m + k];
+            if (undefined || !(none > -INFINITY || some > -INFINITY) || none != none || some != some) found = -1;
+            last[k] = some > none ? last[k] : -1;
+            wide = last[k] + 1 > wide ? last[k] + 1 : wide;
+        }
+        for (int64_t w = 0; w < wide && found >= 0; w++) {
+            for (int64_t k = 0; k < m; k++) {
+                int64_t e = w * m + k;
+                if (w > last[k] || (w < last[k] && !(fork ? fork[e] > on[e] : shut[e] > 0))) continue;
+                if (found++ >= space) continue;
+                int32_t *mention = mentions + 4 * (found - 1), start = (int32_t)(at % n);
+                mention[0] = (int32_t)(at / n), mention[1] = start, mention[2] = start + (int32_t)w + 1, mention[3] = (int32_t)k;
+            }
+        }
+    }
+    free(scratch), free(last);
+    return found;
+}
+
+/* (rows, widths, m) times (rows, m), the factor of each chain, in place; 0, or 1 if memory ran out. */
+FOR_EACH_CPU int NAME(scale)(real *restrict values, const real *restrict factors, int64_t rows, int64_t widths, int64_t m) {
+    const int64_t row = widths * m;
+    real *restrict factor = malloc((size_t)(row + m + 1) * sizeof(real));
+    if (!factor) return 1;
+    for (int64_t at = 0; at < rows; at++) {
+        memcpy(factor, factors + at * m, (size_t)m * sizeof(real));
+        NAME(repeat)(factor, m, row);
+        for (int64_t e = 0; e < row; e++) values[at * row + e] *= factor[e];
+    }
+    free(factor);
+    return 0;
+}

@@ -1,0 +1,10 @@
+/* Tasks shared among threads. */
+#include <stdint.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* Runs a task for each number below `tasks`; 0, or 1 if one of them failed. */
+HIDDEN int share_tasks(int (*task)(void *data, int64_t number), void *data, int64_t tasks, int64_t threads);
+
+/* The same for two tasks. The calling thread takes the first where it can, so that what a thread reads stays in its caches. */
+HIDDEN int share_two(int (*task)(void *data, int64_t number), void *data, int64_t threads);

@@ -1,0 +1,47 @@
+"""`hyperspan info` as a user drives it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from hyperspan import __version__
+from hyperspan.info import EXTRAS
+from tests.cli.process import hyperspan
+
+
+def test_info_says_what_runs_and_what_is_installed() -> None:
+    shown = hyperspan("info")
+    assert shown.returncode == 0 and not shown.stderr
+    for word in (f"hyperspan {__version__}", "kernels", "word_lstm", "genia", "protein", "transformers"):
+        assert word in shown.stdout
+
+
+def test_info_as_json() -> None:
+    found = json.loads(hyperspan("info", "--json").stdout)
+    assert list(found) == ["version", "python", "torch", "kernels", "models", "extras"]
+    assert found["kernels"]["devices"]["cpu"]["argmax"]["runs"] in ("c", "reference")
+    assert {model["name"] for model in found["models"]} >= {"genia", "litbank"}
+    assert all(model["bytes"] > 1e6 and model["labels"] for model in found["models"])
+    assert found["extras"]["ray"]["install"] == 'pip install "hyperspan[ray]"'
+
+
+def test_info_survives_a_wrong_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HYPERSPAN_KERNELS", "quick")
+    shown = hyperspan("info")
+    assert shown.returncode == 0 and "HYPERSPAN_KERNELS is 'quick'" in shown.stdout
+
+
+def test_info_loads_neither_torch_nor_numpy() -> None:
+    code = "import sys; from hyperspan.info import info; info(); print({'torch', 'numpy'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
+
+
+def test_info_knows_every_extra() -> None:
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(EXTRAS) == set(project["optional-dependencies"]) - {"dev"}

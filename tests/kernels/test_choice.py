@@ -1,0 +1,76 @@
+"""Which implementation runs, what is said of it, and that everything obeys."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import torch
+
+from hyperspan import kernels
+from hyperspan.errors import InputError
+from hyperspan.kernels import libraries
+from hyperspan.kernels.choice import COMPUTATIONS, VARIABLE, batch_entries, choose
+
+compiled = pytest.mark.skipif(
+    not libraries.variants() or libraries.chains().library is None, reason="the C kernels are not compiled"
+)
+
+
+@compiled
+def test_choose_takes_the_compiled_kernels_on_a_cpu() -> None:
+    assert {name: choose(name, "cpu") for name in COMPUTATIONS} == dict.fromkeys(COMPUTATIONS, "c") | {
+        "layout": "reference"
+    }
+    assert choose("marginals", "cpu", unfit={"c"}) == "reference"
+
+
+def test_reference_holds_within_alone_and_for_its_thread() -> None:
+    before, elsewhere = choose("argmax", "cpu"), []
+    with kernels.reference():
+        assert {choose(name, device) for name in COMPUTATIONS for device in ("cpu", "cuda")} == {"reference"}
+        thread = threading.Thread(target=lambda: elsewhere.append(choose("argmax", "cpu")))
+        thread.start()
+        thread.join()
+    assert [before] == elsewhere == [choose("argmax", "cpu")]
+
+
+def test_only_falls_back_to_the_reference() -> None:
+    with kernels.only("dense"):
+        assert choose("log_partition", "cpu") == "dense"
+        assert choose("word_lstm", "cpu") == "reference"
+    with kernels.only("c", "dense"):  # without Triton
+        assert choose("log_partition", "cuda") == "dense"
+        assert choose("layout", "cuda") == "reference"
+    with pytest.raises(InputError, match="no implementation 'cuda'; name one or more of c, triton, dense, reference"):
+        kernels.only("cuda")
+
+
+def test_the_environment_variable_forces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "reference")
+    assert choose("argmax", "cpu") == "reference"
+    assert kernels.report()["forced"] == ["reference"]
+    with kernels.only("dense"):  # what a program says counts for more
+        assert choose("argmax", "cpu") == "dense"
+    monkeypatch.setenv(VARIABLE, "fast")
+    with pytest.raises(InputError, match="HYPERSPAN_KERNELS is 'fast'; name one or more of"):
+        choose("argmax", "cpu")
+
+
+@compiled
+def test_batches_are_larger_where_the_whole_encoder_runs() -> None:
+    assert batch_entries("cpu") < batch_entries("cpu", whole=True) < batch_entries("cuda")
+    with kernels.reference():
+        assert batch_entries("cpu") == batch_entries("cpu", whole=True)
+
+
+def test_report_says_of_every_implementation_why_it_does_not_run() -> None:
+    found = kernels.report()["devices"]
+    for name, choice in found["cpu"].items():
+        assert {choice["runs"], *choice["others"]} == set(COMPUTATIONS[name])
+        assert all(choice["others"].values())
+    if not torch.cuda.is_available():
+        assert "CUDA" in found["cuda"]["unavailable"] or "NVIDIA" in found["cuda"]["unavailable"]
+    with kernels.reference():
+        said = kernels.report()["devices"]["cpu"]["argmax"]
+        assert said == {"runs": "reference", "others": {"c": "others are forced", "dense": "others are forced"}}

@@ -1,0 +1,67 @@
+"""The compiled libraries load by themselves, and say so where they do not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hyperspan.kernels import libraries
+
+
+def test_a_library_that_was_not_compiled_is_no_reason_to_warn(tmp_path: Path) -> None:
+    assert libraries.open_library(tmp_path / "libchains.so") == (None, libraries.NOT_COMPILED)
+
+
+def test_a_library_that_does_not_load_is_warned_of(tmp_path: Path) -> None:
+    broken = tmp_path / "libchains.so"
+    broken.write_bytes(b"no library")
+    with pytest.warns(RuntimeWarning, match=r"libchains\.so does not load .*; install hyperspan again") as warned:
+        loaded = libraries.open_library(broken)
+    assert len(warned) == 1
+    assert loaded.library is None and loaded.obstacle is not None and "does not load" in loaded.obstacle
+
+
+# One sentence of one word, no types to choose from but one: absent 0, present 1, close 2.
+ALONE = """
+import ctypes, sys
+{before}
+from hyperspan.kernels import libraries
+library = libraries.chains().library
+doubles = lambda *values: (ctypes.c_double * len(values))(*values)
+scores, found = [doubles(0.0), doubles(1.0), doubles(), doubles(2.0)], doubles(0.0)
+problem = (ctypes.c_void_p * 16)(
+    *(ctypes.addressof(array) for array in scores), None, ctypes.addressof((lengths := (ctypes.c_int64 * 1)(1))),
+    1, 1, 1, 1, ctypes.addressof(found),
+)
+assert library.chains_double(problem, ctypes.c_int64({threads})) == 0
+print(round(found[0], 6), "torch" in sys.modules, "numpy" in sys.modules, len(libraries.variants()) > 0)
+"""
+
+
+@pytest.mark.skipif(libraries.chains().library is None, reason="the C kernels are not compiled")
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("runtime", ["torch's", "none"])
+def test_libraries_work_in_a_process_without_torch(runtime: str, threads: int) -> None:
+    before = "" if runtime == "torch's" else "from hyperspan.kernels import libraries\nlibraries._runtimes = lambda: ()"
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", ALONE.format(before=before, threads=threads)],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["3.048587", "False", "False", "True"]  # log(1 + exp(3))
+
+
+def test_only_one_openmp_runtime_is_in_a_process_with_torch() -> None:
+    maps = Path("/proc/self/maps")
+    if not maps.exists() or libraries.chains().library is None:
+        pytest.skip("needs Linux and the C kernels")
+    code = (
+        "from hyperspan.kernels import libraries; libraries.chains(); import torch; torch.ones(4) @ torch.ones(4)\n"
+        "print({line.split()[-1] for line in open('/proc/self/maps') if 'gomp' in line or 'iomp' in line})"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.count("omp") <= 1, run.stdout
