@@ -18,7 +18,7 @@ EXTRAS = {
     "parquet": ("pyarrow",),
     "plots": ("matplotlib", "tensorboard"),
     "ray": ("pyarrow", "ray"),
-    "serve": ("fastapi", "uvicorn"),
+    "serve": ("pydantic", "starlette", "uvicorn"),
     "spacy": ("spacy",),
     "transformers": ("transformers",),
 }
