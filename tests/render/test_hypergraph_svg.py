@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan import Mention, draw_hypergraph
-from hyperspan.render.layout import lanes
 from hyperspan.structures import segmental_hypergraph
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -53,15 +52,6 @@ def test_draw_hypergraph_accepts_any_representable_mentions(data: st.DataObject,
     spans = st.tuples(st.integers(0, len(words) - 1), st.integers(1, len(words))).filter(lambda span: span[0] < span[1])
     mentions = [Mention(*span, data.draw(st.sampled_from("XYZ"))) for span in data.draw(st.lists(spans, max_size=5))]
     ET.fromstring(draw_hypergraph(words, mentions, types=["X", "Y", "Z"], show=show))
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)), max_size=12))
-def test_lanes_never_overlap(pairs: list[tuple[int, int]]) -> None:
-    spans = [(start, start + width) for start, width in pairs]
-    rows = lanes(spans)
-    for i, (start, end) in enumerate(spans):
-        for j in range(i):
-            assert rows[i] != rows[j] or end <= spans[j][0] or spans[j][1] <= start
 
 
 @pytest.mark.parametrize("show", ["both", "graph", "path"])
