@@ -5,27 +5,34 @@ Names are loaded when first used, so that ``import hyperspan`` is quick and does
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from hyperspan.lazy import imported
 
 __version__ = "0.1.0.dev0"
 
 _HOME = {
     "Annotator": "hyperspan.inference.annotator",
+    "Config": "hyperspan.config",
     "Document": "hyperspan.types",
     "EdgeScores": "hyperspan.structures",
     "HyperspanError": "hyperspan.errors",
     "Mention": "hyperspan.types",
     "SegmentalHypergraph": "hyperspan.structures",
     "Sentence": "hyperspan.types",
+    "annotate_files": "hyperspan.bulk",
     "draw_hypergraph": "hyperspan.render.hypergraph_svg",
     "evaluate": "hyperspan.evaluation",
     "load": "hyperspan.inference.annotator",
+    "read_corpus": "hyperspan.corpora",
     "render_html": "hyperspan.render.html",
+    "train": "hyperspan.training.run",
+    "write_corpus": "hyperspan.corpora",
 }
 
 __all__ = [
     "Annotator",
+    "Config",
     "Document",
     "EdgeScores",
     "HyperspanError",
@@ -33,26 +40,34 @@ __all__ = [
     "SegmentalHypergraph",
     "Sentence",
     "__version__",
+    "annotate_files",
     "draw_hypergraph",
     "evaluate",
     "load",
+    "read_corpus",
     "render_html",
+    "train",
+    "write_corpus",
 ]
 
 if TYPE_CHECKING:
+    from hyperspan.bulk import annotate_files
+    from hyperspan.config import Config
+    from hyperspan.corpora import read_corpus, write_corpus
     from hyperspan.errors import HyperspanError
     from hyperspan.evaluation import evaluate
     from hyperspan.inference.annotator import Annotator, load
     from hyperspan.render.html import render_html
     from hyperspan.render.hypergraph_svg import draw_hypergraph
     from hyperspan.structures import EdgeScores, SegmentalHypergraph
+    from hyperspan.training.run import train
     from hyperspan.types import Document, Mention, Sentence
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'hyperspan' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    return imported(f"{_HOME[name]}:{name}")
 
 
 def __dir__() -> list[str]:

@@ -59,6 +59,10 @@ class CorpusError(InputError):
     """A corpus file breaks the rules of its format; the message begins with file and line."""
 
 
+class PluginWarning(UserWarning):
+    """A plug-in cannot be used; everything else goes on without it."""
+
+
 class LossError(InputError):
     """A format cannot represent some of the mentions to write."""
 

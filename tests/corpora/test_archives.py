@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from hyperspan.corpora import json_values, read_corpus, source
-from hyperspan.corpora.registry import READERS
+from hyperspan.corpora.registry import FORMATS
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.errors import CorpusError, HyperspanError, InputError
 from tests.cli.process import hyperspan
@@ -124,7 +124,7 @@ def test_read_corpus_says_what_packed_a_file(name: str, content: bytes, packer: 
     (tmp_path / name).write_bytes(content)
     message = f"{tmp_path / name}: is packed with {packer}, but only gzip and zip can be read; unpack it first"
     assert attempt(tmp_path / name) == message
-    for reader in READERS.values():
+    for reader in (entry.read for entry in FORMATS.values()):
         with pytest.raises(InputError, match=r"is packed with|two files|is beside it"):
             list(reader(Source("standard input", stream=io.BytesIO(content)), Problems()))
 
@@ -137,12 +137,12 @@ def test_read_corpus_refuses_tar_in_gzip(tmp_path: Path) -> None:
     assert "is packed with tar" in attempt(tmp_path / "a.tar.gz")
 
 
-@pytest.mark.parametrize("name", [name for name in READERS if name not in ("brat", "ace")])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("brat", "ace")])
 def test_readers_refuse_damaged_gzip(name: str) -> None:
     packed = gzip.compress(LINES.encode())
     for damaged in (packed[:30], packed[:-8] + bytes(8), packed[:12] + b"\xff\xff" + packed[14:]):
         with pytest.raises(CorpusError, match=r"made.gz: cannot be read \(|is no DocBin|^made.gz:"):
-            list(READERS[name](Source("made.gz", stream=io.BytesIO(damaged)), Problems()))
+            list(FORMATS[name].read(Source("made.gz", stream=io.BytesIO(damaged)), Problems()))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_readers_refuse_lines_and_records_beyond_the_limit(
     fill = b" \n" if head == b"{\n" else b"x"
     path.write_bytes(gzip.compress(head + fill * (BOMB // len(fill)) + tail, 1))
     with pytest.raises(CorpusError, match=r"bomb.gz:\d: a (line|record) has more than 1 MiB; cut it into several"):
-        list(READERS[name](Source(str(path), path), Problems()))
+        list(FORMATS[name].read(Source(str(path), path), Problems()))
 
 
 def test_source_text_and_docbin_have_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hyperspan.corpora import Problems, Source, read_corpus, write_corpus
-from hyperspan.corpora.registry import READERS, WRITERS
+from hyperspan.corpora.registry import FORMATS, WRITERS
 from hyperspan.corpora.trimming import SPACE_LEFT_OUT, trimmed
 from hyperspan.errors import CorpusError, LossError
 from hyperspan.files import Target
@@ -38,7 +38,7 @@ def skip_without_spacy(name: str) -> None:
 @pytest.mark.parametrize(("name", "sample"), SAMPLES.items())
 def test_readers_trim_white_space_and_merge_what_is_then_the_same(name: str, sample: str) -> None:
     problems = Problems()
-    [document] = READERS[name](Source("made", stream=io.BytesIO(sample.encode())), problems)
+    [document] = FORMATS[name].read(Source("made", stream=io.BytesIO(sample.encode())), problems)
     assert [mention.text for mention in document.mentions] == ["Syria"]
     assert problems.notes == {SPACE_LEFT_OUT: 1, "mention listed twice read as one": 1}
 

@@ -19,7 +19,7 @@ from hyperspan.evaluation import evaluate_model
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import load_model, new_model
 from hyperspan.models.compact import compact
-from hyperspan.training.run import read_sentences, train_model
+from hyperspan.training.run import read_sentences, train
 from hyperspan.types import Document, Mention, Sentence
 
 TEXT = "The keeper of Port Amsel waved. Why did she? Nobody knows in Lindau. The crew slept on the Marigold."
@@ -105,15 +105,15 @@ def test_training_and_evaluation_read_it_too(tiny_encoder: Path, tmp_path: Path)
     def listen(event: dict) -> None:
         notes.append(event.get("text", ""))
 
-    best = train_model(config, tmp_path / "run", device="cpu", listeners=[listen])
+    result = train(config, tmp_path / "run", device="cpu", listeners=[listen])
     assert "`" + tiny_encoder.name + "`" in (tmp_path / "run" / "README.md").read_text("utf-8")
     annotator = hyperspan.inference.annotator.load(tmp_path / "run")
     gold = [document_of(sentences[:8], "one"), document_of(sentences[8:12], "two")]
-    assert evaluate_model(annotator, gold, samples=0).report.micro.f1 == pytest.approx(best)
+    assert evaluate_model(annotator, gold, samples=0).report.micro.f1 == pytest.approx(result.dev_f1)
     assert not any("nothing to read" in note for note in notes)
 
     alone = config.override(["data.train=examples/harbour.data", "data.dev="])
-    train_model(alone, tmp_path / "alone", device="cpu", listeners=[listen])
+    train(alone, tmp_path / "alone", device="cpu", listeners=[listen])
     assert any("transformer.context has nothing to read" in note for note in notes)
 
 
@@ -125,18 +125,18 @@ def test_documents_of_one_sentence_are_one_text_where_that_is_said(tiny_encoder:
     tokens = [token for sentence in sentences for token in sentence.tokens]
     first = len(sentences[0])
     assert sentences[1].before == tuple(tokens[max(first - 9, 0) : first])
-    best = train_model(config, tmp_path / "run", device="cpu")
+    result = train(config, tmp_path / "run", device="cpu")
     gold = list(read_corpus("examples/harbour.data"))
     assert all(len(document.sentences) == 1 for document in gold)
     annotator = hyperspan.inference.annotator.load(tmp_path / "run")
-    assert evaluate_model(annotator, gold, samples=0).report.micro.f1 == pytest.approx(best)
+    assert evaluate_model(annotator, gold, samples=0).report.micro.f1 == pytest.approx(result.dev_f1)
     small_one = compact(load_model(tmp_path / "run"))
     assert small_one.joined and small_one.context == 9
 
     longer = config.override(["training.epochs=2"])
     with pytest.raises(InputError, match="was trained on other sentences"):
-        train_model(longer.override(["data.joined=false"]), tmp_path / "run", device="cpu", resume=True)
-    train_model(longer, tmp_path / "run", device="cpu", resume=True)
+        train(longer.override(["data.joined=false"]), tmp_path / "run", device="cpu", resume=True)
+    train(longer, tmp_path / "run", device="cpu", resume=True)
 
 
 def test_frozen_layers_that_were_exchanged_are_noticed(tiny_encoder: Path, tmp_path: Path) -> None:
@@ -145,8 +145,8 @@ def test_frozen_layers_that_were_exchanged_are_noticed(tiny_encoder: Path, tmp_p
     config = Config().override(
         [*small, "data.train=examples/harbour.data", f"transformer.name={encoder}", "transformer.freeze=0"]
     )
-    train_model(config, tmp_path / "run", device="cpu")
+    train(config, tmp_path / "run", device="cpu")
     tensors = load_file(encoder / "model.safetensors")
     save_file({name: tensor + 1 for name, tensor in tensors.items()}, encoder / "model.safetensors", {"format": "pt"})
     with pytest.raises(InputError, match=r"or transformer\.name has changed meanwhile"):
-        train_model(config.override(["training.epochs=2"]), tmp_path / "run", device="cpu", resume=True)
+        train(config.override(["training.epochs=2"]), tmp_path / "run", device="cpu", resume=True)

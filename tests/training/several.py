@@ -15,17 +15,17 @@ import torch
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.training.run import train_model
+from hyperspan.training.run import train
 
 
 def main(plan: Path) -> None:
     torch.set_num_threads(1)
     trainings = json.loads(plan.read_text(encoding="utf-8"))
     for config, changes, folder, resume in trainings:
-        train_model(Config.read(config, changes), Path(folder), device="cpu", resume=resume)
+        train(Config.read(config, changes), Path(folder), device="cpu", resume=resume)
     different = Config.read(trainings[0][0], [f"training.seed={os.environ['RANK']}"])
     try:
-        train_model(different, plan.parent / "different", device="cpu")
+        train(different, plan.parent / "different", device="cpu")
     except InputError as error:
         print(f"refused: {error}", flush=True)
         raise SystemExit(2) from None

@@ -19,7 +19,7 @@ from hyperspan.models import load_model, new_model
 from hyperspan.training.checkpoint import read_tensors
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
-from hyperspan.training.run import read_sentences, train_model
+from hyperspan.training.run import read_sentences, train
 from tests.cli.process import hyperspan
 
 HARBOUR = "examples/harbour.data"
@@ -59,7 +59,7 @@ def config(tmp_path: Path) -> Path:
     return file
 
 
-def train(*arguments: object) -> subprocess.CompletedProcess[str]:
+def train_command(*arguments: object) -> subprocess.CompletedProcess[str]:
     return hyperspan("train", *map(str, arguments), "--device", "cpu")
 
 
@@ -75,7 +75,7 @@ def same_result(one: Path, other: Path) -> bool:
 @pytest.mark.parametrize("stop", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_stopped_run_resumes_to_the_same_bits(config: Path, tmp_path: Path, stop: signal.Signals) -> None:
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    done = train(config, "--output", whole)
+    done = train_command(config, "--output", whole)
     assert done.returncode == 0, done.stderr
     assert re.search(r"best dev F1 \d+\.\d\d; the model is in", done.stderr)
 
@@ -89,9 +89,9 @@ def test_a_stopped_run_resumes_to_the_same_bits(config: Path, tmp_path: Path, st
     assert process.wait(60) == (-signal.SIGKILL if stop == signal.SIGKILL else 130)
     assert len([event for event in read_log(log) if event["event"] == "epoch"]) < 8
 
-    refused = train(config, "--output", stopped)
+    refused = train_command(config, "--output", stopped)
     assert refused.returncode == 2 and "--resume" in refused.stderr
-    resumed = train(config, "--output", stopped, "--resume")
+    resumed = train_command(config, "--output", stopped, "--resume")
     assert resumed.returncode == 0, resumed.stderr
     assert same_result(whole, stopped)
     epochs = [[e["loss"] for e in read_log(f / "log.jsonl") if e["event"] == "epoch"] for f in (whole, stopped)]
@@ -103,7 +103,7 @@ def test_a_checkpoint_within_an_epoch_is_resumed_exactly(config: Path, tmp_path:
     settings = Config.read(
         config, ["training.checkpoint_minutes=0", "training.epochs=2"]
     )  # a checkpoint after every step
-    train_model(settings, tmp_path / "whole", device="cpu")
+    train(settings, tmp_path / "whole", device="cpu")
     sentences = read_sentences(HARBOUR)
     (tmp_path / "part").mkdir()
     trainer = Trainer(new_model(settings, sentences), sentences, sentences, tmp_path / "part")
@@ -120,13 +120,13 @@ def test_a_checkpoint_within_an_epoch_is_resumed_exactly(config: Path, tmp_path:
     trainer._take_step = stop_in_the_middle  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         trainer.run()
-    train_model(settings, tmp_path / "part", device="cpu", resume=True)
+    train(settings, tmp_path / "part", device="cpu", resume=True)
     assert same_result(tmp_path / "whole", tmp_path / "part")
 
 
 def test_seeds_decide(config: Path, tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        train_model(Config.read(config, [f"training.seed={seed}", "training.epochs=1"]), tmp_path / name, device="cpu")
+        train(Config.read(config, [f"training.seed={seed}", "training.epochs=1"]), tmp_path / name, device="cpu")
     assert same_result(tmp_path / "a", tmp_path / "b")
     assert not same_result(tmp_path / "a", tmp_path / "c")
 
@@ -155,7 +155,7 @@ def test_a_loss_that_is_no_number_ends_the_run_and_keeps_the_last_checkpoint(con
 def test_patience_ends_a_run(config: Path, tmp_path: Path) -> None:
     changes = ["training.patience=1", "training.learning_rate=0.03", "training.epochs=60", "training.schedule=constant"]
     settings = Config.read(config, changes)
-    train_model(settings, tmp_path / "run", device="cpu")
+    train(settings, tmp_path / "run", device="cpu")
     last = read_log(tmp_path / "run" / "log.jsonl")[-1]
     assert last["event"] == "end" and last["stopped"] == "patience" and last["epoch"] < 60
 
@@ -213,15 +213,15 @@ def test_a_bad_configuration_is_refused(config: Path, tmp_path: Path, given: lis
 
 def test_a_run_is_not_resumed_with_another_configuration(config: Path, tmp_path: Path) -> None:
     settings = Config.read(config, ["training.epochs=1"])
-    train_model(settings, tmp_path / "run", device="cpu")
+    train(settings, tmp_path / "run", device="cpu")
     with pytest.raises(OutputExistsError, match="go on with --resume"):
-        train_model(settings, tmp_path / "run", device="cpu")
+        train(settings, tmp_path / "run", device="cpu")
     with pytest.raises(InputError, match=r"another training\.beta"):
-        train_model(settings.override(["training.beta=2"]), tmp_path / "run", device="cpu", resume=True)
+        train(settings.override(["training.beta=2"]), tmp_path / "run", device="cpu", resume=True)
     bare = tmp_path / "bare.jsonl"
     bare.write_text('{"text": "Tea was served.", "mentions": []}\n', encoding="utf-8")
     with pytest.raises(InputError, match="holds no mentions"):
-        train_model(settings.override([f"data.train={bare}"]), tmp_path / "bare", device="cpu")
+        train(settings.override([f"data.train={bare}"]), tmp_path / "bare", device="cpu")
 
 
 def test_files_of_vectors_may_move_but_not_change(config: Path, tmp_path: Path) -> None:
@@ -230,20 +230,20 @@ def test_files_of_vectors_may_move_but_not_change(config: Path, tmp_path: Path) 
     before.write_text("".join(f"{word} {n} 0.5\n" for n, word in enumerate(words)), encoding="utf-8")
     changes = ["training.epochs=1", "words.dimension=2", "words.lowercase=true"]
     settings = Config.read(config, [*changes, f"words.vectors={before}"])
-    train_model(settings, tmp_path / "whole", device="cpu")
-    train_model(settings.override(["training.epochs=2"]), tmp_path / "whole", device="cpu", resume=True)
-    train_model(settings, tmp_path / "run", device="cpu")
+    train(settings, tmp_path / "whole", device="cpu")
+    train(settings.override(["training.epochs=2"]), tmp_path / "whole", device="cpu", resume=True)
+    train(settings, tmp_path / "run", device="cpu")
     before.rename(moved)
     longer = settings.override(["training.epochs=2"])
     with pytest.raises(InputError, match=r"before\.txt, but there is no such file.*use --set words\.vectors=FILE"):
-        train_model(longer, tmp_path / "run", device="cpu", resume=True)
+        train(longer, tmp_path / "run", device="cpu", resume=True)
     longer = longer.override([f"words.vectors={moved}"])
     for changed in ("zyzzyva 3", "aardvark 2"):
         (tmp_path / "other.txt").write_text(moved.read_text(encoding="utf-8").replace("zyzzyva 2", changed))
         other = longer.override([f"words.vectors={tmp_path / 'other.txt'}"])
         with pytest.raises(InputError, match=r"as when the content of words\.vectors.* has changed meanwhile"):
-            train_model(other, tmp_path / "run", device="cpu", resume=True)
-    train_model(longer, tmp_path / "run", device="cpu", resume=True)  # as the advice says
+            train(other, tmp_path / "run", device="cpu", resume=True)
+    train(longer, tmp_path / "run", device="cpu", resume=True)  # as the advice says
     models = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
     assert models[0] == models[1]
 
@@ -254,12 +254,12 @@ def test_what_exists_is_not_overwritten_unasked(config: Path, tmp_path: Path) ->
     folder.mkdir()
     (folder / "README.md").write_text("mine", encoding="utf-8")
     with pytest.raises(OutputExistsError, match=r"holds README\.md already; overwrite it with --force"):
-        train_model(settings, folder, device="cpu")
+        train(settings, folder, device="cpu")
     with pytest.raises(InputError, match="holds no run to resume"):
-        train_model(settings, tmp_path / "mistyped", device="cpu", resume=True)
-    train_model(settings, tmp_path / "run", device="cpu")
+        train(settings, tmp_path / "mistyped", device="cpu", resume=True)
+    train(settings, tmp_path / "run", device="cpu")
     (tmp_path / "run" / "README.md").write_text("completed by hand", encoding="utf-8")
-    train_model(settings, tmp_path / "run", device="cpu", resume=True)
+    train(settings, tmp_path / "run", device="cpu", resume=True)
     assert (tmp_path / "run" / "README.md").read_text(encoding="utf-8") == "completed by hand"
 
 
@@ -268,7 +268,7 @@ def test_a_label_that_only_dev_has_is_said_and_does_no_harm(config: Path, tmp_pa
     dev.write_text(Path(HARBOUR).read_text(encoding="utf-8").replace(" GPE", " NEW"), encoding="utf-8")
     told: list[str] = []
     settings = Config.read(config, ["training.epochs=1", f"data.dev={dev}"])
-    train_model(
+    train(
         settings,
         tmp_path / "run",
         device="cpu",
@@ -279,22 +279,22 @@ def test_a_label_that_only_dev_has_is_said_and_does_no_harm(config: Path, tmp_pa
 
 
 def test_other_data_are_noticed(config: Path, tmp_path: Path) -> None:
-    train_model(Config.read(config, ["training.epochs=1"]), tmp_path / "run", device="cpu")
+    train(Config.read(config, ["training.epochs=1"]), tmp_path / "run", device="cpu")
     twice = tmp_path / "twice.data"
     twice.write_text(Path(HARBOUR).read_text(encoding="utf-8") * 2, encoding="utf-8")
     with pytest.raises(InputError, match="was trained on other sentences"):
-        train_model(
+        train(
             Config.read(config, ["training.epochs=2", f"data.train={twice}"]),
             tmp_path / "run",
             device="cpu",
             resume=True,
         )
-    train_model(Config.read(config, ["training.epochs=2"]), tmp_path / "run", device="cpu", resume=True)
+    train(Config.read(config, ["training.epochs=2"]), tmp_path / "run", device="cpu", resume=True)
     assert read_log(tmp_path / "run" / "log.jsonl")[-1]["epoch"] == 2
 
 
 def test_without_dev_the_last_epoch_is_kept(config: Path, tmp_path: Path) -> None:
-    done = train(config, "--output", tmp_path / "run", "--set", "data.dev=", "--set", "training.epochs=2")
+    done = train_command(config, "--output", tmp_path / "run", "--set", "data.dev=", "--set", "training.epochs=2")
     assert done.returncode == 0 and "dev F1" not in done.stderr
     assert "not measured" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
 
@@ -317,4 +317,4 @@ def test_a_sentence_too_long_to_train_on_is_named(config: Path, tmp_path: Path) 
     long = tmp_path / "long.data"
     long.write_text(f"{words}\n{' '.join('_' * 800)}\n0,1 PER\n\n", encoding="utf-8")
     with pytest.raises(InputError, match="has 800 words, too many"):
-        train_model(Config.read(config, [f"data.train={long}"]), tmp_path / "run", device="cpu")
+        train(Config.read(config, [f"data.train={long}"]), tmp_path / "run", device="cpu")

@@ -26,7 +26,7 @@ from hyperspan.training.checkpoint import read_tensors
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer
 from hyperspan.training.parallel import Processes, joined
-from hyperspan.training.run import read_sentences, train_model
+from hyperspan.training.run import read_sentences, train
 
 HARBOUR = "examples/harbour.data"
 CONFIG = f"""
@@ -92,7 +92,7 @@ class Job(NamedTuple):
         """The folder of a run of this process."""
         folder = self.folder / name
         if resume or not folder.exists():
-            train_model(Config.read(self.config, changes), folder, device="cpu", resume=resume)
+            train(Config.read(self.config, changes), folder, device="cpu", resume=resume)
         return folder
 
 
@@ -253,22 +253,22 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     (tmp_path / "harbour.toml").write_text(CONFIG, encoding="utf-8")
     folder = tmp_path / "run"
 
-    def train(epochs: int, *, resume: bool) -> None:
+    def run(epochs: int, *, resume: bool) -> None:
         changes = [f"training.epochs={epochs}"]
-        train_model(Config.read(tmp_path / "harbour.toml", changes), folder, device="cpu", resume=resume)
+        train(Config.read(tmp_path / "harbour.toml", changes), folder, device="cpu", resume=resume)
 
-    train(1, resume=False)
+    run(1, resume=False)
     before = (folder / CHECKPOINT).read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))
     try:
         with pytest.raises(TrainingError, match=r"cannot hold what is to be written \(File too large\).*--resume"):
-            train(2, resume=True)
+            run(2, resume=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert (folder / CHECKPOINT).read_bytes() == before
     assert not [file.name for file in folder.iterdir() if file.name.startswith(".")]
-    train(2, resume=True)
+    run(2, resume=True)
     assert len(curve(folder)) == 2
 
 

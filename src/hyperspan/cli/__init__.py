@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, NoReturn
+import warnings
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -23,7 +24,9 @@ from hyperspan.cli.serve import serve
 from hyperspan.cli.stats import stats
 from hyperspan.cli.train import train
 from hyperspan.cli.view import view
-from hyperspan.errors import HyperspanError
+from hyperspan.errors import HyperspanError, PluginWarning
+
+_FORMAT = warnings.formatwarning
 
 app = typer.Typer(
     help="Recognise overlapping mentions in text: nested, crossing, of the same type, of any length.",
@@ -69,6 +72,7 @@ def common(
 
 def main() -> None:
     """Runs the command line; a user's mistake is one sentence on standard error and exit status 2."""
+    warnings.formatwarning = _format_warning
     try:
         sys.exit(app(standalone_mode=False))
     except HyperspanError as error:
@@ -89,6 +93,12 @@ def main() -> None:
         if not explain():  # no command was given, and the help is printed already
             sys.exit(2)
         _fail(" ".join(explain().split()).removesuffix(".") + "; see hyperspan --help")
+
+
+def _format_warning(message: Warning | str, category: type[Warning], *place: Any) -> str:
+    if issubclass(category, PluginWarning):
+        return f"hyperspan: {message}\n"
+    return _FORMAT(message, category, *place)
 
 
 def _fail(sentence: str) -> NoReturn:

@@ -16,7 +16,7 @@ from hyperspan.errors import InputError
 from hyperspan.progress import print_every_minute
 from hyperspan.types import Document
 
-_KNOWN = ", ".join(FORMATS)
+_KNOWN = ", ".join(FORMATS.built_in)
 From = Annotated[
     str | None, typer.Option("--from", help=f"The format of the input. Default: recognised. One of {_KNOWN}.")
 ]

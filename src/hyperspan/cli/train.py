@@ -50,11 +50,11 @@ def train(
     from hyperspan.training.display import TrainingDisplay
     from hyperspan.training.loop import CHECKPOINT
     from hyperspan.training.parallel import joined
-    from hyperspan.training.run import train_model
+    from hyperspan.training.run import train as train_model
 
     try:
         with joined() as processes, TrainingDisplay(Console(stderr=True, quiet=not processes.is_first)) as display:
-            best = train_model(
+            result = train_model(
                 settings,
                 folder,
                 device=device,
@@ -77,5 +77,5 @@ def train(
         from hyperspan.training.log import draw_learning_curve
 
         draw_learning_curve(folder / "log.jsonl", folder / "learning-curve.png")
-    score = f"best dev F1 {100 * best:.2f}; " if best is not None else ""
+    score = f"best dev F1 {100 * result.dev_f1:.2f}; " if result.dev_f1 is not None else ""
     print(f"hyperspan: {score}the model is in {folder}{os.sep}", file=sys.stderr)

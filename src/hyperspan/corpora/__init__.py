@@ -6,15 +6,15 @@ else they understand are keyword arguments with defaults.
 """
 
 from hyperspan.corpora.documents import document_of, with_sentences
-from hyperspan.corpora.registry import FORMATS, READERS, WRITERS, detect, read_corpus, write_corpus
+from hyperspan.corpora.registry import FORMATS, WRITERS, Format, detect, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.statistics import Statistics, statistics
 from hyperspan.corpora.target import Losses, Target
 
 __all__ = [
     "FORMATS",
-    "READERS",
     "WRITERS",
+    "Format",
     "Losses",
     "Problems",
     "Source",

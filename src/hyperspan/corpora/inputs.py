@@ -18,7 +18,10 @@ from hyperspan.file_types import OFFICE, why_not_text
 from hyperspan.types import Document
 
 TEXTS = (".txt", ".text", ".md")
-CORPORA = tuple(dict.fromkeys(suffix for entry in FORMATS.values() for suffix in entry.suffixes if suffix not in TEXTS))
+CORPORA = tuple(
+    dict.fromkeys(suffix for entry in FORMATS.built_in.values() for suffix in entry.suffixes if suffix not in TEXTS)
+)
+"""How the names of corpora end, in the formats that are built in."""
 _OTHER = (".csv", ".gz", ".zip", ".pdf", ".docx", ".html", ".parquet")
 
 
@@ -87,11 +90,17 @@ def _corpus_or_texts(
     if looks_like_texts(head) or looks_like_jsonl(head):
         sources[0].lenient = problems
         return (read_texts if looks_like_texts(head) else read_jsonl)(sources[0], problems)
-    if name != "-" and not in_folder and name.removesuffix(".gz").endswith(CORPORA):
+    if name != "-" and not in_folder and _named_as_corpus(name.removesuffix(".gz")):
         return read_corpus(name, None, problems, **options)
     if (what := why_not_text(raw, sources[0].name if len(sources) == 1 else "")) is not None:
         raise InputError(f"{sources[0].name} is no text but {what}")
     return _texts(sources, problems)
+
+
+def _named_as_corpus(name: str) -> bool:
+    return name.endswith(CORPORA) or (
+        not name.endswith(TEXTS) and any(name.endswith(entry.suffixes) for _, entry in FORMATS.working())
+    )
 
 
 def _table_kind(source: Source, format_name: str | None, columns: Columns | None) -> str | None:

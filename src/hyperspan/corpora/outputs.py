@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from hyperspan.corpora.inputs import CORPORA, TEXTS, exists
-from hyperspan.corpora.registry import WRITERS, format_for
+from hyperspan.corpora.registry import WRITERS, format_for, writable_formats
 from hyperspan.errors import InputError
 from hyperspan.file_types import DOCUMENT_SUFFIXES
 from hyperspan.files import is_url
 
 OUTPUTS = ("terminal", "html", *WRITERS)
-"""What can be written: sentences with bars, a page, or a corpus."""
+"""What can be written without plug-ins: sentences with bars, a page, or a corpus."""
 FOLDERS = ("brat",)
 """The formats that are folders of files."""
 FILES = (*DOCUMENT_SUFFIXES, *TEXTS, *CORPORA, ".parquet", ".csv", ".ndjson", ".gz")
@@ -51,8 +51,9 @@ def choose_output(output: str, format_name: str | None = None, inputs: Sequence[
         raise InputError(
             "Parquet is written by hyperspan bulk, into a folder of shards; choose another --format, or use that"
         )
-    if format_name not in (None, *OUTPUTS):
-        raise InputError(f"there is no format {format_name!r} to write; choose one of {', '.join(OUTPUTS)}")
+    if format_name not in (None, *OUTPUTS) and format_name not in (formats := writable_formats()):
+        known = ", ".join(dict.fromkeys((*OUTPUTS, *formats)))
+        raise InputError(f"there is no format {format_name!r} to write; choose one of {known}")
     if output == "-":
         if format_name in FOLDERS:
             raise InputError(

@@ -26,6 +26,7 @@ from hyperspan.corpora import (
 from hyperspan.corpora.source import OnError, Problems, Source, sources_in
 from hyperspan.corpora.target import Losses, Lossy, Target
 from hyperspan.errors import CorpusError, InputError
+from hyperspan.plugins import PluginTable
 from hyperspan.types import Document
 
 Reader = Callable[..., Iterator[Document]]
@@ -34,7 +35,11 @@ Writer = Callable[..., None]
 
 @dataclass(frozen=True)
 class Format:
-    """How to read, write and recognise a format."""
+    """How to read, write and recognise a format.
+
+    A reader takes a :class:`Source` and :class:`Problems` and yields documents; a writer takes documents, a
+    :class:`Target`, :class:`Losses` and ``problems=``. Keyword arguments with defaults are options of the format.
+    """
 
     read: Reader
     write: Writer | None
@@ -46,7 +51,7 @@ class Format:
     """How the names of files end that it reads along with those: they are no files of their own."""
 
 
-FORMATS: dict[str, Format] = {
+_BUILT_IN: dict[str, Format] = {
     "jsonl": Format(
         jsonl.read_jsonl, jsonl.write_jsonl, jsonl.looks_like_jsonl, (".jsonl",), "hyperspan's own, lossless"
     ),
@@ -111,10 +116,12 @@ FORMATS: dict[str, Format] = {
         docbin.read_docbin, docbin.write_docbin, docbin.looks_like_docbin, (".spacy",), "spaCy, extra `spacy`"
     ),
 }
-"""By name. To add a format, add an entry; the first that recognises a file gets it."""
+"""To add a format, add an entry; the first that recognises a file gets it."""
 
-READERS: dict[str, Reader] = {name: entry.read for name, entry in FORMATS.items()}
-WRITERS: dict[str, Writer] = {name: entry.write for name, entry in FORMATS.items() if entry.write is not None}
+FORMATS = PluginTable("formats", _BUILT_IN, Format)
+"""By name: those that are built in, and those that other distributions add to the group ``hyperspan.formats``."""
+WRITERS = tuple(name for name, entry in _BUILT_IN.items() if entry.write is not None)
+"""The names of those that are built in and can be written."""
 
 
 def detect(source: Source) -> str:
@@ -123,17 +130,17 @@ def detect(source: Source) -> str:
         if source.name.removesuffix(".gz").endswith(suffix):
             return name
     head = source.head().removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace").replace("\r\n", "\n")
-    found = next((name for name, entry in FORMATS.items() if head.strip() and entry.looks_like(head)), None)
+    found = next((name for name, entry in FORMATS.working() if head.strip() and entry.looks_like(head)), None)
     if found is None:
         raise InputError(
-            f"{source.name} is in no format that is known here; name its format (--from), one of {', '.join(READERS)}"
+            f"{source.name} is in no format that is known here; name its format (--from), one of {', '.join(FORMATS)}"
         )
     return found
 
 
 def read_corpus(
     given: str | Path,
-    format_name: str | None = None,
+    format: str | None = None,  # noqa: A002
     problems: Problems | None = None,
     *,
     split: str | Path | None = None,
@@ -141,23 +148,32 @@ def read_corpus(
 ) -> Iterator[Document]:
     """The documents of a file, a folder or standard input ("-"), one by one; the format is recognised unless named.
 
-    What each reader understands besides are `options`, e.g. ``repair=True`` for columns. Of a folder of ACE, `split` names a
-    file that lists the documents to read, as those of Lu & Roth do.
+    `options` are those of the format, e.g. ``repair=True`` for columns. Of a folder of ACE, `split` names a file that lists
+    the documents to read, as those of Lu & Roth do. What a reader repairs or skips is counted in `problems`.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".data") as file:
+    ...     _ = file.write("the Seattle zoo\\nDT NNP NN\\n0,3 FAC|1,2 GPE\\n\\n")
+    ...     _ = file.seek(0)
+    ...     [document] = read_corpus(file.name)
+    >>> document, sorted(mention.text for mention in document.mentions)
+    (Document('the Seattle zoo', 2 mentions, 1 sentence, id='1'), ['Seattle', 'the Seattle zoo'])
     """
     problems = problems if problems is not None else Problems()
-    if format_name is not None:
-        _known(format_name, READERS, "read")
-    sources = sources_in(given, FORMATS[format_name].suffixes if format_name and _holds_several(given) else ())
-    if format_name is None and len(sources) > 1:
+    if format is not None and format not in FORMATS:
+        raise InputError(f"the format {format!r} cannot be read; choose one of {', '.join(FORMATS)}")
+    sources = sources_in(given, FORMATS[format].suffixes if format and _holds_several(given) else ())
+    if format is None and len(sources) > 1:
         every = sources
-        sources, format_name = _of_one_format(sources)
-        _note_left_out(every, sources, format_name, problems)
+        sources, format = _of_one_format(sources)  # noqa: A001
+        _note_left_out(every, sources, format, problems)
     if split is not None:
         sources = ace.select(sources, ace.ace_split(split), problems)
     for source in sources:
-        name = format_name or detect(source)
+        name = format or detect(source)
         source.lenient = problems
-        yield from READERS[name](source, problems, **_understood(READERS[name], name, options))
+        read = FORMATS[name].read
+        yield from read(source, problems, **_understood(read, name, options))
 
 
 def _holds_several(given: str | Path) -> bool:
@@ -178,7 +194,7 @@ def _of_one_format(sources: list[Source]) -> tuple[list[Source], str]:
         ending = next((suffix for suffix in FORMATS[name].suffixes if _plain_name(source).endswith(suffix)), "")
         return [other for other in sources if _plain_name(other).endswith(ending)], name
     raise unreadable or InputError(
-        f"none of the {len(sources)} files is in a known format; name it with --from, one of {', '.join(READERS)}"
+        f"none of the {len(sources)} files is in a known format; name it with --from, one of {', '.join(FORMATS)}"
     )
 
 
@@ -198,8 +214,8 @@ def _note_left_out(every: list[Source], read: list[Source], name: str, problems:
 
 def write_corpus(
     documents: Iterable[Document],
-    target: str | Path,
-    format_name: str,
+    path: str | Path,
+    format: str | None = None,  # noqa: A002
     *,
     lossy: Lossy | None = None,
     force: bool = False,
@@ -208,30 +224,42 @@ def write_corpus(
 ) -> Losses:
     """Writes documents to a file, a folder or standard output ("-"): all of them, or nothing and an error.
 
-    jsonl alone is a stream on standard output: it never refuses a mention, and each of its lines is a document.
-    Mentions that the format cannot hold forbid the writing unless `lossy` says which to keep; what was lost is returned.
+    The format is that of the name unless it is given; `options` are those of the format. A file that exists is replaced only
+    with `force`. Mentions that the format cannot hold are an error unless `lossy` says which to keep; losses are returned.
+
+    >>> import tempfile
+    >>> from hyperspan.types import Mention
+    >>> nested = [Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE")])]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write_corpus(nested, f"{folder}/zoo.jsonl")
+    ...     assert list(read_corpus(f"{folder}/zoo.jsonl")) == nested
+    ...     write_corpus(nested, f"{folder}/zoo.conll", lossy="outermost").lost
+    {'overlap another in flat columns': 1}
     """
-    _known(format_name, WRITERS, "written")
+    format = format or format_for(str(path))  # noqa: A001
+    write = FORMATS[format].write if format in FORMATS else None
+    if write is None:
+        raise InputError(f"the format {format!r} cannot be written; choose one of {', '.join(writable_formats())}")
     losses = Losses(lossy)
-    writer = WRITERS[format_name]
-    whole = Target(str(target), force, buffered=format_name != "jsonl")
-    writer(documents, whole, losses, problems=problems, **_understood(writer, format_name, options))
+    # On standard output, jsonl alone is a stream: it refuses no mention, and each of its lines is a document.
+    target = Target(str(path), force, buffered=format != "jsonl")
+    write(documents, target, losses, problems=problems, **_understood(write, format, options))
     return losses
 
 
-def format_for(target: str) -> str:
+def writable_formats() -> dict[str, Format]:
+    """The formats that can be written, by name."""
+    return {name: entry for name, entry in FORMATS.working() if entry.write is not None}
+
+
+def format_for(path: str) -> str:
     """The format that the name of a file to write means."""
-    name = target.removesuffix(".gz")
-    for format_name in WRITERS:
-        if name.endswith(FORMATS[format_name].suffixes):
+    name = path.removesuffix(".gz")
+    for format_name, entry in FORMATS.working():
+        if entry.write is not None and name.endswith(entry.suffixes):
             return format_name
-    endings = ", ".join(FORMATS[name].suffixes[0] for name in WRITERS if FORMATS[name].suffixes)
-    raise InputError(f"the name {target} does not say its format; let it end in one of {endings}, or name the format")
-
-
-def _known(name: str, table: dict[str, Any], done: str) -> None:
-    if name not in table:
-        raise InputError(f"the format {name!r} cannot be {done}; choose one of {', '.join(table)}")
+    endings = ", ".join(entry.suffixes[0] for entry in writable_formats().values() if entry.suffixes)
+    raise InputError(f"the name {path} does not say its format; let it end in one of {endings}, or name the format")
 
 
 def _understood(function: Callable[..., Any], name: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -273,4 +301,14 @@ def _as(hint: Any, value: Any) -> Any:
     raise ValueError
 
 
-__all__ = ["FORMATS", "READERS", "WRITERS", "Format", "OnError", "detect", "format_for", "read_corpus", "write_corpus"]
+__all__ = [
+    "FORMATS",
+    "WRITERS",
+    "Format",
+    "OnError",
+    "detect",
+    "format_for",
+    "read_corpus",
+    "writable_formats",
+    "write_corpus",
+]

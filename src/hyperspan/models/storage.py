@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -23,19 +23,31 @@ from hyperspan.models.recognizer import Recognizer
 from hyperspan.models.scorers import SCORERS
 from hyperspan.models.transition import Transition
 from hyperspan.models.weights import FIXED, SCALE, load_weights
+from hyperspan.plugins import PluginTable
 from hyperspan.text.tokenize import TOKENIZERS
 from hyperspan.training.checkpoint import write_tensors
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary, check_labels
 
-MODELS: dict[str, Callable[[Config, Vocabulary], Model]] = {
-    **dict.fromkeys(SCORERS, Recognizer),
+_BUILT_IN: dict[str, type[Model]] = {
+    **dict.fromkeys(SCORERS.built_in, Recognizer),
     "fofe": Fofe,
     "katiyar-cardie": KatiyarCardie,
     "layered": Layered,
     "transition": Transition,
 }
-"""By the name that a configuration has under model.kind."""
+MODELS = PluginTable("models", _BUILT_IN, Model)
+"""By the name that a configuration has under model.kind; plug-ins add to the group ``hyperspan.models``."""
+
+
+def model_class(kind: str) -> type[Model]:
+    """The class of a model: one of MODELS, or an encoder, a scorer and a structure, where SCORERS have the name."""
+    if kind in MODELS:
+        return MODELS[kind]
+    if kind in SCORERS:
+        return Recognizer
+    names = dict.fromkeys((*MODELS, *SCORERS))
+    raise InputError(f"model.kind is {kind!r}, but must be one of {', '.join(names)}")
 
 
 def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
@@ -63,7 +75,7 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
     if config.transformer.name:
         vocabulary.transformer, pretrained = read_pretrained(config.transformer.name)
     torch.manual_seed(config.training.seed)
-    model = MODELS[config.model.kind](config, vocabulary)
+    model = model_class(config.model.kind)(config, vocabulary)
     if isinstance(model.words, AttributeEncoder):
         model.words.initialise(*known or ())
         return model
@@ -114,15 +126,14 @@ def load_model(
     except InputError as error:
         raise InputError(f"{folder / 'config.toml'}: {error}") from None
     vocabulary = Vocabulary.load(folder / "vocabulary.json")
-    model = load_weights(folder, lambda: MODELS[config.model.kind](config, vocabulary)).to(device)
+    model = load_weights(folder, lambda: model_class(config.model.kind)(config, vocabulary)).to(device)
     return model.for_inference(precision, skip)
 
 
 def check_names(config: Config) -> None:
     """Raises an error where a configuration names a model or a tokenizer that is not there, or what a model has no use for."""
     model = config.model
-    if model.kind not in MODELS:
-        raise InputError(f"model.kind is {model.kind!r}, but must be one of {', '.join(MODELS)}")
+    model_class(model.kind)
     if config.encoder.kind == "handcrafted" and model.kind not in SCORERS:
         raise InputError(
             f"model.kind {model.kind} reads vectors of words, but encoder.kind is handcrafted; set it to neural, "

@@ -22,7 +22,7 @@ from hyperspan.reproduce.results import MODEL, PREDICTIONS, RESULT, Result, fold
 from hyperspan.reproduce.rows import Row, corpus_named, rows_named
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Listener, dev_scores
-from hyperspan.training.run import check, choose_device, read_sentences, train_model
+from hyperspan.training.run import check, choose_device, read_sentences, train
 
 WARM_UP = 20
 """So many sentences are decoded before the clock runs."""
@@ -62,7 +62,7 @@ def run_row(
     model = folder / MODEL
     model.mkdir(parents=True, exist_ok=True)
     begun = (model / CHECKPOINT).is_file()
-    train_model(config, model, device=device, threads=threads, resume=begun, force=not begun, listeners=listeners)
+    train(config, model, device=device, threads=threads, resume=begun, force=not begun, listeners=listeners)
     result = _tested(row.name, data, config, folder, test, device)
     result.write(folder / RESULT)
     (model / CHECKPOINT).unlink(missing_ok=True)  # nothing is left to resume, and it is three times the model

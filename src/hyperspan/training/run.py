@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from attrs import evolve
@@ -30,22 +32,44 @@ MOST_SPANS = 500 * 1000
 """Words × widths of the longest sentence that is trained on."""
 
 
-def train_model(
-    config: Config,
-    folder: Path,
+@dataclass(frozen=True)
+class TrainingResult:
+    """What a run has come to: :func:`hyperspan.load` loads the model of its folder."""
+
+    folder: Path
+    dev_f1: float | None
+    """F1 on dev of the model in the folder; None if there is no dev."""
+
+
+def train(
+    config: Config | Mapping[str, Any] | str | Path,
+    folder: str | Path,
     *,
+    overrides: Iterable[str] = (),
     device: str = "auto",
     threads: int | None = None,
     resume: bool = False,
     force: bool = False,
     listeners: Sequence[Listener] = (),
     tensorboard: bool = False,
-) -> float | None:
-    """Trains as the configuration says and returns the best F1 on dev, None if there is no dev.
+) -> TrainingResult:
+    """Trains a model into a folder and keeps the version that does best on dev.
 
-    What can be refused is refused before data is read, and what was decided about the data is told to the listeners. Where
-    torchrun has started several processes, each calls this; listeners hear the first alone, which alone writes to the folder.
+    `config` is a :class:`hyperspan.Config`, a mapping of the same shape, a TOML file, or the name of a shipped configuration;
+    `overrides` are like ``"training.seed=3"``. A folder that holds a run is an error unless `resume` goes on with it or `force`
+    begins anew. What can be refused is refused before data is read. Listeners get what a run has to tell. Where torchrun has
+    started several processes, each calls this; listeners hear the first alone, which alone writes to the folder.
+
+    >>> import tempfile
+    >>> from hyperspan import Document, Mention, load, write_corpus
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     _ = write_corpus([Document("Ada left.", [Mention(0, 3, "PER")])], f"{place}/train.jsonl")
+    ...     small = {"data": {"train": f"{place}/train.jsonl"}, "encoder": {"hidden": 4, "span_hidden": 4}}
+    ...     result = train(small, f"{place}/model", overrides=["training.epochs=1"], device="cpu")
+    ...     load(result.folder).labels
+    ('PER',)
     """
+    config, folder = _config_of(config).override(overrides), Path(folder)
     with joined() as processes:
         check(config)
         place = choose_device(processes.device(device))
@@ -70,7 +94,13 @@ def train_model(
             if processes.is_first:
                 trainer.listeners = [*_logs(folder, trainer.epoch, tensorboard), *listeners]
             best = trainer.run()
-            return _finished(trainer, force=force) if processes.is_first else best
+            return TrainingResult(folder, _finished(trainer, force=force) if processes.is_first else best)
+
+
+def _config_of(given: Config | Mapping[str, Any] | str | Path) -> Config:
+    if isinstance(given, Config):
+        return given
+    return Config.from_mapping(given) if isinstance(given, Mapping) else Config.read(given)
 
 
 def _read(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hyperspan.corpora.registry import READERS, WRITERS
+from hyperspan.corpora.registry import FORMATS, WRITERS
 from tests.fuzz.target import Target
 from tests.fuzz.targets.command_lines import BulkJobs, CommandLines
 from tests.fuzz.targets.configurations import Configurations, Overrides
@@ -14,7 +14,7 @@ from tests.fuzz.targets.texts import Annotation, Splitting
 TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
-        *map(Reader, READERS),
+        *map(Reader, FORMATS),
         *map(Writer, WRITERS),
         Detection(),
         Archives(),

@@ -5,10 +5,11 @@ from hyperspan.models.scorers.chains import CascadedScorer, LinearChainScorer
 from hyperspan.models.scorers.mention_graphs import MentionHypergraphScorer, MentionSeparatorScorer
 from hyperspan.models.scorers.segmental import SegmentalScorer
 from hyperspan.models.scorers.segments import SegmentScorer, TreeScorer
+from hyperspan.plugins import PluginTable
 
 __all__ = ["SCORERS", "Layers", "Scorer", "WeightColumns"]
 
-SCORERS: dict[str, type[Scorer]] = {
+_BUILT_IN: dict[str, type[Scorer]] = {
     "segmental": SegmentalScorer,
     "linear-chain": LinearChainScorer,
     "cascaded": CascadedScorer,
@@ -17,4 +18,5 @@ SCORERS: dict[str, type[Scorer]] = {
     "mention-hypergraph": MentionHypergraphScorer,
     "mention-separators": MentionSeparatorScorer,
 }
-"""By the name that a configuration has under model.kind."""
+SCORERS = PluginTable("structures", _BUILT_IN, Scorer)
+"""By the name that a configuration has under model.kind; plug-ins add to the group ``hyperspan.structures``."""

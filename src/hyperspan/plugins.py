@@ -1,0 +1,88 @@
+"""Tables of formats, structures, models and encoders by name, to which other distributions add by entry points.
+
+The names that are built in are found without looking further. Only for others, and to list all, are the entry points of the
+group read: ``hyperspan.formats``, ``hyperspan.structures``, ``hyperspan.models``, ``hyperspan.encoders``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import metadata
+from typing import Any, Generic, TypeVar, cast
+
+from hyperspan.errors import InputError, PluginWarning
+
+T = TypeVar("T")
+
+
+class PluginTable(Mapping[str, T], Generic[T]):
+    """Entries by name: those that are built in, then those of plug-ins, each loaded when it is asked for.
+
+    >>> shapes = PluginTable("shapes", {"square": 4}, int)
+    >>> shapes["square"], list(shapes), "circle" in shapes
+    (4, ['square'], False)
+    """
+
+    def __init__(self, group: str, built_in: Mapping[str, T], kind: type):
+        self.group, self.built_in, self.kind = f"hyperspan.{group}", built_in, kind
+        """`kind` is the class whose instances, or whose subclasses, the entries are."""
+
+    @cached_property
+    def _entry_points(self) -> dict[str, metadata.EntryPoint]:
+        found: dict[str, metadata.EntryPoint] = {}
+        for entry in metadata.entry_points(group=self.group):
+            if entry.name in self.built_in:
+                self._warn(f"{_source(entry)} adds the name {entry.name!r}, which is built in and stays")
+            elif found.setdefault(entry.name, entry) != entry:
+                self._warn(f"{_source(entry)} adds the name {entry.name!r}, which {_source(found[entry.name])} has")
+        return found
+
+    def __getitem__(self, name: str) -> T:
+        if name in self.built_in:
+            return self.built_in[name]
+        return self._load(self._entry_points[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.built_in or name in self._entry_points
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.built_in
+        yield from self._entry_points
+
+    def __len__(self) -> int:
+        return len(self.built_in) + len(self._entry_points)
+
+    def working(self) -> Iterator[tuple[str, T]]:
+        """All entries; a plug-in that cannot be loaded is left out with a warning."""
+        yield from self.built_in.items()
+        for name, entry in self._entry_points.items():
+            try:
+                loaded = self._load(entry)
+            except InputError as error:
+                warnings.warn(str(error), PluginWarning, stacklevel=2)
+            else:
+                yield name, loaded
+
+    def _load(self, entry: metadata.EntryPoint) -> T:
+        try:
+            loaded: Any = entry.load()
+        except Exception as error:
+            reason = f"cannot be loaded ({type(error).__name__}: {error})"
+        else:
+            if isinstance(loaded, self.kind) or (isinstance(loaded, type) and issubclass(loaded, self.kind)):
+                return cast(T, loaded)
+            reason = f"is {loaded!r:.60}, but must be a {self.kind.__name__}"
+        raise InputError(
+            f"{entry.name!r} of the group {self.group} {reason}; update or uninstall {_source(entry)}, or tell its authors"
+        )
+
+    def _warn(self, sentence: str) -> None:
+        warnings.warn(
+            f"{sentence} in the group {self.group}; its authors must choose another name", PluginWarning, stacklevel=4
+        )
+
+
+def _source(entry: metadata.EntryPoint) -> str:
+    return f"the package {entry.dist.name} {entry.dist.version}" if entry.dist else "a package"

@@ -1,0 +1,128 @@
+"""A plug-in as others would write it: a format, a structure with its scorer, and a model."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hyperspan import Config, Document, Mention, Sentence
+from hyperspan.batch import Batch
+from hyperspan.corpora import Format, Losses, Problems, Source, Target
+from hyperspan.models import Model
+from hyperspan.models.scorers import Layers, Scorer
+from hyperspan.structures import Distribution
+from hyperspan.structures.losses import Loss
+from hyperspan.vocabulary import Vocabulary
+
+# -- a format: a line a document, with [[mentions|LABEL]] that do not overlap ------------------------------------------
+
+
+def read_zoo(source: Source, problems: Problems, *, shout: bool = False) -> Iterator[Document]:
+    for line in source.text().splitlines():
+        text, mentions = "", []
+        for plain, words, label in re.findall(r"([^\[]+)|\[\[(.*?)\|(.*?)\]\]", line):
+            text += plain
+            if words:
+                mentions.append(Mention(len(text), len(text) + len(words), label))
+                text += words
+        yield Document(text.upper() if shout else text, mentions)
+
+
+def write_zoo(
+    documents: Iterable[Document], target: Target, losses: Losses, *, problems: Problems | None = None
+) -> None:
+    lines: list[str] = []
+    for document in documents:
+        line, written = "", 0
+        for mention in sorted(document.mentions):
+            if mention.start < written or mention.fragments:
+                losses.lose("overlap another")
+                continue
+            line += f"{document.text[written : mention.start]}[[{mention.text}|{mention.label}]]"
+            written, losses.written = mention.end, losses.written + 1
+        lines.append(f"{line}{document.text[written:]}\n")
+    losses.check("zoo")
+    with target.open() as file:
+        file.writelines(lines)
+
+
+ZOO = Format(read_zoo, write_zoo, lambda head: "[[" in head, (".zoo",), "wiki links, for tests")
+
+
+# -- a structure and its scorer: mentions of one word, each by itself --------------------------------------------------
+
+
+class SingleWords(Distribution):
+    """Every word is a mention of a type or not, independently: log-odds (B, n, m)."""
+
+    limits = "it is a structure for tests"
+
+    def __init__(self, scores: Tensor, lengths: Sequence[int]):
+        self.lengths, self.types = list(lengths), scores.shape[2]
+        inside = torch.arange(scores.shape[1])[None, :] < torch.tensor(self.lengths)[:, None]
+        self.scores = scores.masked_fill(~inside[..., None], -torch.inf)
+
+    @property
+    def marginals(self) -> Tensor:
+        return self.scores.sigmoid()[:, :, None]
+
+    def argmax(self) -> list[frozenset[tuple[int, int, int]]]:
+        return [frozenset((i, i + 1, k) for i, k in (one > 0).nonzero().tolist()) for one in self.scores]
+
+    def topk(self, k: int) -> list[list[tuple[frozenset[tuple[int, int, int]], float]]]:
+        best = self.argmax()
+        return [[(one, float(p))] for one, p in zip(best, self.log_prob(best), strict=True)]
+
+    def log_prob(self, mention_sets: Sequence[Iterable[tuple[int, int, int]]]) -> Tensor:
+        chosen = torch.zeros_like(self.scores)
+        for index, mentions in enumerate(mention_sets):
+            for start, _, kind in mentions:
+                chosen[index, start, kind] = 1
+        finite = self.scores.clamp(min=-100)
+        return -nn.functional.binary_cross_entropy_with_logits(finite, chosen, reduction="none").sum((1, 2))
+
+
+class SingleWordScorer(Scorer):
+    holds = "of one word"
+
+    def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
+        super().__init__(layers, labels, config)
+        self.odds = layers.words(self.types)
+
+    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: Any) -> Tensor:
+        return self._by_word(self.odds(words), batch)
+
+    def add_mention_bias(self, scores: Tensor, bias: float) -> Tensor:
+        return scores + bias
+
+    def distribution(self, scores: Tensor, lengths: Sequence[int]) -> SingleWords:
+        return SingleWords(scores, lengths)
+
+    def representable(self, mentions: set[tuple[int, int, int]], longest: int) -> set[tuple[int, int, int]]:
+        return {mention for mention in mentions if mention[1] - mention[0] == 1}
+
+
+# -- a model without an encoder: the log-odds of each word, by a hash of it --------------------------------------------
+
+
+class Lexicon(Model):
+    holds = "of one word"
+    over_spans = False
+
+    def __init__(self, config: Config, vocabulary: Vocabulary):
+        super().__init__(config, vocabulary, limited=False)
+        self.words = nn.Embedding(1009, len(self.labels))
+        nn.init.constant_(self.words.weight, -1.0)
+
+    def distribution(self, sentences: Sequence[Sentence]) -> SingleWords:
+        rows = [torch.tensor([zlib.crc32(token.encode()) % 1009 for token in s.tokens]).long() for s in sentences]
+        return SingleWords(self.words(nn.utils.rnn.pad_sequence(rows, batch_first=True)), [len(s) for s in sentences])
+
+    def loss(self, sentences: Sequence[Sentence], *_: Any) -> Loss:
+        gold = [{m for m in self.vocabulary.gold(s) if m[1] - m[0] == 1} for s in sentences]
+        return Loss(-self.distribution(sentences).log_prob(gold), (0,) * len(sentences))
