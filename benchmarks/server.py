@@ -24,7 +24,8 @@ from typing import Any
 
 from hyperspan.benchmarking.measure import machine
 from hyperspan.benchmarking.sentences import invented_sentences
-from hyperspan.inference.annotator import Annotator, load
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.loading import load
 
 CALLERS = (1, 8, 64)
 ROUNDS = 3

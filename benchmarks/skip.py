@@ -25,7 +25,8 @@ from hyperspan.benchmarking.measure import in_turns, machine, median_ratio
 from hyperspan.corpora import read_corpus
 from hyperspan.encoders.layers import SpanLinear
 from hyperspan.evaluation import evaluate
-from hyperspan.inference.annotator import Annotator, load
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.loading import load
 from hyperspan.kernels import chain_dense
 from hyperspan.models import Recognizer
 from hyperspan.structures import SegmentalHypergraph

@@ -32,14 +32,13 @@ def test_by_length_bounds_the_words_of_a_batch() -> None:
 def test_find_computes_equal_sentences_once(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ["IL-2 promoter", "a", "", "Jurkat T cells", "a", "IL-2 promoter"] * 50
     sentences = [Sentence(line.split()) for line in lines]
-    wanted = annotator.wanted(0.1, None)
-    alone = [annotator.find([sentence], wanted)[0].mentions for sentence in sentences[:6]]
+    options = annotator.options(0.1)
+    alone = [annotator.find([sentence], options)[0].mentions for sentence in sentences[:6]]
     computed: list[Sentence] = []
     real = annotator.model.distribution
     monkeypatch.setattr(annotator.model, "distribution", lambda given: computed.extend(given) or real(given))
     done: list[int] = []
-    monkeypatch.setattr(annotator, "on_words", done.append)
-    found = annotator.find(sentences, wanted)
+    found = annotator.find(sentences, options, on_words=done.append)
     assert [one.mentions for one in found] == alone * 50
     assert sorted(len(sentence) for sentence in computed) == [1, 2, 3]
     assert sum(done) == sum(map(len, sentences))
@@ -48,7 +47,7 @@ def test_find_computes_equal_sentences_once(annotator: Annotator, monkeypatch: p
 def test_find_distinguishes_sentences_by_everything_a_model_reads(annotator: Annotator) -> None:
     plain = Sentence(["IL-2"])
     other = Sentence(["IL-2"], before=["not"])
-    assert len(annotator.find([plain, other, plain], annotator.wanted(None, None))) == 3
+    assert len(annotator.find([plain, other, plain], annotator.options())) == 3
     document = Document("IL-2\nIL-2")
     pinned = annotator(document, forbid=[hyperspan.Mention(0, 4, "protein")])
     assert {mention.start for mention in pinned.mentions if mention.label == "protein"} == {5}

@@ -23,7 +23,7 @@ _HOME = {
     "annotate_files": "hyperspan.bulk",
     "draw_hypergraph": "hyperspan.render.hypergraph_svg",
     "evaluate": "hyperspan.evaluation",
-    "load": "hyperspan.inference.annotator",
+    "load": "hyperspan.inference.loading",
     "read_corpus": "hyperspan.corpora",
     "render_html": "hyperspan.render.html",
     "train": "hyperspan.training.run",
@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     from hyperspan.corpora import read_corpus, write_corpus
     from hyperspan.errors import HyperspanError
     from hyperspan.evaluation import evaluate
-    from hyperspan.inference.annotator import Annotator, load
+    from hyperspan.inference.annotator import Annotator
+    from hyperspan.inference.loading import load
     from hyperspan.render.html import render_html
     from hyperspan.render.hypergraph_svg import draw_hypergraph
     from hyperspan.structures import EdgeScores, SegmentalHypergraph

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Any, cast
 
 from attrs import Converter, evolve, field, frozen
+from attrs.converters import optional
 
 from hyperspan.errors import SpanError
 from hyperspan.lazy import imported
@@ -174,6 +175,23 @@ _BY_TEXT = cast(  # type checkers do not know of converters that see the value t
 )
 
 
+@frozen
+class RankedMentions:
+    """One of the most probable sets of a sentence: its mentions in characters of the text, sorted."""
+
+    probability: float
+    mentions: tuple[Mention, ...] = field(converter=tuple)
+
+
+@frozen
+class SentenceAlternatives:
+    """The most probable sets of a sentence, best first; `start` and `end` are its first and last character's place."""
+
+    start: int
+    end: int
+    sets: tuple[RankedMentions, ...] = field(converter=tuple)
+
+
 @frozen(repr=False, weakref_slot=False)
 class Document:
     """A text, the mentions in it by character, and the sentences it was split into.
@@ -192,6 +210,10 @@ class Document:
     sentences: tuple[Sentence, ...] = field(default=(), converter=tuple)
     id: str = ""
     metadata: Mapping[str, Any] = field(factory=dict, converter=dict, hash=False)
+    alternatives: tuple[SentenceAlternatives, ...] | None = field(default=None, converter=optional(tuple))
+    """For each sentence with tokens the most probable sets, where an annotator was asked for them."""
+    candidates: tuple[Mention, ...] | None = field(default=None, converter=optional(tuple))
+    """Every mention at least as probable as an annotator was asked for, sorted as in text, the longest first."""
 
     def __attrs_post_init__(self) -> None:
         for sentence in self.sentences:

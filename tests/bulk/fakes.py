@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 
 from hyperspan.errors import InputError
-from hyperspan.types import Document, Mention
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.assembly import SentencePrediction
+from hyperspan.inference.options import DecodingOptions
+from hyperspan.types import Document, Mention, Sentence
 
 
 class PanicError(BaseException):
@@ -27,38 +31,48 @@ CRASHES: dict[str, BaseException] = {
 """What a text with one of these words raises."""
 
 
-class FakeAnnotator:
+class FakeModel:
+    """All that an annotator asks of a model but for what it finds."""
+
+    labels, tokenizer, max_width, context = ("first",), "words", None, 0
+
+
+class FakeAnnotator(Annotator):
     """Finds the first word of every text; refuses texts with "long", and fails on texts with a word of CRASHES.
 
-    On those with "split" it does so while they are split.
+    On those with "split" it does so while they are split. Words are what stands between spaces.
     """
 
-    labels = ("first",)
-    model = None
-    reads_tags = False
-
-    def __init__(self) -> None:
-        self.on_words: Callable[[int], None] | None = None
+    def __init__(self, **options: int) -> None:
+        model: Any = FakeModel()
+        super().__init__(model, **options)
         self.asked: list[str] = []
 
-    def wanted(self, threshold: object, types: object, top_k: int) -> None: ...
+    @property
+    def reads_tags(self) -> bool:
+        return False
 
-    def split(self, document: Document) -> Document:
-        if "long" in document.text:
+    def options(self, *_: Any, **options: Any) -> DecodingOptions:
+        return DecodingOptions((0,))
+
+    def split(self, given: str | Document) -> Document:
+        assert isinstance(given, Document)
+        if "long" in given.text:
             raise InputError("the sentence has too many words")
-        if "split" in document.text:
-            crash(document.text)
-        return document
+        if "split" in given.text:
+            crash(given.text)
+        words = list(re.finditer("[^ ]+", given.text))
+        return evolve(given, sentences=[Sentence([word[0] for word in words], offsets=[word.span() for word in words])])
 
-    def pipe(self, documents: Iterable[Document], **_: Any) -> Iterator[Document]:
-        for document in documents:
-            self.asked.append(document.text)
-            crash(document.text)
-            if self.on_words:
-                self.on_words(len(document.text.split()))
-            first = document.text.partition(" ")[0]
-            mentions = [Mention(0, len(first), "first", probability=0.5)] if first else []
-            yield evolve(document, mentions=mentions, sentences=())
+    def find(self, sentences: Sequence[Sentence], *options: Any, **more: Any) -> list[SentencePrediction]:
+        texts = [" ".join(sentence.tokens) for sentence in sentences]
+        self.asked += texts
+        for text in texts:
+            crash(text)
+        *_, on_words = options
+        on_words(sum(map(len, sentences)))
+        first = [Mention(0, 1, "first", probability=0.5)]
+        return [SentencePrediction(first if one.tokens and one.offsets[0][0] == 0 else []) for one in sentences]
 
 
 def crash(text: str) -> None:

@@ -174,8 +174,8 @@ def test_a_record_that_cannot_be_read_or_written_is_set_aside(
     assert [letter["line"] for letter in lines_in(tmp_path / "out/rejected")] == [2, 3, 4]
 
 
-def test_a_text_too_long_to_be_held_in_tokens_comes_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hyperspan.inference.annotator.LONG_TEXT", 10)
+def test_a_text_too_long_to_be_held_in_tokens_comes_alone(tmp_path: Path, fake: FakeAnnotator) -> None:
+    fake.long_text = 10
     texts = ["short", "one that is longer", "short", "crash in the long one", "another longer one", "short"]
     write_jsonl(tmp_path / "made.jsonl", [{"text": text} for text in texts])
     annotate_files(tmp_path / "made.jsonl", tmp_path / "out")

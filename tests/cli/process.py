@@ -10,7 +10,7 @@ from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
 
 _AT_HAND = multiprocessing.get_context("forkserver")
-_AT_HAND.set_forkserver_preload(["hyperspan.cli", "hyperspan.inference.annotator", "hyperspan.training.run"])
+_AT_HAND.set_forkserver_preload(["hyperspan.cli", "hyperspan.inference.loading", "hyperspan.training.run"])
 
 
 def hyperspan(*arguments: str, stdin: str = "", cwd: Path | None = None) -> CompletedProcess[str]:

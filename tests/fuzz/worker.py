@@ -32,7 +32,7 @@ WAITING = 4
 INSIDE = f"{os.sep}hyperspan{os.sep}"
 CONTEXT = get_context("forkserver")
 CONTEXT.set_forkserver_preload(
-    ["hyperspan.cli", "hyperspan.inference.annotator", "hyperspan.training.run", "tests.fuzz.targets"]
+    ["hyperspan.cli", "hyperspan.inference.loading", "hyperspan.training.run", "tests.fuzz.targets"]
 )
 
 

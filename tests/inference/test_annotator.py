@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -19,8 +19,11 @@ from hyperspan.batch import by_length
 from hyperspan.config import Config
 from hyperspan.corpora import read_corpus, write_corpus
 from hyperspan.errors import InputError, LabelError
-from hyperspan.inference import annotator as annotating
-from hyperspan.inference.annotator import Annotator, load
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.assembly import SentencePrediction
+from hyperspan.inference.constraints import Constraints
+from hyperspan.inference.loading import PRETRAINED, load
+from hyperspan.inference.streams import Failure
 from hyperspan.models import Recognizer, new_model, save_model
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.types import Document, Mention, Sentence
@@ -119,26 +122,31 @@ def test_only_some_types(annotator: Annotator) -> None:
     places = annotator(TEXT, types=["place"], top_k=4)
     assert places.mentions == {mention for mention in everything.mentions if mention.label == "place"}
     assert annotator(TEXT, types="place").mentions == places.mentions
-    labels = {m["label"] for part in places.metadata["alternatives"] for s in part["sets"] for m in s["mentions"]}
+    labels = {mention.label for part in places.alternatives or () for one in part.sets for mention in one.mentions}
     assert labels == {"place"}
     assert not annotator(TEXT, types=[], threshold=0.1).mentions
 
 
 def test_the_best_sets_of_each_sentence(annotator: Annotator, tmp_path: Path) -> None:
     document = annotator(TEXT, top_k=5)
-    alternatives = document.metadata["alternatives"]
-    assert len(alternatives) == len(document.sentences)
-    for part, listed in zip(document.sentences, alternatives, strict=True):
-        assert (listed["start"], listed["end"]) == (part.offsets[0][0], part.offsets[-1][1])
-        probabilities = [ranked["probability"] for ranked in listed["sets"]]
+    assert document.alternatives is not None and document.candidates is None
+    for part, listed in zip(document.sentences, document.alternatives, strict=True):
+        assert (listed.start, listed.end) == (part.offsets[0][0], part.offsets[-1][1])
+        probabilities = [ranked.probability for ranked in listed.sets]
         assert len(probabilities) == 5 and probabilities == sorted(probabilities, reverse=True)
         assert 0 < sum(probabilities) <= 1 + 1e-9
-        best = {Mention(m["start"], m["end"], m["label"]) for m in listed["sets"][0]["mentions"]}
-        assert best == {m for m in document.mentions if listed["start"] <= m.start < listed["end"]}
+        best = set(listed.sets[0].mentions)
+        assert best == {m for m in document.mentions if listed.start <= m.start < listed.end}
+        assert all(TEXT[mention.start : mention.end] == mention.text for mention in best)
     write_corpus([document], tmp_path / "found.jsonl", "jsonl")
     [read] = read_corpus(tmp_path / "found.jsonl")
-    assert read == document and json.dumps(read.metadata) == json.dumps(document.metadata)
-    assert "alternatives" not in annotator(read).metadata
+    assert read == document and read.metadata == {}
+    written = json.loads((tmp_path / "found.jsonl").read_bytes())["metadata"]["alternatives"][0]
+    first = document.alternatives[0]
+    assert (written["start"], written["end"]) == (first.start, first.end) and written.keys() == {"start", "end", "sets"}
+    assert [one["probability"] for one in written["sets"]] == [one.probability for one in first.sets]
+    assert written["sets"][0]["mentions"][0] == {"start": 0, "end": 3, "label": "person"}
+    assert annotator(read).alternatives is None
 
 
 def test_results_do_not_depend_on_what_else_is_in_the_stream(annotator: Annotator) -> None:
@@ -152,8 +160,8 @@ def test_results_do_not_depend_on_what_else_is_in_the_stream(annotator: Annotato
             assert one.probability == pytest.approx(other.probability, abs=1e-5)
 
 
-def test_texts_are_taken_as_they_are_needed(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(annotating, "WINDOW", 100)
+def test_texts_are_taken_as_they_are_needed() -> None:
+    annotator = Annotator(small_model(), window=100)
     taken = 0
 
     def texts() -> Iterator[str]:
@@ -210,24 +218,28 @@ def test_any_text_at_all(text: str) -> None:
     assert "".join(token for part in document.sentences for token in part.tokens) == "".join(text.split())
 
 
-def test_pipe_leaves_out_what_fails_and_goes_on(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
-    class PanicError(BaseException): ...
+class PanicError(BaseException):
+    """What native code raises need not be an Exception."""
 
-    split, find = Annotator.split, Annotator.find
 
-    def failing_split(self: Annotator, given: str | Document) -> Document:
+class Failing(Annotator):
+    """Fails to split "panic", and to find anything where there is a bomb."""
+
+    def split(self, given: str | Document) -> Document:
         if given == "panic":
             raise PanicError("not a char boundary")
-        return split(self, given)
+        if given == "stop":
+            raise KeyboardInterrupt
+        return super().split(given)
 
-    def failing_find(self: Annotator, sentences: list[Sentence], *rest: object) -> object:
+    def find(self, sentences: Sequence[Sentence], *rest: Any) -> list[SentencePrediction]:
         if any("bomb" in part.tokens for part in sentences):
             raise MemoryError
-        return find(self, sentences, *rest)  # type: ignore[arg-type]
+        return super().find(sentences, *rest)
 
-    monkeypatch.setattr(Annotator, "split", failing_split)
-    monkeypatch.setattr(Annotator, "find", failing_find)
-    monkeypatch.setattr(annotating, "LONG_TEXT", 50)
+
+def test_pipe_leaves_out_what_fails_and_goes_on() -> None:
+    annotator = Failing(small_model(), long_text=50)
     texts = [TEXT[:20], "panic", TEXT[:30], "a bomb", TEXT, "a bomb " * 20, TEXT[:40]]
     failed: list[tuple[str, str]] = []
 
@@ -239,9 +251,16 @@ def test_pipe_leaves_out_what_fails_and_goes_on(annotator: Annotator, monkeypatc
     assert failed == [("panic", "PanicError"), ("a bomb", "MemoryError"), ("a bomb " * 20, "MemoryError")]
     with pytest.raises(PanicError):
         list(annotator.pipe(texts))
-    monkeypatch.setattr(Annotator, "split", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        list(annotator.pipe(texts, on_error=hear))
+        list(annotator.pipe(["stop"], on_error=hear))
+
+
+def test_results_are_one_for_each_text_in_order() -> None:
+    annotator = Failing(small_model())
+    texts = ["Ada left.", "panic", "a bomb", ("Oz", Constraints(require=[Mention(0, 1, "place")])), "Oz"]
+    results = list(annotator.results(texts, annotator.options()))
+    assert [type(one).__name__ for one in results] == ["Document", "Failure", "Failure", "Failure", "Document"]
+    assert [one.given for one in results if isinstance(one, Failure)] == ["panic", "a bomb", "Oz"]
 
 
 def test_a_given_sentence_that_is_too_long_is_refused_and_not_cut(annotator: Annotator) -> None:
@@ -281,18 +300,17 @@ def test_what_cannot_be_is_said_at_once(annotator: Annotator) -> None:
         annotator.pipe([], top_k=-1)
 
 
-def test_loading_by_folder_and_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loading_by_folder_and_by_name(tmp_path: Path) -> None:
     save_model(small_model(), tmp_path / "small")
     expected = Annotator(small_model())(TEXT)
     assert load(tmp_path / "small")(TEXT) == expected
-    monkeypatch.setattr(annotating, "PRETRAINED", tmp_path)
-    assert load("small")(TEXT) == expected
-    with pytest.raises(InputError, match="there is no model 'smal': the bundled models are small"):
+    assert load("genia").labels == load(PRETRAINED / "genia").labels
+    with pytest.raises(InputError, match=r"there is no model 'smal': the bundled models are .*genia"):
         load("smal")
     with pytest.raises(InputError, match="the device 'abacus' cannot be used"):
-        load("small", device="abacus")
+        load(tmp_path / "small", device="abacus")
     with pytest.raises(InputError, match="skip is nan for a model of kind 'segmental'; it must be a number"):
-        load("small", skip=float("nan"))
+        load(tmp_path / "small", skip=float("nan"))
 
 
 def test_words_that_begin_no_mention_are_skipped_on_request(tmp_path: Path) -> None:
@@ -311,18 +329,15 @@ def test_batches_hold_every_sentence_once_within_the_limit(lengths: list[int], w
         assert len(batch) == 1 or len(batch) * longest * min(width or longest, longest) <= limit
 
 
-def test_a_long_text_is_annotated_part_by_part(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_text_is_annotated_part_by_part(annotator: Annotator) -> None:
     text = (TEXT + "\n\n") * 20
     whole = annotator(text, top_k=1)
-    monkeypatch.setattr(annotating, "LONG_TEXT", 100)
-    monkeypatch.setattr(annotating, "WINDOW", 30)
     done: list[int] = []
-    watched = Annotator(annotator.model)
-    watched.on_words = done.append
+    in_parts = Annotator(annotator.model, window=30, long_text=100)
     mixed = ["Ada left.", text, Document(text, id="two"), "Oz"]
-    short, long, again, last = watched.pipe(mixed, top_k=1, keep_sentences=False)
+    short, long, again, last = in_parts.pipe(mixed, top_k=1, keep_sentences=False, on_words=done.append)
     assert long.mentions == again.mentions == whole.mentions and not long.sentences
-    assert long.metadata == whole.metadata and again.id == "two"
+    assert long.alternatives == whole.alternatives and again.id == "two"
     assert short.sentences and last.text == "Oz"
     assert sum(done) == 2 * sum(map(len, whole.sentences)) + 4
 
@@ -367,10 +382,19 @@ def test_required_and_forbidden_mentions_are_given(annotator: Annotator) -> None
     assert odd in annotator(text, require=[odd], types=["person"], threshold=1.0).mentions
     assert odd not in annotator(text, require=[odd], types=["place"]).mentions
     assert not annotator(text, require=[odd], types=[]).mentions
-    ranked = annotator(text, require=[odd], forbid=[oz], top_k=5).metadata["alternatives"][0]["sets"]
-    for one in ranked:
-        mentions = {Mention(m["start"], m["end"], m["label"]) for m in one["mentions"]}
-        assert odd in mentions and oz not in mentions
+    (listed,) = annotator(text, require=[odd], forbid=[oz], top_k=5).alternatives or [None]
+    assert listed is not None
+    assert listed.sets and all(odd in one.mentions and oz not in one.mentions for one in listed.sets)
+
+
+def test_pipe_takes_constraints_with_each_text(annotator: Annotator) -> None:
+    text = "Ada left the zoo of Oz."
+    oz, odd = place(text, "Oz", "place"), place(text, "left the", "person")
+    texts = [text, (text, Constraints(require=[odd])), (Document(text, id="x"), Constraints(forbid=[oz])), text]
+    plain, with_odd, without_oz, again = annotator.pipe(texts, threshold=0.001, keep_sentences=False)
+    assert plain.mentions == again.mentions and odd in with_odd.mentions and oz not in without_oz.mentions
+    assert oz in plain.mentions and without_oz.id == "x"
+    assert with_odd.mentions == annotator(text, threshold=0.001, require=[odd]).mentions
 
 
 def test_probabilities_are_those_of_the_conditioned_distribution(annotator: Annotator) -> None:
@@ -402,7 +426,7 @@ def test_probabilities_are_those_of_the_conditioned_distribution(annotator: Anno
         ({"require": [Mention(20, 28, "place")]}, "begins in one sentence and ends in another"),
         ({"forbid": [Mention(0, 3, "gene")]}, "'gene' at 0:3 to forbid has a label .* it knows person, place"),
         ({"require": [Mention(0, 999, "place")]}, f"reaches beyond the text, which has {len(TEXT)} characters"),
-        ({"require": [Mention(0, 8, "place", ((0, 3), (4, 8)))]}, "is in several pieces"),
+        ({"require": [Mention(0, 8, "place", ((0, 3), (4, 8)))]}, "is discontinuous"),
         (
             {"require": [Mention(0, 3, "place")], "forbid": [Mention(0, 3, "place")]},
             "0:3 is both required and forbidden",
@@ -437,15 +461,19 @@ def test_models_without_conditioning_say_so() -> None:
 def test_candidates_let_any_threshold_be_applied_later(annotator: Annotator, tmp_path: Path) -> None:
     document = annotator(TEXT, candidates=0.01)
     assert document.mentions == annotator(TEXT).mentions
-    listed = document.metadata["candidates"]
-    assert listed == sorted(listed, key=lambda m: (m["start"], -m["end"], m["label"]))
+    listed = document.candidates or ()
+    assert list(listed) == sorted(listed, key=lambda mention: (mention.start, -mention.end, mention.label))
     for threshold in (0.01, 0.3, 0.7):
-        kept = {Mention(m["start"], m["end"], m["label"]) for m in listed if m["probability"] >= threshold}
+        kept = {mention for mention in listed if (mention.probability or 0) >= threshold}
         assert kept == annotator(TEXT, threshold=threshold).mentions
-    places = annotator(TEXT, candidates=0.01, types=["place"]).metadata["candidates"]
-    assert [(m["start"], m["end"]) for m in places] == [(m["start"], m["end"]) for m in listed if m["label"] == "place"]
-    assert "candidates" not in annotator(document).metadata
+    places = annotator(TEXT, candidates=0.01, types=["place"]).candidates or ()
+    assert [mention.span for mention in places] == [mention.span for mention in listed if mention.label == "place"]
+    assert annotator(document).candidates is None
+    write_corpus([document], tmp_path / "found.jsonl", "jsonl")
+    [read] = read_corpus(tmp_path / "found.jsonl")
+    assert read == document
+    assert [one.probability for one in read.candidates or ()] == [one.probability for one in listed]
     [long] = annotator.pipe([TEXT], candidates=0.01, keep_sentences=False)
-    assert long.metadata["candidates"] == listed
+    assert long.candidates == listed
     with pytest.raises(InputError, match="the least probability of candidates is 0; it must be a probability above 0"):
         annotator(TEXT, candidates=0)

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-import hyperspan.inference.annotator
 from hyperspan.config import Config
 from hyperspan.corpora.documents import document_of, with_context
 from hyperspan.corpora.registry import read_corpus, write_corpus
 from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
 from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.loading import load
 from hyperspan.models import load_model, new_model
 from hyperspan.models.compact import compact
 from hyperspan.training.run import read_sentences, train
@@ -64,7 +64,7 @@ def probabilities(document: Document) -> list[tuple[int, int, str, float]]:
     return sorted((m.start, m.end, m.label, round(m.probability or 0, 4)) for m in document.mentions)
 
 
-def test_an_annotator_reads_the_context_of_each_sentence(model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_annotator_reads_the_context_of_each_sentence(model) -> None:
     annotator = Annotator(model)
     whole = annotator(TEXT, threshold=0.01)
     second = annotator.split(TEXT).sentences[1]
@@ -78,9 +78,8 @@ def test_an_annotator_reads_the_context_of_each_sentence(model, monkeypatch: pyt
     probable = [[m.probability or 0.0 for m in sorted(one.mentions)] for one in (here, around, alone)]
     assert probable[0] == pytest.approx(probable[1], abs=1e-5) and probable[0] != pytest.approx(probable[2], abs=1e-5)
 
-    monkeypatch.setattr(hyperspan.inference.annotator, "LONG_TEXT", 10)
-    monkeypatch.setattr(hyperspan.inference.annotator, "WINDOW", 8)
-    (part_by_part,) = annotator.pipe([TEXT], threshold=0.01, keep_sentences=False)
+    in_parts = Annotator(model, window=8, long_text=10)
+    (part_by_part,) = in_parts.pipe([TEXT], threshold=0.01, keep_sentences=False)
     assert not part_by_part.sentences and probabilities(part_by_part) == probabilities(whole)
 
 
@@ -107,7 +106,7 @@ def test_training_and_evaluation_read_it_too(tiny_encoder: Path, tmp_path: Path)
 
     result = train(config, tmp_path / "run", device="cpu", listeners=[listen])
     assert "`" + tiny_encoder.name + "`" in (tmp_path / "run" / "README.md").read_text("utf-8")
-    annotator = hyperspan.inference.annotator.load(tmp_path / "run")
+    annotator = load(tmp_path / "run")
     gold = [document_of(sentences[:8], "one"), document_of(sentences[8:12], "two")]
     assert evaluate_model(annotator, gold, samples=0).report.micro.f1 == pytest.approx(result.dev_f1)
     assert not any("nothing to read" in note for note in notes)
@@ -128,7 +127,7 @@ def test_documents_of_one_sentence_are_one_text_where_that_is_said(tiny_encoder:
     result = train(config, tmp_path / "run", device="cpu")
     gold = list(read_corpus("examples/harbour.data"))
     assert all(len(document.sentences) == 1 for document in gold)
-    annotator = hyperspan.inference.annotator.load(tmp_path / "run")
+    annotator = load(tmp_path / "run")
     assert evaluate_model(annotator, gold, samples=0).report.micro.f1 == pytest.approx(result.dev_f1)
     small_one = compact(load_model(tmp_path / "run"))
     assert small_one.joined and small_one.context == 9

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan.errors import InputError, LabelError, MissingExtraError
-from hyperspan.inference.annotator import PRETRAINED, Annotator
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.loading import PRETRAINED
 from hyperspan.integrations.spacy_docs import align, as_document
 from hyperspan.types import Mention
 
@@ -231,11 +232,11 @@ def test_batches_do_not_matter(genia: Any) -> None:
     assert [context for _, context in genia.pipe([(TEXT, 1), ("", 2)], as_tuples=True)] == [1, 2]
 
 
-def test_a_document_that_fails_does_not_take_others_along(monkeypatch: pytest.MonkeyPatch) -> None:
-    nlp = pipeline()
-    monkeypatch.setattr("hyperspan.inference.annotator.LONGEST", 200 * 200)
-    too_long = "word " * 300
-    with pytest.raises(InputError, match="has 300 words, more than the 200"):
+def test_a_document_that_fails_does_not_take_others_along() -> None:
+    nlp = pipeline(sentences="spacy")
+    nlp.add_pipe("sentencizer", first=True)
+    too_long = "word " * 1_100
+    with pytest.raises(InputError, match="has 1,100 words, more than the 1,000"):
         list(nlp.pipe([TEXT, too_long]))
     failed: list[tuple[str, int]] = []
     nlp.set_error_handler(lambda name, component, docs, error: failed.append((name, len(docs))))

@@ -175,8 +175,8 @@ def test_the_best_threshold_is_chosen_and_annotating_uses_it(tmp_path: Path) -> 
 
     document = Annotator(model)("The harbour master of Lindau met Captain Amsel .", top_k=3)
     assert all((mention.probability or 0) >= model.config.model.threshold for mention in document.mentions)
-    sets = document.metadata["alternatives"][0]["sets"]
-    assert [entry["probability"] for entry in sets] == sorted((e["probability"] for e in sets), reverse=True)
+    sets = (document.alternatives or ())[0].sets
+    assert [one.probability for one in sets] == sorted((one.probability for one in sets), reverse=True)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hyperspan.render.html import html_fragment, iter_html, render_html
 from hyperspan.render.layout import PALETTE, lanes
 from hyperspan.render.page_style import DARK, style_sheet
-from hyperspan.types import Document, Mention
+from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternatives
 
 
 class Page(HTMLParser):
@@ -176,11 +176,8 @@ def test_iter_html_is_lazy_and_keeps_colours() -> None:
 
 
 def test_render_html_lists_alternatives_and_ignores_other_metadata() -> None:
-    sets = [
-        {"probability": 0.75, "mentions": [{"start": 0, "end": 3, "label": "P<"}]},
-        {"probability": 0.2, "mentions": []},
-    ]
-    page = render_html(Document("Ann left", metadata={"alternatives": [{"start": 0, "end": 8, "sets": sets}]}))
+    sets = [RankedMentions(0.75, [Mention(0, 3, "P<", text="Ann")]), RankedMentions(0.2, [])]
+    page = render_html(Document("Ann left", alternatives=[SentenceAlternatives(0, 8, sets)]))
     assert "0.750<td><bdi>Ann</bdi> <i>P&lt;</i>" in page and "0.200<td>no mentions" in page
     for other in ("x", [1], [{}], {"a": 1}, 3):
         assert "Alternatives" not in render_html(Document("Ann left", metadata={"alternatives": other}))

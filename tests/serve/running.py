@@ -77,11 +77,11 @@ class Gated(Annotator):
             self.busy.clear()
             self.given.clear()
 
-    def find(self, sentences: Sequence[Sentence], wanted: Any, pins: Any = None) -> list[Any]:
+    def find(self, sentences: Sequence[Sentence], *rest: Any) -> list[Any]:
         self.given.append([" ".join(sentence.tokens) for sentence in sentences])
         self.busy.set()
         assert self.gate.wait(30)
-        return super().find(sentences, wanted, pins)
+        return super().find(sentences, *rest)
 
 
 def until(condition: Callable[[], bool]) -> None:

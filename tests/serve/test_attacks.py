@@ -19,7 +19,7 @@ from hyperspan.inference.annotator import Annotator
 from hyperspan.models import save_model
 from hyperspan.serve import answers, engine, problems, stream
 from hyperspan.serve.settings import Settings
-from hyperspan.text.sentences import Piece
+from hyperspan.types import Sentence
 from tests.inference.test_annotator import small_model
 from tests.serve.running import Running, running, until
 from tests.serve.test_process import Process, processes  # noqa: F401
@@ -113,13 +113,13 @@ class Cutting:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch):
         self.pieces = 0
-        monkeypatch.setattr(engine, "iter_pieces", self._cut)
+        monkeypatch.setattr(engine, "iter_sentences", self._cut)
 
-    def _cut(self, text: str, _: str) -> Iterator[Piece]:
+    def _cut(self, text: str, _: str) -> Iterator[Sentence]:
         for start in range(0, len(text), 4):
             self.pieces += 1
             time.sleep(0.02)
-            yield Piece(start, start + 3, ((start, start + 3),))
+            yield Sentence([text[start : start + 3]], offsets=[(start, start + 3)])
 
     def assert_it_has_stopped(self) -> None:
         cut = self.pieces
@@ -251,7 +251,7 @@ class PanicError(BaseException):
 
 def test_a_panic_of_native_code_is_survived(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(None, {"small": annotator}) as one:
-        for place, name in ((annotator, "find"), (engine, "iter_pieces")):
+        for place, name in ((annotator, "find"), (engine, "iter_sentences")):
             with monkeypatch.context() as patched:
                 patched.setattr(place, name, panic)
                 for text in ("Ada", "Ada " * 2000):  # on the event loop, and in a thread

@@ -33,8 +33,8 @@ def gated() -> Iterator[Gated]:
 
 
 def job(annotator: Annotator, text: str, **options: Any) -> Job:
-    wanted = annotator.wanted(options.get("threshold"), None, options.get("top_k", 0))
-    return Job("small", annotator.split(text).sentences, wanted, options.get("pins", {}))
+    asked = annotator.options(options.get("threshold"), None, options.get("top_k", 0))
+    return Job("small", annotator.split(text).sentences, asked, {})
 
 
 def started(gated: Gated, queued: int = 1000) -> Batcher:
@@ -53,7 +53,7 @@ def test_what_waits_is_computed_together_and_the_first_does_not_wait(gated: Gate
         one.submit(waiting)
     gated.gate.set()
     for text, waiting in zip(("Oz", "home", "soon"), jobs, strict=True):
-        assert waiting.done.result(10)[0].mentions == gated.find(waiting.sentences, waiting.wanted)[0].mentions, text
+        assert waiting.done.result(10)[0].mentions == gated.find(waiting.sentences, waiting.options)[0].mentions, text
     odd.done.result(10)
     one.close()
     assert gated.given[:3] == [
@@ -78,7 +78,7 @@ def test_a_short_request_does_not_wait_for_a_long_one(gated: Gated, monkeypatch:
     assert len(long.done.result(20)) == 100 and len(short.done.result(20)) == 1
     assert finished == ["short", "long"]
     assert max(map(len, gated.given)) <= 12 and one.queued == 0
-    alone = gated.find(long.sentences, long.wanted)
+    alone = gated.find(long.sentences, long.options)
     assert [found.mentions for found in long.done.result()] == [found.mentions for found in alone]
     one.close()
 
@@ -87,10 +87,10 @@ def test_nobody_suffers_from_what_others_send(gated: Gated, monkeypatch: pytest.
     one = started(gated)
     plain = Annotator.find
 
-    def find(self: Annotator, sentences: Any, wanted: Any, pins: Any = None) -> Any:
+    def find(self: Annotator, sentences: Any, *rest: Any) -> Any:
         if any("poison" in sentence.tokens for sentence in sentences):
             raise InputError("poison is no text")
-        return plain(self, sentences, wanted, pins)
+        return plain(self, sentences, *rest)
 
     monkeypatch.setattr(Annotator, "find", find)
     good, bad, other = job(gated, "Ada left."), job(gated, "The poison."), job(gated, "Oz slept.")
@@ -135,7 +135,7 @@ def test_long_sentences_and_best_sets_count_for_more(gated: Gated) -> None:
     short, long = job(gated, "Ada left Oz. " * 25), job(gated, "Ada left Oz " * 33 + ".")
     assert short.left == 100 and long.left == 100 * 100 / batching.USUAL_WIDTH
     assert job(gated, "Ada left Oz.", top_k=batching.SETS_A_SENTENCE).left == 8
-    assert Job("small", long.sentences, long.wanted, {}, max_width=3).left == 100
+    assert Job("small", long.sentences, long.options, {}, max_width=3).left == 100
 
 
 def test_short_requests_come_before_the_next_long_sentence(gated: Gated) -> None:

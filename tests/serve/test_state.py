@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from hyperspan.errors import InputError
-from hyperspan.inference.annotator import Annotator, load
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.loading import load
 from hyperspan.models import save_model
 from hyperspan.serve.app import STATIC, create_app
 from hyperspan.serve.engine import Engine

@@ -72,10 +72,13 @@ def test_every_character_is_in_exactly_one_token(tokenizer: str, text: str) -> N
 @tokenizers
 @given(text=TEXTS)
 def test_sentences_hold_all_tokens_in_order(tokenizer: str, text: str) -> None:
-    pieces = split_text(text, tokenizer)
-    ends = [0, *(place for piece in pieces for place in (piece.start, piece.end)), len(text)]
-    assert ends == sorted(ends)
-    covered = "".join(text[start:end] for piece in pieces for start, end in piece.tokens)
+    sentences = split_text(text, tokenizer)
+    places = [place for sentence in sentences for span in sentence.offsets for place in span]
+    assert places == sorted(places) and all(sentence.tokens for sentence in sentences)
+    assert all(
+        text[start:end] == word for one in sentences for word, (start, end) in zip(one.tokens, one.offsets, strict=True)
+    )
+    covered = "".join(token for sentence in sentences for token in sentence.tokens)
     assert covered == "".join(sign for sign in text if not sign.isspace())
 
 
@@ -109,7 +112,7 @@ def test_split() -> None:
 
 def test_sentences() -> None:
     text = "Dr. Grey paid 5.50 in the U.S. to Lee. Why?\n\nNobody knew 😀. Not J. R. Lee."
-    assert [text[piece.start : piece.end].strip() for piece in split_text(text)] == [
+    assert [text[one.offsets[0][0] : one.offsets[-1][1]] for one in split_text(text)] == [
         "Dr. Grey paid 5.50 in the U.S. to Lee.",
         "Why?",
         "Nobody knew 😀.",

@@ -10,7 +10,8 @@ from typing import Any
 
 from hyperspan.benchmarking.measure import machine, peak_memory
 from hyperspan.benchmarking.sentences import invented_sentences, paper_model
-from hyperspan.inference.annotator import Annotator, bundled_models, load
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.loading import bundled_models, load
 from hyperspan.types import Sentence
 
 STARTS = 5

@@ -19,7 +19,7 @@ from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import Map, Plan, Shard, make_plan
 from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, Done, JobSettings
 from hyperspan.errors import OutputExistsError
-from hyperspan.inference.annotator import folder_of
+from hyperspan.inference.loading import folder_of
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "hyperspan-bulk", 1

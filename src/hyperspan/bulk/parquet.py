@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from hyperspan.bulk.places import opened
 from hyperspan.corpora.json_records import json_bytes
+from hyperspan.corpora.results import metadata_record
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
 from hyperspan.types import Document, Mention
@@ -64,8 +65,9 @@ class _Writer:
 
     def write(self, document: Document) -> None:
         (document.id + document.text).encode()  # what is no Unicode fails here, and not with a thousand others
-        metadata = json_bytes(dict(document.metadata)).decode() if document.metadata else None
-        row = {"id": document.id, "text": document.text, "metadata": metadata}
+        metadata = metadata_record(document)
+        written = json_bytes(metadata).decode() if metadata else None
+        row = {"id": document.id, "text": document.text, "metadata": written}
         self._rows.append(row | {"mentions": mention_rows(document.mentions)})
         self._characters += len(document.text)
         if len(self._rows) >= ROWS or self._characters >= CHARACTERS:

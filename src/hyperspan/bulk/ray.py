@@ -53,7 +53,7 @@ def annotator_of(files: dict[str, bytes], device: str) -> Annotator:
     """An annotator from the files of its model, with one thread of a CPU: there are as many workers as CPUs."""
     import torch
 
-    from hyperspan.inference.annotator import load
+    from hyperspan.inference.loading import load
 
     if not device.startswith("cuda"):
         torch.set_num_threads(1)

@@ -53,10 +53,10 @@ def annotate_dataset(
     import ray
     from ray.data import ActorPoolStrategy
 
-    from hyperspan.inference.annotator import load
+    from hyperspan.inference.loading import load
 
     settings = JobSettings(threshold, None if types is None else tuple([types] if isinstance(types, str) else types))
-    load(model).wanted(**settings.wanted)
+    load(model).options(**settings.wanted)
     if workers is not None and workers < 1:
         raise InputError(f"there are {workers} workers to annotate with; ask for at least 1")
     on_gpu = device.startswith("cuda")

@@ -14,7 +14,8 @@ from hyperspan.bulk.job import Job, hash_of
 from hyperspan.bulk.shards import PROGRESS, REJECTED, Done, JobSettings
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import HyperspanError, JobError
-from hyperspan.inference.annotator import Annotator, load
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.loading import load
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class JobRun:
 
     def __call__(self, inputs: Sequence[Input], force: bool, notes: Sequence[str] = ()) -> JobSummary:
         annotator = load(self.model, self.engine.device)
-        annotator.wanted(**self.settings.wanted)
+        annotator.options(**self.settings.wanted)
         with self.output.created():
             model = {"name": self.model, "hash": hash_of(self.model)}
             try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
@@ -91,7 +92,6 @@ def annotate_shard(
     Killed at any moment, it has left no note, and is done again; done twice, at once even, it has the same files.
     """
     tally = _Tally(on_words)
-    annotator.on_words = tally.add_words
     records = (
         tally.seen(record)
         for piece in shard.pieces
@@ -101,7 +101,7 @@ def annotate_shard(
         stream = named_at_the_end.enter_context(output.writing(documents_name(shard, settings)))
         dead_letters: IO[bytes] | None = None
         with _writer(stream, settings.format) as write:
-            for record in annotated(annotator, records, settings):
+            for record in annotated(annotator, records, settings, tally.add_words):
                 if (rejected := tally.write(write, record)) is not None:
                     if dead_letters is None:
                         dead_letters = named_at_the_end.enter_context(output.writing(rejected_name(shard)))
@@ -157,64 +157,36 @@ class _Tally:
 
 
 def annotated(
-    annotator: Annotator, records: Iterable[Given | Rejected], settings: JobSettings
+    annotator: Annotator,
+    records: Iterable[Given | Rejected],
+    settings: JobSettings,
+    on_words: Callable[[int], None] | None = None,
 ) -> Iterator[Given | Rejected]:
-    """The records with what was found in them, in order; one on which the model fails is rejected, and no other with it."""
-    from hyperspan.inference.annotator import LONG_TEXT, WINDOW
+    """The records with what was found in them, in order; one on which the model fails is rejected, and no other with it.
 
-    window: list[Given | Rejected] = []
-    words = 0
-    for record in records:
-        if isinstance(record, Given) and (len(record.document.text) <= LONG_TEXT or record.document.sentences):
-            try:
-                record = replace(record, document=annotator.split(record.document))
-                words += sum(map(len, record.document.sentences))
-            except EXIT_EXCEPTIONS:
-                raise
-            except BaseException as error:
-                record = record.reject(_reason(error))
-        elif isinstance(record, Given):  # it comes alone, and is never held in tokens
-            yield from _of_window(annotator, window, settings)
-            window, words = [], 0
-            yield from _of_window(annotator, [record], settings)
-            continue
-        window.append(record)
-        words += 1  # so that records without words fill a window, too
-        if words >= WINDOW:
-            yield from _of_window(annotator, window, settings)
-            window, words = [], 0
-    yield from _of_window(annotator, window, settings)
+    Sentences and words, which take more room than all the rest, are left out.
+    """
+    waiting: deque[Given | Rejected] = deque()
 
+    def documents() -> Iterator[Document]:
+        for record in records:
+            waiting.append(record)
+            if isinstance(record, Given):
+                yield record.document
 
-def _of_window(
-    annotator: Annotator, window: Sequence[Given | Rejected], settings: JobSettings
-) -> Iterator[Given | Rejected]:
-    given = [record for record in window if isinstance(record, Given)]
-    try:
-        found = list(_found(annotator, given, settings))
-    except EXIT_EXCEPTIONS:
-        raise
-    except BaseException as error:
-        if len(window) > 1:
-            for record in window:
-                yield from _of_window(annotator, [record], settings)
+    options = annotator.options(**settings.wanted)
+    for result in annotator.results(documents(), options, keep_sentences=False, on_words=on_words):
+        while isinstance(record := waiting.popleft(), Rejected):
+            yield record
+        if isinstance(result, Document):
+            yield replace(record, document=evolve(result, sentences=()))
         else:
-            yield given[0].reject(_reason(error))
-        return
-    done = iter(found)
-    for record in window:
-        yield record if isinstance(record, Rejected) else replace(record, document=next(done))
+            yield record.reject(_reason(result.error))
+    yield from waiting
 
 
 def _reason(error: BaseException) -> str:
     return str(error) if isinstance(error, InputError) else f"the model failed: {type(error).__name__}: {error}"
-
-
-def _found(annotator: Annotator, given: Sequence[Given], settings: JobSettings) -> Iterator[Document]:
-    """The documents with their mentions, without the sentences and words, which take more room than all the rest."""
-    documents = [record.document for record in given]
-    for document in annotator.pipe(documents, **settings.wanted, keep_sentences=False):
-        yield evolve(document, sentences=())
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -222,7 +194,7 @@ def _found(annotator: Annotator, given: Sequence[Given], settings: JobSettings) 
 
 @contextmanager
 def jsonl_to(stream: IO[bytes]) -> Iterator[Callable[[Document], None]]:
-    """What writes documents to a stream as hyperspan's own JSON TableLines."""
+    """What writes documents to a stream as hyperspan's own JSON Lines."""
 
     def write(document: Document) -> None:
         stream.write(json_bytes(document_record(document)) + b"\n")

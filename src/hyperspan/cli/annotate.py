@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -23,14 +23,16 @@ from hyperspan.corpora.source import Problems
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
 from hyperspan.files import Target
+from hyperspan.inference.constraints import Constraints
+from hyperspan.inference.thresholds import parse_thresholds
 from hyperspan.progress import print_every_minute
 from hyperspan.render.html import iter_html
 from hyperspan.render.layout import colours
 from hyperspan.render.terminal import render_sentence
-from hyperspan.types import Document, Mention
+from hyperspan.types import Document, Mention, RankedMentions
 
 if TYPE_CHECKING:
-    from hyperspan.inference.annotator import Annotator
+    pass
 
 
 def annotate(
@@ -89,20 +91,25 @@ def annotate(
     columns = Columns(text_column or Columns.text, id_column or Columns.id) if text_column or id_column else None
     problems = Problems(on_error)
     documents = read_inputs(inputs, from_, columns, problems, parse_options(option))
-    wanted: dict[str, Any] = {"threshold": parse_thresholds(threshold), "types": type_, "top_k": top_k}
-    known: dict[str, Any] = {"require": _mentions(require, "--require"), "forbid": _mentions(forbid, "--forbid")}
-    from hyperspan.inference.annotator import load
+    thresholds = parse_thresholds(threshold or ())
+    constraints = Constraints(_mentions(require, "--require"), _mentions(forbid, "--forbid"))
+    from hyperspan.inference.loading import load
 
     annotator = load(model, device)
     if annotator.reads_tags:
         documents = _noting_missing_tags(documents)
-    failures = Failures(problems)
-    if any(known.values()):
-        found = iter([annotator(_only(documents), **wanted, **known)])
-    else:
-        by_sentence = format_name not in ("html", "jsonl", "brat")  # the other formats need no sentences
-        found = failures.without(annotator.pipe(documents, **wanted, keep_sentences=by_sentence, on_error=failures.add))
-    annotated = _Counted(found if output == "-" and sys.stdout.isatty() else _with_words(found, annotator))
+    failures, words = Failures(problems), _WordCount()
+    found = annotator.pipe(
+        [(_only(documents), constraints)] if constraints else documents,
+        threshold=thresholds,
+        types=type_,
+        top_k=top_k,
+        keep_sentences=format_name not in ("html", "jsonl", "brat"),  # the other formats need no sentences
+        on_error=failures.add,
+        on_words=words.add,
+    )
+    on_screen = output == "-" and sys.stdout.isatty()
+    annotated = _Counted(failures.without(found if on_screen else words.shown_during(found)))
     _write(annotated, format_name, Target(output, force), annotator.labels, _title(inputs), problems)
     report(problems)
     if output != "-":
@@ -137,14 +144,26 @@ def _noting_missing_tags(documents: Iterable[str | Document]) -> Iterator[str | 
         yield document
 
 
-def _with_words(documents: Iterable[Document], annotator: Annotator) -> Iterator[Document]:
-    """The documents, with the words done so far on standard error: always on a terminal, else every minute."""
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("annotating {task.completed:,} words"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("annotating", total=None)
-        annotator.on_words = lambda words: progress.advance(task, words)
-        with print_every_minute(lambda: f"hyperspan: annotated {progress.tasks[0].completed:,} words", console):
+class _WordCount:
+    """The words done so far, on standard error: always on a terminal, else every minute."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        columns = (SpinnerColumn(), TextColumn("annotating {task.completed:,} words"), TimeElapsedColumn())
+        hidden = not self._console.is_terminal
+        self._progress = Progress(*columns, console=self._console, transient=True, disable=hidden)
+        self._task = self._progress.add_task("annotating", total=None)
+
+    def add(self, words: int) -> None:
+        self._progress.advance(self._task, words)
+
+    def shown_during(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """The documents, while the count is shown."""
+        words = self._progress.tasks[0]
+        with (
+            self._progress,
+            print_every_minute(lambda: f"hyperspan: annotated {words.completed:,} words", self._console),
+        ):
             yield from documents
 
 
@@ -158,24 +177,6 @@ class _Counted:
         for document in self.documents:
             self.mentions += len(document.mentions)
             yield document
-
-
-def parse_thresholds(given: list[str] | None) -> dict[str, float] | None:
-    """P and LABEL=P as thresholds by label.
-
-    >>> parse_thresholds(["0.5", "protein=0.3"])
-    {'*': 0.5, 'protein': 0.3}
-    """
-    thresholds: dict[str, float] = {}
-    for written in given or []:
-        label, _, number = written.rpartition("=")
-        try:
-            thresholds[label or "*"] = float(number)
-        except ValueError:
-            raise InputError(
-                f"--threshold {written!r} is no probability; write for example 0.5, or protein=0.3 for one label"
-            ) from None
-    return thresholds or None
 
 
 def _title(given: Sequence[str]) -> str:
@@ -202,30 +203,26 @@ def _write(
 
 def _print(documents: Iterable[Document], file: IO[str] | None, labels: Iterable[str]) -> None:
     """Sentences with their bars, and below each its alternatives where there are any."""
-    from hyperspan.inference.assembly import ALTERNATIVES
-
     console = Console(file=file, highlight=False)
     styles = colours(labels)
     for document in documents:
         if document.id:
             console.print(Text(document.id, style="bold"), end="\n\n")
-        alternatives = iter(document.metadata.get(ALTERNATIVES, []))
+        alternatives = iter(document.alternatives or ())
         for sentence in document.sentences:
             console.print(render_sentence(sentence, console.width, styles), soft_wrap=True)
-            for ranked in next(alternatives, {"sets": []})["sets"] if sentence.tokens else []:
-                console.print(_alternative(ranked, document.text, styles, console))
+            for ranked in next(alternatives).sets if document.alternatives and sentence.tokens else ():
+                console.print(_alternative(ranked, styles, console))
             console.print()
 
 
-def _alternative(ranked: dict[str, Any], text: str, styles: dict[str, str], console: Console) -> Text:
+def _alternative(ranked: RankedMentions, styles: dict[str, str], console: Console) -> Text:
     """One of the best sets: its probability, and its mentions, on as many lines as they need."""
-    mentions = Text("" if ranked["mentions"] else "no mentions", style="" if ranked["mentions"] else "italic")
-    for index, mention in enumerate(ranked["mentions"]):
-        words = " ".join(text[mention["start"] : mention["end"]].split())
-        mentions.append(" | " if index else "").append(f"{words} ").append(
-            mention["label"], style=styles[mention["label"]]
-        )
-    margin = f"  {ranked['probability']:.3f}  "
+    mentions = Text("" if ranked.mentions else "no mentions", style="" if ranked.mentions else "italic")
+    for index, mention in enumerate(ranked.mentions):
+        words = " ".join(mention.text.split())
+        mentions.append(" | " if index else "").append(f"{words} ").append(mention.label, style=styles[mention.label])
+    margin = f"  {ranked.probability:.3f}  "
     lines = mentions.wrap(console, max(console.width - len(margin), 1))
     for line in lines:
         line.rstrip()

@@ -16,11 +16,11 @@ from rich.progress import Progress as Bar
 from hyperspan.bulk import JobSummary, Progress, annotate_files
 from hyperspan.bulk.inputs import Kind
 from hyperspan.bulk.shards import OutputFormat
-from hyperspan.cli.annotate import parse_thresholds
 from hyperspan.cli.options import Device, Force, IdKey, Labels, ModelName, TextKey, Thresholds, TopK
 from hyperspan.corpora.outputs import check_bulk_output
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
+from hyperspan.inference.thresholds import parse_thresholds
 from hyperspan.progress import print_every_minute
 
 
@@ -71,7 +71,7 @@ def bulk(
     check_bulk_output(output, format_, inputs)
     if not 0 < shard_megabytes < math.inf:
         raise InputError(f"--shard-megabytes is {shard_megabytes:g}; give a number above 0")
-    thresholds = parse_thresholds(threshold)
+    thresholds = parse_thresholds(threshold or ())
     try:
         with _shown() as on_progress, redirect_stdout(sys.stderr):  # Ray prints what has died
             summary = annotate_files(

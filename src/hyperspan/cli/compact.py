@@ -25,7 +25,7 @@ def compact(
 
     Measure what that costs: hyperspan evaluate MODEL DATA, hyperspan evaluate OUTPUT DATA.
     """
-    from hyperspan.inference.annotator import folder_of
+    from hyperspan.inference.loading import folder_of
 
     source = folder_of(model)
     from hyperspan.models import load_model, save_model

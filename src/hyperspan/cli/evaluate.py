@@ -148,7 +148,7 @@ def _score_model(
     force: bool,
 ) -> Report:
     from hyperspan.evaluation import evaluate_model
-    from hyperspan.inference.annotator import load
+    from hyperspan.inference.loading import load
 
     annotator = load(name, device)
     words = 0
@@ -157,7 +157,6 @@ def _score_model(
         nonlocal words
         words += more
 
-    annotator.on_words = count
     with print_every_minute(lambda: f"hyperspan: scoring, the model has read {words:,} words", Console(stderr=True)):
         found = evaluate_model(
             annotator,
@@ -167,6 +166,7 @@ def _score_model(
             seed=seed,
             tokenizer=annotator.model.tokenizer,
             problems=problems,
+            on_words=count,
         )
     if output is not None:
         write_corpus(found.documents, output, format_for(output), force=force, problems=problems)

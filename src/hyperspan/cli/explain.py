@@ -25,7 +25,7 @@ def explain(
     from rich.table import Table
     from rich.text import Text
 
-    from hyperspan.inference.annotator import folder_of
+    from hyperspan.inference.loading import folder_of
     from hyperspan.models import load_model
     from hyperspan.models.explain import feature_weights
 

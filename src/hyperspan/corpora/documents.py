@@ -13,8 +13,7 @@ from attrs import evolve
 
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.trimming import trimmed
-from hyperspan.text.sentences import sentence_spans
-from hyperspan.text.tokenize import tokenize
+from hyperspan.text.sentences import sentence_of, sentence_spans, token_spans
 from hyperspan.types import Document, Mention, Sentence, Span
 
 
@@ -109,9 +108,7 @@ def with_sentences(document: Document, problems: Problems, tokenizer: str = "wor
     sentences: list[Sentence] = []
     waiting = ends[::-1]
     for start, end in spans:
-        offsets = _cut(
-            [(start + a, start + b) for a, b in tokenize(document.text[start:end], tokenizer)], cuts, problems
-        )
+        offsets = _cut(token_spans(document.text, start, end, tokenizer), cuts, problems)
         here: list[Mention] = []
         while waiting and waiting[-1].start < end:
             mention = waiting.pop()
@@ -119,8 +116,7 @@ def with_sentences(document: Document, problems: Problems, tokenizer: str = "wor
                 here.append(by_tokens(mention, offsets))
             else:
                 _outside(mention, document, problems)
-        words = Sentence([document.text[a:b] for a, b in offsets], offsets=offsets)
-        sentences.append(words.with_mentions(here))
+        sentences.append(sentence_of(document.text, offsets).with_mentions(here))
     for mention in waiting:
         _outside(mention, document, problems)
     return evolve(document, mentions=mentions, sentences=sentences)

@@ -34,6 +34,7 @@ from hyperspan.corpora.json_records import (
     text_of,
     value_of,
 )
+from hyperspan.corpora.results import metadata_record
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import trimmed
@@ -121,7 +122,7 @@ def document_record(document: Document) -> Record:
         "text": document.text,
         "mentions": [_mention_record(mention) for mention in sorted(document.mentions)],
         "sentences": [_sentence_record(sentence, document.text) for sentence in document.sentences],
-        "metadata": dict(document.metadata),
+        "metadata": metadata_record(document),
     }
 
 

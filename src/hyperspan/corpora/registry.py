@@ -23,6 +23,7 @@ from hyperspan.corpora import (
     label_studio,
     token_json,
 )
+from hyperspan.corpora.results import from_metadata, in_metadata
 from hyperspan.corpora.source import OnError, Problems, Source, sources_in
 from hyperspan.corpora.target import Losses, Lossy, Target
 from hyperspan.errors import CorpusError, InputError
@@ -173,7 +174,7 @@ def read_corpus(
         name = format or detect(source)
         source.lenient = problems
         read = FORMATS[name].read
-        yield from read(source, problems, **_understood(read, name, options))
+        yield from map(from_metadata, read(source, problems, **_understood(read, name, options)))
 
 
 def _holds_several(given: str | Path) -> bool:
@@ -243,7 +244,7 @@ def write_corpus(
     losses = Losses(lossy)
     # On standard output, jsonl alone is a stream: it refuses no mention, and each of its lines is a document.
     target = Target(str(path), force, buffered=format != "jsonl")
-    write(documents, target, losses, problems=problems, **_understood(write, format, options))
+    write(map(in_metadata, documents), target, losses, problems=problems, **_understood(write, format, options))
     return losses
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -61,11 +61,12 @@ def evaluate_model(
     seed: int = 0,
     tokenizer: str = "words",
     problems: Problems | None = None,
+    on_words: Callable[[int], None] | None = None,
 ) -> Evaluated:
     """Recognises mentions in the gold documents' texts and scores them.
 
     The model sees words and tags only. Documents without sentences are first split by `tokenizer`, which does not see the gold
-    mentions; `align` then compares by characters.
+    mentions; `align` then compares by characters. `on_words` is called with the words of each sentence that was read.
 
     >>> from hyperspan.types import Document, Mention
     >>> class Capitals(SentenceRecognizer):
@@ -87,9 +88,9 @@ def evaluate_model(
             "sentence without the part-of-speech tags that the model was trained with; expect lower scores", untagged
         )
     start = time.perf_counter()
-    predicted = _recognized(model, blank, threshold)
+    predicted = _recognized(model, blank, threshold, on_words)
     seconds = time.perf_counter() - start
-    candidates = _recognized(model, blank, CANDIDATE_THRESHOLD)
+    candidates = _recognized(model, blank, CANDIDATE_THRESHOLD, on_words)
     aligned = align(annotated, predicted, candidates, problems=problems)
     report = evaluate(aligned.gold, aligned.systems[0], samples=samples, seed=seed)
     calibrated = calibration_of(aligned.gold, aligned.systems[1])
@@ -106,11 +107,23 @@ def _without_mentions(document: Document, tokenizer: str, problems: Problems) ->
     return with_sentences(evolve(document, mentions=(), sentences=sentences), problems, tokenizer)
 
 
-def _recognized(model: SentenceRecognizer, documents: Sequence[Document], threshold: float | None) -> list[Document]:
+def _recognized(
+    model: SentenceRecognizer,
+    documents: Sequence[Document],
+    threshold: float | None,
+    on_words: Callable[[int], None] | None,
+) -> list[Document]:
     """The documents with the mentions that the model finds."""
+
+    def counted(found: Iterable[Sentence]) -> Iterator[Sentence]:
+        for sentence in found:
+            yield sentence
+            if on_words is not None:
+                on_words(len(sentence))
+
     given = texts((document.sentences for document in documents), model.joined)
     sentences = (sentence for text in given for sentence in with_context(text, model.context))
-    found = model.recognize(sentences, threshold=threshold)
+    found = counted(model.recognize(sentences, threshold=threshold))
     return [_with_mentions(document, itertools.islice(found, len(document.sentences))) for document in documents]
 
 

@@ -9,126 +9,47 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import os
-import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
 from hyperspan.corpora.documents import with_context
-from hyperspan.errors import EXIT_EXCEPTIONS, InputError, LabelError
-from hyperspan.inference.assembly import assemble, other_metadata
-from hyperspan.inference.constraints import Constraints, constraints_of
-from hyperspan.text.sentences import Piece, iter_pieces
+from hyperspan.errors import EXIT_EXCEPTIONS, InputError
+from hyperspan.inference.assembly import SentencePrediction, assemble, other_metadata
+from hyperspan.inference.constraints import NO_CONSTRAINTS, Constraints, constraints_by_sentence
+from hyperspan.inference.forks import use_one_thread_in_forks
+from hyperspan.inference.options import DecodingOptions, decoding_options
+from hyperspan.inference.streams import Failure, attempt, windows
+from hyperspan.inference.thresholds import Threshold
+from hyperspan.text.sentences import iter_sentences
 from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.inference.decoding import DecodingOptions, SentencePrediction
-    from hyperspan.structures import Distribution
+    from hyperspan.inference.prediction import OnWords
+    from hyperspan.models.base import Model
 
-PRETRAINED = Path(__file__).parents[1] / "pretrained"
-
-MOST_SETS = 10_000
-"""The most alternatives of a sentence that are looked for."""
-LONG_TEXT = 1_000_000
-"""A text of more characters than this can be annotated part by part."""
 WINDOW = 20_000
 """So many words are read ahead, to put sentences of similar length together."""
-LONGEST = 1_000 * 1_000
+LONG_TEXT = 1_000_000
+"""A text of more characters than this can be annotated part by part."""
+MAX_SPANS = 1_000 * 1_000
 """Words × widths of the longest sentence that is tried."""
 
-Threshold = float | Mapping[str | None, float] | Mapping[str, float] | None
-"""None for the most probable set; or the least probability, for all labels or by label (None or "*": the others)."""
-OnError = Callable[[str | Document, BaseException], None] | None
-"""Called with a text that cannot be annotated, and with what it has raised; None to raise that."""
-_Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
+Text = str | Document | tuple[str | Document, Constraints]
+"""A text to annotate; in a pair with the mentions that it has and has not."""
+OnError = Callable[[str | Document, BaseException], None]
+"""Called with a text that cannot be annotated, and with what it has raised."""
 
 
-class Model(Protocol):
-    """What an annotator needs of a model, as :func:`hyperspan.models.load_model` returns it."""
+@dataclass(frozen=True)
+class _Prepared:
+    """A text that is cut into sentences, and the constraints of some of them."""
 
-    labels: tuple[str, ...]
-    tokenizer: str
-    max_width: int | None
-    """The most words in a mention; None for no limit."""
-
-    @property
-    def batch_entries(self) -> int:
-        """Sentences × words × widths of a batch."""
-        ...
-
-    def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
-        """The distribution over mention sets of each sentence; types are indices into `labels`."""
-        ...
-
-
-def load(
-    name_or_path: str | Path = "genia", device: str = "cpu", precision: str = "float32", skip: float = math.inf
-) -> Annotator:
-    """An annotator with a bundled model, by its name, or with the model in a folder.
-
-    With the precision "bfloat16" it is almost twice as fast on CPUs that can multiply such numbers, and its scores have two
-    to three digits. With `skip`, words that are unlikely to begin a mention are passed over: those where, for all types, the
-    score of beginning none is above that of beginning one by more than this. docs/speed.md has what that saves and costs.
-    """
-    folder = folder_of(name_or_path)
-    from hyperspan.models import load_model
-
-    _check_device(device)
-    return Annotator(load_model(folder, device, precision=precision, skip=skip))
-
-
-def folder_of(name_or_path: str | Path) -> Path:
-    """The folder of a model: of a bundled one, by its name, or the folder itself."""
-    folder, bundled = Path(name_or_path), bundled_models()
-    if str(name_or_path) in bundled:
-        return PRETRAINED / str(name_or_path)
-    if not folder.is_dir():
-        known = f"the bundled models are {', '.join(bundled)}" if bundled else "no models are bundled"
-        raise InputError(
-            f"there is no model {str(name_or_path)!r}: {known}, and no such folder is there; name one of them or a model's folder"
-        )
-    return folder
-
-
-def _check_device(device: str) -> None:
-    import torch
-
-    try:
-        torch.empty(1, device=device).item()  # which a device that holds no numbers, such as meta, cannot
-    except (
-        RuntimeError,
-        AssertionError,
-        NotImplementedError,
-    ) as error:  # what torch raises differs by how it was built
-        reason = str(error).partition("\n")[0].removesuffix(".")
-        raise InputError(
-            f"the device {device!r} cannot be used ({reason}); choose cpu, or cuda where there is a GPU"
-        ) from None
-
-
-@functools.cache
-def _use_one_thread_in_forks() -> None:
-    """Lets an annotator work in processes that are forked from this one, as those of a `multiprocessing.Pool` may be.
-
-    A fork has none of OpenMP's threads, but OpenMP does not know, and waits for them for ever.
-    """
-
-    def use_one_thread() -> None:
-        if "torch" in sys.modules:
-            sys.modules["torch"].set_num_threads(1)
-
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=use_one_thread)
-
-
-def bundled_models() -> list[str]:
-    """The names of the models that come with hyperspan."""
-    return sorted(file.parent.name for file in PRETRAINED.glob("*/config.toml"))
+    given: str | Document
+    document: Document
+    constraints: Mapping[int, Constraints] = field(default_factory=dict)
 
 
 class Annotator:
@@ -139,22 +60,27 @@ class Annotator:
     ``{"protein": 0.3, "*": 0.5}``; labels that are not named take what stands under "*" or None, and 0.5 where there is
     neither. `types` are the only labels to look for. Each mention carries its exact marginal probability.
 
-    What is known of a text can be told: mentions that it has (`require`) and has not (`forbid`), in characters of the text. The rest,
-    and all probabilities, are then given that.
+    A text may come with mentions that it has (`require`) and has not (`forbid`), in characters of the text. The rest, and all
+    probabilities, are then given that.
 
+    >>> from hyperspan import load
     >>> document = load("genia")("c-Rel binds the IL-2 promoter in Jurkat T cells.", types=["DNA", "protein"])
     >>> [(mention.text, mention.label) for mention in sorted(document.mentions)]
     [('c-Rel', 'protein'), ('IL-2', 'protein'), ('IL-2 promoter', 'DNA')]
     >>> known = {"require": [Mention(33, 39, "cell_line")], "types": ["cell_line"]}
     >>> [mention.text for mention in load("genia")(document.text, **known).mentions]  # and not 'Jurkat T cells', as without it
     ['Jurkat']
+
+    `window` is how many words are read ahead, `long_text` the characters from which on `keep_sentences` matters, and
+    `max_spans` the words × widths of the longest sentence.
     """
 
-    def __init__(self, model: Model):
-        _use_one_thread_in_forks()
+    def __init__(
+        self, model: Model, *, window: int = WINDOW, long_text: int = LONG_TEXT, max_spans: int = MAX_SPANS
+    ) -> None:
+        use_one_thread_in_forks()
         self.model = model
-        self.on_words: Callable[[int], None] | None = None
-        """Called with the number of words that were done since the last call, to show progress."""
+        self.window, self.long_text, self.max_spans = window, long_text, max_spans
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -163,18 +89,17 @@ class Annotator:
     @property
     def context(self) -> int:
         """How many words of a text the model reads before and after each sentence."""
-        return getattr(self.model, "context", 0)
+        return self.model.context
 
     @property
     def joined(self) -> bool:
         """Whether the model was trained on documents of one sentence that follow each other in one text."""
-        return getattr(self.model, "joined", False)
+        return self.model.joined
 
     @property
     def reads_tags(self) -> bool:
         """Whether the model was trained with part-of-speech tags, without which it finds less."""
-        vocabulary = getattr(self.model, "vocabulary", None)
-        return vocabulary is not None and bool(vocabulary.tags)
+        return bool(self.model.vocabulary.tags)
 
     def __call__(
         self,
@@ -187,95 +112,68 @@ class Annotator:
         require: Iterable[Mention] = (),
         forbid: Iterable[Mention] = (),
     ) -> Document:
-        """The text with its mentions, of which some may be known already; see `pipe` for the rest."""
-        wanted = self.wanted(threshold, types, top_k, candidates)
-        document = self.split(text)
-        pins = self.pins(document, require, forbid)
-        return assemble(document, self.find(document.sentences, wanted, pins), wanted)
+        """The text with its mentions; see `pipe`."""
+        options = self.options(threshold, types, top_k, candidates)
+        [result] = self.results([(text, Constraints(require, forbid))], options)
+        return _document_or_raise(result)
 
     def pipe(
         self,
-        texts: Iterable[str | Document],
+        texts: Iterable[Text],
         *,
         threshold: Threshold = None,
         types: Iterable[str] | None = None,
         top_k: int = 0,
         candidates: float | None = None,
         keep_sentences: bool = True,
-        on_error: OnError = None,
+        on_error: OnError | None = None,
+        on_words: OnWords | None = None,
     ) -> Iterator[Document]:
         """The texts with their mentions, in order; they are taken as needed, some thousand words ahead.
 
-        A text that cannot be annotated ends the stream with an error. With `on_error` it is left out, the others go on, and
-        `on_error` is called with it and the error, whatever that is.
+        A text may come in a pair with :class:`Constraints`. A text that cannot be annotated ends the stream with an error. With
+        `on_error` it is left out, the others go on, and `on_error` is called with it and the error, whatever that is. `on_words`
+        is called with the number of words that were done since the last call.
 
-        Without `keep_sentences`, a long text (more than :data:`LONG_TEXT` characters) comes back with its mentions but without
-        sentences and tokens, which take far more memory than the text; it is then annotated part by part.
+        Without `keep_sentences`, a long text comes back with its mentions but without sentences and tokens, which take far more
+        memory than the text; it is then annotated part by part.
 
-        A document keeps its id, metadata, sentences, tokens and tags; its mentions are replaced. With `top_k`, its metadata
-        hold under "alternatives" for each sentence the k most probable sets, best first, in characters of the text::
-
-            {"start": 0, "end": 42, "sets": [{"probability": 0.81, "mentions": [{"start": 4, "end": 8, "label": "DNA"}]}]}
-
-        With `candidates`, they hold under "candidates" every mention at least that probable, so that any higher threshold can be
-        applied later: ``{"start": 4, "end": 8, "label": "DNA", "probability": 0.97}``.
+        A document keeps its id, metadata, sentences, tokens and tags; its mentions are replaced. With `top_k` it has `alternatives`:
+        for each sentence the k most probable sets, best first. With `candidates` it has `candidates`: every mention at least that
+        probable, so that any higher threshold can be applied later.
         """
         if isinstance(texts, (str, Document)):
             raise InputError("pipe takes a list of texts, and was given one; call the annotator itself with it")
-        return self._in_order(texts, self.wanted(threshold, types, top_k, candidates), keep_sentences, on_error)
-
-    def _in_order(
-        self, texts: Iterable[str | Document], wanted: DecodingOptions, keep_sentences: bool, on_error: OnError
-    ) -> Iterator[Document]:
-        def is_long(given: str | Document) -> bool:
-            if keep_sentences or (isinstance(given, Document) and given.sentences):
-                return False
-            return len(given.text if isinstance(given, Document) else given) > LONG_TEXT
-
-        for long, group in itertools.groupby(texts, is_long):
-            if long:
-                yield from _each(functools.partial(self._annotate_long, wanted=wanted), group, on_error)
-            else:
-                yield from self._pipe(group, wanted, on_error)
+        options = self.options(threshold, types, top_k, candidates)
+        results = self.results(texts, options, keep_sentences=keep_sentences, on_words=on_words)
+        return _documents(results, on_error)
 
     def recognize(
-        self, sentences: Iterable[Sentence], *, threshold: Threshold = None, types: Iterable[str] | None = None
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        threshold: Threshold = None,
+        types: Iterable[str] | None = None,
     ) -> Iterator[Sentence]:
         """The same for sentences that are tokenised already: tokens, tags and offsets as given, mentions as found."""
-        wanted = self.wanted(threshold, types)
+        options = self.options(threshold, types)
         return (
-            sentence.with_mentions(found.mentions)
-            for window in _windows(map(self._check_length, sentences), len)
-            for sentence, found in zip(window, self.find(window, wanted), strict=True)
+            evolve(sentence, mentions=found.mentions, duplicates=())
+            for window in windows(map(self._check_length, sentences), len, self.window)
+            for sentence, found in zip(window, self.find(window, options), strict=True)
         )
 
     # -- the steps of it, for front ends that compute the texts of many people together ------------------------------------
 
-    def wanted(
-        self, threshold: Threshold, types: Iterable[str] | None, top_k: int = 0, candidates: float | None = None
+    def options(
+        self,
+        threshold: Threshold = None,
+        types: Iterable[str] | None = None,
+        top_k: int = 0,
+        candidates: float | None = None,
     ) -> DecodingOptions:
         """What is asked for, or an error that says what cannot be."""
-        from hyperspan.inference.decoding import DecodingOptions
-
-        asked = [types] if isinstance(types, str) else list(types) if types is not None else list(self.labels)
-        thresholds = {label or "*": value for label, value in _by_label(threshold).items()}
-        for label in (*asked, *(label for label in thresholds if label != "*")):
-            if label not in self.labels:
-                raise LabelError(
-                    f"the label {label!r} is not among those of the model; it knows {', '.join(self.labels)}"
-                )
-        for value in thresholds.values():
-            _check_probability("the threshold", value)
-        if candidates is not None:
-            _check_probability("the least probability of candidates", candidates)
-        if not 0 <= top_k <= MOST_SETS:
-            raise InputError(f"the number of alternatives is {top_k}; it must be from 0 to {MOST_SETS:,}")
-        chosen = tuple(index for index, label in enumerate(self.labels) if label in asked)
-        if threshold is None:
-            return DecodingOptions(chosen, None, top_k, candidates)
-        others = thresholds.get("*", 0.5)
-        least = tuple(thresholds.get(self.labels[index], others) for index in chosen)
-        return DecodingOptions(chosen, least, top_k, candidates)
+        return decoding_options(self.labels, threshold, types, top_k, candidates)
 
     def split(self, given: str | Document) -> Document:
         """A text with its sentences and tokens, those that it came with where it has any."""
@@ -283,97 +181,118 @@ class Annotator:
             raise InputError(f"a text to annotate is {given!r:.50}, but must be a str or a Document")
         document = Document(given) if isinstance(given, str) else given
         if not document.sentences:
-            pieces = iter_pieces(document.text, self.model.tokenizer)
-            sentences = [_sentence(piece, document.text) for piece in pieces]
-            document = evolve(document, sentences=sentences)
+            document = evolve(document, sentences=iter_sentences(document.text, self.model.tokenizer))
         if any(sentence.tokens and not sentence.offsets for sentence in document.sentences):
             raise InputError(
                 f"document {document.id!r} has sentences that do not say where in the text their tokens are; "
                 "give their offsets, or leave the sentences out"
             )
         for sentence in document.sentences:
-            self._check_length(sentence, f" of document {document.id!r}" if document.id else "")
-        if self.context:
-            around = with_context(document.sentences, self.context)
-            document = evolve(document, sentences=around)
-        return document
+            self._check_length(sentence, document.id)
+        return evolve(document, sentences=with_context(document.sentences, self.context)) if self.context else document
 
-    def pins(self, document: Document, require: Iterable[Mention], forbid: Iterable[Mention]) -> dict[int, Constraints]:
-        """What is known of some of the sentences of a document, by their index, or an error that says what cannot be."""
-        require, forbid = tuple(require), tuple(forbid)
-        return constraints_of(document, require, forbid, self.labels, self.model.max_width) if require or forbid else {}
+    def constraints(self, document: Document, constraints: Constraints) -> dict[int, Constraints]:
+        """The constraints of some sentences of a document, by their index, or an error that says what cannot be."""
+        if not constraints:
+            return {}
+        return constraints_by_sentence(document, constraints, self.labels, self.model.max_width)
 
     def find(
-        self, sentences: Sequence[Sentence], wanted: DecodingOptions, pins: Mapping[int, Constraints] | None = None
+        self,
+        sentences: Sequence[Sentence],
+        options: DecodingOptions,
+        constraints: Mapping[int, Constraints] | None = None,
+        on_words: OnWords | None = None,
     ) -> list[SentencePrediction]:
-        """What is found in each sentence, in their order, whatever the batches in which it was computed."""
-        import torch
+        """The prediction for each sentence, in their order, whatever the batches in which it was computed."""
+        from hyperspan.inference.prediction import predict
 
-        from hyperspan.batch import by_length
-        from hyperspan.inference.decoding import SentencePrediction, decode
+        return predict(self.model, sentences, options, constraints or {}, on_words)
 
-        # Sentences that are the same have the same mentions, unless something is known of one: lists and tables repeat them.
-        alike: dict[object, int] = {}
-        same = [index if pins else alike.setdefault(_read_as(one), index) for index, one in enumerate(sentences)]
-        words = Counter[int]()
-        for sentence, index in zip(sentences, same, strict=True):
-            words[index] += len(sentence)
-        lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
-        found: dict[int, SentencePrediction] = {}
-        for batch in by_length(lengths, self.model.max_width, self.model.batch_entries):
-            known = (
-                [pins.get(index, Constraints()) for index in batch]
-                if pins and not pins.keys().isdisjoint(batch)
-                else None
+    def results(
+        self,
+        texts: Iterable[Text],
+        options: DecodingOptions,
+        *,
+        keep_sentences: bool = True,
+        on_words: OnWords | None = None,
+    ) -> Iterator[Document | Failure]:
+        """One result for each text, in order: the document with its mentions, or why there is none."""
+        pairs = (text if isinstance(text, tuple) else (text, NO_CONSTRAINTS) for text in texts)
+        for long, group in itertools.groupby(pairs, lambda pair: not keep_sentences and self._is_long(*pair)):
+            if long:
+                for given, _ in group:
+                    yield attempt(given, functools.partial(self._annotate_long, given, options, on_words))
+                continue
+            prepared = (attempt(pair[0], functools.partial(self._prepare, *pair)) for pair in group)
+            for window in windows(prepared, _words_in, self.window):
+                yield from self._annotate_window(window, options, on_words)
+
+    def _is_long(self, given: str | Document, constraints: Constraints) -> bool:
+        """Whether a text is annotated part by part: not if all its sentences are there already, or are needed."""
+        if constraints or not isinstance(given, (str, Document)):
+            return False
+        if isinstance(given, Document):
+            return not given.sentences and len(given.text) > self.long_text
+        return len(given) > self.long_text
+
+    def _prepare(self, given: str | Document, constraints: Constraints) -> _Prepared:
+        document = self.split(given)
+        return _Prepared(given, document, self.constraints(document, constraints))
+
+    def _annotate_window(
+        self, window: Sequence[_Prepared | Failure], options: DecodingOptions, on_words: OnWords | None
+    ) -> Iterator[Document | Failure]:
+        """The results of a window; if it fails as a whole, each text alone, so that none fails because of others."""
+        prepared = [one for one in window if isinstance(one, _Prepared)]
+        try:
+            results = iter(self._annotate_together(prepared, options, on_words))
+        except EXIT_EXCEPTIONS:
+            raise
+        except BaseException:
+            results = (
+                attempt(one.given, lambda one=one: self._annotate_together([one], options, on_words)[0])
+                for one in prepared
             )
-            with torch.inference_mode():
-                distribution = self.model.distribution([sentences[index] for index in batch])
-                found |= zip(batch, decode(distribution, self.labels, wanted, known), strict=True)
-            if self.on_words is not None:
-                self.on_words(sum(words[index] for index in batch))
-        nothing = SentencePrediction()
-        return [found.get(index, nothing) for index in same]
+        for one in window:
+            yield one if isinstance(one, Failure) else next(results)
 
-    def _pipe(self, texts: Iterable[str | Document], wanted: DecodingOptions, on_error: OnError) -> Iterator[Document]:
-        documents = _each(self.split, texts, on_error)
-        for window in _windows(documents, lambda document: sum(map(len, document.sentences))):
-            try:
-                done = self._annotate_window(window, wanted)
-            except EXIT_EXCEPTIONS:
-                raise
-            except BaseException:
-                if on_error is None:
-                    raise
-                done = (
-                    one
-                    for alone in _each(lambda d: self._annotate_window([d], wanted), window, on_error)
-                    for one in alone
-                )
-            yield from done
+    def _annotate_together(
+        self, prepared: Sequence[_Prepared], options: DecodingOptions, on_words: OnWords | None
+    ) -> list[Document]:
+        sentences: list[Sentence] = []
+        constraints: dict[int, Constraints] = {}
+        for one in prepared:
+            constraints |= {len(sentences) + index: known for index, known in one.constraints.items()}
+            sentences += one.document.sentences
+        found = iter(self.find(sentences, options, constraints, on_words))
+        return [assemble(one.document, [next(found) for _ in one.document.sentences], options) for one in prepared]
 
-    def _annotate_window(self, documents: Sequence[Document], wanted: DecodingOptions) -> list[Document]:
-        found = iter(self.find([sentence for document in documents for sentence in document.sentences], wanted))
-        return [assemble(document, [next(found) for _ in document.sentences], wanted) for document in documents]
-
-    def _annotate_long(self, given: str | Document, wanted: DecodingOptions) -> Document:
+    def _annotate_long(self, given: str | Document, options: DecodingOptions, on_words: OnWords | None) -> Document:
         """A text with its mentions, and nothing kept of its sentences but what was found in them."""
         document = Document(given) if isinstance(given, str) else given
-        where = f" of document {document.id!r}" if document.id else ""
-        pieces = iter_pieces(document.text, self.model.tokenizer)
-        sentences = (self._check_length(_sentence(piece, document.text), where) for piece in pieces)
-        mentions: list[Mention] = []
-        more: dict[str, list[dict[str, Any]]] = {}
-        for window in _windows(with_context(sentences, self.context), len):
-            done = assemble(Document(document.text, (), window), self.find(window, wanted), wanted)
-            mentions += done.mentions
-            for key, records in done.metadata.items():
-                more.setdefault(key, []).extend(records)
-        return evolve(document, mentions=mentions, sentences=(), metadata=other_metadata(document.metadata) | more)
+        cut = iter_sentences(document.text, self.model.tokenizer)
+        sentences = (self._check_length(sentence, document.id) for sentence in cut)
+        parts = [
+            evolve(assemble(Document(document.text, (), window), found, options), sentences=())
+            for window in windows(with_context(sentences, self.context), len, self.window)
+            for found in [self.find(window, options, None, on_words)]
+        ]
+        return evolve(
+            document,
+            mentions=[mention for part in parts for mention in part.mentions],
+            metadata=other_metadata(document.metadata),
+            alternatives=[one for part in parts for one in part.alternatives or ()] if options.top_k else None,
+            candidates=(
+                [one for part in parts for one in part.candidates or ()] if options.candidates is not None else None
+            ),
+        )
 
-    def _check_length(self, sentence: Sentence, where: str = "") -> Sentence:
+    def _check_length(self, sentence: Sentence, document_id: str = "") -> Sentence:
         width = min(self.model.max_width or len(sentence), len(sentence))
-        if len(sentence) * width > LONGEST:
-            most = max(math.isqrt(LONGEST), LONGEST // (self.model.max_width or LONGEST))
+        if len(sentence) * width > self.max_spans:
+            most = max(math.isqrt(self.max_spans), self.max_spans // (self.model.max_width or self.max_spans))
+            where = f" of document {document_id!r}" if document_id else ""
             raise InputError(
                 f"the sentence{where} that begins {' '.join(sentence.tokens[:6])[:60]!r} has {len(sentence):,} words, more than the "
                 f"{most:,} that this model takes at once; break it up, or use a model with a maximal width of mentions"
@@ -381,54 +300,19 @@ class Annotator:
         return sentence
 
 
-def _by_label(threshold: Threshold) -> Mapping[str | None, float]:
-    if threshold is None:
-        return {}
-    return dict(threshold.items()) if isinstance(threshold, Mapping) else {None: threshold}
+def _words_in(one: _Prepared | Failure) -> int:
+    return 0 if isinstance(one, Failure) else sum(map(len, one.document.sentences))
 
 
-def _check_probability(what: str, value: object) -> None:
-    if not isinstance(value, (int, float)) or not 0.0 < value <= 1.0:
-        raise InputError(f"{what} is {value!r}; it must be a probability above 0 and at most 1")
+def _document_or_raise(result: Document | Failure) -> Document:
+    if isinstance(result, Failure):
+        raise result.error
+    return result
 
 
-def _each(
-    function: Callable[[_Item], _Result],
-    items: Iterable[_Item],
-    on_error: Callable[[_Item, BaseException], None] | None,
-) -> Iterator[_Result]:
-    """The results of a function, but for items on which it fails, where somebody wants to hear of those."""
-    for item in items:
-        try:
-            result = function(item)
-        except EXIT_EXCEPTIONS:
-            raise
-        except BaseException as error:
-            if on_error is None:
-                raise
-            on_error(item, error)
+def _documents(results: Iterable[Document | Failure], on_error: OnError | None) -> Iterator[Document]:
+    for result in results:
+        if isinstance(result, Failure) and on_error is not None:
+            on_error(result.given, result.error)
         else:
-            yield result
-
-
-def _windows(items: Iterable[_Item], words_in: Callable[[_Item], int]) -> Iterator[list[_Item]]:
-    """The items in groups of about WINDOW words."""
-    window: list[_Item] = []
-    words = 0
-    for item in items:
-        window.append(item)
-        words += words_in(item) + 1  # so that items without words fill a window, too
-        if words >= WINDOW:
-            yield window
-            window, words = [], 0
-    if window:
-        yield window
-
-
-def _read_as(sentence: Sentence) -> tuple[object, ...]:
-    """All that a model sees of a sentence."""
-    return sentence.tokens, sentence.tags, sentence.before, sentence.after
-
-
-def _sentence(piece: Piece, text: str) -> Sentence:
-    return Sentence([text[start:end] for start, end in piece.tokens], offsets=piece.tokens)
+            yield _document_or_raise(result)

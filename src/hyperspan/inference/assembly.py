@@ -1,53 +1,52 @@
-"""From what was found in sentences to a document with its mentions, by character."""
+"""From the predictions for sentences to a document with its mentions, by character."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 from attrs import evolve
 
 from hyperspan.corpora.brat import ORDER, OTHER_LINES
 from hyperspan.corpora.documents import by_characters
-from hyperspan.types import Document, Mention, Sentence
+from hyperspan.corpora.results import ALTERNATIVES, CANDIDATES
+from hyperspan.inference.options import DecodingOptions
+from hyperspan.types import Document, Mention, RankedMentions, Sentence, SentenceAlternatives
 
-if TYPE_CHECKING:
-    from hyperspan.inference.decoding import DecodingOptions, SentencePrediction
-
-ALTERNATIVES = "alternatives"
-"""Under this name the metadata of a document hold the k best sets of each of its sentences."""
-CANDIDATES = "candidates"
-"""Under this name they hold every mention that is probable enough to be thought of."""
 _ABOUT_MENTIONS = (ALTERNATIVES, CANDIDATES, OTHER_LINES, ORDER)
-"""Metadata that speak of the mentions a document came with, and mean nothing once others are found."""
+"""Metadata that describe the mentions a document came with, and mean nothing once others are found."""
 
 
-def assemble(document: Document, found: Sequence[SentencePrediction], wanted: DecodingOptions) -> Document:
-    """The document with what was found in each of its sentences."""
-    sentences: list[Sentence] = []
-    mentions: list[Mention] = []
-    more: dict[str, list[dict[str, Any]]] = {}
-    if wanted.top_k:
-        more[ALTERNATIVES] = []
-    if wanted.candidates is not None:
-        more[CANDIDATES] = []
-    for sentence, here in zip(document.sentences, found, strict=True):
-        offsets = sentence.offsets
-        sentences.append(evolve(sentence, mentions=here.mentions, duplicates=(), before=(), after=()))
-        mentions += [by_characters(mention, offsets) for mention in here.mentions]
-        if wanted.candidates is not None:
-            more[CANDIDATES] += [
-                place(mention, offsets) | {"probability": mention.probability}
-                for mention in sorted(here.candidates, key=lambda mention: (mention.start, -mention.end, mention.label))
-            ]
-        if wanted.top_k and sentence.tokens:
-            sets = [
-                {"probability": probability, "mentions": [place(mention, offsets) for mention in ranked]}
-                for probability, ranked in here.sets
-            ]
-            more[ALTERNATIVES].append({"start": offsets[0][0], "end": offsets[-1][1], "sets": sets})
-    metadata = other_metadata(document.metadata) | more
-    return evolve(document, mentions=mentions, sentences=sentences, metadata=metadata)
+@dataclass(frozen=True)
+class SentencePrediction:
+    """The mentions of a sentence in tokens, its best sets with their probabilities, and its candidates."""
+
+    mentions: list[Mention] = field(default_factory=list)
+    sets: list[tuple[float, list[Mention]]] = field(default_factory=list)
+    candidates: list[Mention] = field(default_factory=list)
+
+
+def assemble(document: Document, predictions: Sequence[SentencePrediction], options: DecodingOptions) -> Document:
+    """The document with the prediction for each of its sentences in place of its mentions."""
+    pairs = list(zip(document.sentences, predictions, strict=True))
+    mentions = [by_characters(mention, sentence.offsets) for sentence, found in pairs for mention in found.mentions]
+    alternatives: list[SentenceAlternatives] | None = None
+    if options.top_k:
+        alternatives = [_alternatives(document.text, *pair) for pair in pairs if pair[0].tokens]
+    candidates: list[Mention] | None = None
+    if options.candidates is not None:
+        candidates = [mention for pair in pairs for mention in _candidates(document.text, *pair)]
+    return evolve(
+        document,
+        mentions=mentions,
+        sentences=[
+            evolve(sentence, mentions=found.mentions, duplicates=(), before=(), after=()) for sentence, found in pairs
+        ],
+        metadata=other_metadata(document.metadata),
+        alternatives=alternatives,
+        candidates=candidates,
+    )
 
 
 def other_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,10 +54,22 @@ def other_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if key not in _ABOUT_MENTIONS}
 
 
-def place(mention: Mention, offsets: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """A mention in tokens as a record in characters.
+def _alternatives(text: str, sentence: Sentence, found: SentencePrediction) -> SentenceAlternatives:
+    placed: dict[Mention, Mention] = {}  # the sets of a sentence share most of their mentions
+    for _, mentions in found.sets:
+        for mention in mentions:
+            if mention not in placed:
+                placed[mention] = _placed(text, sentence, mention)
+    sets = [RankedMentions(probability, [placed[mention] for mention in ranked]) for probability, ranked in found.sets]
+    return SentenceAlternatives(sentence.offsets[0][0], sentence.offsets[-1][1], sets)
 
-    >>> place(Mention(1, 2, "GPE"), [(0, 3), (4, 11)])
-    {'start': 4, 'end': 11, 'label': 'GPE'}
-    """
-    return {"start": offsets[mention.start][0], "end": offsets[mention.end - 1][1], "label": mention.label}
+
+def _candidates(text: str, sentence: Sentence, found: SentencePrediction) -> list[Mention]:
+    in_order = sorted(found.candidates, key=lambda mention: (mention.start, -mention.end, mention.label))
+    return [_placed(text, sentence, mention) for mention in in_order]
+
+
+def _placed(text: str, sentence: Sentence, mention: Mention) -> Mention:
+    """A mention in tokens, in characters and with its text."""
+    found = by_characters(mention, sentence.offsets)
+    return evolve(found, text=text[found.start : found.end])

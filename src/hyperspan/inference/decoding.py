@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from hyperspan.errors import InputError
+from hyperspan.inference.assembly import SentencePrediction
 from hyperspan.inference.constraints import Constraints
+from hyperspan.inference.options import DecodingOptions
 from hyperspan.structures import Distribution, NotSupportedError
 from hyperspan.types import Mention
-
-
-@dataclass(frozen=True)
-class DecodingOptions:
-    """What to decode; an annotator makes it from labels and checks it (:meth:`hyperspan.Annotator.options`)."""
-
-    types: tuple[int, ...]
-    """The only types to look for, as indices into the labels of the model."""
-    thresholds: tuple[float, ...] | None = None
-    """For each of these types the least probability; None for the most probable set."""
-    top_k: int = 0
-    """Also so many of the most probable sets."""
-    candidates: float | None = None
-    """Also every mention that is at least this probable."""
-
-
-@dataclass(frozen=True)
-class SentencePrediction:
-    """The mentions of a sentence in tokens, its best sets with their probabilities, and its candidates."""
-
-    mentions: list[Mention] = field(default_factory=list)
-    sets: list[tuple[float, list[Mention]]] = field(default_factory=list)
-    candidates: list[Mention] = field(default_factory=list)
 
 
 def decode(
@@ -57,15 +35,17 @@ def decode(
     """
     predictions = [SentencePrediction() for _ in distribution.lengths]
     if constraints is not None:
-        distribution = _conditioned(distribution, constraints)
+        distribution = _conditioned(distribution, labels, constraints)
     if not options.types:
         return predictions
     if len(options.types) < distribution.types:
         distribution = distribution.restrict(options.types)
     names: list[str] = [labels[kind] for kind in options.types]
     marginals = distribution.marginals  # (B, n, c, m)
-    for b, start, end, kind in _required(constraints, options.types):
-        marginals[b, start, end - start - 1, kind] = 1.0  # which rounding may have made a hair less
+    for b, one in enumerate(constraints or ()):
+        for mention in one.require:
+            if mention.label in names:  # it is certain, which rounding may have made a hair less
+                marginals[b, mention.start, mention.end - mention.start - 1, names.index(mention.label)] = 1.0
     if options.thresholds is None:
         places = _best(distribution, marginals.device)
     else:
@@ -103,10 +83,16 @@ def _mentions(places: Tensor, marginals: Tensor, names: list[str]) -> Iterator[t
         yield b, Mention(start, start + width + 1, names[kind], probability=probability)
 
 
-def _conditioned(distribution: Distribution, constraints: Sequence[Constraints]) -> Distribution:
+def _conditioned(distribution: Distribution, labels: Sequence[str], constraints: Sequence[Constraints]) -> Distribution:
     """The distribution given the constraints of each sentence."""
+
+    def by_type(mentions: Iterable[Mention]) -> list[tuple[int, int, int]]:
+        return [(mention.start, mention.end, labels.index(mention.label)) for mention in mentions]
+
     try:
-        given = distribution.condition([one.require for one in constraints], [one.forbid for one in constraints])
+        given = distribution.condition(
+            require=[by_type(one.require) for one in constraints], forbid=[by_type(one.forbid) for one in constraints]
+        )
     except NotSupportedError as error:
         raise InputError(f"this model cannot require or forbid mentions: {error}") from None
     if bool((given.log_partition == -math.inf).any()):  # only where a model passes over words
@@ -114,9 +100,3 @@ def _conditioned(distribution: Distribution, constraints: Sequence[Constraints])
             "a required mention begins at a word that the model passes over; load it without `skip`, or leave the mention out"
         )
     return given
-
-
-def _required(constraints: Sequence[Constraints] | None, types: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
-    """(sentence, start, end, type) of what is certain, of the types that are looked for."""
-    for b, one in enumerate(constraints or ()):
-        yield from ((b, start, end, types.index(kind)) for start, end, kind in one.require if kind in types)

@@ -98,7 +98,7 @@ class Component(Pipe):
         return self._annotator
 
     def _load(self, source: str) -> None:
-        from hyperspan.inference.annotator import folder_of, load
+        from hyperspan.inference.loading import folder_of, load
 
         stamps = _stamps(folder_of(source))
         annotator = load(source, **self._loading)
@@ -160,13 +160,15 @@ class Component(Pipe):
 
     def set_annotations(self, docs: Sequence[Doc], found: Sequence[Document]) -> None:
         """Puts what was found into ``doc.spans``."""
+        from hyperspan.corpora.results import alternatives_records
+
         for doc, document in zip(docs, found, strict=True):
             placed, counts = align(doc, document.mentions, self.cfg["alignment"])
             group = SpanGroup(doc, name=self.key, spans=[Span(doc, *place) for place in placed])
             group.attrs["scores"] = np.array(list(placed.values()), dtype="float32")
             group.attrs |= {name: counts[name] for name in ("unaligned", "dropped", "merged")}
             if self.cfg["top_k"]:
-                group.attrs["alternatives"] = document.metadata["alternatives"]
+                group.attrs["alternatives"] = alternatives_records(document.alternatives or ())
             doc.spans[self.key] = group
             self.counts.update(counts)
 
@@ -207,7 +209,7 @@ class Component(Pipe):
 
     def _files(self) -> dict[str, bytes]:
         """What is saved, by its name in the folder of the component."""
-        from hyperspan.inference.annotator import bundled_models
+        from hyperspan.inference.loading import bundled_models
 
         changes = {name: value for name, value in self.cfg.items() if value != self._given.get(name)}
         bundled = self._source in bundled_models()

@@ -24,7 +24,7 @@ def as_document(doc: Any, tokenizer: str, sentences: str, tokens: str) -> Docume
 
     Tokens of white space are left out, which no model has seen.
     """
-    from hyperspan.text.sentences import sentence_spans
+    from hyperspan.text.sentences import sentence_of, sentence_spans, token_spans
 
     text: str = doc.text
     if sentences == tokens == "hyperspan":
@@ -38,18 +38,11 @@ def as_document(doc: Any, tokenizer: str, sentences: str, tokens: str) -> Docume
         spans = [(sentence.start_char, sentence.end_char) for sentence in doc.sents]
     else:
         spans = list(sentence_spans(text))
-    found = _spacys_tokens(doc, spans) if tokens == "spacy" else _our_tokens(text, spans, tokenizer)
+    if tokens == "spacy":
+        found = _spacys_tokens(doc, spans)
+    else:
+        found = [sentence_of(text, token_spans(text, *span, tokenizer)) for span in spans]
     return Document(text, (), [sentence for sentence in found if sentence.tokens])
-
-
-def _our_tokens(text: str, spans: list[Span], tokenizer: str) -> list[Sentence]:
-    from hyperspan.text.tokenize import tokenize
-
-    sentences: list[Sentence] = []
-    for first, last in spans:
-        offsets = [(first + start, first + end) for start, end in tokenize(text[first:last], tokenizer)]
-        sentences.append(Sentence([text[start:end] for start, end in offsets], offsets=offsets))
-    return sentences
 
 
 def _spacys_tokens(doc: Any, spans: list[Span]) -> list[Sentence]:

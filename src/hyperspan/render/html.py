@@ -12,18 +12,16 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
-from typing import Any
 
 import regex
 from rich.cells import cell_len
 
 from hyperspan.render.layout import PALETTE, lanes, shortest_first
 from hyperspan.render.page_style import BAR, LABEL_SIZE, LANE, TICK, style_sheet
-from hyperspan.types import Document, Mention
+from hyperspan.types import Document, Mention, SentenceAlternatives
 
 LABEL_INTERVAL = 35
 """A label is repeated after this many characters, when a new line has probably begun; on a wide page, after twice as many."""
@@ -127,7 +125,7 @@ def _article(document: Document, colours: _Colours) -> Iterator[str]:
     yield from _running_text(text, bars, colours)
     yield "</div>"
     yield from _table(text, bars)
-    yield from _alternatives(text, document.metadata.get("alternatives"))
+    yield from _alternatives(text, document.alternatives or ())
     yield "</article>\n"
 
 
@@ -264,21 +262,19 @@ def _table(text: str, bars: Sequence[_Bar]) -> Iterator[str]:
     yield "</tbody></table></details>"
 
 
-def _alternatives(text: str, sentences: Any) -> Iterator[str]:
-    """The best sets of each sentence, where an annotator left them in the metadata."""
-    with suppress(KeyError, TypeError, ValueError):  # metadata of others may hold anything under that name
-        shown = "".join(_sets(text, sentence) for sentence in sentences or [])
-        if shown:
-            yield f"<details><summary>Alternatives</summary>{shown}</details>"
+def _alternatives(text: str, alternatives: Iterable[SentenceAlternatives]) -> Iterator[str]:
+    """The best sets of each sentence."""
+    if shown := "".join(_sets(text, one) for one in alternatives):
+        yield f"<details><summary>Alternatives</summary>{shown}</details>"
 
 
-def _sets(text: str, sentence: dict[str, Any]) -> str:
+def _sets(text: str, alternatives: SentenceAlternatives) -> str:
     rows: list[str] = []
-    for ranked in sentence["sets"]:
+    for ranked in alternatives.sets:
         named = [
-            f"<bdi>{escape(text[mention['start'] : mention['end']])}</bdi> <i>{escape(_clean(mention['label']))}</i>"
-            for mention in ranked["mentions"]
+            f"<bdi>{escape(text[one.start : one.end])}</bdi> <i>{escape(_clean(one.label))}</i>"
+            for one in ranked.mentions
         ]
-        rows.append(f"<tr><td>{ranked['probability']:.3f}<td>{' · '.join(named) or 'no mentions'}")
-    words = escape(text[sentence["start"] : sentence["end"]])
+        rows.append(f"<tr><td>{ranked.probability:.3f}<td>{' · '.join(named) or 'no mentions'}")
+    words = escape(text[alternatives.start : alternatives.end])
     return f"<p><bdi>{words}</bdi></p><table><tbody>{''.join(rows)}</tbody></table>"

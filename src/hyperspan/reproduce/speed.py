@@ -15,7 +15,7 @@ from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.evaluation.tables import Section
-from hyperspan.inference.annotator import load
+from hyperspan.inference.loading import load
 from hyperspan.reproduce.results import MODEL, folder_of
 from hyperspan.reproduce.rows import corpus_named
 from hyperspan.reproduce.summaries import Summary

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import InputError
-from hyperspan.inference.assembly import ALTERNATIVES, CANDIDATES, assemble
+from hyperspan.inference.assembly import assemble
 from hyperspan.serve.offsets import Offsets
-from hyperspan.types import Document, Mention
+from hyperspan.types import Document, Mention, SentenceAlternatives
 
 if TYPE_CHECKING:
-    from hyperspan.inference.decoding import SentencePrediction
+    from hyperspan.inference.assembly import SentencePrediction
     from hyperspan.serve.calls import Call
     from hyperspan.serve.engine import Prepared
     from hyperspan.serve.models import Served
@@ -22,11 +22,11 @@ def documents(
     prepared: Prepared, found: Sequence[SentencePrediction], asked: Options, call: Call
 ) -> list[dict[str, Any]]:
     """One record a text."""
-    results, wanted = iter(found), prepared.job.wanted
+    results, options = iter(found), prepared.job.options
     records: list[dict[str, Any]] = []
     for document, offsets in zip(prepared.documents, prepared.offsets, strict=True):
         call.check()
-        annotated = assemble(document, [next(results) for _ in document.sentences], wanted)
+        annotated = assemble(document, [next(results) for _ in document.sentences], options)
         records.append(_document(annotated, offsets, asked.probabilities))
     return records
 
@@ -51,7 +51,7 @@ def hypergraph(
         max_width=served.annotator.model.max_width,
     )
     offsets = Offsets(document.text, asked.offset_unit)
-    record = _document(assemble(document, found, prepared.job.wanted), offsets, True)
+    record = _document(assemble(document, found, prepared.job.options), offsets, True)
     return {"svg": picture, "tokens": record["sentences"][0]["tokens"], "mentions": record["mentions"]}
 
 
@@ -69,15 +69,10 @@ def _document(document: Document, offsets: Offsets, probabilities: bool) -> dict
             if sentence.offsets
         ],
     }
-    if ALTERNATIVES in document.metadata:
-        record["alternatives"] = [_alternatives(entry, offsets) for entry in document.metadata[ALTERNATIVES]]
-    if CANDIDATES in document.metadata:
-        record["candidates"] = [
-            _span(entry, offsets)
-            | {"text": document.text[entry["start"] : entry["end"]]}
-            | ({"probability": entry["probability"]} if probabilities else {})
-            for entry in document.metadata[CANDIDATES]
-        ]
+    if document.alternatives is not None:
+        record["alternatives"] = [_alternatives(one, offsets) for one in document.alternatives]
+    if document.candidates is not None:
+        record["candidates"] = [_mention(mention, offsets, probabilities) for mention in document.candidates]
     return record
 
 
@@ -87,22 +82,17 @@ def in_order(mentions: Iterable[Mention]) -> list[Mention]:
 
 
 def _mention(mention: Mention, offsets: Offsets, probabilities: bool) -> dict[str, Any]:
-    record = {
-        "start": offsets.given(mention.start),
-        "end": offsets.given(mention.end),
-        "label": mention.label,
-        "text": mention.text,
-    }
+    record = _span(mention, offsets) | {"text": mention.text}
     return record | {"probability": mention.probability} if probabilities else record
 
 
-def _alternatives(entry: dict[str, Any], offsets: Offsets) -> dict[str, Any]:
+def _alternatives(one: SentenceAlternatives, offsets: Offsets) -> dict[str, Any]:
     sets = [
-        {"probability": ranked["probability"], "mentions": [_span(mention, offsets) for mention in ranked["mentions"]]}
-        for ranked in entry["sets"]
+        {"probability": ranked.probability, "mentions": [_span(mention, offsets) for mention in ranked.mentions]}
+        for ranked in one.sets
     ]
-    return {"start": offsets.given(entry["start"]), "end": offsets.given(entry["end"]), "sets": sets}
+    return {"start": offsets.given(one.start), "end": offsets.given(one.end), "sets": sets}
 
 
-def _span(entry: dict[str, Any], offsets: Offsets) -> dict[str, Any]:
-    return {"start": offsets.given(entry["start"]), "end": offsets.given(entry["end"]), "label": entry["label"]}
+def _span(mention: Mention, offsets: Offsets) -> dict[str, Any]:
+    return {"start": offsets.given(mention.start), "end": offsets.given(mention.end), "label": mention.label}

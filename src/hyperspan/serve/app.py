@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.thresholds import parse_thresholds
 from hyperspan.serve.bodies import LINES_TYPES, check_type, read
 from hyperspan.serve.engine import Engine, answer_size
 from hyperspan.serve.middleware import RequestMiddleware
@@ -92,7 +93,7 @@ class Routes:
     async def stream(self, request: Request) -> Response:
         check_type(request, LINES_TYPES)
         query = check_query(request.query_params)
-        options = query.model_dump() | {"threshold": _thresholds(query.threshold)}
+        options = query.model_dump() | {"threshold": parse_thresholds(query.threshold)}
         self.engine.check_options(check(Options, options))
         self.engine.take_place("streams", request.state.call)
         return Lines(self.engine, request.state.call, options)
@@ -123,17 +124,6 @@ class Routes:
         if not (STATIC / "index.html").is_file():
             raise HTTPException(404)
         return FileResponse(STATIC / "index.html", media_type="text/html")
-
-
-def _thresholds(given: list[str]) -> dict[str, float] | None:
-    thresholds: dict[str, float] = {}
-    for written in given:
-        label, _, number = written.rpartition("=")
-        try:
-            thresholds[label or "*"] = float(number)
-        except ValueError:
-            raise Problem(422, f"the threshold {written[:60]!r} is no probability; write 0.5, or protein=0.3") from None
-    return thresholds or None
 
 
 async def _answer_problem(_: Request, error: Exception) -> Response:

@@ -25,7 +25,8 @@ from hyperspan.serve.problems import Problem, overloaded
 from hyperspan.types import Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.inference.decoding import DecodingOptions, SentencePrediction
+    from hyperspan.inference.assembly import SentencePrediction
+    from hyperspan.inference.options import DecodingOptions
 
 ROUND = 4_000
 """So much work is done at a time: enough to fill the kernels, and soon over."""
@@ -43,14 +44,14 @@ class Job:
 
     model: str
     sentences: Sequence[Sentence]
-    wanted: DecodingOptions
-    pins: Mapping[int, Constraints]
+    options: DecodingOptions
+    constraints: Mapping[int, Constraints]
     max_width: int | None = None
     done: Future[list[SentencePrediction]] = field(default_factory=Future)
     found: list[SentencePrediction] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        factor = 1 + self.wanted.top_k / SETS_A_SENTENCE
+        factor = 1 + self.options.top_k / SETS_A_SENTENCE
         self.work = [factor * self._work(len(sentence)) for sentence in self.sentences]
         self.size = self.left = sum(self.work)
 
@@ -227,10 +228,12 @@ class Batcher:
     def _find(self, shares: Sequence[Share]):
         sentences = [sentence for share in shares for sentence in share.job.sentences[share.first : share.last]]
         job = shares[0].job
-        pins = {
-            index - shares[0].first: pin for index, pin in job.pins.items() if shares[0].first <= index < shares[0].last
+        constraints = {
+            index - shares[0].first: known
+            for index, known in job.constraints.items()
+            if shares[0].first <= index < shares[0].last
         }
-        return iter(self.annotators[job.model].find(sentences, job.wanted, pins))
+        return iter(self.annotators[job.model].find(sentences, job.options, constraints))
 
     def _settle(self, share: Share, found: list[SentencePrediction], error: BaseException | None = None) -> None:
         """Keeps what was found, answers whoever waits for it, or puts the job at the end of the queue."""
@@ -279,5 +282,5 @@ def _alike(shares: Sequence[Share]) -> list[list[Share]]:
     """The shares in groups of which the same is wanted. What is known of a text concerns it alone."""
     groups: dict[object, list[Share]] = {}
     for share in shares:
-        groups.setdefault((share.job.wanted, id(share.job) if share.job.pins else None), []).append(share)
+        groups.setdefault((share.job.options, id(share.job) if share.job.constraints else None), []).append(share)
     return list(groups.values())

@@ -22,11 +22,11 @@ from hyperspan.serve.offsets import Offsets
 from hyperspan.serve.problems import Problem, overloaded
 from hyperspan.serve.schema import HypergraphRequest, Options, Pin
 from hyperspan.serve.settings import Settings
-from hyperspan.text.sentences import iter_pieces
+from hyperspan.text.sentences import iter_sentences
 from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.inference.decoding import DecodingOptions
+    from hyperspan.inference.options import DecodingOptions
 
 SMALL = 500
 """Texts of so many characters are dealt with at once; more is done in another thread, so that nobody waits for it."""
@@ -176,11 +176,11 @@ class Engine:
         self, texts: Sequence[str], asked: Options, call: Call, *, wait: bool = False
     ) -> list[dict[str, Any]]:
         """What was found in each text, as the records of an answer; with `wait`, a full queue is waited for."""
-        served, wanted = self.check_options(asked)
+        served, options = self.check_options(asked)
         characters = self._check_size(texts)
         if self.batcher is not None and not wait:
             self.batcher.check_room(characters / CHARACTERS_A_WORD)  # before there is work with the text
-        prepared = await self.elsewhere(characters, call, self._prepare, served, wanted, texts, asked, call)
+        prepared = await self.elsewhere(characters, call, self._prepare, served, options, texts, asked, call)
         call.record["texts"] = call.record.get("texts", 0) + len(texts)
         call.record["words"] = call.record.get("words", 0) + sum(map(len, prepared.job.sentences))
         found = await self._computed(prepared.job, call, wait)
@@ -189,15 +189,15 @@ class Engine:
 
     async def hypergraph(self, asked: HypergraphRequest, call: Call) -> dict[str, Any]:
         """A short sentence's hypergraph with the hyperpath of its most probable mentions."""
-        options = Options(model=asked.model, types=asked.types)
-        served, wanted = self.check_options(options)
+        plain = Options(model=asked.model, types=asked.types)
+        served, options = self.check_options(plain)
         if len(asked.text) > MOST_DRAWN:
             raise Problem(
                 413,
                 f"the sentence has {len(asked.text):,} characters, and up to {MOST_DRAWN:,} are drawn; give a shorter one",
             )
         prepared = await self.elsewhere(
-            len(asked.text), call, self._prepare, served, wanted, [asked.text], options, call
+            len(asked.text), call, self._prepare, served, options, [asked.text], plain, call
         )
         call.record |= {"texts": 1, "words": sum(map(len, prepared.job.sentences))}
         _check_drawable(prepared.documents[0], asked.types, self.settings)
@@ -236,25 +236,25 @@ class Engine:
                 )
         if len(asked.require) + len(asked.forbid) > MOST_PINS:
             raise Problem(413, f"more than {MOST_PINS:,} mentions are required and forbidden; send fewer at a time")
-        return served, served.annotator.wanted(asked.threshold, asked.types, asked.top_k, asked.candidates)
+        return served, served.annotator.options(asked.threshold, asked.types, asked.top_k, asked.candidates)
 
     def _prepare(
-        self, served: Served, wanted: DecodingOptions, texts: Sequence[str], asked: Options, call: Call
+        self, served: Served, options: DecodingOptions, texts: Sequence[str], asked: Options, call: Call
     ) -> Prepared:
         annotator = served.annotator
         documents = [
             _split(annotator, text, index if len(texts) > 1 else None, call) for index, text in enumerate(texts)
         ]
         offsets = [Offsets(text, asked.offset_unit) for text in texts]
-        pins: dict[int, Constraints] = {}
+        constraints: dict[int, Constraints] = {}
         require, forbid = (_placed(given, offsets) for given in (asked.require, asked.forbid))
         first = 0
         for document, here, required, forbidden in zip(documents, offsets, require, forbid, strict=True):
             try:
-                known = annotator.pins(document, required, forbidden)
+                known = annotator.constraints(document, Constraints(required, forbidden))
             except HyperspanError as error:  # which names places as hyperspan counts them
                 raise InputError(f"{error} (places in code points)" if here.differ else str(error)) from None
-            pins |= {first + sentence: pin for sentence, pin in known.items()}
+            constraints |= {first + sentence: one for sentence, one in known.items()}
             first += len(document.sentences)
         sentences = [sentence for document in documents for sentence in document.sentences]
         if asked.top_k * len(sentences) > MOST_SETS:
@@ -263,7 +263,9 @@ class Engine:
                 f"the {asked.top_k} best sets of {len(sentences):,} sentences are more than the {MOST_SETS:,} sets of an answer; "
                 "ask for fewer, or send less text at a time",
             )
-        return Prepared(documents, offsets, Job(served.name, sentences, wanted, pins, annotator.model.max_width))
+        return Prepared(
+            documents, offsets, Job(served.name, sentences, options, constraints, annotator.model.max_width)
+        )
 
     async def _computed(self, job: Job, call: Call, wait: bool) -> list[Any]:
         """What was found in the sentences of a job; its place in the queue is freed when nobody waits for it any more."""
@@ -320,9 +322,9 @@ def _split(annotator: Annotator, text: str, index: int | None, call: Call) -> Do
     """A text with its sentences, cut one after the other as long as the request may take."""
     sentences: list[Sentence] = []
     try:
-        for piece in iter_pieces(text, annotator.model.tokenizer):
+        for sentence in iter_sentences(text, annotator.model.tokenizer):
             call.check()
-            sentences.append(Sentence([text[start:end] for start, end in piece.tokens], offsets=piece.tokens))
+            sentences.append(sentence)
         return annotator.split(Document(text, (), sentences))
     except HyperspanError as error:
         raise InputError(str(error) if index is None else f"in texts[{index}], {error}") from None

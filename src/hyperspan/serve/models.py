@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hyperspan.errors import InputError
-from hyperspan.inference.annotator import Annotator, bundled_models, folder_of, load
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.loading import bundled_models, folder_of, load
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,8 @@ class Served:
 
     def info(self, is_default: bool) -> dict[str, Any]:
         """What ``/v1/models`` says of it."""
-        model: Any = self.annotator.model
-        config = getattr(model, "config", None)
-        kind = config.model.kind if config is not None else type(model).__name__
+        model = self.annotator.model
+        kind = model.config.model.kind
         return {
             "name": self.name,
             "default": is_default,
@@ -31,7 +31,7 @@ class Served:
             "max_width": model.max_width,
             "tokenizer": model.tokenizer,
             "kind": kind,
-            "parameters": sum(parameter.numel() for parameter in model.parameters()) if config is not None else 0,
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
             "pins": kind == "segmental",
             "description": description(self.card),
             "card": self.card,

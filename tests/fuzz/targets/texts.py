@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hyperspan.errors import HyperspanError
-from hyperspan.inference.annotator import Annotator, load
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.loading import load
 from hyperspan.text import split_text
 from tests.fuzz.mutate import decode, encode, mutate, odd_text
 from tests.fuzz.samples import TEXTS
@@ -39,16 +40,12 @@ class Splitting(Target):
     def run(self, given: Input, place: Workplace) -> None:
         text = decode(given["text"])
         end = covered = 0
-        for piece in split_text(text, self.tokenizer):
-            if not end <= piece.start < piece.end <= len(text):
-                raise FoundError("a sentence is not after the one before it")
-            end = piece.start
-            for start, last in piece.tokens:
-                if not end <= start < last <= piece.end:
-                    raise FoundError("a token is not after the one before it, or not in its sentence")
+        for sentence in split_text(text, self.tokenizer):
+            for start, last in sentence.offsets:
+                if not end <= start < last <= len(text):
+                    raise FoundError("a token is not after the one before it")
                 end = last
                 covered += sum(not sign.isspace() for sign in text[start:last])
-            end = piece.end
         if covered != sum(not sign.isspace() for sign in text):
             raise FoundError("characters are lost: they are in no token")
 

@@ -10,7 +10,7 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
-from hyperspan.inference.annotator import load
+from hyperspan.inference.loading import load
 from tests.serve.page.reader import browsing
 from tests.serve.running import running
 

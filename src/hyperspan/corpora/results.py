@@ -1,0 +1,93 @@
+"""The alternatives and candidates of a document as files and answers hold them: records in its metadata::
+
+{"alternatives": [{"start": 0, "end": 23, "sets": [
+    {"probability": 0.81, "mentions": [{"start": 9, "end": 16, "label": "place"}]}]}],
+ "candidates": [{"start": 9, "end": 16, "label": "place", "probability": 0.83}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from attrs import evolve
+
+from hyperspan.errors import SpanError
+from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternatives
+
+ALTERNATIVES, CANDIDATES = "alternatives", "candidates"
+"""The keys of the metadata."""
+Record = dict[str, Any]
+
+
+def metadata_record(document: Document) -> Record:
+    """The metadata of a document, with its alternatives and candidates among them."""
+    record = dict(document.metadata)
+    if document.alternatives is not None:
+        record[ALTERNATIVES] = alternatives_records(document.alternatives)
+    if document.candidates is not None:
+        record[CANDIDATES] = [_span(mention) | {"probability": mention.probability} for mention in document.candidates]
+    return record
+
+
+def alternatives_records(alternatives: Iterable[SentenceAlternatives]) -> list[Record]:
+    """The most probable sets of each sentence."""
+    return [
+        {
+            "start": one.start,
+            "end": one.end,
+            "sets": [
+                {"probability": ranked.probability, "mentions": [_span(mention) for mention in ranked.mentions]}
+                for ranked in one.sets
+            ],
+        }
+        for one in alternatives
+    ]
+
+
+def _span(mention: Mention) -> Record:
+    return {"start": mention.start, "end": mention.end, "label": mention.label}
+
+
+def in_metadata(document: Document) -> Document:
+    """The document as formats write it: what it holds of alternatives and candidates is in its metadata."""
+    if document.alternatives is None and document.candidates is None:
+        return document
+    return evolve(document, metadata=metadata_record(document), alternatives=None, candidates=None)
+
+
+def from_metadata(document: Document) -> Document:
+    """The document with the alternatives and candidates that its metadata hold, unless they are something else of that name."""
+    metadata = document.metadata
+    if ALTERNATIVES not in metadata and CANDIDATES not in metadata:
+        return document
+    try:
+        found = evolve(
+            document,
+            metadata={key: value for key, value in metadata.items() if key not in (ALTERNATIVES, CANDIDATES)},
+            alternatives=_alternatives(metadata[ALTERNATIVES], document.text) if ALTERNATIVES in metadata else None,
+            candidates=[_mention(one, document.text) for one in metadata[CANDIDATES]]
+            if CANDIDATES in metadata
+            else None,
+        )
+    except (KeyError, TypeError, ValueError, SpanError):
+        return document
+    return found if metadata_record(found) == metadata else document  # nothing is lost
+
+
+def _alternatives(records: list[Record], text: str) -> list[SentenceAlternatives]:
+    return [
+        SentenceAlternatives(
+            one["start"],
+            one["end"],
+            [RankedMentions(r["probability"], [_mention(m, text) for m in r["mentions"]]) for r in one["sets"]],
+        )
+        for one in records
+    ]
+
+
+def _mention(record: Record, text: str) -> Mention:
+    start, end = record["start"], record["end"]
+    if end > len(text):
+        raise ValueError(f"a mention reaches to {end} in a text of {len(text)} characters")
+    return Mention(start, end, record["label"], text=text[start:end], probability=record.get("probability"))

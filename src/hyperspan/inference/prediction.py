@@ -1,0 +1,50 @@
+"""Sentences to predictions, in batches of similar length, whatever the order they come in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+
+from hyperspan.batch import by_length
+from hyperspan.inference.assembly import SentencePrediction
+from hyperspan.inference.constraints import NO_CONSTRAINTS, Constraints
+from hyperspan.inference.decoding import decode
+from hyperspan.inference.options import DecodingOptions
+from hyperspan.models.base import Model
+from hyperspan.types import Sentence
+
+OnWords = Callable[[int], None]
+"""Called with the number of words that were done since the last call, to show progress."""
+
+
+def predict(
+    model: Model,
+    sentences: Sequence[Sentence],
+    options: DecodingOptions,
+    constraints: Mapping[int, Constraints],
+    on_words: OnWords | None = None,
+) -> list[SentencePrediction]:
+    """The prediction for each sentence, in their order; `constraints` are by the index of a sentence."""
+    # Lists and tables repeat sentences; those that are the same for a model are computed once.
+    first_alike: dict[object, int] = {}
+    same = [
+        first_alike.setdefault((one.tokens, one.tags, one.before, one.after, constraints.get(index)), index)
+        for index, one in enumerate(sentences)
+    ]
+    words = Counter[int]()
+    for sentence, index in zip(sentences, same, strict=True):
+        words[index] += len(sentence)
+    lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
+    predictions: dict[int, SentencePrediction] = {}
+    for batch in by_length(lengths, model.max_width, model.batch_entries):
+        known = [constraints.get(index, NO_CONSTRAINTS) for index in batch]
+        with torch.inference_mode():
+            distribution = model.distribution([sentences[index] for index in batch])
+            decoded = decode(distribution, model.labels, options, known if any(known) else None)
+        predictions |= zip(batch, decoded, strict=True)
+        if on_words is not None:
+            on_words(sum(words[index] for index in batch))
+    nothing = SentencePrediction()
+    return [predictions.get(index, nothing) for index in same]
