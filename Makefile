@@ -79,14 +79,10 @@ signs: $(VENV)/installed
 	$(BIN)/python scripts/signs.py
 
 benchmark: $(VENV)/installed-dev
-	$(BIN)/python benchmarks/inference.py
-	$(BIN)/python benchmarks/decode.py
-	$(BIN)/python benchmarks/latency.py
-	$(BIN)/python benchmarks/train.py
-	$(BIN)/python benchmarks/corpora.py
-	$(BIN)/python benchmarks/bulk.py --words 500000
-	$(BIN)/python benchmarks/server.py
-	$(BIN)/python benchmarks/server_attacks.py
+	for name in inference decode latency train; do $(BIN)/hyperspan benchmark $$name || exit 1; done
+	$(BIN)/python -m tests.load.bulk --words 500000
+	$(BIN)/python -m tests.load.server
+	$(BIN)/python -m tests.load.attacks
 
 # For a worktree that shares an environment with another one, or after a change of C.
 kernels-here:

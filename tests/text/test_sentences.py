@@ -1,4 +1,4 @@
-"""Sentences of every kind of text, each with its reason; what they are worth on a corpus is measured by benchmarks/sentences.py."""
+"""Sentences of every kind of text, each with its reason; what they are worth on a corpus is measured by test_gum.py."""
 
 from __future__ import annotations
 

@@ -49,10 +49,13 @@ for command in (
     draw,
     explain,
     reproduce,
-    benchmark,
     info,
 ):
     app.command()(command)
+# What follows the name of a benchmark are its own options.
+app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+)(benchmark)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""What a server does while it is attacked: ``python benchmarks/server_attacks.py [--seconds 8] [--json]``, in about two minutes.
+"""What a server does while it is attacked: ``python -m tests.load.attacks [--seconds 8] [--json]``, in about two minutes.
 
 A server in a process of its own is sent one kind of hostile request after the other, by several callers at once. Meanwhile one
 caller sends small requests, which must be answered, and another process asks it for /healthz fifty times a second, each time over a new connection. For each attack: the times of /healthz, what the
@@ -23,9 +23,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from server import Caller, Server, ready
-
-from hyperspan.benchmarking.measure import machine
+from hyperspan.benchmarks.measure import machine
+from tests.load.server import Caller, ServerProcess, ready
 
 LONG_SENTENCE = "IL2" + " x" * 998
 QUOTES = ("“", "«", "'", '?"', "aa.", "a+", "a--", "1.a", "...a", "B\u00a0.", "a ", "\n", "😀")
@@ -197,7 +196,7 @@ async def ask_meanwhile(port: int, statuses: Counter[str], waited: list[float]) 
         await asyncio.sleep(0.05)
 
 
-async def under_attack(server: Server, prober: Prober, attack: Attack, seconds: float) -> dict[str, Any]:
+async def under_attack(server: ServerProcess, prober: Prober, attack: Attack, seconds: float) -> dict[str, Any]:
     resident_megabytes(server.process.pid, reset=True)
     statuses: Counter[str] = Counter()
     prober.start(server.port)
@@ -227,7 +226,7 @@ async def under_attack(server: Server, prober: Prober, attack: Attack, seconds: 
     }
 
 
-async def stopped(server: Server, limit: float) -> dict[str, Any]:
+async def stopped(server: ServerProcess, limit: float) -> dict[str, Any]:
     """Stops the server while it computes as much as it takes on."""
     attack = asyncio.create_task(attacks()["100 best sets, candidates"](server.port, limit, Counter()))
     await asyncio.sleep(1)
@@ -241,7 +240,7 @@ async def stopped(server: Server, limit: float) -> dict[str, Any]:
 
 
 async def run(model: str, seconds: float, prober: Prober) -> dict[str, Any]:
-    server = Server(model)
+    server = ServerProcess(model)
     try:
         await ready(server.port)
         found = {}

@@ -1,4 +1,4 @@
-"""What serving costs, on this machine alone: ``python benchmarks/server.py [--json]``, in about a minute.
+"""What serving costs, on this machine alone: ``python -m tests.load.server``, in about a minute.
 
 A server in a process of its own, and callers on the same cores: words a second relative to the library called directly in the same
 run, the time of requests from 1, 8 and 64 callers, memory before and after, what happens when twice as much is asked for as
@@ -7,7 +7,6 @@ can be done, and when the server is killed and started again under load. Texts a
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import itertools
 import json
@@ -18,12 +17,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from hyperspan.benchmarking.measure import machine
-from hyperspan.benchmarking.sentences import invented_sentences
+import typer
+
+from hyperspan.benchmarks.command import run_command
+from hyperspan.benchmarks.invented import invented_sentences
+from hyperspan.benchmarks.measure import ModelName, machine
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
 
@@ -38,7 +40,7 @@ def invented_texts(count: int, sentences: int) -> list[str]:
     return [" ".join(made[first : first + sentences]) for first in range(0, len(made), sentences)]
 
 
-class Server:
+class ServerProcess:
     """The command in a process of its own."""
 
     def __init__(self, model: str, port: int = 0):
@@ -205,13 +207,13 @@ def one_at_a_time(annotator: Annotator, texts: Sequence[str], seconds: float) ->
     raise AssertionError("there are no texts")
 
 
-async def killed(server: Server, load: Load, model: str, seconds: float) -> tuple[Server, dict[str, Any]]:
+async def killed(server: ServerProcess, load: Load, model: str, seconds: float) -> tuple[ServerProcess, dict[str, Any]]:
     """Kills a server under load and starts it again at the same port; how long nobody was answered."""
     asking = asyncio.create_task(load.in_turn(8, 2 * seconds + 8))
     await asyncio.sleep(seconds)
     server.kill()
     start = time.perf_counter()
-    again = await asyncio.to_thread(Server, model, server.port)
+    again = await asyncio.to_thread(ServerProcess, model, server.port)
     await ready(server.port)
     back = time.perf_counter() - start
     asked = await asking
@@ -231,7 +233,15 @@ async def measured(
     return asked.figures() | {"of_the_library": statistics.median(ratios)}
 
 
-async def run(model: str, sentences: int, seconds: float) -> dict[str, Any]:
+def run(
+    model: ModelName = "genia",
+    sentences: Annotated[int, typer.Option(min=1, help="In a request.")] = 4,
+    seconds: Annotated[float, typer.Option(min=0.1, help="For each measurement.")] = 2.0,
+) -> dict[str, Any]:
+    return asyncio.run(measure(model, sentences, seconds))
+
+
+async def measure(model: str, sentences: int, seconds: float) -> dict[str, Any]:
     texts = invented_texts(200, sentences)
     annotator = load(model)
     words = [sum(map(len, annotator.split(text).sentences)) for text in texts]
@@ -240,7 +250,7 @@ async def run(model: str, sentences: int, seconds: float) -> dict[str, Any]:
         "words_per_second": together(annotator, texts, words, seconds),
         "one_at_a_time_ms": one_at_a_time(annotator, texts, seconds),
     }
-    server = Server(model)
+    server = ServerProcess(model)
     try:
         await ready(server.port)
         load_ = Load(server.port, texts, words)
@@ -259,38 +269,25 @@ async def run(model: str, sentences: int, seconds: float) -> dict[str, Any]:
     return figures
 
 
-def report(figures: dict[str, Any]) -> None:
+def report(figures: dict[str, Any]) -> Iterator[str]:
+    """The lines to print."""
     library, over, back = figures["library"], figures["twice_the_capacity"], figures["killed_and_restarted"]
-    print(f"{figures['machine']}; requests of {figures['words_a_request']:.0f} words")
-    print(
+    yield f"{figures['machine']}; requests of {figures['words_a_request']:.0f} words"
+    yield (
         f"library: {library['words_per_second']:,.0f} words/s with all texts at once; {library['one_at_a_time_ms']:.1f} ms for one"
     )
     for callers, entry in figures["callers"].items():
-        print(
+        yield (
             f"{callers:>3} callers: {entry['requests_per_second']:,.0f} requests/s, {entry['words_per_second']:,.0f} words/s "
             f"({entry['of_the_library']:.2f} of the library), p50 {entry['p50_ms']:.1f} ms, p99 {entry['p99_ms']:.1f} ms, {entry['statuses']}"
         )
-    print(
+    yield (
         f"twice the capacity ({over['asked_per_second']:,.0f} requests/s): {over['turned_away']:.0%} turned away, "
         f"{over['of_capacity']:.2f} of the capacity done, accepted p50 {over['p50_ms']:,.0f} ms, p99 {over['p99_ms']:,.0f} ms, {over['statuses']}"
     )
-    print(f"memory: {figures['memory_before_mb']:,.0f} MB before, {figures['memory_after_mb']:,.0f} MB after")
-    print(f"killed under load: ready again after {back['seconds_until_ready']:.1f} s, {back['statuses']}")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="genia", help="a bundled model, or the folder of one")
-    parser.add_argument("--sentences", type=int, default=4, help="in a request")
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each measurement")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    arguments = parser.parse_args()
-    figures = asyncio.run(run(arguments.model, arguments.sentences, arguments.seconds))
-    if arguments.json:
-        print(json.dumps(figures, indent=2))
-    else:
-        report(figures)
+    yield f"memory: {figures['memory_before_mb']:,.0f} MB before, {figures['memory_after_mb']:,.0f} MB after"
+    yield f"killed under load: ready again after {back['seconds_until_ready']:.1f} s, {back['statuses']}"
 
 
 if __name__ == "__main__":
-    main()
+    run_command(sys.modules[__name__])

@@ -1,4 +1,4 @@
-"""Whether a server's memory levels off: ``python benchmarks/server_soak.py [--requests 100000] [--json]``.
+"""Whether a server's memory levels off: ``python -m tests.load.soak [--requests 100000] [--json]``.
 
 It is sent that many requests, at twice the rate that it can answer, whether or not those before are answered; those that it turns
 away count. Its resident memory is looked at every second. Over the last four fifths of the requests it must stay within 5%: from
@@ -16,9 +16,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from server import Caller, Load, Server, invented_texts, ready
-
-from hyperspan.benchmarking.measure import machine
+from hyperspan.benchmarks.measure import machine
+from tests.load.server import Caller, Load, ServerProcess, invented_texts, ready
 
 SETTLED = 0.2
 """The share of the run after which memory must have levelled off."""
@@ -37,7 +36,7 @@ def resident_megabytes(pid: int) -> float:
 class Soak:
     """Requests at a steady rate, and the memory of the server meanwhile."""
 
-    def __init__(self, server: Server, bodies: list[bytes]):
+    def __init__(self, server: ServerProcess, bodies: list[bytes]):
         self.server, self.bodies = server, bodies
         self.sent = 0
         self.statuses: Counter[str] = Counter()
@@ -81,7 +80,7 @@ class Soak:
 
 async def run(model: str, requests: int, sentences: int) -> dict[str, Any]:
     texts = invented_texts(200, sentences)
-    server = Server(model)
+    server = ServerProcess(model)
     try:
         await ready(server.port)
         load = Load(server.port, texts, [0] * len(texts))

@@ -14,6 +14,8 @@ from hyperspan.encoders.words import WordEncoder
 from hyperspan.models import Recognizer, new_model
 from hyperspan.types import Mention, Sentence
 
+MAX_WIDTHS = ("6", "n")
+"""The maximal widths of mentions that are measured."""
 SENTENCES = 1_854
 """As many as GENIA's test set has in the paper."""
 PERCENTS = (*range(0, 100, 5), 98, 99, 99.7, 100)

@@ -10,22 +10,35 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
+import typer
 
 from hyperspan import kernels
 from hyperspan.batch import Batch, by_length
-from hyperspan.benchmarking.measure import Ceiling, exponent, in_turns, machine, median_ratio, peak_memory
-from hyperspan.benchmarking.sentences import TYPES, invented_sentences, necessary_operations, paper_model
-from hyperspan.benchmarking.spancat import Spancat, spancat
+from hyperspan.benchmarks import gpu
+from hyperspan.benchmarks.invented import MAX_WIDTHS, TYPES, invented_sentences, necessary_operations, paper_model
+from hyperspan.benchmarks.measure import (
+    Ceiling,
+    Data,
+    Rounds,
+    Threads,
+    exponent,
+    in_turns,
+    machine,
+    median_ratio,
+    peak_memory,
+    sentences_in,
+)
+from hyperspan.benchmarks.spancat import Spancat
+from hyperspan.benchmarks.spancat import spancat as started
 from hyperspan.inference.annotator import Annotator
 from hyperspan.kernels.choice import precisions
 from hyperspan.models import Recognizer
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.types import Sentence
 
-MAX_WIDTHS = ("6", "n")
 REFERENCE_SHARE = 8
 """PyTorch alone decodes one sentence in so many; it takes long enough."""
 
@@ -152,13 +165,33 @@ def memory_of_a_stream(words: int) -> dict[str, int]:
 
 
 def run(
+    data: Data = None,
+    threads: Threads = 2,
+    rounds: Rounds = 5,
+    stream: Annotated[
+        int, typer.Option(min=0, help="Also watch memory over a stream of documents of so many words.")
+    ] = 0,
+    spancat: Annotated[
+        str | None,
+        typer.Option(metavar="PYTHON", help="Also measure spaCy's spancat, with an interpreter that has spaCy."),
+    ] = None,
+    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="The CPU, or an NVIDIA GPU.")] = "cpu",
+) -> dict[str, Any]:
+    torch.set_num_threads(threads)
+    sentences = sentences_in(data)
+    if device == "cuda":
+        return gpu.measure("decode", sentences, rounds)
+    return measure(sentences, rounds, stream, spancat)
+
+
+def measure(
     sentences: Sequence[Sentence] | None, rounds: int, stream: int = 0, spancat_python: str | None = None
 ) -> dict[str, Any]:
     """Everything, on the given sentences or on invented ones; with the interpreter of a place with spaCy, also spancat."""
     used = sentences or invented_sentences()
     streamed = {"stream": memory_of_a_stream(stream)} if stream else {}  # first: peak memory only ever grows
     tokens, threads = [sentence.tokens for sentence in used], torch.get_num_threads()
-    with spancat(spancat_python, tokens, TYPES, threads) if spancat_python else nullcontext() as beside:
+    with started(spancat_python, tokens, TYPES, threads) if spancat_python else nullcontext() as beside:
         widths = [measure_width(max_width, used, rounds, beside) for max_width in MAX_WIDTHS]
     return {
         "machine": machine(),
@@ -173,6 +206,9 @@ def run(
 
 def report(figures: dict[str, Any]) -> Iterator[str]:
     """The lines to print."""
+    if "memory_bytes_per_second" in figures:
+        yield from gpu.report(figures)
+        return
     yield f"{figures['machine']}; {figures['words']:,} words ({figures['sentences']})"
     for entry in figures["widths"]:
         ceiling, operations = entry["ceiling_operations_per_second"] / 1e9, entry["operations_per_word"] / 1e6

@@ -18,9 +18,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from hyperspan.batch import batches_of, by_length
-from hyperspan.benchmarking.decode import MAX_WIDTHS
-from hyperspan.benchmarking.measure import in_turns
-from hyperspan.benchmarking.sentences import invented_sentences, necessary_operations, paper_model
+from hyperspan.benchmarks.invented import MAX_WIDTHS, invented_sentences, necessary_operations, paper_model
+from hyperspan.benchmarks.measure import in_turns
 from hyperspan.errors import InputError
 from hyperspan.models import Recognizer
 from hyperspan.structures import SegmentalHypergraph
@@ -38,7 +37,7 @@ IDLE = 0.5
 """A GPU that waits for more than this share of the time is not what limits."""
 
 
-class Limits:
+class Ceilings:
     """What this GPU reaches: operations a second in float32 products as tensor cores do them, bytes a second in copies."""
 
     def __init__(self) -> None:
@@ -81,13 +80,13 @@ def necessary_bytes(model: Recognizer, lengths: Sequence[int]) -> int:
     return spans * 2 * 2 * 2 * 4 * model.spans.hidden
 
 
-def measure(
+def figures_of(
     call: Callable[[], object],
     model: Recognizer,
     lengths: Sequence[int],
     passes: int,
     rounds: int,
-    limits: Limits,
+    limits: Ceilings,
     times: int,
 ) -> dict[str, Any]:
     """The figures of a call that makes so many passes over a batch each; operations and bytes count so many times."""
@@ -110,7 +109,7 @@ def measure(
     }
 
 
-def decode_width(max_width: str, sentences: Sequence[Sentence], rounds: int, limits: Limits) -> dict[str, Any]:
+def decode_width(max_width: str, sentences: Sequence[Sentence], rounds: int, limits: Ceilings) -> dict[str, Any]:
     """The figures of decoding for one maximal width."""
     model = paper_model(max_width, sentences).to("cuda")
     lengths = [len(sentence) for sentence in sentences]
@@ -124,10 +123,10 @@ def decode_width(max_width: str, sentences: Sequence[Sentence], rounds: int, lim
         for batch in batches:
             SegmentalHypergraph(model(batch), batch.lengths).argmax()
 
-    return {"c": max_width, **measure(decode, model, lengths, len(batches), rounds, limits, times=1)}
+    return {"c": max_width, **figures_of(decode, model, lengths, len(batches), rounds, limits, times=1)}
 
 
-def train_width(max_width: str, sentences: Sequence[Sentence], rounds: int, limits: Limits) -> dict[str, Any]:
+def train_width(max_width: str, sentences: Sequence[Sentence], rounds: int, limits: Ceilings) -> dict[str, Any]:
     """The figures of training for one maximal width: by the size of batches, and those of the quickest."""
     by_size = []
     for size in TRAINING_BATCHES:
@@ -142,13 +141,13 @@ def train_width(max_width: str, sentences: Sequence[Sentence], rounds: int, limi
             for given, parts in trainer.made_ready(batches):
                 trainer._take_step(given, parts)
 
-        figures = measure(train, model, lengths, len(batches), rounds, limits, times=3)
+        figures = figures_of(train, model, lengths, len(batches), rounds, limits, times=3)
         by_size.append({"sentences_a_batch": size, **figures})
     best = max(by_size, key=lambda figures: figures["words_per_second"])
     return {"c": max_width, **best, "by_size": by_size}
 
 
-def run(what: str, sentences: Sequence[Sentence] | None, rounds: int) -> dict[str, Any]:
+def measure(what: str, sentences: Sequence[Sentence] | None, rounds: int) -> dict[str, Any]:
     """Decoding or training, on the given sentences or on invented ones."""
     if not torch.cuda.is_available():
         raise InputError("PyTorch finds no NVIDIA GPU here; leave --device out to measure the CPU")
@@ -156,7 +155,7 @@ def run(what: str, sentences: Sequence[Sentence] | None, rounds: int) -> dict[st
     if what == "decode":
         used *= -(-WORDS // max(sum(map(len, used)), 1))
     with tensor_cores():
-        limits = Limits()
+        limits = Ceilings()
         measured = decode_width if what == "decode" else train_width
         return {
             "machine": f"{torch.cuda.get_device_name()}, torch {torch.__version__}",

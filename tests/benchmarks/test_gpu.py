@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hyperspan.benchmarking import gpu
-from hyperspan.benchmarking.sentences import invented_sentences, paper_model
+from hyperspan.benchmarks import gpu
+from hyperspan.benchmarks.invented import invented_sentences, paper_model
 from hyperspan.errors import InputError
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_without_a_gpu_there_is_nothing_to_measure() -> None:
     with pytest.raises(InputError, match="finds no NVIDIA GPU here; leave --device out"):
-        gpu.run("decode", None, rounds=1)
+        gpu.measure("decode", None, rounds=1)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 @pytest.mark.parametrize("what", ["decode", "train"])
 def test_each_width_is_measured(what: str) -> None:
-    figures = gpu.run(what, invented_sentences(60), rounds=1)
+    figures = gpu.measure(what, invented_sentences(60), rounds=1)
     assert [entry["c"] for entry in figures["widths"]] == ["6", "n"]
     assert all(entry["words_per_second"] > 0 and entry["fraction_of_ceiling"] > 0 for entry in figures["widths"])
     assert "limit: " in "\n".join(gpu.report(figures))

@@ -8,11 +8,12 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hyperspan.benchmarking.measure import machine, peak_memory
-from hyperspan.benchmarking.sentences import invented_sentences, paper_model
+import torch
+
+from hyperspan.benchmarks.invented import invented_sentences, paper_model
+from hyperspan.benchmarks.measure import Data, Rounds, Threads, machine, peak_memory, sentences_in
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import bundled_models, load
-from hyperspan.types import Sentence
 
 STARTS = 5
 """So often is the command started."""
@@ -45,16 +46,16 @@ def start_up() -> float:
     return min(taken)
 
 
-def run(sentences: Sequence[Sentence] | None, repeats: int) -> dict[str, Any]:
-    """Everything, on the given sentences or on invented ones."""
-    used = list(sentences or invented_sentences())[:300]
+def run(data: Data = None, threads: Threads = 2, rounds: Rounds = 5) -> dict[str, Any]:
+    torch.set_num_threads(threads)
+    used = list(sentences_in(data) or invented_sentences())[:300]
     texts = [" ".join(sentence.tokens) for sentence in used]
     annotators = {f"paper's sizes, c = {c}": Annotator(paper_model(c, used)) for c in ("6", "n")}
     annotators |= {f"bundled model {name}": load(name) for name in bundled_models()}
     return {
         "machine": machine(),
         "sentences": len(texts),
-        "models": [{"model": name, **quantiles(each, texts, repeats)} for name, each in annotators.items()],
+        "models": [{"model": name, **quantiles(each, texts, rounds)} for name, each in annotators.items()],
         "start_up_seconds": start_up() if bundled_models() else None,
         "peak memory, MB": peak_memory(),
     }

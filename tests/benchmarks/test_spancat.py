@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hyperspan.benchmarking.spancat import spancat
+from hyperspan.benchmarks.spancat import spancat
 from hyperspan.errors import InputError
 
 SENTENCES = [["the", "IL-2", "gene"], ["T", "cells"], ["NF-kappa", "B", "binds"]]

@@ -1,4 +1,4 @@
-"""What a pretrained encoder costs in time and memory: ``python benchmarks/transformer.py CONFIG.toml [--set …] [--device cuda]``.
+"""What a configuration costs in time and memory: `hyperspan benchmark cost genia/transformer --device cuda`.
 
 Steps of training and batches of use on the configuration's training sentences, each part in a process of its own, so that memory
 is counted by itself. Seconds on a CPU are those that the processor worked, whatever else the machine did.
@@ -6,20 +6,19 @@ is counted by itself. Seconds on a CPU are those that the processor worked, what
 
 from __future__ import annotations
 
-import argparse
-import json
 import multiprocessing
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+import typer
 
 from hyperspan.batch import batches_of
-from hyperspan.benchmarking.measure import machine, peak_memory
+from hyperspan.benchmarks.measure import machine, peak_memory
 from hyperspan.config import Config
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
@@ -77,20 +76,22 @@ def _timed(call: Callable[[], object], device: torch.device) -> float:
     return time.perf_counter() - begun
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("config")
-    parser.add_argument("--set", action="append", default=[], dest="overrides")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--steps", type=int, default=8)
-    given = parser.parse_args()
-    config = Config.read(given.config, given.overrides)
-    processes = multiprocessing.get_context("spawn")
+def run(
+    config: Annotated[str, typer.Argument(help="A TOML file, or a shipped configuration.")],
+    overrides: Annotated[list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    steps: Annotated[int, typer.Option(min=1, help="Batches that are measured.")] = 8,
+) -> dict[str, Any]:
+    read = Config.read(config, overrides or [])
+    parts = []
     for part in ("training", "use"):
-        with processes.Pool(1) as pool:
-            print(json.dumps(pool.apply(measure, (config, part, given.device, given.steps))), flush=True)
-    print(machine() if given.device == "cpu" else torch.cuda.get_device_name())
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            parts.append(pool.apply(measure, (read, part, device, steps)))
+    return {"machine": machine() if device == "cpu" else torch.cuda.get_device_name(), "parts": parts}
 
 
-if __name__ == "__main__":
-    main()
+def report(figures: dict[str, Any]) -> Iterator[str]:
+    """The lines to print."""
+    yield figures["machine"]
+    for part in figures["parts"]:
+        yield ", ".join(f"{name} {value}" for name, value in part.items())

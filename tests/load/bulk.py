@@ -1,4 +1,4 @@
-"""What bulk jobs cost: ``python benchmarks/bulk.py [--words 5000000] [--sample 400000] [--json]``.
+"""What bulk jobs cost: ``python -m tests.load.bulk --words 5000000``.
 
 1. Words a second of the plain engine, with all threads and with one, of one and of two Ray workers, and of a Ray Data dataset
    with one worker: on the same made corpus, one after the other, from when the first shard is done to the last. And of cutting text
@@ -11,7 +11,6 @@ Every measurement is a process of its own, whose memory, with that of all below 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -19,16 +18,25 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from hyperspan.benchmarking.measure import machine
-from hyperspan.benchmarking.sentences import genia_length
+import torch
+import typer
+
+from hyperspan.benchmarks.command import run_command
+from hyperspan.benchmarks.invented import genia_length
+from hyperspan.benchmarks.measure import ModelName, machine
 from hyperspan.bulk import Progress, annotate_files
+from hyperspan.bulk.ray_data import annotate_dataset
+from hyperspan.inference.loading import load
+from hyperspan.types import Document
 
 SENTENCES = 8
 """In a document: about 240 words, as in an abstract."""
+MEASURE = "measure"
 EMPTY = 30_000
 """Documents without words."""
 
@@ -101,8 +109,6 @@ def run_job(
     corpus: Path, output: Path, engine: Any, workers: int, threads: int, shard_bytes: int, model: str
 ) -> dict[str, float]:
     """One job, and how fast it went once its first shard was done."""
-    import torch
-
     torch.set_num_threads(threads)
     steps, start = Steps(), time.perf_counter()
     options: dict[str, Any] = {} if engine == "plain" else {"workers": workers}
@@ -123,8 +129,6 @@ def run_dataset(corpus: Path, model: str) -> dict[str, float]:
     """The same texts as a dataset of Ray Data, with one worker."""
     import ray
 
-    from hyperspan.bulk.ray_data import annotate_dataset
-
     ray.init("local", num_cpus=2, include_dashboard=False, object_store_memory=200_000_000, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
     found = annotate_dataset(ray.data.read_json(str(corpus), override_num_blocks=24), model, workers=1)
@@ -140,10 +144,7 @@ def run_dataset(corpus: Path, model: str) -> dict[str, float]:
 
 def run_split(corpus: Path, model: str) -> dict[str, float]:
     """Texts cut into sentences and words, and nothing else, by one thread."""
-    import hyperspan
-    from hyperspan.types import Document
-
-    annotator = hyperspan.load(model)
+    annotator = load(model)
     texts = [json.loads(line)["text"] for line in corpus.read_text("utf-8").splitlines()]
     begun = time.process_time()
     words = sum(len(sentence) for text in texts for sentence in annotator.split(Document(text)).sentences)
@@ -155,7 +156,7 @@ def run_split(corpus: Path, model: str) -> dict[str, float]:
 
 def measured(*arguments: str) -> dict[str, Any]:
     """What a process of this file says, and the memory that it and all below it held."""
-    command = [sys.executable, __file__, "--measure", *arguments]
+    command = [sys.executable, "-m", "tests.load.bulk", MEASURE, *arguments]
     environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
     memory: list[tuple[float, float]] = []
@@ -184,7 +185,11 @@ def _memory(ancestor: int) -> tuple[float, float]:
     return sum(sizes), max(sizes, default=0.0)
 
 
-def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(
+    words: Annotated[int, typer.Option(help="Of the large corpus; 0 leaves it out.")] = 5_000_000,
+    sample: Annotated[int, typer.Option(help="Words of the corpus that all engines annotate.")] = 400_000,
+    model: ModelName = "genia",
+) -> dict[str, Any]:
     threads = str(len(os.sched_getaffinity(0)))
     engines = {
         f"plain, {threads} threads": ("plain", "0", threads),
@@ -194,62 +199,52 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     }
     with tempfile.TemporaryDirectory(prefix="bulk-") as name:
         folder = Path(name)
-        sample, empty, large = folder / "sample.jsonl", folder / "empty.jsonl", folder / "large.jsonl"
-        documents = make_corpus(sample, arguments.sample)
+        small, empty, large = folder / "sample.jsonl", folder / "empty.jsonl", folder / "large.jsonl"
+        documents = make_corpus(small, sample)
         empty.write_text("".join(f'{{"id": {n}, "text": ""}}\n' for n in range(EMPTY)))
-        bytes_of_shard = str(max(sample.stat().st_size // 24, 1))
-        figures: dict[str, Any] = {"machine": machine(), "sample": {"words": arguments.sample, "documents": documents}}
+        bytes_of_shard = str(max(small.stat().st_size // 24, 1))
+        figures: dict[str, Any] = {"machine": machine(), "sample": {"words": sample, "documents": documents}}
         figures["speed"] = {
-            title: measured(str(sample), str(folder / title), *engine, bytes_of_shard, arguments.model)
+            title: measured(str(small), str(folder / title), *engine, bytes_of_shard, model)
             for title, engine in engines.items()
         }
-        figures["speed"]["ray.data, 1 worker"] = measured(str(sample), "dataset", arguments.model)
-        figures["speed"]["cutting text alone"] = measured(str(sample), "split", arguments.model)
+        figures["speed"]["ray.data, 1 worker"] = measured(str(small), "dataset", model)
+        figures["speed"]["cutting text alone"] = measured(str(small), "split", model)
         figures["documents without words"] = {
-            title: measured(str(empty), str(folder / f"empty {title}"), *engines[title], "25000", arguments.model)
+            title: measured(str(empty), str(folder / f"empty {title}"), *engines[title], "25000", model)
             for title in ("plain, 1 thread", "ray, 1 worker")
         }
-        if arguments.words:
-            make_corpus(large, arguments.words)
+        if words:
+            make_corpus(large, words)
             figures["large"] = {"MB of the corpus": large.stat().st_size / 1e6} | {
-                title: measured(str(large), str(folder / f"large {title}"), *engines[title], "4000000", arguments.model)
+                title: measured(str(large), str(folder / f"large {title}"), *engines[title], "4000000", model)
                 for title in (f"plain, {threads} threads", "ray, 2 workers")
             }
     return figures
 
 
-def report(figures: dict[str, Any]) -> None:
-    print(figures["machine"])
-    print(f"sample: {figures['sample']}")
+def report(figures: dict[str, Any]) -> Iterator[str]:
+    """The lines to print."""
+    yield figures["machine"]
+    yield f"sample: {figures['sample']}"
     for part in ("speed", "documents without words", "large"):
         for title, values in figures.get(part, {}).items():
             if isinstance(values, dict):
-                told = ", ".join(f"{name} {value:,.0f}" for name, value in values.items())
-                print(f"{part} | {title}: {told}")
+                shown = ", ".join(f"{name} {value:,.0f}" for name, value in values.items())
+                yield f"{part} | {title}: {shown}"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--words", type=int, default=5_000_000, help="of the large corpus; 0 leaves it out")
-    parser.add_argument("--sample", type=int, default=400_000, help="words of the corpus that all engines annotate")
-    parser.add_argument("--model", default="genia", help="a bundled model, or the folder of one")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    parser.add_argument("--measure", nargs="+", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.measure:
-        corpus, output, *rest = arguments.measure
-        if output in ("dataset", "split"):
-            print(json.dumps((run_dataset if output == "dataset" else run_split)(Path(corpus), *rest)))
-        else:
-            engine, workers, threads, size, model = rest
-            print(json.dumps(run_job(Path(corpus), Path(output), engine, int(workers), int(threads), int(size), model)))
-        return
-    figures = measure(arguments)
-    if arguments.json:
-        print(json.dumps(figures, indent=2))
+def measure_one(corpus: str, what: str, *rest: str) -> None:
+    """What a process of its own does."""
+    if what in ("dataset", "split"):
+        print(json.dumps((run_dataset if what == "dataset" else run_split)(Path(corpus), *rest)))
     else:
-        report(figures)
+        engine, workers, threads, size, model = rest
+        print(json.dumps(run_job(Path(corpus), Path(what), engine, int(workers), int(threads), int(size), model)))
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == [MEASURE]:
+        measure_one(*sys.argv[2:])
+    else:
+        run_command(sys.modules[__name__])

@@ -1,4 +1,4 @@
-"""Draws words a second from what benchmarks printed: ``python benchmarks/plot_speed.py decode.json [gpu.json] -o speed.svg``.
+"""Draws words a second from what benchmarks printed: ``python scripts/plot_speed.py decode.json [gpu.json] -o speed.svg``.
 
 The files are what ``hyperspan benchmark decode --json`` printed, with ``--spancat`` for the bar of spaCy, and on another machine
 with ``--device cuda`` for that of the GPU.

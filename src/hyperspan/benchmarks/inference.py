@@ -1,4 +1,4 @@
-"""What exact inference costs, as ratios of times measured in one run: ``python benchmarks/inference.py [--json]``.
+"""What exact inference costs, as ratios of times measured in one run: `hyperspan benchmark inference`.
 
 1. Growth: the exponents with which the time of log_partition, marginals and argmax grows in n, c and m.
 2. Forward and backward of log_partition, relative to an elementwise exp over the `close` tensor and to a loop in
@@ -9,25 +9,26 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import math
 import multiprocessing
-import platform
-import resource
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from hyperspan import kernels
+from hyperspan.benchmarks.measure import Threads, exponent, in_turns, machine, peak_memory
 from hyperspan.kernels.choice import choose
 from hyperspan.structures import EdgeScores, SegmentalHypergraph
 
 BATCH, WORDS, WIDTHS, TYPES = 32, 40, 40, 7
 LONG, SETS = 1_000, 20
+ROUNDS = 20
+"""So often is each size measured."""
 DENSITY = 6.0
 """Added to `absent` so that the best sets hold few mentions, as those of a trained model do."""
 
@@ -41,22 +42,6 @@ def make_scores(batch: int, n: int, c: int, m: int) -> EdgeScores:
     return EdgeScores(
         draw(batch, n, m) + DENSITY, draw(batch, n, m), draw(batch, n, c - 1, m) - 1, draw(batch, n, c, m)
     )
-
-
-def seconds(*calls: Callable[[], object], budget: float = 1.0, quantile: float = 0.5) -> list[float]:
-    """A quantile of each call's times; calls take turns, so that a slow spell of the machine hits all of them alike."""
-    times: list[list[float]] = [[] for _ in calls]
-    for call in calls:
-        call()
-    gc.disable()
-    end = time.perf_counter() + budget * len(calls)
-    while time.perf_counter() < end or len(times[0]) < 5:
-        for call, measured in zip(calls, times, strict=True):
-            start = time.perf_counter()
-            call()
-            measured.append(time.perf_counter() - start)
-    gc.enable()
-    return [sorted(measured)[int(len(measured) * quantile)] for measured in times]
 
 
 def forward_backward(scores: EdgeScores, lengths: list[int]) -> Callable[[], object]:
@@ -105,22 +90,6 @@ def python_loop(scores: EdgeScores, lengths: list[int]) -> tuple[float, float]:
     return total, expected
 
 
-def exponent(
-    sizes: list[int], make: Callable[[int], tuple[EdgeScores, list[int]]], run: Callable[[SegmentalHypergraph], object]
-) -> float:
-    """The slope of log time over log size, by least squares."""
-    calls = []
-    for size in sizes:
-        scores, lengths = make(size)
-        calls.append(lambda scores=scores, lengths=lengths: run(SegmentalHypergraph(scores, lengths)))
-    points = [
-        (math.log(size), math.log(second))
-        for size, second in zip(sizes, seconds(*calls, budget=0.6, quantile=0.1), strict=True)
-    ]
-    mean_x, mean_y = (sum(values) / len(points) for values in zip(*points, strict=True))
-    return sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x, _ in points)
-
-
 def growth() -> dict[str, dict[str, float]]:
     """Each size over a factor of 8, the others fixed. With c fixed, n is large enough that edges of the sentence do not matter."""
     makers: dict[str, tuple[list[int], Callable[[int], tuple[EdgeScores, list[int]]]]] = {
@@ -133,7 +102,16 @@ def growth() -> dict[str, dict[str, float]]:
         "marginals": lambda d: d.marginals,
         "argmax": lambda d: d.argmax(),
     }
-    return {name: {axis: exponent(*makers[axis], run) for axis in makers} for name, run in runs.items()}
+
+    def grows(axis: str, run: Callable[[SegmentalHypergraph], object]) -> float:
+        sizes, make = makers[axis]
+        made = [make(size) for size in sizes]
+        calls = [
+            lambda scores=scores, lengths=lengths: run(SegmentalHypergraph(scores, lengths)) for scores, lengths in made
+        ]
+        return exponent(sizes, calls, ROUNDS)
+
+    return {name: {axis: grows(axis, run) for axis in makers} for name, run in runs.items()}
 
 
 def long_sentence() -> SegmentalHypergraph:
@@ -179,16 +157,16 @@ def peak_megabytes(name: str) -> float | None:
     return round((kilobytes("VmHWM") - before) / 1024)
 
 
-def measure(engine: str) -> dict:
+def measure(engine: str) -> dict[str, Any]:
     """All figures with one engine: "c" (the compiled kernels do what they can) or "reference" (PyTorch does everything)."""
     scores, lengths = make_scores(BATCH, WORDS, WIDTHS, TYPES), [WORDS] * BATCH
-    both, elementwise, forward, decode = seconds(
+    calls = [
         forward_backward(scores, lengths),
         exp_forward_backward(scores),
         lambda: SegmentalHypergraph(scores, lengths).log_partition,
         lambda: SegmentalHypergraph(scores, lengths).argmax(),
-        budget=2.0,
-    )
+    ]
+    both, elementwise, forward, decode = map(statistics.median, in_turns(calls, 10 * ROUNDS))
     start = time.perf_counter()
     total, expected = python_loop(scores, lengths)
     loop = time.perf_counter() - start
@@ -210,21 +188,8 @@ def measure(engine: str) -> dict:
     }
 
 
-def report(figures: dict) -> None:
-    print(f"\nengine: {figures['engine']}")
-    for name, axes in figures["exponents"].items():
-        print(f"  {name:<14} grows with " + ", ".join(f"{axis}^{value:.2f}" for axis, value in axes.items()))
-    for name, value in figures.items():
-        if isinstance(value, float):
-            print(f"  {name}: {value:.2f}")
-    print("  " + ", ".join(f"{name} {value:.2f} ms" for name, value in figures["milliseconds"].items()))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    arguments = parser.parse_args()
-    torch.set_num_threads(2)
+def run(threads: Threads = 2) -> dict[str, Any]:
+    torch.set_num_threads(threads)
     runs = []
     for engine in dict.fromkeys([choose("log_partition", "cpu"), "reference"]):
         with kernels.only(engine):
@@ -232,20 +197,22 @@ def main() -> None:
     scores = make_scores(BATCH, WORDS, WIDTHS, TYPES)
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as fresh:
         peaks = dict(zip(CALLS, fresh.map(peak_megabytes, CALLS, chunksize=1), strict=True))
-    setting = {
-        "machine": f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}",
+    return {
+        "machine": machine(),
         "shape": {"B": BATCH, "n": WORDS, "c": WIDTHS, "m": TYPES},
         "mentions in the best sets": sum(map(len, SegmentalHypergraph(scores, [WORDS] * BATCH).argmax())),
         f"peak memory for {LONG:,} words, MB": peaks,
-        "peak memory, MB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "peak memory, MB": peak_memory(),
+        "engines": runs,
     }
-    if arguments.json:
-        print(json.dumps({**setting, "engines": runs}, indent=2))
-        return
-    print(", ".join(f"{name}: {value}" for name, value in setting.items()))
-    for figures in runs:
-        report(figures)
 
 
-if __name__ == "__main__":
-    main()
+def report(figures: dict[str, Any]) -> Iterator[str]:
+    """The lines to print."""
+    yield ", ".join(f"{name}: {value}" for name, value in figures.items() if name != "engines")
+    for entry in figures["engines"]:
+        yield f"\nengine: {entry['engine']}"
+        for name, axes in entry["exponents"].items():
+            yield f"  {name:<14} grows with " + ", ".join(f"{axis}^{value:.2f}" for axis, value in axes.items())
+        yield from (f"  {name}: {value:.2f}" for name, value in entry.items() if isinstance(value, float))
+        yield "  " + ", ".join(f"{name} {value:.2f} ms" for name, value in entry["milliseconds"].items())

@@ -11,10 +11,31 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import torch
+import typer
+
+from hyperspan.corpora import read_corpus
+from hyperspan.errors import InputError
+from hyperspan.types import Sentence
 
 Call = Callable[[], object]
+Data = Annotated[
+    Path | None,
+    typer.Option(help="Annotated sentences to measure with. Default: invented ones, as long as those of GENIA."),
+]
+Threads = Annotated[int, typer.Option(min=1, help="How many threads are used.")]
+Rounds = Annotated[int, typer.Option(min=1, help="How often each thing is measured.")]
+ModelName = Annotated[str, typer.Option(help="A bundled model, or the folder of one.")]
+
+
+def sentences_in(data: Path | None) -> list[Sentence] | None:
+    """The sentences of a file; None without one."""
+    sentences = [s for document in read_corpus(str(data)) for s in document.sentences] if data else None
+    if sentences == []:
+        raise InputError(f"{data} holds no sentences; name a file of sentences, or leave --data out for invented ones")
+    return sentences
 
 
 def in_turns(calls: Sequence[Call], rounds: int) -> list[list[float]]:

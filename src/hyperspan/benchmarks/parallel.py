@@ -1,4 +1,4 @@
-"""How much faster two processes train than one on this machine's cores: ``python benchmarks/parallel.py [--json]``.
+"""How much faster two processes train than one on this machine's cores: `hyperspan benchmark parallel`.
 
 Whole runs of ``hyperspan train``, with and without torchrun, take turns: one process with one thread, one with two threads, two
 with one thread each. The model has the paper's sizes, the sentences are invented, as long as those of GENIA, or given. What
@@ -7,18 +7,20 @@ counts are the words a second of the last epoch, as the log has them: reading, w
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from hyperspan.benchmarking.measure import machine, median_ratio
-from hyperspan.benchmarking.sentences import invented_sentences
+import typer
+
+from hyperspan.benchmarks.invented import invented_sentences
+from hyperspan.benchmarks.measure import Data, Rounds, machine, median_ratio
 from hyperspan.corpora import write_corpus
 from hyperspan.corpora.documents import document_of
 from hyperspan.training.log import read_log
@@ -46,23 +48,30 @@ def speed(way: str, config: Path, changes: list[str]) -> float:
     return epochs[-1]["words_per_second"]
 
 
-def measure(data: str | None, sentences: int, changes: list[str], rounds: int) -> dict[str, Any]:
+def run(
+    data: Data = None,
+    sentences: Annotated[int, typer.Option(help="How many are invented.")] = 800,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help="For another model.")
+    ] = None,
+    rounds: Rounds = 3,
+) -> dict[str, Any]:
     """The words a second of each way, and how much faster than the first it is."""
     with tempfile.TemporaryDirectory() as folder:
         train = Path(folder) / "train.jsonl"
         if data is None:
             write_corpus([document_of([sentence]) for sentence in invented_sentences(sentences)], train, "jsonl")
         config = Path(folder) / "config.toml"
-        config.write_text(f"[data]\ntrain = {json.dumps(data or str(train))}\n[training]\nepochs = 2\n", "utf-8")
+        config.write_text(f"[data]\ntrain = {json.dumps(str(data or train))}\n[training]\nepochs = 2\n", "utf-8")
         speeds: dict[str, list[float]] = {way: [] for way in WAYS}
         for _ in range(rounds):
             for way, found in speeds.items():
-                found.append(speed(way, config, changes))
+                found.append(speed(way, config, changes or []))
     first = speeds[next(iter(WAYS))]
     return {
         "machine": machine(),
-        "sentences": data or "invented, as long as GENIA's",
-        "changes": changes,
+        "sentences": str(data or "invented, as long as GENIA's"),
+        "changes": changes or [],
         "ways": {
             way: {"words_per_second": statistics.median(found), "times_as_fast": median_ratio(found, first)}
             for way, found in speeds.items()
@@ -70,22 +79,8 @@ def measure(data: str | None, sentences: int, changes: list[str], rounds: int) -
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", help="annotated sentences to train on; default: invented ones")
-    parser.add_argument("--sentences", type=int, default=800, help="how many are invented")
-    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="for another model")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each way is measured")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    given = parser.parse_args()
-    figures = measure(given.data, given.sentences, given.set, given.rounds)
-    if given.json:
-        print(json.dumps(figures, indent=2))
-        return
-    print(f"{figures['machine']}; sentences {figures['sentences']} {' '.join(figures['changes'])}")
+def report(figures: dict[str, Any]) -> Iterator[str]:
+    """The lines to print."""
+    yield f"{figures['machine']}; sentences {figures['sentences']} {' '.join(figures['changes'])}"
     for way, found in figures["ways"].items():
-        print(f"{way:>26}: {found['words_per_second']:>8,.0f} words/s, {found['times_as_fast']:.2f} times as fast")
-
-
-if __name__ == "__main__":
-    main()
+        yield f"{way:>26}: {found['words_per_second']:>8,.0f} words/s, {found['times_as_fast']:.2f} times as fast"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hyperspan.benchmarking import train
-from hyperspan.benchmarking.sentences import invented_sentences
+from hyperspan.benchmarks import train
+from hyperspan.benchmarks.invented import invented_sentences
 
 
 def test_training_is_measured_for_each_width() -> None:
-    figures = train.run(invented_sentences(20), rounds=1)
+    figures = train.measure(invented_sentences(20), rounds=1)
     assert [entry["c"] for entry in figures["widths"]] == ["6", "n"]
     assert all(entry["words_per_second"] > 0 and entry["fraction_of_ceiling"] > 0 for entry in figures["widths"])
     lines = list(train.report(figures))

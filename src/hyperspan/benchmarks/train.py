@@ -10,12 +10,25 @@ import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import torch
+import typer
 
 from hyperspan.batch import batches_of
-from hyperspan.benchmarking.decode import MAX_WIDTHS
-from hyperspan.benchmarking.measure import Ceiling, in_turns, machine, median_ratio, peak_memory
-from hyperspan.benchmarking.sentences import invented_sentences, necessary_operations, paper_model
+from hyperspan.benchmarks import gpu
+from hyperspan.benchmarks.invented import MAX_WIDTHS, invented_sentences, necessary_operations, paper_model
+from hyperspan.benchmarks.measure import (
+    Ceiling,
+    Data,
+    Rounds,
+    Threads,
+    in_turns,
+    machine,
+    median_ratio,
+    peak_memory,
+    sentences_in,
+)
 from hyperspan.training.loop import Trainer
 from hyperspan.types import Sentence
 
@@ -59,7 +72,18 @@ def memory_of_a_long_sentence() -> dict[str, int]:
     return {"words": LONGEST, "before, MB": before, "after, MB": peak_memory()}
 
 
-def run(sentences: Sequence[Sentence] | None, rounds: int) -> dict[str, Any]:
+def run(
+    data: Data = None,
+    threads: Threads = 2,
+    rounds: Rounds = 5,
+    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="The CPU, or an NVIDIA GPU.")] = "cpu",
+) -> dict[str, Any]:
+    torch.set_num_threads(threads)
+    sentences = sentences_in(data)
+    return gpu.measure("train", sentences, rounds) if device == "cuda" else measure(sentences, rounds)
+
+
+def measure(sentences: Sequence[Sentence] | None, rounds: int) -> dict[str, Any]:
     """Everything, on the given sentences or on invented ones."""
     used = sentences or invented_sentences()
     return {
@@ -72,6 +96,9 @@ def run(sentences: Sequence[Sentence] | None, rounds: int) -> dict[str, Any]:
 
 def report(figures: dict[str, Any]) -> Iterator[str]:
     """The lines to print."""
+    if "memory_bytes_per_second" in figures:
+        yield from gpu.report(figures)
+        return
     yield f"{figures['machine']}; sentences {figures['sentences']}"
     for entry in figures["widths"]:
         speed, share = entry["words_per_second"], entry["fraction_of_ceiling"]
