@@ -15,7 +15,10 @@ import hyperspan
 SOURCE = Path(hyperspan.__file__).parent
 
 
-@pytest.mark.parametrize("module", ["hyperspan", "hyperspan.evaluation", "hyperspan.models", "hyperspan.structures"])
+@pytest.mark.parametrize(
+    "module",
+    ["hyperspan", "hyperspan.evaluation", "hyperspan.models", "hyperspan.structures", "hyperspan.structures.graphs"],
+)
 def test_public_names_are_complete_and_sorted(module: str) -> None:
     names = importlib.import_module(module).__all__
     assert names == sorted(names)
@@ -67,7 +70,7 @@ main()"""
 )
 def test_kernels_and_structures_import_no_other_room(room: str, allowed: tuple[str, ...]) -> None:
     ours = tuple(f"hyperspan.{name}" for name in allowed)
-    for file in (SOURCE / room).glob("*.py"):
+    for file in (SOURCE / room).rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []

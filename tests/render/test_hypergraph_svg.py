@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan import Mention, draw_hypergraph
-from hyperspan.structures import segmental_hypergraph
+from hyperspan.structures.graphs import segmental_hypergraph
 
 SVG = "{http://www.w3.org/2000/svg}"
 

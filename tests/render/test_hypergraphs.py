@@ -14,16 +14,13 @@ from hyperspan import Mention, draw_hypergraph
 from hyperspan.errors import InputError, SpanError
 from hyperspan.render.hypergraph_svg import DIAGRAMS
 from hyperspan.render.hypergraphs.readings import sets_with_structure_of
-from hyperspan.structures import (
-    closure,
+from hyperspan.structures import closure, is_nested, outermost, structure_of
+from hyperspan.structures.graphs import (
     constituents_of,
-    is_nested,
     linear_chain_mentions,
     mentions_of,
-    outermost,
     semi_markov_mentions,
     separated_mentions,
-    structure_of,
     visited_mentions,
 )
 

@@ -23,7 +23,7 @@ from hyperspan.reproduce.properties import (
     sections,
 )
 from hyperspan.reproduce.systems import HOLDS, SYSTEMS, System
-from hyperspan.structures import Counting, hyperpaths, inside
+from hyperspan.structures.graphs import Counting, hyperpaths, inside
 from hyperspan.types import Mention, Sentence
 
 NAMES = [system.name for system in SYSTEMS]

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hyperspan.structures import Hyperedge, Hypergraph, Mention, MentionSet
+from hyperspan.structures import Mention, MentionSet
+from hyperspan.structures.graphs import Hyperedge, Hypergraph
 
 
 def all_mentions(n: int, types: int, max_width: int) -> list[Mention]:

@@ -8,14 +8,8 @@ from collections.abc import Callable
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.structures import (
-    EdgeScores,
-    Hyperedge,
-    MentionSet,
-    SegmentalHypergraph,
-    mentions_of,
-    segmental_hypergraph,
-)
+from hyperspan.structures import EdgeScores, MentionSet, SegmentalHypergraph
+from hyperspan.structures.graphs import Hyperedge, mentions_of, segmental_hypergraph
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
 from tests.structures.cases_constituency import constituency_cases
 from tests.structures.cases_linear_chain import linear_chain_cases

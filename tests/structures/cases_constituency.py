@@ -10,14 +10,8 @@ from functools import cache
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.structures import (
-    ConstituencyNode,
-    ConstituencyTrees,
-    Hyperedge,
-    MentionSet,
-    constituency_hypergraph,
-    constituents_of,
-)
+from hyperspan.structures import ConstituencyTrees, MentionSet
+from hyperspan.structures.graphs import ConstituencyNode, Hyperedge, constituency_hypergraph, constituents_of
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
 
 MANY = 10

@@ -9,16 +9,8 @@ from collections.abc import Callable, Iterator
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.structures import (
-    Hyperedge,
-    LinearChain,
-    Mention,
-    MentionSet,
-    TagScores,
-    linear_chain_hypergraph,
-    linear_chain_mentions,
-)
-from hyperspan.structures.linear_chain import TagNode
+from hyperspan.structures import LinearChain, Mention, MentionSet, TagScores
+from hyperspan.structures.graphs import Hyperedge, TagNode, linear_chain_hypergraph, linear_chain_mentions
 from tests.structures.brute_force import BruteForce, Case, Explicit
 
 

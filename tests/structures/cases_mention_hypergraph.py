@@ -9,15 +9,8 @@ from functools import cache
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.structures import (
-    Hyperedge,
-    MentionHypergraph,
-    MentionNode,
-    MentionSet,
-    WordEdgeScores,
-    mention_network,
-    visited_mentions,
-)
+from hyperspan.structures import MentionHypergraph, MentionSet, WordEdgeScores
+from hyperspan.structures.graphs import Hyperedge, MentionNode, mention_network, visited_mentions
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
 from tests.structures.cases_mention_separators import closed
 

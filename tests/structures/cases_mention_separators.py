@@ -9,14 +9,8 @@ from functools import cache
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.structures import (
-    Hyperedge,
-    MentionSeparators,
-    MentionSet,
-    SeparatorNode,
-    separated_mentions,
-    separators_hypergraph,
-)
+from hyperspan.structures import MentionSeparators, MentionSet
+from hyperspan.structures.graphs import Hyperedge, SeparatorNode, separated_mentions, separators_hypergraph
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
 
 MANY = 10

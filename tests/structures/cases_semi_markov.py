@@ -8,15 +8,8 @@ from collections.abc import Callable
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.structures import (
-    Hyperedge,
-    MentionSet,
-    SegmentScores,
-    SemiMarkov,
-    semi_markov_hypergraph,
-    semi_markov_mentions,
-)
-from hyperspan.structures.semi_markov import Place, Segment
+from hyperspan.structures import MentionSet, SegmentScores, SemiMarkov
+from hyperspan.structures.graphs import Hyperedge, SegmentNode, SuffixNode, semi_markov_hypergraph, semi_markov_mentions
 from tests.structures.brute_force import BruteForce, Case, Explicit
 from tests.structures.cases_linear_chain import flat_sets
 
@@ -33,9 +26,9 @@ def segment_weights(scores: SegmentScores, sentence: int) -> Callable[[Hyperedge
 
     def weight(edge: Hyperedge) -> float:
         first = edge.tail[0]
-        if isinstance(first, Segment):
+        if isinstance(first, SegmentNode):
             return scores.segment[sentence, first.start, first.end - first.start - 1, first.kind].item()
-        assert isinstance(edge.head, Place)
+        assert isinstance(edge.head, SuffixNode)
         return scores.outside[sentence, edge.head.position].item()
 
     return weight

@@ -9,17 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.structures import (
-    ConstituencyTrees,
-    Counting,
-    MentionSet,
-    constituency_hypergraph,
-    constituents_of,
-    hyperpaths,
-    inside,
-    is_nested,
-    without_crossing,
-)
+from hyperspan.structures import ConstituencyTrees, MentionSet, is_nested, without_crossing
+from hyperspan.structures.graphs import Counting, constituency_hypergraph, constituents_of, hyperpaths, inside
 from tests.structures.brute_force import all_mentions, all_sets
 from tests.structures.cases_constituency import constituency_case, may_go_together
 

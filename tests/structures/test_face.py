@@ -10,7 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.structures import Counting, KBest, Log, NotSupportedError, Sampling, hyperpaths, inside, outside, viterbi
+from hyperspan.structures import NotSupportedError
+from hyperspan.structures.graphs import Counting, KBest, Log, Sampling, hyperpaths, inside, outside, viterbi
 from tests.structures.brute_force import all_mentions
 from tests.structures.cases import STRUCTURES, Case
 

@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.structures import Counting, Hyperedge, Hypergraph, KBest, Log, Max, Sampling, hyperpaths, inside, viterbi
+from hyperspan.structures.graphs import (
+    Counting,
+    Hyperedge,
+    Hypergraph,
+    KBest,
+    Log,
+    Max,
+    Sampling,
+    hyperpaths,
+    inside,
+    viterbi,
+)
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations, cheapest_subsets
 
 

@@ -13,20 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torchcrf import CRF
 
-from hyperspan.structures import (
-    Counting,
-    LinearChain,
-    Mention,
-    TagChain,
-    TagScores,
-    hyperpaths,
-    inside,
-    linear_chain_hypergraph,
-    linear_chain_mentions,
-    mentions_of_tags,
-    outermost,
-    tags_of,
-)
+from hyperspan.structures import LinearChain, Mention, TagChain, TagScores, mentions_of_tags, outermost, tags_of
+from hyperspan.structures.graphs import Counting, hyperpaths, inside, linear_chain_hypergraph, linear_chain_mentions
 from hyperspan.structures.linear_chain import legal_tags
 from tests.structures.brute_force import all_mentions
 from tests.structures.cases_linear_chain import flat_sets, tag_of, tag_scores

@@ -10,21 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan.structures import (
-    Counting,
     EdgeScores,
     MentionHypergraph,
     MentionSet,
     SegmentalHypergraph,
     WordEdgeScores,
     closure,
+    read,
+    structure_of,
+)
+from hyperspan.structures.graphs import (
+    Counting,
     consistent_hyperpath_of,
     hyperpaths,
     inside,
     is_consistent,
     mention_network,
-    read,
     separators_hypergraph,
-    structure_of,
     visited_mentions,
     viterbi,
 )

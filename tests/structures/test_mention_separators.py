@@ -10,21 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.structures import (
-    Counting,
     EdgeScores,
     MentionSeparators,
     MentionSet,
     SegmentalHypergraph,
     closure,
-    hyperpaths,
-    inside,
     labels_of,
     read,
-    separated_mentions,
-    separators_hypergraph,
     structure_of,
     structure_of_labels,
 )
+from hyperspan.structures.graphs import Counting, hyperpaths, inside, separated_mentions, separators_hypergraph
 from tests.structures.brute_force import all_mentions, all_sets
 from tests.structures.cases_mention_separators import closed
 

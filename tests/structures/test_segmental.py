@@ -13,11 +13,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.structures import (
+from hyperspan.structures import EdgeScores, SegmentalHypergraph, segmental_kbest
+from hyperspan.structures.graphs import (
     Counting,
-    EdgeScores,
     Hypergraph,
-    SegmentalHypergraph,
     SegmentalNode,
     hyperpath_of,
     hyperpaths,
@@ -25,7 +24,6 @@ from hyperspan.structures import (
     mentions_of,
     nodes_of,
     segmental_hypergraph,
-    segmental_kbest,
 )
 from hyperspan.structures.segmental_kbest import chain_alternatives
 from tests.structures.brute_force import all_mentions, all_sets

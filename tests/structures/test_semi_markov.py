@@ -9,17 +9,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from hyperspan.structures import (
-    Counting,
-    LinearChain,
-    Mention,
-    SegmentScores,
-    SemiMarkov,
-    hyperpaths,
-    inside,
-    semi_markov_hypergraph,
-    semi_markov_mentions,
-)
+from hyperspan.structures import LinearChain, Mention, SegmentScores, SemiMarkov
+from hyperspan.structures.graphs import Counting, hyperpaths, inside, semi_markov_hypergraph, semi_markov_mentions
 from tests.structures.cases_linear_chain import flat_sets, tag_scores
 from tests.structures.cases_semi_markov import segment_scores
 

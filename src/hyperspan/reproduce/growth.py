@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperspan.reproduce.systems import System
-from hyperspan.structures.hypergraph import Hypergraph, inside
-from hyperspan.structures.semirings import Max
+from hyperspan.structures.graphs.hypergraph import Hypergraph, inside
+from hyperspan.structures.graphs.semirings import Max
 
 POINTS = 5
 """Along each axis: enough for monomials of degree 3, and to see that there is none of degree 4."""

@@ -15,20 +15,24 @@ from hyperspan.models.katiyar_cardie import label_sets
 from hyperspan.models.katiyar_cardie import mentions_of as mentions_of_labels
 from hyperspan.models.layered import MOST_LAYERS, layers_of
 from hyperspan.structures.constituency import is_nested
-from hyperspan.structures.constituency_graph import constituency_hypergraph, constituents_of
-from hyperspan.structures.hypergraph import Hypergraph, Hyperpath
-from hyperspan.structures.linear_chain import linear_chain_hypergraph, linear_chain_mentions
-from hyperspan.structures.mention_graphs import (
+from hyperspan.structures.graphs import (
+    linear_chain_hypergraph,
+    linear_chain_mentions,
+    semi_markov_hypergraph,
+    semi_markov_mentions,
+)
+from hyperspan.structures.graphs.constituency import constituency_hypergraph, constituents_of
+from hyperspan.structures.graphs.hypergraph import Hypergraph, Hyperpath
+from hyperspan.structures.graphs.mentions import (
     SeparatorNode,
     consistent_hyperpath_of,
     mention_network,
     separators_hypergraph,
 )
+from hyperspan.structures.graphs.segmental import mentions_of, segmental_hypergraph
 from hyperspan.structures.mention_separators import labels_of
 from hyperspan.structures.readings import is_ambiguous
 from hyperspan.structures.scores import Mention, MentionSet
-from hyperspan.structures.segmental_graph import mentions_of, segmental_hypergraph
-from hyperspan.structures.semi_markov import semi_markov_hypergraph, semi_markov_mentions
 
 
 @dataclass(frozen=True)

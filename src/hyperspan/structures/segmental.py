@@ -1,7 +1,7 @@
 """The segmental hypergraph of Wang & Lu (2018) as a probability distribution over sets of mentions.
 
 Every set of mentions, overlapping in any way, is one hyperpath and the other way round. The hypergraph itself is
-spelled out in :mod:`hyperspan.structures.segmental_graph`; here it is never built. What is computed instead, and
+spelled out in :mod:`hyperspan.structures.graphs.segmental`; here it is never built. What is computed instead, and
 why that is the same, stands in :mod:`hyperspan.kernels.chain_reference`.
 """
 
@@ -31,16 +31,7 @@ from hyperspan.structures.scores import (
     check_mentions,
     hyperpaths_of,
 )
-from hyperspan.structures.segmental_graph import (
-    SegmentalNode,
-    hyperpath_of,
-    mentions_of,
-    nodes_of,
-    segmental_hypergraph,
-)
 from hyperspan.structures.segmental_kbest import cheapest_sets, summarise
-
-__all__ = ["SegmentalHypergraph", "SegmentalNode", "hyperpath_of", "mentions_of", "nodes_of", "segmental_hypergraph"]
 
 SAMPLES_AT_ONCE = 256
 """`sample` draws in portions of this many, so that its memory does not grow with k."""

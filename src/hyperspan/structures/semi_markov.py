@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,7 +29,6 @@ from hyperspan.structures.common import (
     surprise,
 )
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.hypergraph import Hyperedge, Hypergraph
 from hyperspan.structures.linear_chain import outermost
 from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
 
@@ -271,45 +270,3 @@ def _unravel(choice: int, kinds: int, k: int) -> tuple[int, int, int]:
     """The width, the type and the way to finish that a flat index stands for."""
     width, rest = divmod(choice, kinds * k)
     return width, *divmod(rest, k)
-
-
-# -- the same, spelled out: for looking at, and for testing what is fast ----------------------------------------------
-
-
-class Place(NamedTuple):
-    """What is left of a sentence from this word on."""
-
-    position: int
-
-
-class Segment(NamedTuple):
-    """A mention."""
-
-    start: int
-    end: int
-    kind: int
-
-
-def semi_markov_hypergraph(
-    n: int, types: int | Sequence[str], max_width: int | None = None
-) -> Hypergraph[Place | Segment]:
-    """The hypergraph of a sentence of `n` words: from a place to the next, or to a segment and the place after it.
-
-    >>> from hyperspan.structures import hyperpaths
-    >>> sorted(map(sorted, map(semi_markov_mentions, hyperpaths(semi_markov_hypergraph(2, types=1)))))
-    [[], [(0, 1, 0)], [(0, 1, 0), (1, 2, 0)], [(0, 2, 0)], [(1, 2, 0)]]
-    """
-    m = types if isinstance(types, int) else len(types)
-    c = n if max_width is None else max_width
-    edges: list[Hyperedge[Place | Segment]] = []
-    for i in range(n):
-        edges.append(Hyperedge(Place(i), (Place(i + 1),)))
-        for j in range(i + 1, min(i + c, n) + 1):
-            edges += [Hyperedge(Place(i), (Segment(i, j, k), Place(j))) for k in range(m)]
-    return Hypergraph(Place(0), edges)
-
-
-def semi_markov_mentions(path: Iterable[Hyperedge[Place | Segment]]) -> MentionSet:
-    """The set of mentions that a hyperpath encodes."""
-    segments = [node for edge in path for node in edge.tail if isinstance(node, Segment)]
-    return frozenset((start, end, kind) for start, end, kind in segments)

@@ -10,8 +10,9 @@ from rich.cells import cell_len
 
 from hyperspan.render.layout import lanes
 from hyperspan.render.svg import Arrow, Dot, Drawing
-from hyperspan.structures import Hyperedge, Hypergraph, Hyperpath, MentionSet
-from hyperspan.structures.hypergraph import Node
+from hyperspan.structures import MentionSet
+from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath
+from hyperspan.structures.graphs.hypergraph import Node
 from hyperspan.types import Mention
 
 MARGIN = 30

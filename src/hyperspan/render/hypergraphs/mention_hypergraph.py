@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from hyperspan.render.hypergraphs.diagram import BAND_GAP, Legend
 from hyperspan.render.hypergraphs.segmental import BELOW, INSIDE, STARTS, TOP, StartsDiagram
-from hyperspan.structures import Hypergraph, Hyperpath, MentionNode, consistent_hyperpath_of, mention_network
+from hyperspan.structures.graphs import Hypergraph, Hyperpath, MentionNode, consistent_hyperpath_of, mention_network
 
 LOWER = 84  # from a T node down to the row of I nodes, so that no line between I nodes meets a T node
 

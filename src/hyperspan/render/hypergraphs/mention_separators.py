@@ -7,7 +7,8 @@ from typing import ClassVar
 from hyperspan.render.hypergraphs.arrows import arch, straight_through
 from hyperspan.render.hypergraphs.diagram import BAND_GAP, Diagram, Legend
 from hyperspan.render.svg import Arrow, Dot
-from hyperspan.structures import Hyperedge, Hypergraph, Hyperpath, SeparatorNode, labels_of, separators_hypergraph
+from hyperspan.structures import labels_of
+from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, SeparatorNode, separators_hypergraph
 from hyperspan.structures.mention_separators import LABELS
 
 TOP = 96

@@ -7,8 +7,8 @@ from typing import ClassVar, Protocol, TypeVar
 from hyperspan.render.hypergraphs.diagram import BAND_GAP, Diagram, Legend
 from hyperspan.render.layout import lanes
 from hyperspan.render.svg import Dot
-from hyperspan.structures import Hyperedge, Hypergraph, Hyperpath, SegmentalNode, segmental_hypergraph
-from hyperspan.structures import hyperpath_of as segmental_hyperpath_of
+from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, SegmentalNode, segmental_hypergraph
+from hyperspan.structures.graphs import hyperpath_of as segmental_hyperpath_of
 from hyperspan.types import Mention
 
 ROW = 86  # between two chains of I nodes

@@ -10,15 +10,21 @@ from hyperspan.render.hypergraphs.diagram import MARGIN, Diagram, Legend, stroke
 from hyperspan.render.hypergraphs.linear_chain import LinearChainDiagram
 from hyperspan.render.layout import PALETTE
 from hyperspan.render.svg import Arrow
-from hyperspan.structures import Hyperedge, Hypergraph, Hyperpath, semi_markov_hypergraph
-from hyperspan.structures.semi_markov import Place, Segment
+from hyperspan.structures.graphs import (
+    Hyperedge,
+    Hypergraph,
+    Hyperpath,
+    SegmentNode,
+    SuffixNode,
+    semi_markov_hypergraph,
+)
 from hyperspan.types import Mention
 
 TOP = 50
 STEP = 46  # between the tops of two arches over the same words
 
 
-class SemiMarkovDiagram(Diagram[Place | Segment]):
+class SemiMarkovDiagram(Diagram[SuffixNode | SegmentNode]):
     """Positions in a row, the words below it and the arches above it; wider arches are higher."""
 
     title = "Semi-Markov chain"
@@ -30,18 +36,18 @@ class SemiMarkovDiagram(Diagram[Place | Segment]):
     edges: ClassVar[Legend] = {"outside": ("#d9822b", "the word is outside all mentions")}
     conflict = staticmethod(LinearChainDiagram.conflict)
 
-    def build(self, max_width: int | None) -> Hypergraph[Place | Segment]:
+    def build(self, max_width: int | None) -> Hypergraph[SuffixNode | SegmentNode]:
         return semi_markov_hypergraph(len(self.words), len(self.labels), max_width)
 
-    def path(self) -> Hyperpath[Place | Segment]:
-        edges: list[Hyperedge[Place | Segment]] = []
-        by_start = {start: Segment(start, end, kind) for start, end, kind in self.mention_set}
+    def path(self) -> Hyperpath[SuffixNode | SegmentNode]:
+        edges: list[Hyperedge[SuffixNode | SegmentNode]] = []
+        by_start = {start: SegmentNode(start, end, kind) for start, end, kind in self.mention_set}
         place = 0
         while place < len(self.words):
             segment = by_start.get(place)
             following = segment.end if segment else place + 1
-            tail = (segment, Place(following)) if segment else (Place(following),)
-            edges.append(Hyperedge(Place(place), tail))
+            tail = (segment, SuffixNode(following)) if segment else (SuffixNode(following),)
+            edges.append(Hyperedge(SuffixNode(place), tail))
             place = following
         return tuple(edges)
 
@@ -56,27 +62,27 @@ class SemiMarkovDiagram(Diagram[Place | Segment]):
         return self.x(mention.start - 0.5) + 14, self.x(mention.end - 0.5) - 14
 
     def layout(self) -> float:
-        segments = [node for node in self.graph.nodes if isinstance(node, Segment)]
+        segments = [node for node in self.graph.nodes if isinstance(node, SegmentNode)]
         heights = {node: self._height(node) for node in segments}
         self.line = TOP + max(heights.values(), default=0) + 20
         for node in self.graph.nodes:
-            if isinstance(node, Place):
+            if isinstance(node, SuffixNode):
                 self.add_node(node, self.x(node.position - 0.5), self.line, ("P", "", f"{node.position + 1}"))
         for node, height in heights.items():
             label = ("M", f"{node.kind + 1}", f"{node.start + 1},{node.end}")
             self.add_node(node, self.x((node.start + node.end - 1) / 2), self.line - height, label)
         return self.line + 50
 
-    def _height(self, segment: Segment) -> float:
+    def _height(self, segment: SegmentNode) -> float:
         """Wider arches are higher, with room below them for all types. Arches of one hyperpath never overlap."""
         if self.path_only:
             return 2 * STEP
         return (segment.end - segment.start) * max(2, len(self.labels)) * STEP + segment.kind * STEP
 
-    def draw_edge(self, edge: Hyperedge[Place | Segment], strong: bool) -> None:
+    def draw_edge(self, edge: Hyperedge[SuffixNode | SegmentNode], strong: bool) -> None:
         head, *children = (self.dots[node] for node in (edge.head, *edge.tail))
         segment = edge.tail[0]
-        if isinstance(segment, Segment):
+        if isinstance(segment, SegmentNode):
             arrow = Arrow(self._colour(segment.kind), strong)
             arch(arrow, head, *children)
         else:

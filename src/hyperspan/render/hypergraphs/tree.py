@@ -8,12 +8,12 @@ from typing import ClassVar
 from hyperspan.render.hypergraphs.arrows import fork, straight_through
 from hyperspan.render.hypergraphs.diagram import MARGIN, Diagram, Legend
 from hyperspan.render.svg import Dot
-from hyperspan.structures import (
+from hyperspan.structures import MentionSet
+from hyperspan.structures.graphs import (
     ConstituencyNode,
     Hyperedge,
     Hypergraph,
     Hyperpath,
-    MentionSet,
     constituency_hypergraph,
     viterbi,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from hyperspan.structures.hypergraph import Hyperedge, Hypergraph, Hyperpath
+from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath
 from hyperspan.structures.scores import Mention, MentionSet
 
 

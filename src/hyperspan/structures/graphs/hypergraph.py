@@ -6,7 +6,7 @@ left; it is written as the tuple of its edges in pre-order. Every vectorised str
 explicit hypergraph beside it, and is tested against the functions below.
 
 >>> graph = Hypergraph("S", [Hyperedge("S", ("A", "B")), Hyperedge("S", ("B",)), Hyperedge("B", ()), Hyperedge("B", ("A",))])
->>> from hyperspan.structures.semirings import Counting
+>>> from hyperspan.structures.graphs.semirings import Counting
 >>> inside(graph, lambda edge: 0.0, Counting())["S"]
 4
 >>> len(list(hyperpaths(graph)))
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Generic, TypeVar
 
-from hyperspan.structures.semirings import Element, KBest, Scored, Semiring
+from hyperspan.structures.graphs.semirings import Element, KBest, Scored, Semiring
 
 Node = TypeVar("Node", bound=Hashable)
 

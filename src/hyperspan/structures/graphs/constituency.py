@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from hyperspan.structures.hypergraph import Hyperedge, Hypergraph
+from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph
 from hyperspan.structures.scores import MentionSet
 
 
@@ -28,7 +28,7 @@ def constituency_hypergraph(
 ) -> Hypergraph[ConstituencyNode]:
     """All sets of nested and disjoint mentions in `n` words, at most one type a span, each set as one hyperpath.
 
-    >>> from hyperspan.structures import Counting, inside
+    >>> from hyperspan.structures.graphs import Counting, inside
     >>> graph = constituency_hypergraph(3, types=1)  # six spans, and no set with both (0, 2) and (1, 3)
     >>> inside(graph, lambda edge: 0.0, Counting())[graph.root]
     48

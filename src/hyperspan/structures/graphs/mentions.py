@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from hyperspan.structures.hypergraph import Hyperedge, Hypergraph, Hyperpath
+from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath
 from hyperspan.structures.mention_separators import FROM_INSIDE, LABELS, TO_INSIDE, structure_of_labels
 from hyperspan.structures.readings import Reading, read, structure_of
 from hyperspan.structures.scores import Mention, MentionSet
@@ -29,7 +29,7 @@ END = MentionNode("X")
 def mention_network(n: int, types: int | Sequence[str]) -> Hypergraph[MentionNode]:
     """The complete mention hypergraph (Lu & Roth, 2015) of a sentence of `n` words.
 
-    >>> from hyperspan.structures import hyperpaths
+    >>> from hyperspan.structures.graphs import hyperpaths
     >>> paths = list(hyperpaths(mention_network(3, types=1)))
     >>> len(paths), sum(map(is_consistent, paths))  # the other 24 are spurious
     (64, 40)
@@ -104,7 +104,7 @@ class SeparatorNode(NamedTuple):
 def separators_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph[SeparatorNode]:
     """The mention separators (Muis & Lu, 2017, edge-based) of a sentence of `n` words as a hypergraph.
 
-    >>> from hyperspan.structures import Counting, inside
+    >>> from hyperspan.structures.graphs import Counting, inside
     >>> graph = separators_hypergraph(3, types=1)
     >>> inside(graph, lambda edge: 0.0, Counting())[graph.root]  # as many as there are consistent hyperpaths above
     40

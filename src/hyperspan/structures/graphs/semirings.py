@@ -1,7 +1,7 @@
 """Semirings: one dynamic program, many answers.
 
 A semiring says what "either" (:meth:`plus`) and "both" (:meth:`times`) mean for the values that
-:func:`hyperspan.structures.hypergraph.inside` passes up a hypergraph. With log-weights on the edges:
+:func:`hyperspan.structures.graphs.hypergraph.inside` passes up a hypergraph. With log-weights on the edges:
 
 ================  ===============================================  ==========================
 semiring          an element                                       inside value of the root

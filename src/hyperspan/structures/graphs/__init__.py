@@ -1,0 +1,75 @@
+"""Structures as explicit hypergraphs, node by node, and sums over their hyperpaths in any semiring: to look at, and to test by."""
+
+from hyperspan.structures.graphs.constituency import ConstituencyNode, constituency_hypergraph, constituents_of
+from hyperspan.structures.graphs.hypergraph import (
+    Hyperedge,
+    Hypergraph,
+    Hyperpath,
+    hyperpaths,
+    inside,
+    outside,
+    viterbi,
+)
+from hyperspan.structures.graphs.linear_chain import TagNode, linear_chain_hypergraph, linear_chain_mentions
+from hyperspan.structures.graphs.mentions import (
+    MentionNode,
+    SeparatorNode,
+    consistent_hyperpath_of,
+    is_consistent,
+    mention_network,
+    separated_mentions,
+    separators_hypergraph,
+    visited_mentions,
+)
+from hyperspan.structures.graphs.segmental import (
+    SegmentalNode,
+    hyperpath_of,
+    mentions_of,
+    nodes_of,
+    segmental_hypergraph,
+)
+from hyperspan.structures.graphs.semi_markov import (
+    SegmentNode,
+    SuffixNode,
+    semi_markov_hypergraph,
+    semi_markov_mentions,
+)
+from hyperspan.structures.graphs.semirings import Counting, KBest, Log, Max, Sampling
+
+__all__ = [
+    "ConstituencyNode",
+    "Counting",
+    "Hyperedge",
+    "Hypergraph",
+    "Hyperpath",
+    "KBest",
+    "Log",
+    "Max",
+    "MentionNode",
+    "Sampling",
+    "SegmentNode",
+    "SegmentalNode",
+    "SeparatorNode",
+    "SuffixNode",
+    "TagNode",
+    "consistent_hyperpath_of",
+    "constituency_hypergraph",
+    "constituents_of",
+    "hyperpath_of",
+    "hyperpaths",
+    "inside",
+    "is_consistent",
+    "linear_chain_hypergraph",
+    "linear_chain_mentions",
+    "mention_network",
+    "mentions_of",
+    "nodes_of",
+    "outside",
+    "segmental_hypergraph",
+    "semi_markov_hypergraph",
+    "semi_markov_mentions",
+    "separated_mentions",
+    "separators_hypergraph",
+    "visited_mentions",
+    "viterbi",
+]
