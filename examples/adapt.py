@@ -23,7 +23,7 @@ from hyperspan.config import TransformerConfig
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.source import Problems
 from hyperspan.encoders.hub import quietly, read_pretrained
-from hyperspan.encoders.subwords import Subwords
+from hyperspan.encoders.subwords import SubwordTokenizer
 from hyperspan.errors import HyperspanError, InputError
 from hyperspan.training.run import choose_device, read_sentences
 from hyperspan.types import Document
@@ -61,7 +61,7 @@ def main(given: argparse.Namespace) -> str:
     device = choose_device(given.device)
     torch.manual_seed(given.seed)
     description, _ = read_pretrained(given.encoder)  # or an error that says what is wrong with it
-    subwords = Subwords(TransformerConfig(given.encoder, window=given.length), description)
+    subwords = SubwordTokenizer(TransformerConfig(given.encoder, window=given.length), description)
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
     with quietly():
@@ -69,7 +69,7 @@ def main(given: argparse.Namespace) -> str:
         model = AutoModelForMaskedLM.from_pretrained(given.encoder, dtype=torch.float32).to(device).train()
     if tokenizer.mask_token_id is None:
         raise InputError(f"{given.encoder} has no mask to hide words with; name an encoder such as bert-base-cased")
-    cut = [subwords.pieces(word) for path in given.texts for word in words_of(path)]
+    cut = [subwords.encode(word) for path in given.texts for word in words_of(path)]
     stream = torch.tensor([piece for word in cut for piece in word])
     begins = torch.tensor([number == 0 for word in cut for number in range(len(word))])
     steps = given.epochs * (len(stream) // subwords.capacity // given.batch)

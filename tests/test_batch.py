@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.batch import batches_of, collate
+from hyperspan.batch import collate, shuffled_batches
 from hyperspan.config import Config
 from hyperspan.errors import LabelError
 from hyperspan.types import Mention, Sentence
@@ -21,7 +21,7 @@ sentences = st.lists(st.lists(st.text(max_size=5), max_size=6).map(Sentence), ma
 @given(sentences)
 def test_each_word_has_its_row(given: list[Sentence]) -> None:
     vocabulary = Vocabulary.of(given, Config())
-    batch = collate(given, vocabulary, letters=True)
+    batch = collate(given, vocabulary, characters=True)
     assert batch.lengths == [len(sentence) for sentence in given]
     rows = set()
     for index, sentence in enumerate(given):
@@ -30,17 +30,17 @@ def test_each_word_has_its_row(given: list[Sentence]) -> None:
             rows.add(row)
             assert int(batch.sentence[row]) == index
             assert int(batch.words[row]) == vocabulary.word_id(token) > 0
-            spelled = batch.letters[batch.spelling[row]]
-            count = int(batch.letter_counts[batch.spelling[row]])
+            spelled = batch.characters[batch.spelling[row]]
+            count = int(batch.character_counts[batch.spelling[row]])
             assert spelled[:count].tolist() == vocabulary.spelling(token).tolist() and not spelled[count:].any()
     assert rows == set(range(len(batch.words)))
-    assert batch.letter_counts.tolist() == sorted(batch.letter_counts.tolist(), reverse=True)
+    assert batch.character_counts.tolist() == sorted(batch.character_counts.tolist(), reverse=True)
 
 
 @given(sentences.filter(lambda given: any(map(len, given))))
 def test_rows_stand_as_torch_packs_them(given: list[Sentence]) -> None:
     filled = [sentence for sentence in given if len(sentence)]
-    batch = collate(filled, Vocabulary.of(filled, Config()), letters=False)
+    batch = collate(filled, Vocabulary.of(filled, Config()), characters=False)
     padded = torch.zeros(len(filled), batch.longest, dtype=torch.long)
     for index, sentence in enumerate(filled):
         for position in range(len(sentence)):
@@ -54,10 +54,10 @@ def test_rows_stand_as_torch_packs_them(given: list[Sentence]) -> None:
 
 @given(st.lists(st.integers(0, 30), max_size=40), st.integers(1, 7), st.integers(0, 3))
 def test_every_sentence_is_in_one_batch(lengths: list[int], size: int, seed: int) -> None:
-    batches = list(batches_of(lengths, size, seed))
+    batches = list(shuffled_batches(lengths, size, seed))
     assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
     assert all(len(batch) <= size for batch in batches)
-    assert batches == list(batches_of(lengths, size, seed))
+    assert batches == list(shuffled_batches(lengths, size, seed))
 
 
 def test_a_vocabulary_is_kept_whole(tmp_path: Path) -> None:
@@ -84,6 +84,6 @@ def test_a_label_that_was_not_trained_is_named() -> None:
 def test_what_was_seen_before_does_not_change_a_batch() -> None:
     first, second = [Sentence(["b", "a", "b"])], [Sentence(["c", "b", "a"])]
     used, fresh = (Vocabulary.of([*first, *second], Config()) for _ in range(2))
-    collate(first, used, letters=True)
-    one, other = (collate(second, vocabulary, letters=True) for vocabulary in (used, fresh))
-    assert one.letters.tolist() == other.letters.tolist() and one.spelling.tolist() == other.spelling.tolist()
+    collate(first, used, characters=True)
+    one, other = (collate(second, vocabulary, characters=True) for vocabulary in (used, fresh))
+    assert one.characters.tolist() == other.characters.tolist() and one.spelling.tolist() == other.spelling.tolist()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hyperspan.config import Config
 from hyperspan.configs import config_names
 from hyperspan.errors import InputError
-from hyperspan.training.run import check
+from hyperspan.training.run import check_files
 
 CONFIGS = config_names()
 
@@ -45,7 +45,7 @@ def test_the_configurations_that_come_with_the_project_are_good(name: str) -> No
     config = Config.read(name)
     assert config.data.train.startswith("data/") and config.data.dev.startswith("data/")
     with pytest.raises(InputError, match="no such file"):
-        check(config.override(["data.train=data/nowhere"]))
+        check_files(config.override(["data.train=data/nowhere"]))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import hyperspan
-from hyperspan.batch import WORDS_AT_ONCE, by_length
+from hyperspan.batch import MAX_BATCH_WORDS, batches_by_length
 from hyperspan.corpora.jsonl import document_record
 from hyperspan.corpora.registry import write_corpus
 from hyperspan.inference.annotator import Annotator
@@ -21,11 +21,11 @@ def annotator() -> Annotator:
 
 
 def test_by_length_bounds_the_words_of_a_batch() -> None:
-    batches = list(by_length([1] * 100_000, limit=200_000))
+    batches = list(batches_by_length([1] * 100_000, limit=200_000))
     assert sum(map(len, batches)) == 100_000
-    assert max(map(len, batches)) <= WORDS_AT_ONCE
-    assert [len(batch) for batch in by_length([50] * 100, limit=200_000)] == [80, 20], (
-        "longer sentences share batches as usual"
+    assert max(map(len, batches)) <= MAX_BATCH_WORDS
+    assert [len(batch) for batch in batches_by_length([50] * 100, limit=200_000)] == [80, 20], (
+        "longer ones are as before"
     )
 
 

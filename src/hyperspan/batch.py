@@ -21,25 +21,25 @@ from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from hyperspan.encoders.subwords import Subwords
+    from hyperspan.encoders.subwords import SubwordTokenizer
 
 T = TypeVar("T")
-WORDS_AT_ONCE = 20_000
-"""Sentences × words of a batch, where sentences are so short that this is less."""
+MAX_BATCH_WORDS = 20_000
+"""The most sentences × words of a batch, which binds where sentences are short."""
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """Sentences as a pretrained encoder reads them: W windows of up to L pieces of words; P pieces speak for the N words."""
+class SubwordWindows:
+    """Sentences as a pretrained encoder reads them: W windows of up to L subwords; P subwords represent the N words."""
 
     words: int
     """N"""
     ids: Tensor
     """(W, L), with padding at the end of windows."""
     counts: Tensor
-    """(W,): how many pieces a window has."""
+    """(W,): how many subwords a window has."""
     place: Tensor
-    """(P,): where the pieces of each row stand, as window * L + position; the first one alone if no others are looked at."""
+    """(P,): where the subwords of each row stand, as window * L + position; the first one alone if no others are looked at."""
     owner: Tensor
     """(P,): the row that each is of."""
 
@@ -65,16 +65,16 @@ class Batch:
     """(N, prefixes), or (N, 0) where there are none."""
     spelling: Tensor
     """(N,): which of the spellings a word has."""
-    letters: Tensor
-    """(U, longest): the spellings, longest first, 0 in padding; (0, 0) where letters are not looked at."""
-    letter_counts: Tensor
+    characters: Tensor
+    """(U, longest): the spellings, longest first, 0 in padding; (0, 0) where characters are not looked at."""
+    character_counts: Tensor
     """(U,) on the CPU."""
-    attributes: Tensor | None = None
-    """(N, templates): the attributes of words, for handcrafted encoders."""
-    span_attributes: Tensor | None = None
-    """(rows, templates): the attributes of spans, in the order of their layout."""
-    pieces: Pieces | None = None
-    """The words in pieces, for a pretrained encoder."""
+    features: Tensor | None = None
+    """(N, templates): the features of words, for handcrafted encoders."""
+    span_features: Tensor | None = None
+    """(rows, templates): the features of spans, in the order of their layout."""
+    subwords: SubwordWindows | None = None
+    """The words in subwords, for a pretrained encoder."""
 
     @property
     def longest(self) -> int:
@@ -86,11 +86,11 @@ def collate(
     sentences: Sequence[Sentence],
     vocabulary: Vocabulary,
     *,
-    letters: bool,
+    characters: bool,
     device: torch.device | str = "cpu",
-    subwords: Subwords | None = None,
+    tokenizer: SubwordTokenizer | None = None,
 ) -> Batch:
-    """A batch of the given sentences, in their order; with `subwords`, also cut into pieces."""
+    """A batch of the given sentences, in their order; with a `tokenizer`, also as subwords."""
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     longest = int(lengths.max(initial=0))
     rank = np.empty(len(lengths), dtype=np.int64)
@@ -105,7 +105,7 @@ def collate(
 
     place, lexicon = vocabulary.look_up([token for given in sentences for token in given.tokens])
     tags = [tag for given in sentences for tag in given.tags or ("",) * len(given)] if vocabulary.tags else []
-    order, spelled, counts = _spell(lexicon.spellings if letters else [])
+    order, spelled, counts = _spell(lexicon.spellings if characters else [])
 
     def rows(values: Any, shape: tuple[int, ...] = ()) -> np.ndarray:
         array = np.zeros((len(row), *shape), dtype=np.int64)
@@ -120,27 +120,29 @@ def collate(
         "words": rows(lexicon.words[place]),
         "tags": rows(vocabulary.tag_ids(tags)),
         "clusters": rows(lexicon.clusters[place], lexicon.clusters.shape[1:]),
-        "spelling": rows(order[place] if letters else []),
-        "letters": spelled,
+        "spelling": rows(order[place] if characters else []),
+        "characters": spelled,
     }
-    pieces = _in_pieces(sentences, subwords, rows) if subwords is not None else {}
-    tensors = to_device([*arrays.values(), *pieces.values()], device)
+    subwords = _subword_arrays(sentences, tokenizer, rows) if tokenizer is not None else {}
+    tensors = to_device([*arrays.values(), *subwords.values()], device)
     return Batch(
         lengths=lengths.tolist(),
         batch_sizes=torch.from_numpy(batch_sizes),
-        letter_counts=torch.from_numpy(counts),
-        pieces=Pieces(len(row), **dict(zip(pieces, tensors[len(arrays) :], strict=True))) if pieces else None,
+        character_counts=torch.from_numpy(counts),
+        subwords=SubwordWindows(len(row), **dict(zip(subwords, tensors[len(arrays) :], strict=True)))
+        if subwords
+        else None,
         **dict(zip(arrays, tensors[: len(arrays)], strict=True)),
     )
 
 
-def _in_pieces(
-    sentences: Sequence[Sentence], subwords: Subwords, rows: Callable[[Any], np.ndarray]
+def _subword_arrays(
+    sentences: Sequence[Sentence], tokenizer: SubwordTokenizer, rows: Callable[[Any], np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The sentences in windows, and the pieces of each row; `rows` puts what is known of words into the order of rows."""
-    cut = subwords.cut(sentences)
+    """The sentences in windows, and the subwords of each row; `rows` puts what is known of words into the order of rows."""
+    cut = tokenizer.cut(sentences)
     first, sizes = rows(cut.first), rows(cut.sizes)
-    if subwords.pooling == "first":
+    if tokenizer.pooling == "first":
         sizes = np.ones_like(sizes)
     owner = np.repeat(np.arange(len(first)), sizes)
     within = np.arange(len(owner)) - np.repeat(sizes.cumsum() - sizes, sizes)
@@ -162,10 +164,10 @@ def _spell(spellings: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.
     return place, padded, counts
 
 
-def batches_of(lengths: Sequence[int], batch_size: int, seed: int) -> Iterator[list[int]]:
+def shuffled_batches(lengths: Sequence[int], batch_size: int, seed: int) -> Iterator[list[int]]:
     """Every index once, in batches of sentences of similar length, in an order that the seed decides.
 
-    >>> [sorted(batch) for batch in batches_of([1, 9, 2, 8], 2, seed=0)]
+    >>> [sorted(batch) for batch in shuffled_batches([1, 9, 2, 8], 2, seed=0)]
     [[0, 2], [1, 3]]
     """
     chance = random.Random(seed)
@@ -176,10 +178,10 @@ def batches_of(lengths: Sequence[int], batch_size: int, seed: int) -> Iterator[l
     yield from batches
 
 
-def in_parts(items: list[T], most: int) -> list[list[T]]:
+def split_evenly(items: list[T], most: int) -> list[list[T]]:
     """The items in their order, in as few parts as hold at most so many each, and about as many each.
 
-    >>> in_parts([1, 2, 3, 4, 5], 4), in_parts([], 4)
+    >>> split_evenly([1, 2, 3, 4, 5], 4), split_evenly([], 4)
     ([[1, 2, 3], [4, 5]], [])
     """
     count = -(-len(items) // max(most, 1))
@@ -187,7 +189,7 @@ def in_parts(items: list[T], most: int) -> list[list[T]]:
     return [items[first : first + size] for first in range(0, len(items), max(size, 1))]
 
 
-def by_length(
+def batches_by_length(
     lengths: Sequence[int], max_width: int | None = None, limit: int = BATCH_ENTRIES["cpu"]
 ) -> Iterator[list[int]]:
     """The indices of sentences of similar length, longest first; padded to the longest, a batch has at most `limit` entries.
@@ -195,13 +197,13 @@ def by_length(
 
     Sentences without words are in none.
 
-    >>> list(by_length([2, 9, 0, 3, 8], limit=100))
+    >>> list(batches_by_length([2, 9, 0, 3, 8], limit=100))
     [[1], [4], [3, 0]]
     """
     order = sorted((index for index, length in enumerate(lengths) if length), key=lambda index: -lengths[index])
     first = 0
     while first < len(order):
         length = lengths[order[first]]
-        size = max(min(limit // (length * min(max_width or length, length)), WORDS_AT_ONCE // length), 1)
+        size = max(min(limit // (length * min(max_width or length, length)), MAX_BATCH_WORDS // length), 1)
         yield order[first : first + size]
         first += size

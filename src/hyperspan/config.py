@@ -109,7 +109,7 @@ class WordsConfig:
     dimension: int = _number(100, 0, MOST_UNITS)
     """Size of a word vector, which must be that of the file, if there is one; 0 for no word vectors."""
     lowercase: bool = True
-    """Whether words are looked up in small letters alone; letters are always read as they are."""
+    """Whether words are looked up in lower case alone; characters are always read as they are."""
     min_count: int = _number(1, 1)
     """How often a training word must occur to have a vector of its own; pretrained words always have one."""
     word_dropout: float = _number(0.05, 0, 1)
@@ -124,24 +124,24 @@ class WordsConfig:
 
 @dataclass(frozen=True)
 class CharactersConfig:
-    """What a word's letters say."""
+    """What a word's characters say."""
 
     encoder: Literal["none", "lstm", "cnn"] = "none"
-    """How letters are read; lstm is the paper's + char."""
+    """How characters are read; lstm is the paper's + char."""
     dimension: int = _number(30, 1, MOST_UNITS)
-    """Size of the embedding of a letter."""
+    """Size of the embedding of a character."""
     hidden: int = _number(50, 1, MOST_UNITS)
     """Size of the result, per direction or per filter width."""
 
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """A pretrained encoder that reads words beside, or in place of, vectors and letters; docs/transformers.md tells more."""
+    """A pretrained encoder that reads words beside, or in place of, vectors and characters; docs/transformers.md tells more."""
 
     name: str = ""
     """An encoder of Hugging Face: a folder, or its name on the hub; none if not given."""
     pooling: Literal["first", "mean", "max"] = "first"
-    """How the vectors of a word's pieces become one: that of the first, their mean, or the largest of each number."""
+    """How the vectors of a word's subwords become one: that of the first, their mean, or the largest of each number."""
     layers: int = _number(1, 1, MOST_LAYERS)
     """So many of its last layers are mixed, with weights that are learnt; 1 for the last alone."""
     freeze: int | Literal["none", "all"] = field(default="none", metadata={"low": 0})
@@ -151,9 +151,9 @@ class TransformerConfig:
     layer_decay: float = _number(1.0, 0.01, 1)
     """What the rate of a layer is multiplied by to have that of the layer below it."""
     window: int = _number(0, 0)
-    """Pieces of a sentence that it reads at once; 0 for as many as it can. Longer sentences are read in several windows."""
+    """Subwords of a sentence that it reads at once; 0 for as many as it can. Longer sentences are read in several windows."""
     stride: int = _number(0, 0)
-    """Pieces from one such window to the next; 0 for half a window."""
+    """Subwords from one such window to the next; 0 for half a window."""
     context: int = _number(0, 0)
     """Words of the document that it reads before and after each sentence, where a sentence is in a document."""
     gradient_checkpointing: bool = False
@@ -167,20 +167,20 @@ class FeaturesConfig:
     """What the handcrafted encoder looks at."""
 
     words: str = "words tags bag types flags"
-    """Groups of attributes of words: words, near, lower, shapes, tags, bag, types, flags, clusters, cluster_pairs, affixes,
+    """Groups of features of words: words, near, lower, shapes, tags, bag, types, flags, clusters, cluster_pairs, affixes,
     near_affixes."""
     spans: str = "text tags types ends context width"
-    """Attributes of spans, of the same names."""
+    """Features of spans, of the same names."""
     min_count: int = _number(2, 1)
-    """How often an attribute must occur in training to have weights; those of spans: at mentions."""
+    """How often a feature must occur in training to have weights; those of spans: at mentions."""
 
 
 @dataclass(frozen=True)
 class EncoderConfig:
     """From words to vectors of words in context, and of all spans."""
 
-    kind: Literal["neural", "handcrafted"] = "neural"
-    """LSTMs over vectors; or sparse attributes of words and spans, with weights."""
+    kind: str = "neural"
+    """neural: LSTMs over vectors; handcrafted: sparse features of words and spans, with weights."""
     layers: int = _number(1, 0, MOST_LAYERS)
     """Layers of the word LSTM, 0 for none; of fofe, those of its network."""
     hidden: int = _number(128, 1, MOST_UNITS)
@@ -188,7 +188,7 @@ class EncoderConfig:
     span_hidden: int = _number(128, 1, MOST_UNITS)
     """Units of the span LSTM in each direction; of katiyar-cardie, those of the LSTM over labels."""
     input_dropout: float = _number(0.5, 0, 0.95)
-    """Dropout on the vectors of words that enter the word LSTM; or how many attributes are overlooked."""
+    """Dropout on the vectors of words that enter the word LSTM; or how many features are overlooked."""
     output_dropout: float = _number(0.0, 0, 0.95)
     """Dropout on what leaves each layer of the word LSTM, or of fofe's network."""
     span_dropout: float = _number(0.0, 0, 0.95)
@@ -204,7 +204,7 @@ class FofeConfig:
     forgetting_factor: float = _number(0.5, 0, 1)
     """α: what is left of a word's vector one word further on."""
     character_forgetting_factor: float = _number(0.8, 0, 1)
-    """What is left of a letter's vector one letter further on."""
+    """What is left of a character's vector one character further on."""
     overlapping_rate: float = _number(0.36, 0, 1)
     """How many of the spans that share words with a mention, but are none, are learnt from; chosen anew every time."""
     disjoint_rate: float = _number(0.09, 0, 1)

@@ -42,9 +42,9 @@ class Vocabulary:
     """The bits of the Brown clusters of words."""
     lowercase: bool = True
     function_words: list[str] = field(default_factory=list)
-    """Words that stand inside mentions; handcrafted encoders alone know them, and attributes by their names."""
-    attributes: list[str] = field(default_factory=list)
-    span_attributes: list[str] = field(default_factory=list)
+    """Words that stand inside mentions; handcrafted encoders alone know them, and features by their names."""
+    features: list[str] = field(default_factory=list)
+    span_features: list[str] = field(default_factory=list)
     transformer: dict[str, Any] = field(default_factory=dict)
     """The description of a pretrained encoder, where there is one: :mod:`hyperspan.encoders.hub` makes it."""
 
@@ -72,7 +72,7 @@ class Vocabulary:
         words, characters, tags, labels = Counter[str](), Counter[str](), Counter[str](), set[str]()
         for sentence in sentences:
             words.update(token.lower() if config.words.lowercase else token for token in sentence.tokens)
-            characters.update(letter for token in sentence.tokens for letter in token)
+            characters.update(character for token in sentence.tokens for character in token)
             tags.update(sentence.tags)
             labels.update(mention.label for mention in sentence.mentions)
         known = set(pretrained)
@@ -81,7 +81,7 @@ class Vocabulary:
         return cls(
             words=kept + [word for word in pretrained if word not in seen],
             trained=len(kept),
-            characters=[letter for letter, _ in characters.most_common()],
+            characters=[character for character, _ in characters.most_common()],
             tags=[tag for tag, _ in tags.most_common()] if config.words.tag_dimension else [],
             labels=sorted(labels),
             clusters=clusters or {},
@@ -94,7 +94,7 @@ class Vocabulary:
         return len(self._prefixes)
 
     def word_id(self, token: str) -> int:
-        """The id of a token, as it stands or in small letters."""
+        """The id of a token, as it stands or in lower case."""
         found = None if self.lowercase else self._words.get(token)
         return found if found is not None else self._words.get(token.lower(), UNKNOWN)
 
@@ -107,10 +107,12 @@ class Vocabulary:
         return [self._prefixes.get(bits[:size], UNKNOWN) for size in CLUSTER_PREFIXES]
 
     def spelling(self, token: str) -> np.ndarray:
-        """The ids of a token's letters, counted from 2: 0 is padding and 1 unknown."""
+        """The ids of a token's characters, counted from 2: 0 is padding and 1 unknown."""
         half = LONGEST_SPELLING // 2
-        letters = token if len(token) <= LONGEST_SPELLING else token[:half] + token[-half:]
-        return np.array([self._characters.get(letter, UNKNOWN) + 1 for letter in letters or " "], dtype=np.int64)
+        characters = token if len(token) <= LONGEST_SPELLING else token[:half] + token[-half:]
+        return np.array(
+            [self._characters.get(character, UNKNOWN) + 1 for character in characters or " "], dtype=np.int64
+        )
 
     def look_up(self, tokens: Sequence[str]) -> tuple[np.ndarray, Lexicon]:
         """For each token its place among the different ones, and what is known of those. Tokens are analysed only once."""
@@ -170,7 +172,7 @@ class Vocabulary:
         return cls(**content)
 
 
-_LISTS = ("words", "characters", "tags", "labels", "function_words", "attributes", "span_attributes")
+_LISTS = ("words", "characters", "tags", "labels", "function_words", "features", "span_features")
 _KINDS = {**dict.fromkeys(_LISTS, list), "trained": int, "clusters": dict, "lowercase": bool, "transformer": dict}
 _MOST_LABELS = 10_000
 

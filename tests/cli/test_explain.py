@@ -10,7 +10,7 @@ import pytest
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.training.run import check
+from hyperspan.models.validation import validate
 from tests.cli.process import hyperspan
 
 CONFIG = """\
@@ -107,15 +107,15 @@ def test_a_bad_configuration_is_refused_before_data_are_read(tmp_path: Path) -> 
             CONFIG.replace('"linear-chain"', '"chain"'),
             "model.kind is 'chain', but must be one of segmental, linear-chain",
         ),
-        (CONFIG + "lm_loss_weight = 0.1\n", "the handcrafted encoder has no layers"),
+        (CONFIG + "lm_loss_weight = 0.1\n", "the handcrafted encoder has no LSTM"),
         (CONFIG + 'optimizer = "lbfgs"\nema_decay = 0.9\n', "training.ema_decay is 0.9, but L-BFGS"),
         (CONFIG.replace("= 0.0", "= 0.3") + 'optimizer = "lbfgs"\n', "encoder.input_dropout is 0.3, but L-BFGS"),
-        (CONFIG.replace("[features]", '[features]\nwords = ""'), "features.words names nothing"),
+        (CONFIG.replace("[features]", '[features]\nwords = ""'), "features.words is empty"),
         (CONFIG.replace("[features]", '[features]\nwords = "words clusters"'), "words.clusters"),
     ):
         path.write_text(changed, encoding="utf-8")
         with pytest.raises(InputError, match=re.escape(message)):
-            check(Config.read(path))
+            validate(Config.read(path))
     refused = hyperspan("train", str(path), "-o", str(tmp_path / "model"))
     assert refused.returncode == 2 and "words.clusters" in refused.stderr
     path.write_text(CONFIG.replace('"linear-chain"', '"cascaded"\norder = "PER GPE"'), encoding="utf-8")

@@ -46,7 +46,7 @@ def test_mistakes_get_one_sentence(tiny_encoder: Path, tmp_path: Path, monkeypat
         ([tiny_encoder, "nowhere.txt"], "nowhere.txt cannot be read as text"),
         ([tiny_encoder, "nowhere.data"], "nowhere.data"),
         ([tiny_encoder, texts], "but a batch has"),
-        ([tiny_encoder, texts, "--length", 100], "reads from 4 to 48 pieces at once"),
+        ([tiny_encoder, texts, "--length", 100], "reads from 4 to 48 subwords at once"),
         ([tiny_encoder, texts, "--epochs", 0], "--epochs is 0; give at least 1"),
         ([tiny_encoder, texts, "--device", "abacus"], "the device 'abacus' cannot be used here"),
         ([tiny_encoder, texts, "-o", tmp_path / "nowhere/out"], "is no folder; create it first"),

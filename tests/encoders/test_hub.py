@@ -13,7 +13,8 @@ from hyperspan.config import Config
 from hyperspan.encoders.hub import check_pretrained, read_pretrained
 from hyperspan.errors import InputError, MissingExtraError
 from hyperspan.models import new_model
-from hyperspan.training.run import check, read_sentences
+from hyperspan.models.validation import validate
+from hyperspan.training.run import check_files, read_sentences
 from tests.encoders.tiny import make_tiny
 
 HARBOUR = "examples/harbour.data"
@@ -70,7 +71,7 @@ def test_a_tokenizer_with_more_pieces_than_weights_is_refused(tmp_path: Path) ->
     known = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))
     known["model"]["vocab"] |= {f"more{number}": 900 + number for number in range(900)}
     rewritten(tmp_path / "tokenizer.json", **known)
-    with pytest.raises(InputError, match=r"tokenizer has 1,\d+ pieces, but whose weights know \d+"):
+    with pytest.raises(InputError, match=r"tokenizer has 1,\d+ subwords, but whose weights know \d+"):
         read_pretrained(str(tmp_path))
 
 
@@ -95,29 +96,29 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hyperspan.errors.find_spec", lambda name: None)
     config = Config().override([f"data.train={HARBOUR}", "transformer.name=bert-base-cased"])
     with pytest.raises(MissingExtraError, match=r'pip install "hyperspan\[transformers\]"'):
-        check(config)
+        check_files(config)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         (["encoder.kind=handcrafted"], "encoder.kind is handcrafted, which reads no vectors"),
-        (["training.lm_loss_weight=0.1"], "has read the words to be guessed"),
+        (["training.lm_loss_weight=0.1"], "has read the words to predict"),
         (["model.kind=layered", "encoder.layers=0"], "model.kind layered is made of such layers"),
         (["training.optimizer=lbfgs"], "lbfgs, which does not train a pretrained encoder"),
     ],
 )
 def test_what_does_not_go_together(changes: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        check(Config().override([f"data.train={HARBOUR}", "transformer.name=bert-base-cased", *changes]))
+        validate(Config().override([f"data.train={HARBOUR}", "transformer.name=bert-base-cased", *changes]))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("transformer.window=49", "reads from 4 to 48 pieces at once"),
-        ("transformer.window=3", "reads from 4 to 48 pieces at once"),
-        ("transformer.stride=46", "windows hold 46 pieces of words and must overlap"),
+        ("transformer.window=49", "reads from 4 to 48 subwords at once"),
+        ("transformer.window=3", "reads from 4 to 48 subwords at once"),
+        ("transformer.stride=46", "windows hold 46 subwords of words and must overlap"),
         ("transformer.layers=4", "has 2 layers and embeddings"),
         ("transformer.freeze=3", "has 2 layers; choose a smaller number"),
     ],

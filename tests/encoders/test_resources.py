@@ -108,8 +108,8 @@ def test_words_with_spaces_and_blank_lines(tmp_path: Path) -> None:
 
 def test_binary_vectors_whose_bytes_are_letters(tmp_path: Path) -> None:
     values = np.frombuffer(b"ABCDEFGH", dtype="<f4").tolist()
-    (tmp_path / "letters.bin").write_bytes(word2vec_binary([("0", values)]))
-    assert read_vectors(tmp_path / "letters.bin").vectors.tolist() == [values]
+    (tmp_path / "characters.bin").write_bytes(word2vec_binary([("0", values)]))
+    assert read_vectors(tmp_path / "characters.bin").vectors.tolist() == [values]
 
 
 def test_half_precision_and_a_newline_at_the_end(tmp_path: Path) -> None:

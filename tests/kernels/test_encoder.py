@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hyperspan import kernels
 from hyperspan.batch import Batch
 from hyperspan.config import Config
+from hyperspan.encoders.neural import NeuralEncoder
 from hyperspan.errors import InputError
 from hyperspan.kernels import libraries
 from hyperspan.kernels.choice import precisions
@@ -65,8 +66,8 @@ def reference(model: Recognizer, sentences: Sequence[Sentence]) -> EdgeScores:
 def in_one_call(model: Recognizer, batch: Batch) -> bool:
     """Whether the whole encoder computes the scores of a batch: then the parts are not asked."""
     asked: list[object] = []
-    assert model.spans is not None
-    hook = model.spans.register_forward_hook(lambda *given: asked.append(given))
+    assert isinstance(model.encoder, NeuralEncoder) and model.encoder.spans is not None
+    hook = model.encoder.spans.register_forward_hook(lambda *given: asked.append(given))
     model(batch)
     hook.remove()
     return not asked
@@ -187,17 +188,17 @@ def test_changed_weights_are_seen() -> None:
     assert_alike(*both(model, sentences), [4, 2])
     model.load_state_dict(model_of([], seed=3).state_dict())
     assert_alike(*both(model, sentences), [4, 2])
-    assert model.spans is not None
+    assert isinstance(model.encoder, NeuralEncoder) and model.encoder.spans is not None
     with torch.no_grad():
-        model.spans.recurrent = torch.nn.Parameter(torch.zeros_like(model.spans.recurrent))
+        model.encoder.spans.recurrent = torch.nn.Parameter(torch.zeros_like(model.encoder.spans.recurrent))
     assert_alike(*both(model, sentences), [4, 2])
 
 
 def test_a_score_that_is_no_number_stays_none() -> None:
     model = model_of([])
-    assert model.spans is not None
+    assert isinstance(model.encoder, NeuralEncoder) and model.encoder.spans is not None
     with torch.no_grad():
-        model.spans.recurrent[0, 0, 0] = float("nan")
+        model.encoder.spans.recurrent[0, 0, 0] = float("nan")
     found, expected = both(model, sentences_of([3]))
     assert found.close.isnan().any() and expected.close.isnan().any()
 
@@ -218,7 +219,7 @@ def test_a_copy_of_a_model_computes_with_weights_of_its_own() -> None:
     first, _ = both(model, sentences)
     other = pickle.loads(pickle.dumps(copy.deepcopy(model)))
     with torch.no_grad():
-        other.spans.recurrent.zero_()
+        other.encoder.spans.recurrent.zero_()
     assert_alike(*both(other, sentences), [4, 2])
     again, _ = both(model, sentences)
     assert torch.equal(first.close, again.close)

@@ -22,7 +22,7 @@ DIMENSION, HIDDEN = 3, 2
 
 def batch_of(lengths: list[int]) -> Batch:
     sentences = [Sentence([f"w{i}" for i in range(length)]) for length in lengths]
-    return collate(sentences, Vocabulary.of(sentences, Config()), letters=False)
+    return collate(sentences, Vocabulary.of(sentences, Config()), characters=False)
 
 
 def layout_of(batch: Batch, max_width: int) -> SpanLayout:

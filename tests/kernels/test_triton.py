@@ -33,7 +33,7 @@ CASES = [((3, 0, 5, 1), 4), ((2, 2), 2), ((1,), 1), ((7, 20, 3), 20), ((40, 3), 
 
 def batch_of(lengths: tuple[int, ...], device: torch.device = DEVICE) -> Batch:
     sentences = [Sentence([f"w{i}" for i in range(length)]) for length in lengths]
-    return collate(sentences, Vocabulary.of(sentences, Config()), letters=False, device=device)
+    return collate(sentences, Vocabulary.of(sentences, Config()), characters=False, device=device)
 
 
 def assert_close(found: Tensor, expected: Tensor) -> None:

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from hyperspan.config import Config
+from hyperspan.encoders.base import batch_layout
 from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
-from hyperspan.models.fofe import THRESHOLDS, Codes, Fofe, IndependentSpans, forgetting, letter_codes
-from hyperspan.models.storage import check_names
+from hyperspan.models.fofe import THRESHOLDS, Codes, Fofe, IndependentSpans, character_codes, forgetting
 from hyperspan.models.tuning import best_threshold
+from hyperspan.models.validation import validate
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.types import Mention, Sentence
 from tests.models.test_models import SMALL, corpus
@@ -37,7 +38,7 @@ def code(vectors: list[Tensor], forget: float, size: int) -> Tensor:
 @given(st.lists(st.integers(0, 7), min_size=1, max_size=4).filter(any), rates, rates, st.integers(0, 2**31))
 @settings(deadline=None, max_examples=25)
 def test_codes_of_all_spans_are_those_computed_one_by_one(
-    lengths: list[int], forget: float, forget_letters: float, seed: int
+    lengths: list[int], forget: float, character_factor: float, seed: int
 ) -> None:
     chance = torch.Generator().manual_seed(seed)
     n, d = max(lengths), 2
@@ -52,22 +53,22 @@ def test_codes_of_all_spans_are_those_computed_one_by_one(
     for b, length in enumerate(lengths):
         words[b, length:], counts[b, length:] = 0, 0
     spelled = spelled.masked_fill(torch.arange(4) >= counts[..., None], 0).flatten(0, 1)
-    both, found = letter_codes(embedding[spelled], spelled, forget_letters)
+    both, found = character_codes(embedding[spelled], spelled, character_factor)
     assert torch.equal(found, counts.flatten())
     forward, backward = both.view(len(lengths), n, 2 * d).chunk(2, dim=2)
-    codes = Codes.of(words, forward, backward, counts[..., None], forget, forget_letters)
+    codes = Codes.of(words, forward, backward, counts[..., None], forget, character_factor)
     for b, length in enumerate(lengths):
         for start, end in ((i, j) for i, j in product(range(length), repeat=2) if i <= j):
             own = list(words[b, :length])
-            letters = [embedding[one] for word in range(start, end + 1) for one in spelled[b * n + word] if one]
+            characters = [embedding[one] for word in range(start, end + 1) for one in spelled[b * n + word] if one]
             expected = {
                 "before": code(own[:start], forget, d),
                 "from": code(own[start:][::-1], forget, d),
                 "until": code(own[: end + 1], forget, d),
                 "after": code(own[end + 1 :][::-1], forget, d),
                 "sum": code(own[start : end + 1], 1.0, d),
-                "forward": code(letters, forget_letters, d),
-                "backward": code(letters[::-1], forget_letters, d),
+                "forward": code(characters, character_factor, d),
+                "backward": code(characters[::-1], character_factor, d),
             }
             first, last = torch.tensor([b * n + start]), torch.tensor([b * n + end])
             together = torch.cat([codes.starts[first], codes.ends[last], codes.inside(first, last)], dim=1)[0]
@@ -139,7 +140,7 @@ def test_all_mentions_and_some_of_the_other_spans_are_learnt_from() -> None:
             "model.max_width=4", f"fofe.overlapping_rate={overlapping}", f"fofe.disjoint_rate={disjoint}"
         )
         batch = model.collate([sentence])
-        kinds, starts, ends = model._learnt_from(gold, batch, model._layout(batch), 4)
+        kinds, starts, ends = model._learnt_from(gold, batch, batch_layout(batch, model.config), 4)
         return dict(zip(zip(starts.tolist(), ends.tolist(), strict=True), kinds.tolist(), strict=True))
 
     every = {(i, j) for i in range(6) for j in range(i, min(i + 4, 6))}
@@ -152,7 +153,7 @@ def test_all_mentions_and_some_of_the_other_spans_are_learnt_from() -> None:
 
 
 def test_mentions_that_are_too_wide_are_counted() -> None:
-    assert model_with("model.max_width=1").loss(corpus()[:2]).too_wide == tuple(
+    assert model_with("model.max_width=1").loss(corpus()[:2]).unrepresentable == tuple(
         sum(mention.end - mention.start > 1 for mention in sentence.mentions) for sentence in corpus()[:2]
     )
 
@@ -188,4 +189,4 @@ def test_the_best_threshold_is_chosen_and_annotating_uses_it(tmp_path: Path) -> 
 )
 def test_what_it_has_no_use_for_is_refused(change: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        check_names(Config().override(["model.kind=fofe", change]))
+        validate(Config().override(["model.kind=fofe", change]))

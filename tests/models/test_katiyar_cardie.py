@@ -19,8 +19,8 @@ from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
 from hyperspan.models.katiyar_cardie import THRESHOLDS, KatiyarCardie, label_sets, links, mentions_of
-from hyperspan.models.storage import check_names
 from hyperspan.models.tuning import best_threshold
+from hyperspan.models.validation import validate
 from hyperspan.structures import is_ambiguous, is_nested
 from hyperspan.structures.linear_chain import BEGIN, LAST
 from hyperspan.structures.readings import Reading
@@ -130,7 +130,7 @@ def test_steps_in_use_are_those_of_training(trained: KatiyarCardie) -> None:
     """The surprise about the labels that are chosen is the loss with the mentions that they are, where all are on paths."""
     sentences = corpus()[::2]
     batch = trained.collate(sentences)
-    words = trained.encoded(batch)[-1]
+    words = trained.encoder(batch)[-1]
     chosen, probabilities = trained.label(words, batch, threshold=0.5)
     by_word = chosen.index_select(0, batch.row_of).view(len(sentences), batch.longest, -1).numpy()
     gold = [set(mentions_of(labels[:n], "all")) for labels, n in zip(by_word, batch.lengths, strict=True)]
@@ -163,7 +163,7 @@ def test_the_best_threshold_is_chosen(trained: KatiyarCardie) -> None:
 @torch.inference_mode()
 def test_a_lower_threshold_gives_words_more_labels(trained: KatiyarCardie) -> None:
     batch = trained.collate(corpus())
-    words = trained.encoded(batch)[-1]
+    words = trained.encoder(batch)[-1]
     counts = [int(trained.label(words, batch, threshold)[0].sum()) for threshold in (0.0, 0.05, 0.3, 1.0)]
     assert counts == sorted(counts, reverse=True) and counts[0] > counts[-1] == len(batch.words)
 
@@ -178,4 +178,4 @@ def test_annotating(trained: KatiyarCardie, tmp_path: Path) -> None:
 
 def test_a_handcrafted_encoder_is_refused() -> None:
     with pytest.raises(InputError, match="katiyar-cardie reads vectors of words"):
-        check_names(Config().override(["model.kind=katiyar-cardie", "encoder.kind=handcrafted"]))
+        validate(Config().override(["model.kind=katiyar-cardie", "encoder.kind=handcrafted"]))

@@ -12,7 +12,7 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.models import new_model
 from hyperspan.models.layered import MOST_LAYERS, Layered, Sequences, layers_of
-from hyperspan.models.storage import check_names
+from hyperspan.models.validation import validate
 from hyperspan.structures import is_nested, outermost
 from hyperspan.types import Mention, Sentence
 from tests.models.test_transition import TYPES, WORDS, mention_sets, sentences
@@ -121,7 +121,7 @@ def test_training_scores_what_was_found_as_use_does(given: list[Sentence], seed:
     with torch.inference_mode():
         answers = model.distribution(given)
         batch = model.collate(given)
-        loss = model.loss_of(model.encoded(batch)[-1], [set(found) for found in answers.argmax()], batch)
+        loss = model.loss_of(model.encoder(batch)[-1], [set(found) for found in answers.argmax()], batch)
         for index, [(found, log_probability)] in enumerate(answers.topk(1)):
             layers = [
                 sequences.in_words(list(sequences.sentence).index(index), best[list(sequences.sentence).index(index)])
@@ -162,4 +162,4 @@ def test_two_types_on_a_span_and_mentions_of_one_type_in_each_other_are_learnt()
 @pytest.mark.parametrize("kind", ["layered", "transition"])
 def test_an_encoder_without_vectors_is_refused(kind: str) -> None:
     with pytest.raises(InputError, match=f"{kind} reads vectors of words, but encoder.kind is handcrafted; set it to"):
-        check_names(Config().override([f"model.kind={kind}", "encoder.kind=handcrafted"]))
+        validate(Config().override([f"model.kind={kind}", "encoder.kind=handcrafted"]))

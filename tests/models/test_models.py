@@ -10,8 +10,8 @@ import torch
 from attrs import evolve
 
 from hyperspan.config import Config
-from hyperspan.encoders.attributes import SPAN_TEMPLATES, TEMPLATES
-from hyperspan.encoders.handcrafted import AttributeEncoder
+from hyperspan.encoders.features import SPAN_TEMPLATES, TEMPLATES
+from hyperspan.encoders.handcrafted import FeatureEncoder
 from hyperspan.errors import InputError
 from hyperspan.models import MODELS, Model, load_model, new_model, save_model
 from hyperspan.models.compact import compact
@@ -80,7 +80,7 @@ OTHERS = {
         "training.weight_decay=1e-5",
         "training.softmax_margin=false",
     ],
-    "handcrafted, every attribute, dropout": [
+    "handcrafted, every feature, dropout": [
         *HANDCRAFTED,
         f"features.words={' '.join(name for name in TEMPLATES if 'cluster' not in name)}",
         f"features.spans={' '.join(name for name in SPAN_TEMPLATES if 'cluster' not in name)}",
@@ -161,20 +161,20 @@ def test_a_model_learns_a_small_corpus_and_is_kept_whole(config: Config, tmp_pat
 def test_every_parameter_gets_a_gradient(config: Config) -> None:
     sentences = corpus()
     model = new_model(config, sentences).train()
-    if isinstance(model.words, AttributeEncoder):
+    if isinstance(model.encoder, FeatureEncoder):
         model.loss(sentences).values.sum().backward()
         for name, parameter in model.named_parameters():
             assert parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any(), name
         return
-    model.words.word_dropout = 0.1
+    model.encoder.word_dropout = 0.1
     torch.manual_seed(0)
     model.loss(sentences).values.sum().backward()
-    model.words.word_dropout = 0.5  # tags and letters too
+    model.encoder.word_dropout = 0.5  # tags and characters too
     model.loss(sentences).values.sum().backward()
-    if model.words.tags is not None:
-        assert model.words.tags.weight.grad is not None and model.words.tags.weight.grad[0].any()
-    if model.words.characters is not None:
-        assert model.words.characters.embedding.weight.grad[1].any(), "the letter that stands for all unknown ones"
+    if model.encoder.tags is not None:
+        assert model.encoder.tags.weight.grad is not None and model.encoder.tags.weight.grad[0].any()
+    if model.encoder.characters is not None:
+        assert model.encoder.characters.embedding.weight.grad[1].any(), "the character that stands for all unknown ones"
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None and parameter.grad.isfinite().all(), name
         assert parameter.grad.abs().max() > 0, name
@@ -217,7 +217,7 @@ def test_words_of_the_vectors_are_known_and_stay_as_they_are(tmp_path: Path) -> 
     Trainer(model, sentences, [], tmp_path).run()
     model.eval()
     ids = model.collate([Sentence(["Zebra", "Lindau", "Quagga", "Flibbertigibbet"])]).words
-    zebra, lindau, unknown, other = model.words.words(ids)
+    zebra, lindau, unknown, other = model.encoder.words(ids)
     assert zebra.tolist() == [4, 5, 6]
     assert lindau.tolist() != [1, 2, 3], "words of the training data are trained"
     assert torch.equal(unknown, other)
@@ -232,7 +232,7 @@ def test_a_rare_word_is_read_by_its_fixed_vector_in_training_too(tmp_path: Path)
     model = new_model(Config().override([*SMALL, *changes]), corpus())
     batch = model.collate([Sentence(["Tea"])])
     for mode in (model.train(), model.eval()):
-        assert mode.words.words(batch.words).tolist() == [[4, 5, 6]]
+        assert mode.encoder.words(batch.words).tolist() == [[4, 5, 6]]
 
 
 def test_clusters_are_looked_at(tmp_path: Path) -> None:

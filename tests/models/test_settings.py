@@ -7,7 +7,7 @@ import pytest
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.models import new_model
-from hyperspan.models.storage import check_names
+from hyperspan.models.validation import validate
 from tests.models.test_models import corpus
 
 
@@ -22,5 +22,5 @@ def test_a_width_where_no_spans_are_looked_at(kind: str) -> None:
 
 @pytest.mark.parametrize("setting", ["words.vectors=glove.txt", "characters.encoder=lstm"])
 def test_vectors_for_attributes(setting: str) -> None:
-    with pytest.raises(InputError, match=rf"{setting.partition('=')[0]} is set, but encoder.kind is handcrafted"):
-        check_names(Config().override(["encoder.kind=handcrafted", setting]))
+    with pytest.raises(InputError, match=rf"{setting.replace('=', ' is ')}, but encoder.kind is handcrafted"):
+        validate(Config().override(["encoder.kind=handcrafted", setting]))

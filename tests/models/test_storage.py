@@ -53,7 +53,7 @@ def change_vocabulary(folder: Path, **values: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 3e38])
-@pytest.mark.parametrize("name", ["words.words.trained", "scorer.parts.bias"])
+@pytest.mark.parametrize("name", ["encoder.words.trained", "scorer.parts.bias"])
 def test_load_model_refuses_weights_that_are_not_finite(folder: Path, name: str, value: float) -> None:
     tensors = load_file(folder / "model.safetensors")
     tensors[name].flatten()[-1] = value
@@ -67,9 +67,9 @@ def test_load_model_refuses_scales_that_make_vectors_infinite(tmp_path: Path) ->
     save_model(compact(new_model(config, ZOO)), tmp_path, half=True)
     assert load_model(tmp_path).vocabulary.words[-1] == "lion"
     tensors = load_file(tmp_path / "model.safetensors")
-    tensors["words.words.fixed_scale"].fill_(3e38)
+    tensors["encoder.words.fixed_scale"].fill_(3e38)
     save_file(tensors, tmp_path / "model.safetensors")
-    assert "words.words.fixed that are not finite" in refusal(tmp_path, "model.safetensors")
+    assert "encoder.words.fixed that are not finite" in refusal(tmp_path, "model.safetensors")
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def write_header(path: Path, header: dict[str, Any], size: int = 0, length: int 
     ],
 )
 def test_load_model_refuses_headers_that_lie(folder: Path, entry: dict[str, Any], length: int | None) -> None:
-    write_header(folder / "model.safetensors", {"words.words.trained": entry}, 16, length)
+    write_header(folder / "model.safetensors", {"encoder.words.trained": entry}, 16, length)
     assert "cannot be read as safetensors" in refusal(folder, "model.safetensors")
 
 
@@ -220,7 +220,7 @@ def test_load_model_refuses_headers_that_lie(folder: Path, entry: dict[str, Any]
             "scorer.parts.bias has the shape [99]",
         ),
         (lambda tensors: tensors.update({"scorer.parts.bias": torch.zeros(6, dtype=torch.int64)}), "type I64"),
-        (lambda tensors: tensors.update({"words.words.fixed_scale": torch.zeros(3, 1)}), "fixed_scale"),
+        (lambda tensors: tensors.update({"encoder.words.fixed_scale": torch.zeros(3, 1)}), "fixed_scale"),
         (lambda tensors: tensors.clear(), "it lacks"),
     ],
 )

@@ -143,7 +143,7 @@ def test_training_scores_actions_as_reading_does(given: list[Sentence], seed: in
     with torch.inference_mode():
         read = model.distribution(given)
         batch = model.collate(given)
-        scored = model.log_prob(model.encoded(batch)[-1], read.actions, batch)
+        scored = model.log_prob(model.encoder(batch)[-1], read.actions, batch)
     torch.testing.assert_close(scored, torch.tensor(read.log_probabilities), rtol=1e-3, atol=1e-3)
 
 
@@ -164,5 +164,5 @@ def test_the_probabilities_of_all_derivations_add_up_to_one() -> None:
     grow([])
     batch = model.collate(given * len(finished))
     with torch.inference_mode():
-        total = model.log_prob(model.encoded(batch)[-1], finished, batch).logsumexp(0)
+        total = model.log_prob(model.encoder(batch)[-1], finished, batch).logsumexp(0)
     assert float(total) == pytest.approx(0.0, abs=1e-4)

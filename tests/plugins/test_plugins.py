@@ -45,11 +45,11 @@ except hyperspan.HyperspanError as error:
     assert (tmp_path / "again.zoo").read_text() == given.read_text() and not (tmp_path / "nested.zoo").exists()
 
 
-@pytest.mark.parametrize("kind", ["lexicon", "single-words"])
-def test_a_model_and_a_structure_are_trained_and_used(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "encoder"), [("lexicon", "hashes"), ("single-words", "neural")])
+def test_a_model_an_encoder_and_a_structure_are_trained_and_used(tmp_path: Path, kind: str, encoder: str) -> None:
     code = f"""import hyperspan
 config = {{"data": {{"train": {HARBOUR!r}, "dev": {HARBOUR!r}}}, "model": {{"kind": {kind!r}}},
-          "words": {{"dimension": 8}}, "encoder": {{"hidden": 8}}, "training": {{"epochs": 15, "learning_rate": 0.1, "batch_size": 4}}}}
+          "words": {{"dimension": 8}}, "encoder": {{"kind": {encoder!r}, "hidden": 8}}, "training": {{"epochs": 15, "learning_rate": 0.1, "batch_size": 4}}}}
 result = hyperspan.train(config, {str(tmp_path / "model")!r}, device="cpu")
 print(result.dev_f1)
 """

@@ -25,7 +25,7 @@ def test_softmax_margin_is_the_papers_cost(data: st.DataObject, beta: float) -> 
     pools = [all_mentions(length, 2, 2) for length in LENGTHS]
     gold = [data.draw(st.sets(st.sampled_from(pool), max_size=4)) for pool in pools]
     loss = negative_log_likelihood(scores, gold, LENGTHS, beta)
-    assert loss.too_wide == (0, 0)
+    assert loss.unrepresentable == (0, 0)
     for sentence, length in enumerate(LENGTHS):
 
         def cost(mentions: frozenset[tuple[int, int, int]], length: int = length, sentence: int = sentence) -> float:
@@ -58,7 +58,7 @@ def test_gold_wider_than_c_is_left_out_and_counted() -> None:
     wide, narrow = [{(0, 3, 0), (0, 3, 1), (1, 3, 1)}, {(0, 1, 0)}], [{(1, 3, 1)}, {(0, 1, 0)}]
     for beta in (None, 2.0):
         loss, without = (negative_log_likelihood(scores, gold, torch.tensor(LENGTHS), beta) for gold in (wide, narrow))
-        assert loss.too_wide == (2, 0) and without.too_wide == (0, 0)
+        assert loss.unrepresentable == (2, 0) and without.unrepresentable == (0, 0)
         torch.testing.assert_close(loss.values, without.values)
     augmented, expected = (softmax_margin(scores, gold, LENGTHS, 2.0) for gold in (wide, narrow))
     torch.testing.assert_close(augmented.absent, expected.absent)
@@ -71,7 +71,7 @@ def test_the_loss_is_never_negative(seed: int, spread: float, beta: float | None
     scores = edge_scores((1, 6, 3, 2), torch.float32, seed, spread, 0.0, untied=False)
     best = SegmentalHypergraph(scores, [6]).argmax()
     loss = negative_log_likelihood(scores, [best[0] | {(0, 6, 0)}], [6], beta)
-    assert loss.values.item() >= 0 and loss.too_wide == (1,)
+    assert loss.values.item() >= 0 and loss.unrepresentable == (1,)
 
 
 def test_beta_below_one_is_refused() -> None:

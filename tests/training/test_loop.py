@@ -16,7 +16,7 @@ import torch
 from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
 from hyperspan.models import load_model, new_model
-from hyperspan.training.checkpoint import read_tensors
+from hyperspan.models.tensors import read_tensors
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
 from hyperspan.training.run import read_sentences, train

@@ -22,7 +22,7 @@ import torch
 from hyperspan.config import Config
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.models import MODELS, new_model
-from hyperspan.training.checkpoint import read_tensors
+from hyperspan.models.tensors import read_tensors
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer
 from hyperspan.training.parallel import Processes, joined

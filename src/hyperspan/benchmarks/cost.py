@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from hyperspan.batch import batches_of
+from hyperspan.batch import shuffled_batches
 from hyperspan.benchmarks.measure import machine, peak_memory
 from hyperspan.config import Config
 from hyperspan.inference.annotator import Annotator
@@ -38,7 +38,9 @@ def measure(config: Config, part: str, device: str, steps: int) -> dict[str, Any
     before = peak_memory()
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(model, sentences, [], Path(folder)) if part == "training" else None
-    order = list(islice(batches_of(list(map(len, sentences)), config.training.batch_size, seed=1), WARM_UP + steps))
+    order = list(
+        islice(shuffled_batches(list(map(len, sentences)), config.training.batch_size, seed=1), WARM_UP + steps)
+    )
     annotator = Annotator(model)
 
     def take(indices: list[int]) -> None:

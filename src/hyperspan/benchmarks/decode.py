@@ -16,7 +16,7 @@ import torch
 import typer
 
 from hyperspan import kernels
-from hyperspan.batch import Batch, by_length
+from hyperspan.batch import Batch, batches_by_length
 from hyperspan.benchmarks import gpu
 from hyperspan.benchmarks.invented import MAX_WIDTHS, TYPES, invented_sentences, necessary_operations, paper_model
 from hyperspan.benchmarks.measure import (
@@ -45,7 +45,7 @@ REFERENCE_SHARE = 8
 
 def batches_for(model: Recognizer, sentences: Sequence[Sentence]) -> list[Batch]:
     lengths = [len(sentence) for sentence in sentences]
-    batches = by_length(lengths, model.max_width, model.batch_entries)
+    batches = batches_by_length(lengths, model.max_width, model.batch_entries)
     return [model.collate([sentences[i] for i in batch]) for batch in batches]
 
 

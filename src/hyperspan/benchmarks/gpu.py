@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from hyperspan.batch import batches_of, by_length
+from hyperspan.batch import batches_by_length, shuffled_batches
 from hyperspan.benchmarks.invented import MAX_WIDTHS, invented_sentences, necessary_operations, paper_model
 from hyperspan.benchmarks.measure import in_turns
 from hyperspan.errors import InputError
@@ -74,10 +74,9 @@ def tensor_cores() -> Iterator[None]:
 
 def necessary_bytes(model: Recognizer, lengths: Sequence[int]) -> int:
     """What the span LSTM cannot but move: the state and the cell of every span, both directions, written and read once."""
-    assert model.spans is not None
     widths = [min(model.max_width or n, n) for n in lengths]
     spans = sum(width * n - width * (width - 1) // 2 for n, width in zip(lengths, widths, strict=True))
-    return spans * 2 * 2 * 2 * 4 * model.spans.hidden
+    return spans * 2 * 2 * 2 * 4 * model.config.encoder.span_hidden
 
 
 def figures_of(
@@ -115,7 +114,7 @@ def decode_width(max_width: str, sentences: Sequence[Sentence], rounds: int, lim
     lengths = [len(sentence) for sentence in sentences]
     batches = [
         model.collate([sentences[i] for i in batch])
-        for batch in by_length(lengths, model.max_width, model.batch_entries)
+        for batch in batches_by_length(lengths, model.max_width, model.batch_entries)
     ]
 
     @torch.inference_mode()
@@ -134,7 +133,7 @@ def train_width(max_width: str, sentences: Sequence[Sentence], rounds: int, limi
         model = paper_model(max_width, sentences, changes).to("cuda").train()
         with tempfile.TemporaryDirectory() as folder:
             trainer = Trainer(model, sentences, [], Path(folder))
-        batches = list(batches_of(trainer.lengths, size, seed=0))[:STEPS]
+        batches = list(shuffled_batches(trainer.lengths, size, seed=0))[:STEPS]
         lengths = [trainer.lengths[index] for batch in batches for index in batch]
 
         def train(trainer: Trainer = trainer, batches: list[list[int]] = batches) -> None:

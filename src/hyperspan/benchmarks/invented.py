@@ -10,7 +10,7 @@ from torch import nn
 
 from hyperspan.config import Config
 from hyperspan.encoders.layers import SpanLinear
-from hyperspan.encoders.words import WordEncoder
+from hyperspan.encoders.neural import NeuralEncoder
 from hyperspan.models import Recognizer, new_model
 from hyperspan.types import Mention, Sentence
 
@@ -62,12 +62,12 @@ def necessary_operations(model: Recognizer, lengths: Sequence[int]) -> int:
     The word LSTM's products with its inputs and its states, the span LSTM's with a word once and with its states for
     every span of two words and more, and the projections to scores.
     """
-    assert isinstance(model.words, WordEncoder) and model.spans is not None
-    hidden, span_hidden, m = model.words.dimension // 2, model.spans.hidden, len(model.labels)
+    assert isinstance(model.encoder, NeuralEncoder)
+    hidden, span_hidden, m = model.encoder.dimension // 2, model.config.encoder.span_hidden, len(model.labels)
     last = model.scorer.parts
     assert isinstance(last, SpanLinear)
     parts = last.from_spans.shape[2]
-    sizes = [layer.input_size for layer in model.words.layers if isinstance(layer, nn.LSTM)]
+    sizes = [layer.input_size for layer in model.encoder.layers if isinstance(layer, nn.LSTM)]
     total = 0
     for n in lengths:
         width = min(model.max_width or n, n)

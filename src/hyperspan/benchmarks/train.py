@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import torch
 import typer
 
-from hyperspan.batch import batches_of
+from hyperspan.batch import shuffled_batches
 from hyperspan.benchmarks import gpu
 from hyperspan.benchmarks.invented import MAX_WIDTHS, invented_sentences, necessary_operations, paper_model
 from hyperspan.benchmarks.measure import (
@@ -43,7 +43,7 @@ def measure_width(max_width: str, sentences: Sequence[Sentence], rounds: int) ->
     model = paper_model(max_width, sentences, ["words.word_dropout=0.05"]).train()
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(model, sentences, [], Path(folder))
-    every = [[sentences[i] for i in batch] for batch in batches_of(trainer.lengths, 32, seed=0)]
+    every = [[sentences[i] for i in batch] for batch in shuffled_batches(trainer.lengths, 32, seed=0)]
     batches = sorted(every, key=lambda batch: len(batch[0]))[:: max(len(every) // BATCHES, 1)]
     lengths = [len(sentence) for batch in batches for sentence in batch]
     ceiling = Ceiling()

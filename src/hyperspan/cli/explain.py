@@ -37,7 +37,7 @@ def explain(
         return
     console = Console()
     parameters = sum(parameter.numel() for parameter in loaded.parameters())
-    features = len(loaded.vocabulary.attributes) + len(loaded.vocabulary.span_attributes)
+    features = len(loaded.vocabulary.features) + len(loaded.vocabulary.span_features)
     console.print(f"{loaded.config.model.kind}: {features:,} features, {parameters:,} parameters", highlight=False)
     for label in dict.fromkeys(one.label for one in found):
         table = Table(title=Text(label), title_justify="left", title_style="bold", box=None, pad_edge=False)

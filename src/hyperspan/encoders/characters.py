@@ -1,4 +1,4 @@
-"""Vectors of words from their letters."""
+"""Vectors of words from their characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILTER_WIDTHS = (2, 3, 4)
 
 
 class CharacterLSTM(nn.Module):
-    """The last states of both directions of an LSTM over a word's letters (Lample et al. 2016)."""
+    """The last states of both directions of an LSTM over a word's characters (Lample et al. 2016)."""
 
     def __init__(self, characters: int, config: CharactersConfig):
         super().__init__()
@@ -21,10 +21,10 @@ class CharacterLSTM(nn.Module):
         self.lstm = nn.LSTM(config.dimension, config.hidden, bidirectional=True, batch_first=True)
         self.dimension = 2 * config.hidden
 
-    def forward(self, letters: Tensor, counts: Tensor) -> Tensor:
+    def forward(self, characters: Tensor, counts: Tensor) -> Tensor:
         """(U, longest) and (U,) on the CPU, longest first -> (U, dimension): a vector for every spelling."""
-        packed = pack_padded_sequence(letters, counts, batch_first=True)
-        states = word_states(self.lstm, self.embedding(packed.data), counts.tolist())  # (letters, 2 * hidden)
+        packed = pack_padded_sequence(characters, counts, batch_first=True)
+        states = word_states(self.lstm, self.embedding(packed.data), counts.tolist())  # (characters, 2 * hidden)
         first = packed.batch_sizes.cumsum(0) - packed.batch_sizes
         last = (first[counts - 1] + torch.arange(len(counts))).to(states.device)
         forward, backward = states.chunk(2, dim=1)
@@ -32,7 +32,7 @@ class CharacterLSTM(nn.Module):
 
 
 class CharacterCNN(nn.Module):
-    """The strongest answer of each filter along a word's letters; quicker than the LSTM, and no worse on most data."""
+    """The strongest answer of each filter along a word's characters; quicker than the LSTM, and no worse on most data."""
 
     def __init__(self, characters: int, config: CharactersConfig):
         super().__init__()
@@ -42,14 +42,16 @@ class CharacterCNN(nn.Module):
         )
         self.dimension = config.hidden * len(FILTER_WIDTHS)
 
-    def forward(self, letters: Tensor, counts: Tensor) -> Tensor:
+    def forward(self, characters: Tensor, counts: Tensor) -> Tensor:
         """(U, longest) and (U,) -> (U, dimension): a vector for every spelling, whatever the padding of the others."""
-        embedded = self.embedding(letters).transpose(1, 2)  # (U, d, longest)
-        known = counts.to(letters.device)[:, None]
+        embedded = self.embedding(characters).transpose(1, 2)  # (U, d, longest)
+        known = counts.to(characters.device)[:, None]
         answers = []
         for filters in self.filters:
             found = torch.relu(filters(embedded))  # (U, hidden, longest + width - 1)
-            beyond = torch.arange(found.shape[2], device=letters.device) >= known + found.shape[2] - embedded.shape[2]
+            beyond = (
+                torch.arange(found.shape[2], device=characters.device) >= known + found.shape[2] - embedded.shape[2]
+            )
             answers.append(found.masked_fill(beyond[:, None], 0.0).amax(2))
         return torch.cat(answers, dim=1)
 

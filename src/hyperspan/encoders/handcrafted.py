@@ -1,61 +1,44 @@
-"""The handcrafted encoder: sparse attributes of words and spans in the place of vectors, and weights for them.
-
-It stands where :class:`hyperspan.encoders.words.WordEncoder` and :class:`hyperspan.encoders.spans.SpanLSTM` stand: a scorer asks
-either for layers, from words or spans to scores, and does not know which of them it has.
-"""
+"""The handcrafted encoder: sparse features of words and spans in place of vectors, and weights for them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag
 
-from hyperspan.batch import Batch
+from hyperspan.batch import Batch, collate
 from hyperspan.config import Config
-from hyperspan.encoders.attributes import (
+from hyperspan.encoders.base import Encoder
+from hyperspan.encoders.features import (
     OF_TAGS,
     SPAN_TEMPLATES,
     TEMPLATES,
-    Attributes,
-    Reading,
+    FeatureExtractor,
+    SentenceFeatures,
     Template,
     frequent,
     function_words_of,
     look_up,
 )
+from hyperspan.encoders.resources import read_clusters
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 REMEMBERED_SENTENCES = 50_000
-"""So many sentences' attributes are kept in training, about 10 kB each."""
+"""So many sentences' features are kept in training, about 10 kB each."""
 
 
-def check_attributes(config: Config) -> None:
-    """Raises an error where a configuration asks the handcrafted encoder for what it has not, or cannot know."""
-    asked = attributes_of(config, Vocabulary([], 0, [], [], []))
-    if not asked.templates:
-        raise InputError(f"features.words names nothing to look at; name some of {', '.join(TEMPLATES)}")
-    layers = [template.layer for template in asked.templates] + list(asked.spans)
-    if any(layer.startswith("cluster") for layer in layers) and not config.words.clusters:
-        raise InputError(
-            "features.words or attributes.spans ask for clusters, but words.clusters names no file of them; name one, or leave them out"
-        )
-    if config.training.lm_loss_weight:
-        raise InputError(
-            f"training.lm_loss_weight is {config.training.lm_loss_weight:g}, but the handcrafted encoder has no layers to learn them; set it to 0"
-        )
-
-
-def attributes_of(config: Config, vocabulary: Vocabulary) -> Attributes:
+def extractor_of(config: Config, vocabulary: Vocabulary) -> FeatureExtractor:
     """What a model looks at."""
     chosen = config.features
-    return Attributes(
+    return FeatureExtractor(
         _names("features.words", chosen.words, list(TEMPLATES)),
         _names("features.spans", chosen.spans, list(SPAN_TEMPLATES)),
         frozenset(vocabulary.function_words),
@@ -72,33 +55,40 @@ def _names(key: str, given: str, known: Sequence[str]) -> list[str]:
     return names
 
 
-def collect(sentences: Sequence[Sentence], config: Config, vocabulary: Vocabulary) -> tuple[Vocabulary, Tensor, Tensor]:
-    """The vocabulary with the attributes that occur often enough in training sentences, and the hashes of those of words and spans.
+class KnownFeatures(NamedTuple):
+    """The sorted hashes of the features that a model knows."""
+
+    words: Tensor
+    spans: Tensor
+
+
+def collect(sentences: Sequence[Sentence], config: Config, vocabulary: Vocabulary) -> tuple[Vocabulary, KnownFeatures]:
+    """The vocabulary with the features that occur often enough in training sentences, and the hashes of those of words and spans.
 
     Those of spans are counted where there is a mention: of other spans there are too many.
     """
     vocabulary = replace(vocabulary, function_words=sorted(function_words_of(sentences)))
-    attributes = attributes_of(config, vocabulary)
+    extractor = extractor_of(config, vocabulary)
     if not any(sentence.tags for sentence in sentences):
-        attributes = replace(attributes, spans=[name for name in attributes.spans if name not in OF_TAGS])
-    reading = attributes.read(sentences)
+        extractor = replace(extractor, spans=[name for name in extractor.spans if name not in OF_TAGS])
+    reading = extractor.read(sentences)
     least = config.features.min_count
     words, names = _frequent_of_words(reading, least)
     mentions = _mentions(sentences)
     columns = np.array(mentions, dtype=np.int64).reshape(-1, 3).T
     spans, places = frequent(reading.of_spans(columns[0], columns[1], columns[2]), least)
     span_names = [
-        reading.name_of_span(*mentions[row], attributes.spans[column])
-        for row, column in _places(places, len(attributes.spans))
+        reading.name_of_span(*mentions[row], extractor.spans[column])
+        for row, column in _places(places, len(extractor.spans))
     ]
-    vocabulary = replace(vocabulary, attributes=names, span_attributes=span_names)
-    return vocabulary, torch.from_numpy(words), torch.from_numpy(spans)
+    vocabulary = replace(vocabulary, features=names, span_features=span_names)
+    return vocabulary, KnownFeatures(torch.from_numpy(words), torch.from_numpy(spans))
 
 
-def _frequent_of_words(reading: Reading, least: int) -> tuple[np.ndarray, list[str]]:
-    """The sorted hashes of frequent attributes of words, and their names; template by template, as all at once are many."""
+def _frequent_of_words(reading: SentenceFeatures, least: int) -> tuple[np.ndarray, list[str]]:
+    """The sorted hashes of frequent features of words, and their names; template by template, as all at once are many."""
     by_name: dict[str, list[Template]] = {}
-    for template in reading.attributes.templates:  # those of a bag share their name
+    for template in reading.extractor.templates:  # those of a bag share their name
         by_name.setdefault(template.name, []).append(template)
     hashes: list[np.ndarray] = []
     names: list[str] = []
@@ -128,52 +118,85 @@ def _mentions(sentences: Sequence[Sentence]) -> list[tuple[int, int, int]]:
     return sorted(spans)
 
 
-class AttributeEncoder(nn.Module):
-    """The attributes of every word of a batch, as ids."""
+class FeatureEncoder(Encoder):
+    """Words and spans as the ids of their features."""
 
-    def __init__(self, config: Config, vocabulary: Vocabulary):
-        super().__init__()
-        self.attributes = attributes_of(config, vocabulary)
+    dense = False
+    contextual = False
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool = False):
+        super().__init__(config, vocabulary, spans=spans)
+        self.extractor = extractor_of(config, vocabulary)
         self.rate = config.encoder.input_dropout
         self.known: Tensor
-        self.register_buffer("known", torch.zeros(len(vocabulary.attributes), dtype=torch.int64))
+        """The sorted hashes of known features of words."""
+        self.register_buffer("known", torch.zeros(len(vocabulary.features), dtype=torch.int64))
         self._kept: dict[Sentence, np.ndarray] = {}
         self._arrays: tuple[list[tuple[int, int]], np.ndarray, np.ndarray] | None = None
         self.spans_known: Tensor
-        self.register_buffer("spans_known", torch.zeros(len(vocabulary.span_attributes), dtype=torch.int64))
+        """Those of spans."""
+        self.register_buffer("spans_known", torch.zeros(len(vocabulary.span_features), dtype=torch.int64))
 
-    def initialise(self, words: Tensor, spans: Tensor) -> None:
-        """Puts the hashes of known attributes in place."""
-        self.known.copy_(words)
-        self.spans_known.copy_(spans)
+    @classmethod
+    def check(cls, config: Config) -> None:
+        for name, value, unset in (
+            ("words.vectors", config.words.vectors, ""),
+            ("characters.encoder", config.characters.encoder, "none"),
+            ("transformer.name", config.transformer.name, ""),
+        ):
+            if value != unset:
+                raise InputError(
+                    f"{name} is {value}, but encoder.kind is handcrafted, which reads no vectors; leave it out, or set encoder.kind to neural"
+                )
+        asked = extractor_of(config, Vocabulary([], 0, [], [], []))
+        if not asked.templates:
+            raise InputError(f"features.words is empty, but must name some of {', '.join(TEMPLATES)}")
+        layers = [template.layer for template in asked.templates] + list(asked.spans)
+        if any(layer.startswith("cluster") for layer in layers) and not config.words.clusters:
+            raise InputError(
+                "features.words or features.spans ask for clusters, but words.clusters names no file of them; name one, or leave them out"
+            )
+        if config.training.lm_loss_weight:
+            raise InputError(
+                f"training.lm_loss_weight is {config.training.lm_loss_weight:g}, but the handcrafted encoder has no LSTM that predicts words; set it to 0"
+            )
 
-    def collate(self, sentences: Sequence[Sentence], batch: Batch, layout: SpanLayout | None) -> Batch:
-        """The batch with the attributes of its words and, where there is a layout, of its spans."""
-        device = batch.words.device
+    @classmethod
+    def prepare(cls, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, KnownFeatures]:
+        clusters = read_clusters(config.words.clusters) if config.words.clusters else None
+        return collect(sentences, config, Vocabulary.of(sentences, config, clusters=clusters))
+
+    def initialise(self, resources: KnownFeatures) -> None:
+        self.known.copy_(resources.words)
+        self.spans_known.copy_(resources.spans)
+
+    def collate(self, sentences: Sequence[Sentence], device: torch.device) -> Batch:
+        """The sentences with the features of their words and, where spans are looked at, of those."""
+        batch = collate(sentences, self.vocabulary, characters=False, device=device)
         order = np.repeat(np.arange(len(batch.lengths)) * batch.longest - _before(batch.lengths), batch.lengths)
         order = order + np.arange(len(order))  # (N,): sentence * n + position, of words one after the other
         rows = batch.row_of.cpu().numpy()[order]
-        words = np.empty((len(rows), len(self.attributes.templates)), dtype=np.int32)
+        words = np.empty((len(rows), len(self.extractor.templates)), dtype=np.int32)
         words[rows] = self._of_words(sentences)
-        spans = None
-        if layout is not None and self.attributes.spans:
+        spans, layout = None, self.span_layout(batch)
+        if layout is not None and self.extractor.spans:
             sentence, start = np.divmod(layout.chains.starts, max(batch.longest, 1))
-            hashes = self.attributes.read(sentences).of_spans(sentence, start, layout.chains.widths)
+            hashes = self.extractor.read(sentences).of_spans(sentence, start, layout.chains.widths)
             spans = torch.from_numpy(look_up(hashes, self._tables()[1])).to(device, torch.int32)
-        return replace(batch, attributes=torch.from_numpy(words).to(device), span_attributes=spans)
+        return replace(batch, features=torch.from_numpy(words).to(device), span_features=spans)
 
     def _of_words(self, sentences: Sequence[Sentence]) -> np.ndarray:
-        """(N, templates): the ids of attributes of the words, one sentence after the other.
+        """(N, templates): the ids of features of the words, one sentence after the other.
 
         Those of training sentences are kept, as they come back in every epoch.
         """
         known, _ = self._tables()
         if not self.training:
-            return look_up(self.attributes.read(sentences).of_words(), known).astype(np.int32)
+            return look_up(self.extractor.read(sentences).of_words(), known).astype(np.int32)
         if len(self._kept) > REMEMBERED_SENTENCES:
             self._kept.clear()
         new = [sentence for sentence in dict.fromkeys(sentences) if sentence not in self._kept]
-        ids = look_up(self.attributes.read(new).of_words(), known).astype(np.int32)
+        ids = look_up(self.extractor.read(new).of_words(), known).astype(np.int32)
         ends = np.cumsum([len(sentence) for sentence in new])
         self._kept.update(zip(new, np.split(ids, ends[:-1]) if new else (), strict=True))
         return np.concatenate([self._kept[sentence] for sentence in sentences] or [ids])
@@ -186,21 +209,27 @@ class AttributeEncoder(nn.Module):
         return self._arrays[1:]
 
     def forward(self, batch: Batch) -> list[Tensor]:
-        """(N, templates): the ids of attributes, some of which are overlooked in training."""
-        assert batch.attributes is not None
-        return [self._overlook(batch.attributes)]
+        """(N, templates): the ids of features, some of which are dropped in training."""
+        assert batch.features is not None
+        return [self._drop(batch.features)]
 
-    def spans(self, words: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
+    def encode_spans(self, words: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
         """(rows, templates): the same for spans."""
-        if batch.span_attributes is None:
+        if batch.span_features is None:
             return words.new_zeros(len(layout.start), 0)
-        return self._overlook(batch.span_attributes)
+        return self._drop(batch.span_features)
 
-    def _overlook(self, ids: Tensor) -> Tensor:
+    def _drop(self, ids: Tensor) -> Tensor:
         """The ids, with 0 in the place of some in training."""
         if not self.training or not self.rate:
             return ids
         return ids * (torch.rand(ids.shape, device=ids.device) >= self.rate)
+
+    def word_layer(self, outputs: int) -> FeatureWeights:
+        return FeatureWeights(len(self.known), outputs, self.rate)
+
+    def span_layer(self, outputs: int, *, whole: bool = False) -> SpanEnds | WholeSpans:
+        return (WholeSpans if whole else SpanEnds)(len(self.known), len(self.spans_known), outputs, self.rate)
 
 
 def _before(lengths: Sequence[int]) -> np.ndarray:
@@ -209,30 +238,15 @@ def _before(lengths: Sequence[int]) -> np.ndarray:
     return np.cumsum(counts) - counts
 
 
-class AttributeLayers:
-    """Weights for whoever scores words and spans."""
+class FeatureWeights(nn.Module):
+    """The sum of the weights of features."""
 
-    def __init__(self, encoder: AttributeEncoder):
-        self.counts, self.rate = (len(encoder.known), len(encoder.spans_known)), encoder.rate
-
-    def words(self, outputs: int) -> nn.Module:
-        """From the attributes of words to scores."""
-        return AttributeWeights(self.counts[0], outputs, self.rate)
-
-    def spans(self, outputs: int, *, whole: bool = False) -> nn.Module:
-        """From spans to scores: of what is at their last word, or with `whole` of all their words; and of their own."""
-        return WholeSpans(self, outputs) if whole else SpanEnds(self, outputs)
-
-
-class AttributeWeights(nn.Module):
-    """The sum of the weights of attributes."""
-
-    def __init__(self, attributes: int, outputs: int, rate: float, *, bias: bool = True):
+    def __init__(self, features: int, outputs: int, rate: float, *, bias: bool = True):
         super().__init__()
-        self.weight = nn.Parameter(torch.zeros(attributes + 1, outputs))
+        self.weight = nn.Parameter(torch.zeros(features + 1, outputs))
         self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
         self.rate = rate
-        """How many attributes are overlooked in training, which the others make up for."""
+        """The share of features that training drops; the others are scaled up."""
 
     def forward(self, ids: Tensor) -> Tensor:
         """(N, templates) -> (N, outputs)."""
@@ -254,13 +268,12 @@ def _beside(values: Tensor, batch: Batch, step: int) -> Tensor:
 
 
 class SpanEnds(nn.Module):
-    """Scores of spans from the attributes of their last word, of the next one, and their own."""
+    """Scores of spans from the features of their last word, of the next one, and their own."""
 
-    def __init__(self, layers: AttributeLayers, outputs: int):
+    def __init__(self, words: int, spans: int, outputs: int, rate: float):
         super().__init__()
-        words, spans = layers.counts
-        self.words = AttributeWeights(words, 2 * outputs, layers.rate, bias=False)
-        self.span = AttributeWeights(spans, outputs, layers.rate, bias=False)
+        self.words = FeatureWeights(words, 2 * outputs, rate, bias=False)
+        self.span = FeatureWeights(spans, outputs, rate, bias=False)
         self.bias = nn.Parameter(torch.zeros(outputs))
 
     def forward(self, words: Tensor, spans: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
@@ -271,15 +284,14 @@ class SpanEnds(nn.Module):
 
 
 class WholeSpans(nn.Module):
-    """Scores of spans from the attributes of the word before, of their first word, of each of their words, of their last word,
+    """Scores of spans from the features of the word before, of their first word, of each of their words, of their last word,
     of the word after, and their own."""
 
-    def __init__(self, layers: AttributeLayers, outputs: int):
+    def __init__(self, words: int, spans: int, outputs: int, rate: float):
         super().__init__()
-        words, spans = layers.counts
-        self.words = AttributeWeights(words, 5 * outputs, layers.rate, bias=False)
+        self.words = FeatureWeights(words, 5 * outputs, rate, bias=False)
         self.each = nn.Parameter(torch.zeros(outputs))
-        self.span = AttributeWeights(spans, outputs, layers.rate, bias=False)
+        self.span = FeatureWeights(spans, outputs, rate, bias=False)
         self.bias = nn.Parameter(torch.zeros(outputs))
 
     def forward(self, words: Tensor, spans: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:

@@ -159,7 +159,7 @@ def _read_tokenizer(name: str, offline: bool) -> Any:
     if not tokenizer.is_fast:
         raise InputError(
             f"transformer.name is {name}, whose tokenizer ({type(tokenizer).__name__}) is not one of the library tokenizers and does "
-            "not say which pieces are of which word; name an encoder with a tokenizer.json"
+            "not say which subwords are of which word; name an encoder with a tokenizer.json"
         )
     if len(tokenizer) <= len(tokenizer.all_special_ids):  # made of nothing where no files of it were found
         raise InputError(
@@ -168,17 +168,17 @@ def _read_tokenizer(name: str, offline: bool) -> Any:
     return tokenizer
 
 
-def _check_sizes(name: str, pieces: int, encoder: Any) -> None:
+def _check_sizes(name: str, subwords: int, encoder: Any) -> None:
     known = encoder.get_input_embeddings().num_embeddings
-    if pieces > known:
+    if subwords > known:
         raise InputError(
-            f"transformer.name is {name}, whose tokenizer has {pieces:,} pieces, but whose weights know {known:,}; "
+            f"transformer.name is {name}, whose tokenizer has {subwords:,} subwords, but whose weights know {known:,}; "
             "use the tokenizer that the encoder was trained with"
         )
 
 
 def _limit(encoder: nn.Module, tokenizer: Any) -> int:
-    """How many pieces an encoder can read at once."""
+    """How many subwords an encoder can read at once."""
     from torch import nn
 
     limits = [getattr(encoder.config, "max_position_embeddings", UNLIMITED), tokenizer.model_max_length, UNLIMITED]

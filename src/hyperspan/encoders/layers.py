@@ -1,4 +1,4 @@
-"""From the vectors of words and spans to numbers about them: the last layers of a neural model."""
+"""From the vectors of words and spans to scores: the last layer of a neural model."""
 
 from __future__ import annotations
 
@@ -11,21 +11,6 @@ from hyperspan.kernels.span_layout import SpanLayout
 
 WIDEST = 30
 """Spans of this many words and more share what is learnt about their width."""
-
-
-class NeuralLayers:
-    """Layers for whoever scores words and spans, given their dimensions."""
-
-    def __init__(self, words: int, spans: int, config: Config):
-        self.dimensions, self.config = (words, spans), config
-
-    def words(self, outputs: int) -> nn.Module:
-        """(N, d) -> (N, outputs)"""
-        return nn.Linear(self.dimensions[0], outputs)
-
-    def spans(self, outputs: int, *, whole: bool = False) -> nn.Module:
-        """Of all words of a span, or of its last word where those before it are accounted for; LSTMs have read them all."""
-        return SpanLinear(*self.dimensions, outputs, self.config)
 
 
 class SpanLinear(nn.Module):

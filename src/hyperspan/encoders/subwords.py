@@ -1,6 +1,6 @@
-"""Words to the pieces that a pretrained encoder knows, and sentences to windows of pieces.
+"""Words to the subwords that a pretrained encoder knows, and sentences to windows of subwords.
 
-A tokenizer cuts each word by itself, so every different word is cut once and remembered. A sentence whose pieces do not fit the
+A tokenizer cuts each word by itself, so every different word is cut once and remembered. A sentence whose subwords do not fit the
 encoder's window is read in several windows of whole words that overlap, and nothing of it is left out: each word is taken from
 the window in which it has most around it on its poorer side.
 """
@@ -20,24 +20,24 @@ from hyperspan.types import Sentence
 from hyperspan.vocabulary import REMEMBERED_TOKENS
 
 LONGEST_WORD = 1_000
-"""Of a word with more letters, such as a sequence of bases, those in the middle are not read."""
+"""Of a word with more characters, such as a sequence of bases, those in the middle are not read."""
 
 
 class Cut(NamedTuple):
-    """Sentences as windows of pieces, and where their words stand; words are in the order of sentences."""
+    """Sentences as windows of subwords, and where their words stand; words are in the order of sentences."""
 
     ids: np.ndarray
     """(W, L): the windows, with padding after them."""
     counts: np.ndarray
-    """(W,): pieces of each window."""
+    """(W,): subwords of each window."""
     first: np.ndarray
-    """(N,): the first piece of each word, as window * L + position."""
+    """(N,): the first subword of each word, as window * L + position."""
     sizes: np.ndarray
-    """(N,): how many pieces a word has; they follow one another."""
+    """(N,): how many subwords a word has; they follow one another."""
 
 
 def windows_of(sizes: np.ndarray, capacity: int, stride: int) -> list[tuple[int, int]]:
-    """Words from and to, for each window: of at most `capacity` pieces, where no word has more, and about `stride` apart.
+    """Words from and to, for each window: of at most `capacity` subwords, where no word has more, and about `stride` apart.
 
     >>> windows_of(np.array([1, 1, 2, 1, 1, 1, 2]), capacity=4, stride=2)
     [(0, 3), (2, 5), (3, 6), (4, 7)]
@@ -59,7 +59,7 @@ def windows_of(sizes: np.ndarray, capacity: int, stride: int) -> list[tuple[int,
 
 
 def best_windows(sizes: np.ndarray, windows: Sequence[tuple[int, int]]) -> np.ndarray:
-    """For each word the window with most pieces on the side where it has fewer; where the text ends, none are missing.
+    """For each word the window with most subwords on the side where it has fewer; where the text ends, none are missing.
 
     >>> best_windows(np.ones(6, dtype=int), [(0, 4), (2, 6)]).tolist()
     [0, 0, 0, 1, 1, 1]
@@ -77,7 +77,7 @@ def best_windows(sizes: np.ndarray, windows: Sequence[tuple[int, int]]) -> np.nd
     return best
 
 
-class Subwords:
+class SubwordTokenizer:
     """The tokenizer of a pretrained encoder, as its description says, for windows as the configuration says."""
 
     def __init__(self, config: TransformerConfig, description: dict[str, Any]):
@@ -93,17 +93,17 @@ class Subwords:
         limit = description["limit"]
         window = config.window or limit
         self.capacity: int = window - len(self.prefix) - len(self.suffix)
-        """Pieces of words in a window."""
+        """Subwords of words in a window."""
         if window > limit or self.capacity < 2:
             least = window - self.capacity + 2
             raise InputError(
-                f"transformer.window is {window}, but {config.name} reads from {least} to {limit} pieces at once; "
+                f"transformer.window is {window}, but {config.name} reads from {least} to {limit} subwords at once; "
                 "choose such a number, or 0 for the most"
             )
         self.stride: int = config.stride or max(self.capacity // 2, 1)
         if self.stride >= self.capacity:
             raise InputError(
-                f"transformer.stride is {self.stride}, but windows hold {self.capacity} pieces of words and must overlap; choose a smaller one"
+                f"transformer.stride is {self.stride}, but windows hold {self.capacity} subwords of words and must overlap; choose a smaller one"
             )
         self._nothing: int = description["nothing"]
         # Tokenizers that work on bytes know words as they stand in a text, with the space before them.
@@ -118,8 +118,8 @@ class Subwords:
             return [], []
         return made.ids[: words[0]], made.ids[words[-1] + 1 :]
 
-    def pieces(self, token: str) -> list[int]:
-        """The ids of a word's pieces: at least one, and no more than half a window holds, from its beginning and end."""
+    def encode(self, token: str) -> list[int]:
+        """The ids of a word's subwords: at least one, and no more than half a window holds, from its beginning and end."""
         if (known := self._known.get(token)) is not None:
             return known
         if len(self._known) > REMEMBERED_TOKENS:
@@ -144,7 +144,7 @@ class Subwords:
         for sentence in sentences:
             if not sentence.tokens:
                 continue
-            words = [self.pieces(token) for token in sentence.tokens]
+            words = [self.encode(token) for token in sentence.tokens]
             size = np.array([len(word) for word in words], dtype=np.int64)
             ends = size.cumsum()
             sizes.append(size)
@@ -153,7 +153,7 @@ class Subwords:
                 window.append(np.full(len(words), len(windows)))
                 position.append(len(self.prefix) + len(before) + ends - size)
                 windows.append(
-                    [*self.prefix, *before, *(piece for word in words for piece in word), *after, *self.suffix]
+                    [*self.prefix, *before, *(subword for word in words for subword in word), *after, *self.suffix]
                 )
                 continue
             parts = windows_of(size, self.capacity, self.stride)
@@ -162,7 +162,9 @@ class Subwords:
             window.append(len(windows) + chosen)
             position.append(len(self.prefix) + ends - size - begin[chosen])
             for first, last in parts:
-                windows.append([*self.prefix, *(piece for word in words[first:last] for piece in word), *self.suffix])
+                windows.append(
+                    [*self.prefix, *(subword for word in words[first:last] for subword in word), *self.suffix]
+                )
         counts = np.array([len(ids) for ids in windows], dtype=np.int64)
         longest = int(counts.max(initial=0))
         ids = np.full((len(windows), longest), self.padding, dtype=np.int64)
@@ -174,13 +176,15 @@ class Subwords:
 
     def _around(self, sentence: Sentence, room: int) -> tuple[list[int], list[int]]:
         """Of what stands before and after a sentence the nearest whole words that there is room for, as many on both sides."""
-        before = [self.pieces(token) for token in reversed(sentence.before)]
-        after = [self.pieces(token) for token in sentence.after]
+        before = [self.encode(token) for token in reversed(sentence.before)]
+        after = [self.encode(token) for token in sentence.after]
         wanted = [sum(map(len, side)) for side in (before, after)]
         share = max(room // 2, room - wanted[1])
         earlier = _fitting(before, share)
         later = _fitting(after, room - sum(map(len, earlier)))
-        return [piece for word in reversed(earlier) for piece in word], [piece for word in later for piece in word]
+        return [subword for word in reversed(earlier) for subword in word], [
+            subword for word in later for subword in word
+        ]
 
 
 def _fitting(words: Sequence[list[int]], room: int) -> Sequence[list[int]]:

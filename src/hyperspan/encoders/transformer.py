@@ -1,6 +1,6 @@
-"""Words read by a pretrained transformer: pieces of words to vectors in context, and those of a word's pieces to one.
+"""Words read by a pretrained transformer: subwords of words to vectors in context, and those of a word's subwords to one.
 
-What it says of a word stands beside its word vector, tag and letters in :class:`hyperspan.encoders.words.WordVectors`, so that every
+What it says of a word stands beside its word vector, tag and characters in :class:`hyperspan.encoders.neural.NeuralEncoder`, so that every
 model reads it, with LSTMs on top or without. Its weights are a model's own, in model.safetensors with the others.
 """
 
@@ -12,14 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hyperspan.batch import Pieces
+from hyperspan.batch import SubwordWindows
 from hyperspan.config import TransformerConfig
+from hyperspan.encoders.base import ParameterOptions
 from hyperspan.encoders.hub import require_transformers
-from hyperspan.encoders.subwords import Subwords
+from hyperspan.encoders.subwords import SubwordTokenizer
 from hyperspan.errors import InputError
 
-AT_ONCE = 2**16
-"""Pieces that are read at once in use, padding included."""
+MAX_BATCH_SUBWORDS = 2**16
+"""Subwords that are read at once in use, padding included."""
 
 
 class Transformer(nn.Module):
@@ -28,7 +29,7 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig, description: dict[str, Any]):
         super().__init__()
         self.config = config
-        self.subwords = Subwords(config, description)
+        self.tokenizer = SubwordTokenizer(config, description)
         self.encoder = _built(config.name, description["config"])
         self.dimension: int = self.encoder.config.hidden_size
         self.depth = _depths(self.encoder)
@@ -73,30 +74,36 @@ class Transformer(nn.Module):
         known = self.encoder.state_dict()
         self.encoder.load_state_dict({name: value for name, value in encoder.state_dict().items() if name in known})
 
-    def rate_of(self, name: str) -> float:
-        """The highest learning rate of a parameter of the encoder."""
-        return self.config.learning_rate * self.config.layer_decay ** self.depth[name]
+    def parameter_options(self, weight_decay: float) -> dict[nn.Parameter, ParameterOptions]:
+        """Lower layers learn more slowly; embeddings, biases and norms have no weight decay."""
+        return {
+            parameter: ParameterOptions(
+                self.config.learning_rate * self.config.layer_decay ** self.depth[name],
+                weight_decay if parameter.dim() > 1 and "embedding" not in name else 0.0,
+            )
+            for name, parameter in self.encoder.named_parameters()
+        }
 
-    def forward(self, pieces: Pieces) -> Tensor:
+    def forward(self, subwords: SubwordWindows) -> Tensor:
         """(N, dimension): each word in its sentence."""
-        rows = self._states(pieces).flatten(0, 1).index_select(0, pieces.place)  # (P, dimension)
+        rows = self._states(subwords).flatten(0, 1).index_select(0, subwords.place)  # (P, dimension)
         if self.config.pooling == "first":
             return rows
-        words = rows.new_zeros(pieces.words, self.dimension)
+        words = rows.new_zeros(subwords.words, self.dimension)
         if self.config.pooling == "mean":
-            sizes = rows.new_zeros(pieces.words).index_add(0, pieces.owner, rows.new_ones(len(rows)))
-            return words.index_add(0, pieces.owner, rows) / sizes[:, None]
-        owner = pieces.owner[:, None].expand_as(rows)
+            sizes = rows.new_zeros(subwords.words).index_add(0, subwords.owner, rows.new_ones(len(rows)))
+            return words.index_add(0, subwords.owner, rows) / sizes[:, None]
+        owner = subwords.owner[:, None].expand_as(rows)
         return words.scatter_reduce(0, owner, rows, "amax", include_self=False)
 
-    def _states(self, pieces: Pieces) -> Tensor:
-        """(W, L, dimension): each piece of each window."""
+    def _states(self, subwords: SubwordWindows) -> Tensor:
+        """(W, L, dimension): each subword of each window."""
         learns = torch.is_grad_enabled() and self.config.freeze != "all"
         mixed = self.mix is not None and torch.is_grad_enabled()
-        size = max(AT_ONCE // pieces.ids.shape[1], 1) if not learns and not mixed else len(pieces.ids)
+        size = max(MAX_BATCH_SUBWORDS // subwords.ids.shape[1], 1) if not learns and not mixed else len(subwords.ids)
         parts = [
-            self._read(pieces.ids[first : first + size], pieces.counts[first : first + size], learns)
-            for first in range(0, len(pieces.ids), size)
+            self._read(subwords.ids[first : first + size], subwords.counts[first : first + size], learns)
+            for first in range(0, len(subwords.ids), size)
         ]
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 

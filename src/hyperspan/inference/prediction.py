@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from hyperspan.batch import by_length
+from hyperspan.batch import batches_by_length
 from hyperspan.inference.assembly import SentencePrediction
 from hyperspan.inference.constraints import NO_CONSTRAINTS, Constraints
 from hyperspan.inference.decoding import decode
@@ -38,7 +38,7 @@ def predict(
         words[index] += len(sentence)
     lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
     predictions: dict[int, SentencePrediction] = {}
-    for batch in by_length(lengths, model.max_width, model.batch_entries):
+    for batch in batches_by_length(lengths, model.max_width, model.batch_entries):
         known = [constraints.get(index, NO_CONSTRAINTS) for index in batch]
         with torch.inference_mode():
             distribution = model.distribution([sentences[index] for index in batch])

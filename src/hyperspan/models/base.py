@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
-from hyperspan.batch import Batch, collate
+from hyperspan.batch import Batch
 from hyperspan.config import Config
-from hyperspan.encoders.words import WordVectors
+from hyperspan.encoders.base import Encoder
+from hyperspan.encoders.language_model import LanguageModelLoss
 from hyperspan.errors import InputError
 from hyperspan.kernels.choice import batch_entries
 from hyperspan.kernels.encoder import InferenceOptions, check_precision
@@ -21,9 +22,6 @@ from hyperspan.structures.scores import Mention
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from hyperspan.encoders.words import NeighbourWords
-
 
 class Model(nn.Module):
     """A model that can be trained, kept in a folder, and asked for mentions."""
@@ -32,23 +30,29 @@ class Model(nn.Module):
     """Which mentions a sentence may have."""
     over_spans: bool = True
     """Whether all spans of a sentence are looked at, so that long ones need much memory."""
-    words: Any
-    """The encoder of words: :class:`hyperspan.encoders.words.WordEncoder`, or what stands in its place."""
+    needs_vectors: ClassVar[bool] = True
+    """Whether its encoder must be dense."""
+    encoder: Encoder
 
-    def __init__(self, config: Config, vocabulary: Vocabulary, *, limited: bool = True):
+    def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__()
         self.config, self.vocabulary = config, vocabulary
         self.labels = tuple(vocabulary.labels)
         self.tokenizer = config.model.tokenizer
         width = config.model.max_width
-        if width != "n" and not limited:
-            raise InputError(
-                f'model.max_width is {width}, but model.kind {config.model.kind} looks at no spans that it could limit; set it to "n"'
-            )
         self.max_width = None if width == "n" else width
         """c, or None for no limit."""
         self.options = InferenceOptions()
         """What is traded for speed in use."""
+
+    @classmethod
+    def limits_width(cls, config: Config) -> bool:
+        """Whether mentions can be limited to `model.max_width` words."""
+        return False
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        """Raises an InputError where a configuration asks for what this model cannot do."""
 
     @property
     def device(self) -> torch.device:
@@ -73,45 +77,38 @@ class Model(nn.Module):
     @property
     def context(self) -> int:
         """How many words of the document it reads before and after a sentence, where the sentence has them."""
-        return self.config.transformer.context if self.config.transformer.name else 0
+        return self.encoder.context
+
+    @property
+    def reads_tags(self) -> bool:
+        """Whether it was trained with part-of-speech tags, without which it finds less."""
+        return self.encoder.reads_tags
 
     @property
     def joined(self) -> bool:
         """Whether documents of one sentence that follow each other are one text for it."""
         return self.config.data.joined
 
-    @property
-    def reads_letters(self) -> bool:
-        return isinstance(self.words, WordVectors) and self.words.characters is not None
-
     def collate(self, sentences: Sequence[Sentence]) -> Batch:
         """The sentences as this model reads them, on its device."""
-        transformer = self.words.transformer if isinstance(self.words, WordVectors) else None
-        subwords = transformer.subwords if transformer is not None else None
-        return collate(sentences, self.vocabulary, letters=self.reads_letters, device=self.device, subwords=subwords)
-
-    def encoded(self, batch: Batch) -> list[Tensor]:
-        """What each layer of the encoder says of words, (N, dimension); the last is for scores."""
-        if batch.longest == 0 and isinstance(self.words, WordVectors):
-            return [torch.zeros(0, self.words.dimension, device=self.device)]
-        return self.words(batch)
+        return self.encoder.collate(sentences, self.device)
 
     def loss(
-        self, sentences: Sequence[Sentence], neighbours: NeighbourWords | None = None, batch: Batch | None = None
+        self, sentences: Sequence[Sentence], lm_loss: LanguageModelLoss | None = None, batch: Batch | None = None
     ) -> Loss:
-        """What training minimises, for each sentence; with `neighbours`, also for guessing the words around each word.
+        """What training minimises, for each sentence; with `lm_loss`, that of a language model is added.
 
         `batch` are the sentences collated, if they are already.
         """
         batch = batch or self.collate(sentences)
-        layers = self.encoded(batch)
+        layers = self.encoder(batch)
         loss = self.loss_of(layers[-1], [self.vocabulary.gold(sentence) for sentence in sentences], batch)
-        if neighbours is None:
+        if lm_loss is None:
             return loss
-        return loss._replace(values=loss.values + self.config.training.lm_loss_weight * neighbours(layers[0], batch))
+        return loss._replace(values=loss.values + self.config.training.lm_loss_weight * lm_loss(layers[0], batch))
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
-        """(N, dimension), what the encoder says of words, and the gold mentions of each sentence -> its loss."""
+        """(N, …), the encoded words, and the gold mentions of each sentence -> its loss."""
         raise NotImplementedError
 
     def distribution(self, sentences: Sequence[Sentence]) -> Distribution:

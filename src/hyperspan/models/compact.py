@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from hyperspan.models.base import Model
-from hyperspan.models.weights import FIXED
+from hyperspan.models.weights import fixed_names
 from hyperspan.vocabulary import Vocabulary
 
 
@@ -34,8 +34,8 @@ def compact(model: Model, pretrained_words: int | None = None) -> Model:
     )
     small = type(model)(config, vocabulary)
     tensors = model.state_dict()
-    if FIXED in tensors:
-        tensors[FIXED] = tensors[FIXED][: len(kept) - old.trained]
+    for name in fixed_names(model):
+        tensors[name] = tensors[name][: len(kept) - old.trained]
     with torch.no_grad():
         small.load_state_dict(tensors)
     return small.to(model.device).eval()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hyperspan.encoders.handcrafted import AttributeEncoder
 from hyperspan.errors import InputError, LabelError
 from hyperspan.models.base import Model
 from hyperspan.models.recognizer import Recognizer
@@ -23,7 +22,7 @@ class FeatureWeight:
 
 def feature_weights(model: Model, labels: list[str] | None = None, top: int = 10) -> Iterator[FeatureWeight]:
     """For each label and role so many features that speak for it, and so many that speak against it, by falling weight."""
-    if not isinstance(model, Recognizer) or not isinstance(model.words, AttributeEncoder):
+    if not isinstance(model, Recognizer) or model.encoder.dense:
         raise InputError(
             f"the model is neural (encoder.kind = {model.config.encoder.kind!r}), and its numbers have no names; "
             "explain takes one that was trained with encoder.kind = 'handcrafted'"
@@ -32,7 +31,7 @@ def feature_weights(model: Model, labels: list[str] | None = None, top: int = 10
         if label not in model.labels:
             raise LabelError(f"the label {label!r} is not among those of the model; it knows {', '.join(model.labels)}")
     for weights, roles, of_spans in model.scorer.weight_columns():
-        names = model.vocabulary.span_attributes if of_spans else model.vocabulary.attributes
+        names = model.vocabulary.span_features if of_spans else model.vocabulary.features
         by_role = weights.detach()[1:].unflatten(1, (len(roles), len(model.labels)))
         for place, role in enumerate(roles):
             for kind, label in enumerate(model.labels):

@@ -2,7 +2,7 @@
 
 Every span of at most c words is one of m types or none, whatever the others are. What the classifier sees of a sentence of any
 length are codes of a fixed size, z_t = α z_{t-1} + e_t over vectors e_t: of the words up to the span, without it and with it, of the
-words from the other side likewise; the sum of the span's own words (α = 1); and, in both directions, of the span's letters.
+words from the other side likewise; the sum of the span's own words (α = 1); and, in both directions, of the span's characters.
 
 *All spans at once.* The codes of contexts belong to a span's start or to its end alone. Those of what is inside are differences,
 z_{i:j} = z_j - α^(j - i + 1) z_{i-1}, of codes of prefixes. So n codes of each kind say all about n c spans; the first layer
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -29,9 +30,10 @@ from torch.nn.functional import cross_entropy, pad
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
-from hyperspan.encoders.words import WordVectors
+from hyperspan.encoders.base import batch_layout
+from hyperspan.encoders.neural import NeuralEncoder
+from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.kernels.span_lstm import span_layout
 from hyperspan.kernels.transfer import to_device
 from hyperspan.models.base import Model
 from hyperspan.structures.distribution import Distribution
@@ -47,20 +49,32 @@ THRESHOLDS = [step / 40 for step in range(4, 40)]
 """From 0.1 to 0.975."""
 
 
+class FofeEncoder(NeuralEncoder):
+    """Vectors of words without an LSTM over them; characters are always read."""
+
+    def __init__(self, config: Config, vocabulary: Vocabulary):
+        super().__init__(replace(config, encoder=replace(config.encoder, layers=0)), vocabulary)
+
+    @property
+    def reads_characters(self) -> bool:
+        return True
+
+
 class Fofe(Model):
-    """Words → codes of words, contexts and letters → layers of rectified units → a type, or none, for every span."""
+    """Words → codes of words, contexts and characters → layers of rectified units → a type, or none, for every span."""
 
     holds = "overlapping in any way, one type a span"
+    encoder: FofeEncoder  # pyright: ignore[reportIncompatibleVariableOverride]: nothing sets another
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)
-        encoder, letters, types = config.encoder, config.characters.dimension, len(self.labels)
-        self.words = WordVectors(config, vocabulary)
-        self.letters = nn.Embedding(len(vocabulary.characters) + 2, letters, padding_idx=0)
-        words = self.words.dimension
+        encoder, characters, types = config.encoder, config.characters.dimension, len(self.labels)
+        self.encoder = FofeEncoder(config, vocabulary)
+        self.characters = nn.Embedding(len(vocabulary.characters) + 2, characters, padding_idx=0)
+        words = self.encoder.dimension
         self.starts = nn.Linear(2 * words, encoder.hidden)
         self.ends = nn.Linear(2 * words, encoder.hidden, bias=False)
-        self.inside = nn.Linear(words + 2 * letters, encoder.hidden, bias=False)
+        self.inside = nn.Linear(words + 2 * characters, encoder.hidden, bias=False)
         linear = [nn.Linear(encoder.hidden, encoder.hidden) for _ in range(encoder.layers - 1)]
         linear.append(nn.Linear(encoder.hidden, types + 1))
         with torch.no_grad():
@@ -68,14 +82,18 @@ class Fofe(Model):
         dropout = nn.Dropout(encoder.output_dropout)
         self.layers = nn.Sequential(*(part for layer in linear for part in (nn.ReLU(), dropout, layer)))
 
-    @property
-    def reads_letters(self) -> bool:
-        """Always, whether words have vectors of their letters or not."""
+    @classmethod
+    def limits_width(cls, config: Config) -> bool:
         return True
 
-    def _layout(self, batch: Batch) -> SpanLayout:
-        width = min(self.max_width or batch.longest, batch.longest)
-        return span_layout(tuple(batch.lengths), batch.longest, width, self.device)
+    @classmethod
+    def check(cls, config: Config) -> None:
+        if config.training.lm_loss_weight:
+            raise InputError(
+                f"training.lm_loss_weight is {config.training.lm_loss_weight:g}, but model.kind fofe has no LSTM that predicts words; set it to 0"
+            )
+        if config.encoder.layers == 0:
+            raise InputError("encoder.layers is 0, but model.kind fofe is made of such layers; set it to 1 or more")
 
     def codes(self, words: Tensor, batch: Batch) -> Codes:
         """(N, d), the vectors of words -> the codes of all spans."""
@@ -87,8 +105,8 @@ class Fofe(Model):
             """(N, ...) -> (B, n, ...), 0 in padding"""
             return rows.index_select(0, batch.row_of).view(*shape, -1).masked_fill(outside, 0)
 
-        spelled, counts = letter_codes(
-            self.letters(self.words.letters(batch)), batch.letters, factors.character_forgetting_factor
+        spelled, counts = character_codes(
+            self.characters(self.encoder.character_ids(batch)), batch.characters, factors.character_forgetting_factor
         )
         forward, backward = by_word(spelled.index_select(0, batch.spelling)).chunk(2, dim=2)
         counts = by_word(counts.index_select(0, batch.spelling)[:, None])
@@ -112,19 +130,19 @@ class Fofe(Model):
         if batch.longest == 0:
             empty = torch.zeros(len(sentences), 0, 1, types + 1, device=self.device)
             return IndependentSpans(empty, batch.lengths, self.config.model.threshold)
-        layout = self._layout(batch)
-        scores = self.classify(self.codes(self.encoded(batch)[-1], batch), layout.start, layout.end)
+        layout = batch_layout(batch, self.config)
+        scores = self.classify(self.codes(self.encoder(batch)[-1], batch), layout.start, layout.end)
         found = layout.chains.unpack_widths(scores.log_softmax(1))
         return IndependentSpans(found, batch.lengths, self.config.model.threshold)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
-        layout = self._layout(batch)
+        layout = batch_layout(batch, self.config)
         width = min(self.max_width or batch.longest, batch.longest)
-        too_wide = tuple(sum(end - start > width for start, end, _ in mentions) for mentions in gold)
+        unrepresentable = tuple(sum(end - start > width for start, end, _ in mentions) for mentions in gold)
         kinds, start, end = self._learnt_from(gold, batch, layout, width)
         wrong = cross_entropy(self.classify(self.codes(words, batch), start, end), kinds, reduction="none")  # (spans,)
         sentence = torch.div(start, batch.longest, rounding_mode="floor")
-        return Loss(wrong.new_zeros(len(batch.lengths)).index_add(0, sentence, wrong), too_wide)
+        return Loss(wrong.new_zeros(len(batch.lengths)).index_add(0, sentence, wrong), unrepresentable)
 
     def _learnt_from(
         self, gold: Sequence[set[Mention]], batch: Batch, layout: SpanLayout, width: int
@@ -182,11 +200,11 @@ def forgetting(vectors: Tensor, kept: Tensor) -> Tensor:
     return vectors
 
 
-def letter_codes(embedded: Tensor, letters: Tensor, forget: float) -> tuple[Tensor, Tensor]:
+def character_codes(embedded: Tensor, characters: Tensor, forget: float) -> tuple[Tensor, Tensor]:
     """(U, longest, d), 0 in padding, and the ids -> (U, 2 d): the codes of spellings, read forwards and backwards; and
-    (U,): how many letters each has."""
-    counts = (letters > 0).sum(1)
-    place = torch.arange(letters.shape[1], device=letters.device)
+    (U,): how many characters each has."""
+    counts = (characters > 0).sum(1)
+    place = torch.arange(characters.shape[1], device=characters.device)
     ahead = (counts[:, None] - 1 - place).clamp(min=0)
     base = embedded.new_tensor(forget)
     weights = torch.stack([base**ahead, (base**place).expand_as(ahead)], dim=1)  # (U, 2, longest)
@@ -199,19 +217,19 @@ class Codes(NamedTuple):
     starts: Tensor  # (B n, 2 d): of what is before a span that starts here; of that and the span, read from the right
     ends: Tensor  # (B n, 2 d): of a span that ends here and what is before; of what is after, read from the right
     sums: Tensor  # (2, B n, d): of the words up to each, with it and without
-    forward: Tensor  # (2, B n, d'): of the letters up to the end of a word, and up to its start
+    forward: Tensor  # (2, B n, d'): of the characters up to the end of a word, and up to its start
     backward: Tensor  # (2, B n, d'): of those from its start on, and from its end on, read from the right
-    letters: Tensor  # (B n + 1,): how many letters there are before each word
-    forget_letters: float
+    characters: Tensor  # (B n + 1,): how many characters there are before each word
+    character_factor: float
 
     @classmethod
     def of(
-        cls, words: Tensor, forward: Tensor, backward: Tensor, counts: Tensor, forget: float, forget_letters: float
+        cls, words: Tensor, forward: Tensor, backward: Tensor, counts: Tensor, forget: float, character_factor: float
     ) -> Codes:
-        """(B, n, d), twice (B, n, d'), the codes of each word's letters, and (B, n, 1), how many they are; 0 in padding."""
+        """(B, n, d), twice (B, n, d'), the codes of each word's characters, and (B, n, 1), how many they are; 0 in padding."""
         until, since = _both_ways(words, words, words.new_full((*words.shape[:2], 1), forget))
         sums = words.cumsum(1)
-        left, right = _both_ways(forward, backward, words.new_tensor(forget_letters) ** counts)
+        left, right = _both_ways(forward, backward, words.new_tensor(character_factor) ** counts)
         return cls(
             torch.cat([_later(until), since], dim=2).flatten(0, 1),
             torch.cat([until, _earlier(since)], dim=2).flatten(0, 1),
@@ -219,13 +237,13 @@ class Codes(NamedTuple):
             torch.stack([left, _later(left)]).flatten(1, 2),
             torch.stack([right, _earlier(right)]).flatten(1, 2),
             pad(counts.flatten().cumsum(0), (1, 0)),
-            forget_letters,
+            character_factor,
         )
 
     def inside(self, start: Tensor, end: Tensor) -> Tensor:
-        """(spans, d + 2 d'): the sum of the words of spans, and the codes of their letters forwards and backwards."""
-        letters = self.letters.index_select(0, end + 1) - self.letters.index_select(0, start)
-        left = (self.sums.new_tensor(self.forget_letters) ** letters)[:, None]  # of what is beyond the span
+        """(spans, d + 2 d'): the sum of the words of spans, and the codes of their characters forwards and backwards."""
+        characters = self.characters.index_select(0, end + 1) - self.characters.index_select(0, start)
+        left = (self.sums.new_tensor(self.character_factor) ** characters)[:, None]  # of what is beyond the span
         return torch.cat(
             [
                 self.sums[0].index_select(0, end) - self.sums[1].index_select(0, start),

@@ -35,7 +35,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
-from hyperspan.encoders.words import WordEncoder
+from hyperspan.encoders.registry import ENCODERS
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import to_device
 from hyperspan.models.base import Model
@@ -60,13 +60,13 @@ class KatiyarCardie(Model):
     links: Tensor
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
-        super().__init__(config, vocabulary, limited=False)
+        super().__init__(config, vocabulary)
         labels, hidden = 4 * len(self.labels) + 1, config.encoder.span_hidden
-        self.words = WordEncoder(config, vocabulary)
+        self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=False)
         self.embedding = nn.Parameter(torch.randn(labels, LABEL_DIMENSION))
-        self.lstm = nn.LSTM(self.words.dimension + LABEL_DIMENSION, hidden)
+        self.lstm = nn.LSTM(self.encoder.dimension + LABEL_DIMENSION, hidden)
         self.dropout = nn.Dropout(config.encoder.span_dropout)
-        self.from_words = nn.Linear(self.words.dimension, labels)
+        self.from_words = nn.Linear(self.encoder.dimension, labels)
         self.from_state = nn.Linear(hidden, labels, bias=False)
         self.register_buffer("links", torch.from_numpy(links(len(self.labels))).float(), persistent=False)
 
@@ -126,7 +126,7 @@ class KatiyarCardie(Model):
     def distribution(self, sentences: Sequence[Sentence]) -> LabelSets:
         """The labels of each sentence, as found with the model's threshold."""
         batch = self.collate(sentences)
-        return self._label_sets(self.encoded(batch)[-1], batch, self.config.model.threshold)
+        return self._label_sets(self.encoder(batch)[-1], batch, self.config.model.threshold)
 
     def _label_sets(self, words: Tensor, batch: Batch, threshold: float) -> LabelSets:
         shape = (len(batch.lengths), batch.longest, 4 * len(self.labels) + 1)
@@ -140,7 +140,7 @@ class KatiyarCardie(Model):
     def found_at(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
         """From a threshold to the mentions found with it."""
         batch = self.collate(sentences)
-        words = self.encoded(batch)[-1]
+        words = self.encoder(batch)[-1]
         return lambda threshold: self._label_sets(words, batch, threshold).argmax()
 
     def tune(self, sentences: Sequence[Sentence]) -> None:

@@ -27,7 +27,9 @@ from torch.nn.functional import pad
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
-from hyperspan.encoders.words import WordEncoder
+from hyperspan.encoders.registry import ENCODERS
+from hyperspan.encoders.words import RowDropout
+from hyperspan.errors import InputError
 from hyperspan.kernels.transfer import to_device
 from hyperspan.kernels.word_lstm import word_states
 from hyperspan.models.base import Model
@@ -191,13 +193,19 @@ class Layered(Model):
     """Flat layers of linear chains, as many as find something."""
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
-        super().__init__(config, vocabulary, limited=False)
-        self.words = WordEncoder(config, vocabulary)
-        d, tags = self.words.dimension, 4 * len(self.labels) + 1
+        super().__init__(config, vocabulary)
+        self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=False)
+        d, tags = self.encoder.dimension, 4 * len(self.labels) + 1
         self.further = nn.LSTM(d, config.encoder.hidden, bidirectional=True)
+        self.dropout = RowDropout(config.encoder.output_dropout, config.encoder.variational_dropout)
         self.emit = nn.Linear(d, tags)
         self.step = nn.Parameter(torch.zeros(tags, tags))
         self.first, self.last = (nn.Parameter(torch.zeros(tags)) for _ in range(2))
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        if config.encoder.layers == 0:
+            raise InputError("encoder.layers is 0, but model.kind layered is made of such layers; set it to 1 or more")
 
     def _emitted(self, rows: Tensor, sequences: Sequences) -> Tensor:
         """(P, d) -> (S, n, tags)"""
@@ -213,7 +221,7 @@ class Layered(Model):
         source, target, size, sentence = to_device([merge.source, merge.target, sizes, _packed(sequences)], self.device)
         sums = rows.new_zeros(len(size), rows.shape[1]).index_add(0, target, rows.index_select(0, source))
         states = word_states(self.further, sums / size[:, None], sequences.lengths.tolist())
-        return self.words.output_dropout(states, sentence)
+        return self.dropout(states, sentence)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         """The surprise of all layers of a sentence together. Their chains share their weights, so all are computed at once."""
@@ -241,7 +249,7 @@ class Layered(Model):
 
     def distribution(self, sentences: Sequence[Sentence]) -> LayeredChains:
         batch = self.collate(sentences)
-        sequences, rows = Sequences.of(batch.lengths), self.encoded(batch)[-1]
+        sequences, rows = Sequences.of(batch.lengths), self.encoder(batch)[-1]
         known: list[MentionSet] = [frozenset()] * len(sentences)
         layers: list[Layer] = []
         while len(sequences) and len(layers) < MOST_LAYERS:

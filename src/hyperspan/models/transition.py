@@ -28,7 +28,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
-from hyperspan.encoders.words import WordEncoder
+from hyperspan.encoders.registry import ENCODERS
 from hyperspan.kernels.transfer import to_device
 from hyperspan.models.base import Model
 from hyperspan.models.shift_reduce import NOTHING, Derivations, derivations, oracle, valid_actions
@@ -73,9 +73,9 @@ class Transition(Model):
     """A stack, a buffer and a history of actions, and what decides on the next one."""
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
-        super().__init__(config, vocabulary, limited=False)
-        self.words = WordEncoder(config, vocabulary)
-        d, h, self.actions = self.words.dimension, config.encoder.hidden, 3 * len(self.labels) + 1
+        super().__init__(config, vocabulary)
+        self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=False)
+        d, h, self.actions = self.encoder.dimension, config.encoder.hidden, 3 * len(self.labels) + 1
         self.end = nn.Parameter(torch.empty(1, d).uniform_(-1, 1))
         self.compose = Composition(d, h, self.actions)
         self.stack = nn.LSTMCell(h, h)
@@ -172,7 +172,7 @@ class Transition(Model):
 
     def distribution(self, sentences: Sequence[Sentence]) -> ActionSequences:
         batch = self.collate(sentences)
-        return read(self, self.encoded(batch)[-1], batch)
+        return read(self, self.encoder(batch)[-1], batch)
 
 
 def _in_blocks(level: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[int]]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from hyperspan.batch import by_length
+from hyperspan.batch import batches_by_length
 from hyperspan.models.base import Model
 from hyperspan.models.recognizer import Recognizer
 from hyperspan.structures.scores import MentionSet
@@ -42,7 +42,7 @@ def _known_gold(model: Model, sentence: Sentence) -> set[tuple[int, int, int]]:
 
 def _scored(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[tuple[Any, list[int], Gold]]:
     """The scores of batches of sentences, their lengths, and their mentions."""
-    for indices in by_length([len(sentence) for sentence in sentences], model.max_width):
+    for indices in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
         given = [sentences[index] for index in indices]
         yield model(model.collate(given)), [len(sentence) for sentence in given], [_known_gold(model, s) for s in given]
 
@@ -105,7 +105,7 @@ def best_threshold(model: Model, encode: Encode, sentences: Sequence[Sentence], 
     """The threshold with the best F1 of those tried; of equals the nearest to the one that the model has."""
     found, right = dict.fromkeys(tried, 0), dict.fromkeys(tried, 0)
     expected = 0
-    for indices in by_length([len(sentence) for sentence in sentences], model.max_width):
+    for indices in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
         given = [sentences[index] for index in indices]
         gold = [_known_gold(model, sentence) for sentence in given]
         expected += sum(map(len, gold))

@@ -8,7 +8,7 @@ tensors. Only a file that fits is read.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -20,17 +20,17 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.overrides import TorchFunctionMode
 
 from hyperspan.errors import HyperspanError, InputError
+from hyperspan.models.base import Model
 
-FIXED = "words.words.fixed"
-SCALE = "words.words.fixed_scale"
-"""The vectors of words that are not trained, and what each row of whole numbers is to be multiplied by."""
+SCALE = "_scale"
+"""Ends the name of the factors of a tensor of whole numbers, one for each of its rows."""
 FLOATS = {"F64", "F32", "F16", "BF16"}
 """What safetensors calls the types of numbers that weights may have."""
 SLACK = 1_000
 """A model may make this many parameters that it drops again, such as those of an encoder's unused layers."""
 LARGEST = 1_000_000
 """No weight that was learnt is larger."""
-M = TypeVar("M", bound=nn.Module)
+M = TypeVar("M", bound=Model)
 
 
 class Entry(NamedTuple):
@@ -45,13 +45,15 @@ def load_weights(folder: Path, build: Callable[[], M]) -> M:
     path = folder / "model.safetensors"
     header = _header(path)
     with torch.device("meta"), _NoChance(), _at_most(2 * len(header) + SLACK, path):
-        wanted = _built(folder, build).state_dict()
-    _check(path, header, wanted)
+        untrained = _built(folder, build)
+        wanted, fixed = untrained.state_dict(), fixed_names(untrained)
+    _check(path, header, wanted, fixed)
     model = build()
     with _readable(path), safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in header}
-    if SCALE in tensors:
-        tensors[FIXED] = tensors[FIXED].float() * tensors.pop(SCALE).float()
+    for name in fixed:
+        if name + SCALE in tensors:
+            tensors[name] = tensors[name].float() * tensors.pop(name + SCALE).float()
     model.load_state_dict(tensors)
     for name, tensor in model.state_dict().items():
         if not _is_usable(tensor):
@@ -59,6 +61,23 @@ def load_weights(folder: Path, build: Callable[[], M]) -> M:
                 f"{path} holds numbers in {name} that are not finite or beyond {LARGEST:,}; train the model again"
             )
     return model
+
+
+def fixed_names(model: Model) -> list[str]:
+    """The names of the vectors that do not learn, in the model's state."""
+    fixed = model.encoder.pretrained_rows
+    return [name for name, buffer in model.named_buffers() if any(buffer is one for one in fixed)]
+
+
+def quantized(model: Model) -> dict[str, Tensor]:
+    """The state of a model in two bytes a number, and in one a number for vectors that do not learn."""
+    tensors = model.state_dict()
+    fixed = {name: tensors.pop(name).float() for name in fixed_names(model)}
+    result = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
+    for name, rows in fixed.items():
+        scale = rows.abs().amax(1, keepdim=True).clamp(min=1e-6) / 127
+        result |= {name: (rows / scale).round().to(torch.int8), name + SCALE: scale}
+    return result
 
 
 class _NoChance(TorchFunctionMode):
@@ -108,7 +127,7 @@ def _at_most(parameters: int, path: Path) -> Iterator[None]:
         handle.remove()
 
 
-def _built(folder: Path, build: Callable[[], nn.Module]) -> nn.Module:
+def _built(folder: Path, build: Callable[[], Model]) -> Model:
     try:
         return build()
     except HyperspanError as error:
@@ -121,18 +140,18 @@ def _built(folder: Path, build: Callable[[], nn.Module]) -> nn.Module:
         ) from None
 
 
-def _check(path: Path, header: Mapping[str, Entry], wanted: Mapping[str, Tensor]) -> None:
+def _check(path: Path, header: Mapping[str, Entry], wanted: Mapping[str, Tensor], fixed: Sequence[str]) -> None:
     """Raises an error unless the file has exactly the tensors that are wanted."""
     expected = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
-    if SCALE in header:
-        expected[SCALE] = (*expected.get(FIXED, ())[:1], 1)
+    scaled = [name for name in fixed if name + SCALE in header]
+    expected |= {name + SCALE: (*expected[name][:1], 1) for name in scaled}
     for name in expected.keys() ^ header.keys():
         _unfit(path, f"it {'lacks' if name in expected else 'has'} {name[:100]}")
     for name, (kind, shape) in header.items():
         if shape != expected[name]:
             _unfit(path, f"{name} has the shape {list(shape)}, but {list(expected[name])} is expected")
         floats = name not in wanted or wanted[name].is_floating_point()
-        if (kind in FLOATS) != floats and not (kind == "I8" and name == FIXED and SCALE in header):
+        if (kind in FLOATS) != floats and not (kind == "I8" and name in scaled):
             _unfit(path, f"{name} is of the type {kind}")
 
 

@@ -17,12 +17,13 @@ from hyperspan.evaluation import align, evaluate_model
 from hyperspan.evaluation.scores import sentence_counts
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import load_model
+from hyperspan.models.validation import validate
 from hyperspan.reproduce.configs import config_of, finished_result
 from hyperspan.reproduce.results import MODEL, PREDICTIONS, RESULT, Result, folder_of
 from hyperspan.reproduce.rows import Row, corpus_named, rows_named
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Listener, dev_scores
-from hyperspan.training.run import check, choose_device, read_sentences, train
+from hyperspan.training.run import check_files, choose_device, read_sentences, train
 
 WARM_UP = 20
 """So many sentences are decoded before the clock runs."""
@@ -77,7 +78,8 @@ def check_run(config: Config, test: Path) -> None:
             raise InputError(
                 f"{file} is not there, which rows are {use}; put it there, or name the folder of corpora with --data-dir"
             )
-    check(config)
+    validate(config)
+    check_files(config)
 
 
 def _tested(row: str, data: str, config: Config, folder: Path, test: Path, device: str) -> Result:

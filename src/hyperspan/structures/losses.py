@@ -42,7 +42,7 @@ class Loss(NamedTuple):
 
     values: Tensor
     """(B,): the negative log-likelihood of each sentence, never negative."""
-    too_wide: tuple[int, ...]
+    unrepresentable: tuple[int, ...]
     """How many gold mentions of each sentence are not in its gold structure."""
 
 

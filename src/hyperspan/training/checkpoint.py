@@ -8,8 +8,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -17,12 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from hyperspan.config import Config
-from hyperspan.errors import InputError, TrainingError
+from hyperspan.errors import TrainingError
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
@@ -30,32 +26,6 @@ CHECKPOINT = "checkpoint.safetensors"
 """Its name in the folder of a run."""
 NUMBER = "#"
 """Ends the names of what was a number, not a tensor."""
-
-
-def write_tensors(tensors: dict[str, Tensor], path: Path, state: dict[str, Any] | None = None) -> None:
-    """Writes tensors and a JSON state to a safetensors file that is complete or not there."""
-    beside = path.with_name(f".{path.name}.new")
-    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    try:
-        _save(whole, beside, {"state": json.dumps(state)} if state is not None else None)
-        beside.chmod(0o666 & ~_umask())  # safetensors lets the owner alone read its files
-        with beside.open("rb+") as file:
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)  # if a disk is full, half a file must not keep it so
-        raise
-
-
-def _save(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None) -> None:
-    """Writes safetensors; what the system has against it is raised as from any other writing."""
-    try:
-        save_file(tensors, path, metadata)
-    except SafetensorError as error:
-        number = re.search(r"\(os error (\d+)\)", str(error))
-        if number is None:
-            raise
-        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from None
 
 
 @contextmanager
@@ -70,24 +40,6 @@ def while_there_is_room(folder: Path) -> Iterator[None]:
         raise TrainingError(
             f"{folder} cannot hold what is to be written ({error.strerror}), and what it holds already is unharmed; make room, and {hint}"
         ) from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and the JSON state of a file that :func:`write_tensors` wrote."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(metadata.get("state", "{}"))  # noqa: SIM118
-    except FileNotFoundError:
-        raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
-    except Exception as error:  # safetensors raises an exception of its own for each kind of damage
-        raise InputError(f"{path} cannot be read as safetensors ({error}); train the model again") from None
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dict[str, Tensor]:

@@ -22,21 +22,20 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from hyperspan import __version__
-from hyperspan.batch import Batch, batches_of, by_length, in_parts
+from hyperspan.batch import Batch, batches_by_length, shuffled_batches, split_evenly
 from hyperspan.config import Config, DataConfig
-from hyperspan.encoders.words import NeighbourWords
+from hyperspan.encoders.language_model import LanguageModelLoss
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.models.base import Model
 from hyperspan.models.storage import save_model
+from hyperspan.models.tensors import read_tensors, write_tensors
 from hyperspan.training.checkpoint import (
     CHECKPOINT,
     difference,
     fingerprint,
     fingerprint_of_built,
     optimizer_tensors,
-    read_tensors,
     restore_optimizer,
-    write_tensors,
 )
 from hyperspan.training.parallel import ALONE, Processes
 from hyperspan.training.parameters import parameter_groups
@@ -65,15 +64,15 @@ class Trainer:
         self.folder, self.listeners, self.processes = folder, listeners, processes
         self.config = model.config.training
         self.lengths = [len(sentence) for sentence in train]
-        self.at_once = self.config.optimizer == "lbfgs"
+        self.full_batch = self.config.optimizer == "lbfgs"
         """Whether a step sees all sentences, not a batch."""
         self.whole: list[Part] = []
         """All training sentences of this process, kept where each step needs them all."""
-        self.steps_an_epoch = 1 if self.at_once else math.ceil(len(train) / self.config.batch_size)
-        self.neighbours = (
-            NeighbourWords(model.config, model.vocabulary).to(model.device) if self.config.lm_loss_weight else None
+        self.steps_an_epoch = 1 if self.full_batch else math.ceil(len(train) / self.config.batch_size)
+        self.lm_loss = (
+            LanguageModelLoss(model.config, model.vocabulary).to(model.device) if self.config.lm_loss_weight else None
         )
-        whole = nn.ModuleDict({"model": model} | ({"neighbours": self.neighbours} if self.neighbours else {}))
+        whole = nn.ModuleDict({"model": model} | ({"lm_loss": self.lm_loss} if self.lm_loss else {}))
         self.groups = parameter_groups(whole, model)
         self.names = [name for group in self.groups for name in group.names]
         self.parameters = [parameter for group in self.groups for parameter in group.parameters]
@@ -87,7 +86,7 @@ class Trainer:
         self.best_epoch, self.epoch = 0, 0
         self.loss_sum = 0.0
         """Over the sentences of the epoch so far."""
-        self.too_wide = 0
+        self.unrepresentable = 0
         self.saved = time.monotonic()
 
     def _agree(self, whole: nn.Module) -> None:
@@ -99,10 +98,13 @@ class Trainer:
         self.processes.spread(whole.state_dict().values())
 
     def _new_optimizer(self) -> torch.optim.Optimizer:
-        if self.at_once:
+        if self.full_batch:
             some = {"max_iter": ITERATIONS, "max_eval": 3 * ITERATIONS, "history_size": ITERATIONS}
             return torch.optim.LBFGS(self.parameters, line_search_fn="strong_wolfe", **some)
-        groups = [{"params": g.parameters, "weight_decay": g.weight_decay, "highest": g.rate} for g in self.groups]
+        groups = [
+            {"params": g.parameters, "weight_decay": g.options.weight_decay, "highest": g.options.learning_rate}
+            for g in self.groups
+        ]
         kind = torch.optim.AdamW if self.config.optimizer == "adamw" else torch.optim.Adam
         return kind(groups, lr=self.config.learning_rate, fused=self.model.device.type == "cuda")
 
@@ -135,9 +137,9 @@ class Trainer:
     def _run_epoch(self) -> None:
         began, words = time.monotonic(), 0
         self.model.train()
-        batches = list(batches_of(self.lengths, self.config.batch_size, _mixed(self.config.seed, self.epoch)))
+        batches = list(shuffled_batches(self.lengths, self.config.batch_size, _mixed(self.config.seed, self.epoch)))
         losses: list[Tensor] = []
-        if self.at_once:
+        if self.full_batch:
             batches, losses, words = [], [self._take_whole_step()], sum(self.lengths)
         done = self.step - self.epoch * self.steps_an_epoch
         for index, (sentences, parts) in enumerate(self.made_ready(batches[done:]), done):
@@ -184,7 +186,9 @@ class Trainer:
         widths = self.model.max_width or math.inf
         work = [len(s) * (min(len(s), widths) if self.model.over_spans else 1) for s in sentences]
         own = [sentences[i] for i in self.processes.share(work)]
-        return [(part, self.model.collate(part)) for part in in_parts(own, self.config.micro_batch_size or len(own))]
+        return [
+            (part, self.model.collate(part)) for part in split_evenly(own, self.config.micro_batch_size or len(own))
+        ]
 
     def _finish_epoch(self, speed: float, began: float) -> None:
         scores = None
@@ -198,7 +202,7 @@ class Trainer:
                 if self.processes.is_first:
                     save_model(self.model, self.folder)
         loss, self.loss_sum = self.loss_sum / len(self.train_sentences), 0.0
-        too_wide, self.too_wide = self.too_wide, 0
+        unrepresentable, self.unrepresentable = self.unrepresentable, 0
         self._tell(
             "epoch",
             epoch=self.epoch,
@@ -209,7 +213,7 @@ class Trainer:
             rate=self._rate(),
             seconds=time.monotonic() - began,
             words_per_second=speed,
-            too_wide=too_wide,
+            too_wide=unrepresentable,
         )
         self.save_checkpoint()  # after it is logged: what is repeated when a run resumes is taken out of the log, too
 
@@ -217,12 +221,12 @@ class Trainer:
         """Adds up what some steps returned; a loss that is no number ends the training."""
         if not losses:
             return
-        total, too_wide = torch.stack(losses).double().sum(0).tolist()
+        total, unrepresentable = torch.stack(losses).double().sum(0).tolist()
         losses.clear()
         if not math.isfinite(total):
             self._give_up(f"the loss is {total}")
         self.loss_sum += total
-        self.too_wide += int(too_wide)
+        self.unrepresentable += int(unrepresentable)
 
     def _give_up(self, what: str) -> NoReturn:
         raise TrainingError(
@@ -256,26 +260,26 @@ class Trainer:
         sums = torch.zeros(2, device=self.model.device)
         for given, batch in parts:
             with torch.autocast("cuda", torch.bfloat16, enabled=half):
-                loss = self.model.loss(given, self.neighbours, batch)
+                loss = self.model.loss(given, self.lm_loss, batch)
             total = loss.values.sum()
             (total / sentences).backward()
-            sums += torch.stack([total.detach(), total.new_full((), sum(loss.too_wide))])
+            sums += torch.stack([total.detach(), total.new_full((), sum(loss.unrepresentable))])
         return self.processes.sum_gradients(self.parameters, sums)
 
     def _take_whole_step(self) -> Tensor:
         """Some iterations of L-BFGS on all sentences; returns what it minimises, the sum of their losses and L2, before it."""
         self.step += 1
         if not self.whole:
-            chosen = batches_of(self.lengths, self.config.batch_size, self.config.seed)
+            chosen = shuffled_batches(self.lengths, self.config.batch_size, self.config.seed)
             self.whole = [part for _, parts in self.made_ready(list(chosen)) for part in parts]
-        too_wide = 0.0
+        unrepresentable = 0.0
 
         def objective() -> float:
-            nonlocal too_wide
+            nonlocal unrepresentable
             self.optimizer.zero_grad(set_to_none=True)
             # One function, whatever is left to chance.
             torch.manual_seed(_mixed(self.config.seed, 0, self.processes.rank))
-            total, too_wide = self._add_gradients(self.whole, len(self.lengths)).tolist()
+            total, unrepresentable = self._add_gradients(self.whole, len(self.lengths)).tolist()
             total /= len(self.lengths)
             for parameter in self.parameters:
                 if parameter.grad is not None:
@@ -284,7 +288,7 @@ class Trainer:
             return total
 
         before = self.optimizer.step(objective)
-        return torch.tensor([float(before) * len(self.lengths), too_wide])
+        return torch.tensor([float(before) * len(self.lengths), unrepresentable])
 
     def _rate(self, highest: float | None = None) -> float:
         """The learning rate of the current step; of parameters with another highest rate if that is given."""
@@ -332,7 +336,7 @@ class Trainer:
         self.saved = time.monotonic()
 
     def _progress(self) -> dict[str, Any]:
-        names = ("step", "epoch", "best_f1", "best_epoch", "loss_sum", "too_wide")
+        names = ("step", "epoch", "best_f1", "best_epoch", "loss_sum", "unrepresentable")
         return {name: getattr(self, name) for name in names}
 
     def resume(self) -> None:
@@ -395,7 +399,7 @@ def dev_scores(model: Model, sentences: Sequence[Sentence], processes: Processes
     """Precision, recall and F1 of the most probable sets, over distinct mentions; processes share the batches."""
     expected = sum(len(sentence.mentions) for sentence in sentences)
     found = right = 0
-    batches = list(by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries))
+    batches = list(batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries))
     for indices in batches[processes.rank :: processes.count]:
         batch = [sentences[index] for index in indices]
         for sentence, mentions in zip(batch, model.distribution(batch).argmax(), strict=True):

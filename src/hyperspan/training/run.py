@@ -15,12 +15,12 @@ from hyperspan.config import Config
 from hyperspan.corpora.documents import texts, with_context, with_sentences
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
-from hyperspan.encoders.handcrafted import check_attributes
 from hyperspan.encoders.hub import check_pretrained
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
 from hyperspan.models import Model, load_model, new_model, save_model
-from hyperspan.models.storage import FILES, check_names
+from hyperspan.models.storage import FILES
+from hyperspan.models.validation import validate
 from hyperspan.training.checkpoint import while_there_is_room
 from hyperspan.training.log import JsonLinesLog, TensorBoardLog, require_tensorboard
 from hyperspan.training.loop import CHECKPOINT, Listener, Trainer, dev_scores
@@ -71,7 +71,8 @@ def train(
     """
     config, folder = _config_of(config).override(overrides), Path(folder)
     with joined() as processes:
-        check(config)
+        validate(config)
+        check_files(config)
         place = choose_device(processes.device(device))
         begun = processes.told((folder / CHECKPOINT).is_file())
         if processes.restarted and not force:
@@ -176,7 +177,7 @@ def _about_data(model: Model, train: Sequence[Sentence], dev: Sequence[Sentence]
             "if they follow each other in one text, set data.joined = true"
         )
     untagged = sum(not sentence.tags for sentence in dev)
-    if model.vocabulary.tags and untagged:
+    if model.reads_tags and untagged:
         yield (
             f"{untagged:,} sentences of dev have no part-of-speech tags, which train has; expect lower scores, or set "
             "words.tag_dimension = 0"
@@ -216,24 +217,8 @@ what it is meant for, and where it fails.
 """
 
 
-def check(config: Config) -> None:
-    """Raises an error for what a configuration alone shows to be wrong, and for files that are not there."""
-    check_names(config)
-    if config.encoder.kind == "handcrafted":
-        check_attributes(config)
-    if config.training.optimizer == "lbfgs":
-        if config.transformer.name:
-            raise InputError("training.optimizer is lbfgs, which does not train a pretrained encoder; set it to adamw")
-        for name, value in (
-            ("training.ema_decay", config.training.ema_decay),
-            ("encoder.input_dropout", config.encoder.input_dropout),
-            ("encoder.output_dropout", config.encoder.output_dropout),
-            ("encoder.span_dropout", config.encoder.span_dropout),
-        ):
-            if value:
-                raise InputError(
-                    f"{name} is {value:g}, but L-BFGS minimises one function without chance; set {name} to 0"
-                )
+def check_files(config: Config) -> None:
+    """Raises an InputError where a file that a configuration names is not there."""
     if not config.data.train:
         raise InputError(
             "data.train is empty, but must name a file of annotated sentences; set it, or use --set data.train=FILE"

@@ -8,7 +8,7 @@ from dataclasses import fields
 
 from hyperspan.config import Config
 from hyperspan.errors import HyperspanError
-from hyperspan.models.storage import check_names
+from hyperspan.models.validation import validate
 from tests.fuzz.mutate import DEEP, NUMBERS, decode, encode
 from tests.fuzz.target import FoundError, Input, Target, Workplace, check_message, mutated_part
 
@@ -74,7 +74,7 @@ def check_round_trip(config: Config) -> None:
 
     if Config.from_mapping(tomllib.loads(config.to_toml())) != config:
         raise FoundError("a configuration is not the same after it was written and read")
-    check_names(config)
+    validate(config)
 
 
 class Configurations(Target):

@@ -1,20 +1,24 @@
-"""A plug-in as others would write it: a format, a structure with its scorer, and a model."""
+"""A plug-in as others would write it: a format, a structure with its scorer, an encoder, and a model."""
 
 from __future__ import annotations
 
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from hyperspan import Config, Document, Mention, Sentence
-from hyperspan.batch import Batch
+from hyperspan.batch import Batch, collate
 from hyperspan.corpora import Format, Losses, Problems, Source, Target
+from hyperspan.encoders.base import Encoder
+from hyperspan.encoders.registry import ENCODERS
+from hyperspan.errors import InputError
 from hyperspan.models import Model
-from hyperspan.models.scorers import Layers, Scorer
+from hyperspan.models.scorers import SCORERS, Scorer
 from hyperspan.structures import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.vocabulary import Vocabulary
@@ -90,9 +94,9 @@ class SingleWords(Distribution):
 class SingleWordScorer(Scorer):
     holds = "of one word"
 
-    def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
-        super().__init__(layers, labels, config)
-        self.odds = layers.words(self.types)
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
+        super().__init__(encoder, labels, config)
+        self.odds = encoder.word_layer(self.types)
 
     def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: Any) -> Tensor:
         return self._by_word(self.odds(words), batch)
@@ -107,7 +111,54 @@ class SingleWordScorer(Scorer):
         return {mention for mention in mentions if mention[1] - mention[0] == 1}
 
 
-# -- a model without an encoder: the log-odds of each word, by a hash of it --------------------------------------------
+# -- an encoder: a vector of each word, by a hash of it ---------------------------------------------------------------
+
+
+class HashEncoder(Encoder):
+    dense = True
+    contextual = False
+    dimension = 8
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool = False):
+        super().__init__(config, vocabulary, spans=spans)
+        self.words = nn.Embedding(1009, self.dimension)
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        if SCORERS[config.model.kind].over_spans if config.model.kind in SCORERS else False:
+            raise InputError("encoder.kind hashes reads no spans; choose another model.kind")
+
+    @classmethod
+    def prepare(cls, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, None]:
+        return Vocabulary.of(sentences, config), None
+
+    def initialise(self, resources: None) -> None:
+        pass
+
+    def collate(self, sentences: Sequence[Sentence], device: torch.device) -> Batch:
+        batch = collate(sentences, self.vocabulary, characters=False, device=device)
+        by_word = torch.zeros(len(sentences), batch.longest, dtype=torch.long)
+        for row, sentence in zip(by_word, sentences, strict=True):
+            row[: len(sentence)] = torch.tensor([zlib.crc32(token.encode()) % 1009 for token in sentence.tokens])
+        inside = torch.arange(batch.longest) < torch.tensor(batch.lengths)[:, None]
+        rows = torch.empty_like(batch.words)
+        rows[batch.row_of[inside.flatten()]] = by_word[inside].to(device)
+        return replace(batch, words=rows)
+
+    def forward(self, batch: Batch) -> list[Tensor]:
+        return [self.words(batch.words)]
+
+    def encode_spans(self, words: Tensor, batch: Batch, layout: Any) -> Tensor:
+        raise NotImplementedError
+
+    def word_layer(self, outputs: int) -> nn.Linear:
+        return nn.Linear(self.dimension, outputs)
+
+    def span_layer(self, outputs: int, *, whole: bool = False) -> nn.Module:
+        raise NotImplementedError
+
+
+# -- a model that is no encoder, scorer and structure: the log-odds of each word, whatever its neighbours ---------------
 
 
 class Lexicon(Model):
@@ -115,14 +166,19 @@ class Lexicon(Model):
     over_spans = False
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
-        super().__init__(config, vocabulary, limited=False)
-        self.words = nn.Embedding(1009, len(self.labels))
-        nn.init.constant_(self.words.weight, -1.0)
+        super().__init__(config, vocabulary)
+        self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=False)
+        self.odds = self.encoder.word_layer(len(self.labels))
 
     def distribution(self, sentences: Sequence[Sentence]) -> SingleWords:
-        rows = [torch.tensor([zlib.crc32(token.encode()) % 1009 for token in s.tokens]).long() for s in sentences]
-        return SingleWords(self.words(nn.utils.rnn.pad_sequence(rows, batch_first=True)), [len(s) for s in sentences])
+        batch = self.collate(sentences)
+        return self._of_words(self.encoder(batch)[-1], batch)
 
-    def loss(self, sentences: Sequence[Sentence], *_: Any) -> Loss:
-        gold = [{m for m in self.vocabulary.gold(s) if m[1] - m[0] == 1} for s in sentences]
-        return Loss(-self.distribution(sentences).log_prob(gold), (0,) * len(sentences))
+    def _of_words(self, words: Tensor, batch: Batch) -> SingleWords:
+        odds = self.odds(words).index_select(0, batch.row_of)
+        return SingleWords(odds.view(len(batch.lengths), batch.longest, -1), batch.lengths)
+
+    def loss_of(self, words: Tensor, gold: Sequence[set[tuple[int, int, int]]], batch: Batch) -> Loss:
+        kept = [{mention for mention in one if mention[1] - mention[0] == 1} for one in gold]
+        lost = tuple(len(one) - len(some) for one, some in zip(gold, kept, strict=True))
+        return Loss(-self._of_words(words, batch).log_prob(kept), lost)

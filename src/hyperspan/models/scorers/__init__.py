@@ -1,13 +1,13 @@
 """From words and spans to the scores of a structure, one class for each structure."""
 
-from hyperspan.models.scorers.base import Layers, Scorer, WeightColumns
+from hyperspan.models.scorers.base import Scorer, WeightColumns
 from hyperspan.models.scorers.chains import CascadedScorer, LinearChainScorer
 from hyperspan.models.scorers.mention_graphs import MentionHypergraphScorer, MentionSeparatorScorer
 from hyperspan.models.scorers.segmental import SegmentalScorer
 from hyperspan.models.scorers.segments import SegmentScorer, TreeScorer
 from hyperspan.plugins import PluginTable
 
-__all__ = ["SCORERS", "Layers", "Scorer", "WeightColumns"]
+__all__ = ["SCORERS", "Scorer", "WeightColumns"]
 
 _BUILT_IN: dict[str, type[Scorer]] = {
     "segmental": SegmentalScorer,

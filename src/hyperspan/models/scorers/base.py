@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
+from hyperspan.encoders.base import Encoder
+from hyperspan.kernels.encoder import WholeEncoder
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.structures import Distribution
 from hyperspan.structures.losses import Loss
@@ -16,19 +18,6 @@ from hyperspan.structures.scores import Mention
 
 FEW = -3.0
 """What mentions score at first: a sentence has very many sets of many, so it is better to begin with few."""
-
-
-class Layers(Protocol):
-    """What a scorer asks an encoder for."""
-
-    def words(self, outputs: int) -> Any:
-        """From words to (N, outputs), with a `weight`."""
-        ...
-
-    def spans(self, outputs: int, *, whole: bool = False) -> Any:
-        """From words and spans to (rows, outputs), with a `bias`; by their last word, where the words before it are
-        accounted for elsewhere, or as a whole."""
-        ...
 
 
 class WeightColumns(NamedTuple):
@@ -48,13 +37,17 @@ class Scorer(nn.Module):
     holds: ClassVar[str] = "overlapping in any way"
     """Which mentions a sentence may have."""
 
-    def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__()
         self.types, self.config = len(labels), config
 
     def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> Any:
         """The scores of a batch."""
         raise NotImplementedError
+
+    def fuse(self, encoder: Encoder) -> WholeEncoder | None:
+        """A kernel that encodes and scores in one call, for inference; None where there is none."""
+        return None
 
     def add_mention_bias(self, scores: Any, bias: float) -> Any:
         """The scores with this much added for every mention, or, where mentions share what is scored, for every start."""

@@ -10,9 +10,10 @@ from torch import Tensor, nn
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
+from hyperspan.encoders.base import Encoder
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.models.scorers.base import Layers, Scorer, WeightColumns
+from hyperspan.models.scorers.base import Scorer, WeightColumns
 from hyperspan.structures import (
     CascadedChains,
     CascadeScores,
@@ -29,10 +30,10 @@ class LinearChainScorer(Scorer):
 
     holds = "none overlapping"
 
-    def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
-        super().__init__(layers, labels, config)
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
+        super().__init__(encoder, labels, config)
         tags = 4 * self.types + 1
-        self.emit = layers.words(tags)
+        self.emit = encoder.word_layer(tags)
         self.step = nn.Parameter(torch.zeros(tags, tags))
         self.first, self.last = (nn.Parameter(torch.zeros(tags)) for _ in range(2))
 
@@ -60,8 +61,8 @@ class CascadedScorer(Scorer):
 
     holds = "none overlapping another of its type"
 
-    def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
-        super().__init__(layers, labels, config)
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
+        super().__init__(encoder, labels, config)
         m = self.types
         order = config.model.order
         asked = [part.strip() for part in (order.split(",") if "," in order else order.split())] or list(labels)
@@ -70,7 +71,7 @@ class CascadedScorer(Scorer):
                 f"model.order is {config.model.order!r}, but must name each label once; they are {', '.join(labels)}"
             )
         self.order = [labels.index(label) for label in asked]
-        self.emit = layers.words(5 * m)
+        self.emit = encoder.word_layer(5 * m)
         shapes = {"step": (m, 5, 5), "first": (m, 5), "last": (m, 5), "earlier": (m, m, 3, 5, 5)}
         self.weights = nn.ParameterDict({name: nn.Parameter(torch.zeros(shape)) for name, shape in shapes.items()})
 

@@ -11,8 +11,9 @@ from torch.nn.functional import pad
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
+from hyperspan.encoders.base import Encoder
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.models.scorers.base import Layers, Scorer, WeightColumns
+from hyperspan.models.scorers.base import Scorer, WeightColumns
 from hyperspan.structures import (
     MentionHypergraph,
     MentionSeparators,
@@ -24,9 +25,9 @@ from hyperspan.structures.mention_separators import LABELS
 class MentionHypergraphScorer(Scorer):
     """The mention hypergraph: all from words, T → X scores 0."""
 
-    def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
-        super().__init__(layers, labels, config)
-        self.edges = layers.words(self.types * (3 if config.model.tied else 4))
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
+        super().__init__(encoder, labels, config)
+        self.edges = encoder.word_layer(self.types * (3 if config.model.tied else 4))
 
     def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> WordEdgeScores:
         present, extend, close, *branch = self._by_word(self.edges(words), batch).split(self.types, dim=2)
@@ -46,9 +47,9 @@ class MentionHypergraphScorer(Scorer):
 class MentionSeparatorScorer(Scorer):
     """Mention separators: each label of a gap from the words before and after it; X scores 0."""
 
-    def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
-        super().__init__(layers, labels, config)
-        self.gaps = layers.words(2 * (len(LABELS) - 1) * self.types)
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
+        super().__init__(encoder, labels, config)
+        self.gaps = encoder.word_layer(2 * (len(LABELS) - 1) * self.types)
 
     def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> Tensor:
         """(B, n + 1, 8, m)"""

@@ -11,8 +11,10 @@ from torch.nn.functional import pad
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
+from hyperspan.encoders.base import Encoder
+from hyperspan.kernels.encoder import WholeEncoder
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.models.scorers.base import FEW, Layers, Scorer, WeightColumns
+from hyperspan.models.scorers.base import FEW, Scorer, WeightColumns
 from hyperspan.structures import (
     EdgeScores,
     SegmentalHypergraph,
@@ -25,23 +27,20 @@ from hyperspan.structures.scores import Mention
 class SegmentalScorer(Scorer):
     """The segmental hypergraph: T → X and T → I from the first word, I edges from spans.
 
-    What I edges need of a span: to close here, to go on from here, and, where spans know their words (LSTMs do), to have
+    An I edge scores closing here and going on from here; with a contextual encoder, whose spans know their words, also having
     come here.
     """
 
     over_spans = True
 
-    def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
-        super().__init__(layers, labels, config)
-        self.tied, self.interactions, self.neural = (
-            config.model.tied,
-            config.model.interactions,
-            config.encoder.kind == "neural",
-        )
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
+        super().__init__(encoder, labels, config)
+        self.tied, self.interactions = config.model.tied, config.model.interactions
+        self.contextual = encoder.contextual
         m = self.types
-        self.start = layers.words(2 * m)
-        a_step = 1 + self.neural
-        self.parts = layers.spans(m * (1 + a_step * self.interactions + a_step * (not self.tied)))
+        self.start = encoder.word_layer(2 * m)
+        a_step = 1 + self.contextual
+        self.parts = encoder.span_layer(m * (1 + a_step * self.interactions + a_step * (not self.tied)))
         with torch.no_grad():
             self.parts.bias[:m] = FEW
 
@@ -51,9 +50,9 @@ class SegmentalScorer(Scorer):
             empty = self.parts.bias.new_zeros(*shape, m)
             return EdgeScores(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None])
         other, present = self._by_word(self.start(words), batch).split(m, dim=2)
-        # In LSTMs a word knows of its neighbours. Where not, the word before speaks for or against a start instead.
-        absent = other if self.neural else torch.zeros_like(other)
-        present = present if self.neural else present + pad(other[:, :-1], (0, 0, 1, 0))
+        # Without a contextual encoder, the word before is scored for or against a start.
+        absent = other if self.contextual else torch.zeros_like(other)
+        present = present if self.contextual else present + pad(other[:, :-1], (0, 0, 1, 0))
         parts = iter(self.parts(words, spans, batch, layout).float().split(m, dim=1))
         chains = layout.chains
         close = chains.unpack_widths(next(parts))
@@ -61,10 +60,13 @@ class SegmentalScorer(Scorer):
         def step() -> Tensor:
             """What the next parts say of leaving one span and arriving at the next."""
             leaving = chains.shorter(next(parts))
-            return chains.unpack_extensions(leaving + next(parts)[chains.longer] if self.neural else leaving)
+            return chains.unpack_extensions(leaving + next(parts)[chains.longer] if self.contextual else leaving)
 
         extend = step() if self.interactions else close.new_zeros(*shape, close.shape[2] - 1, m)
         return EdgeScores(absent, present, extend, close, None if self.tied else step())
+
+    def fuse(self, encoder: Encoder) -> WholeEncoder | None:
+        return encoder.fuse(self.start, self.parts, self.types, tied=self.tied, interactions=self.interactions)
 
     def add_mention_bias(self, scores: EdgeScores, bias: float) -> EdgeScores:
         return replace(scores, present=scores.present + bias)

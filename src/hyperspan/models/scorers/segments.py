@@ -10,8 +10,9 @@ from torch import Tensor
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
+from hyperspan.encoders.base import Encoder
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.models.scorers.base import FEW, Layers, Scorer, WeightColumns
+from hyperspan.models.scorers.base import FEW, Scorer, WeightColumns
 from hyperspan.structures import (
     ConstituencyTrees,
     Distribution,
@@ -29,10 +30,10 @@ class SegmentScorer(Scorer):
     over_spans = True
     holds = "none overlapping"
 
-    def __init__(self, layers: Layers, labels: Sequence[str], config: Config):
-        super().__init__(layers, labels, config)
-        self.segment = layers.spans(self.types, whole=True)
-        self.outside = layers.words(1)
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
+        super().__init__(encoder, labels, config)
+        self.segment = encoder.span_layer(self.types, whole=True)
+        self.outside = encoder.word_layer(1)
         with torch.no_grad():
             self.segment.bias[: self.types] = FEW
 

@@ -1,8 +1,8 @@
-"""Handcrafted attributes of words and spans (Lu & Roth 2015): templates declared as data, computed without a loop over words.
+"""Handcrafted features of words and spans (Lu & Roth 2015): templates declared as data, computed without a loop over words.
 
 Every symbol (a word, a tag, a word type, a prefix of a Brown cluster) is a 64-bit hash of its text. A template mixes the symbols
-of a few places into the hash of an attribute. Which attributes a model knows is decided once, by counting them in the
-training data; later they are looked up by bisection. Of a million attributes two fall together in one of 18 million models.
+of a few places into the hash of a feature. Which features a model knows is decided once, by counting them in the
+training data; later they are looked up by bisection. Of a million features two fall together in one of 18 million models.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BEYOND = "·"
 
 @dataclass(frozen=True)
 class Template:
-    """Attributes of a word: the symbols of one layer at some offsets from it, together."""
+    """Features of a word: the symbols of one layer at some offsets from it, together."""
 
     layer: str
     offsets: tuple[int, ...]
@@ -70,7 +70,7 @@ FLAGS: dict[str, Callable[[str], bool]] = {
     "digit inside": lambda word: any(sign in string.digits for sign in word),
     "dot inside": lambda word: "." in word,
 }
-"""What is true of a word's letters or not."""
+"""What is true of a word's characters or not."""
 
 TEMPLATES: dict[str, list[Template]] = {
     "words": n_grams("word", 4),
@@ -86,10 +86,10 @@ TEMPLATES: dict[str, list[Template]] = {
     "affixes": [Template(f"{end}{size}", (0,)) for end in ("prefix", "suffix") for size in (1, 2, 3, 4)],
     "near_affixes": [Template(f"suffix{size}", (offset,)) for size in (3, 4) for offset in (-2, -1, 1, 2)],
 }
-"""The attributes of words, by the names that a configuration has for groups of them."""
+"""The features of words, by the names that a configuration has for groups of them."""
 
 SEQUENCES = {"text": "word", "tags": "tag", "types": "type", "outlines": "outline", "cluster_path": "cluster6"}
-"""Attributes of spans that are a layer at all their words."""
+"""Features of spans that are a layer at all their words."""
 PAIRS = {
     "ends": ("word", 0),
     "tag_ends": ("tag", 0),
@@ -98,10 +98,10 @@ PAIRS = {
     "tag_context": ("tag", 1),
     "cluster_context": ("cluster10", 1),
 }
-"""Attributes of spans that are a layer at their first and last word, or so far outside of them."""
+"""Features of spans that are a layer at their first and last word, or so far outside of them."""
 OF_TAGS = {name for name, (layer, _) in PAIRS.items() if layer == "tag"} | {"tags"}
 SPAN_TEMPLATES = (*SEQUENCES, *PAIRS, "width")
-"""The attributes of spans, by the names that a configuration has for them; the width is how many words they have."""
+"""The features of spans, by the names that a configuration has for them; the width is how many words they have."""
 
 
 @lru_cache(maxsize=1_000_000)
@@ -143,7 +143,7 @@ def outline(word: str) -> str:
 
 
 def function_words_of(sentences: Sequence[Sentence], least: int = 3) -> frozenset[str]:
-    """Lower-case words of letters alone that occur inside mentions at least so many times, but are not their first or last word."""
+    """Lower-case alphabetic words that occur inside mentions at least so many times, but are not their first or last word."""
     counts: dict[str, int] = {}
     for sentence in sentences:
         for mention in sentence.mentions:
@@ -154,7 +154,7 @@ def function_words_of(sentences: Sequence[Sentence], least: int = 3) -> frozense
 
 
 @dataclass
-class Attributes:
+class FeatureExtractor:
     """What is looked at: which groups of templates, and what they need to know about words."""
 
     words: Sequence[str]
@@ -169,9 +169,9 @@ class Attributes:
         self.templates = [template for name in self.words for template in TEMPLATES[name]]
         self._of_token: dict[tuple[str, str], str] = {}
 
-    def read(self, sentences: Sequence[Sentence]) -> Reading:
-        """The sentences, ready for their attributes to be asked for."""
-        return Reading(self, sentences)
+    def read(self, sentences: Sequence[Sentence]) -> SentenceFeatures:
+        """The sentences, ready for their features to be asked for."""
+        return SentenceFeatures(self, sentences)
 
     def text_of(self, layer: str, token: str) -> str:
         """What a token is in a layer; an empty text for nothing."""
@@ -199,11 +199,11 @@ class Attributes:
         return token[:size] if layer.startswith("prefix") else token[-size:]
 
 
-class Reading:
+class SentenceFeatures:
     """Some sentences one after the other, with room around each for what lies beyond its ends."""
 
-    def __init__(self, attributes: Attributes, sentences: Sequence[Sentence]):
-        self.attributes, self.sentences = attributes, sentences
+    def __init__(self, extractor: FeatureExtractor, sentences: Sequence[Sentence]):
+        self.extractor, self.sentences = extractor, sentences
         lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
         self.size = int(lengths.sum()) + REACH * (len(lengths) + 1)
         self.first = np.cumsum(lengths + REACH) - lengths
@@ -217,7 +217,7 @@ class Reading:
         """What each word is in a layer."""
         if layer == "tag":
             return [tag for sentence in self.sentences for tag in sentence.tags or ("",) * len(sentence)]
-        return [self.attributes.text_of(layer, token) for token in self.tokens]
+        return [self.extractor.text_of(layer, token) for token in self.tokens]
 
     def symbols(self, layer: str) -> np.ndarray:
         """(size,): the symbol at each place; 0 where there is nothing to say."""
@@ -228,9 +228,9 @@ class Reading:
         return self._layers[layer]
 
     def of_words(self) -> np.ndarray:
-        """(N, templates): the hashes of the attributes of each word, 0 for none."""
-        columns = np.zeros((len(self.places), len(self.attributes.templates)), dtype=np.int64)
-        for column, template in enumerate(self.attributes.templates):
+        """(N, templates): the hashes of the features of each word, 0 for none."""
+        columns = np.zeros((len(self.places), len(self.extractor.templates)), dtype=np.int64)
+        for column, template in enumerate(self.extractor.templates):
             columns[:, column] = self.of_template(template)
         return columns
 
@@ -246,17 +246,17 @@ class Reading:
         return np.where(known, mixed | 1, 0)
 
     def name_of_word(self, place: int, template: Template) -> str:
-        """What an attribute says, in words: that of a template at a word, which is given by its number."""
+        """What a feature says, in words: that of a template at a word, which is given by its number."""
         sentence = int(np.searchsorted(self.first, self.places[place], side="right")) - 1
         position = int(self.places[place] - self.first[sentence])
         said = [self._said(sentence, position + offset, template.layer) for offset in template.offsets]
         return f"{template.name} {' '.join(said)}"
 
     def of_spans(self, sentence: np.ndarray, start: np.ndarray, width: np.ndarray) -> np.ndarray:
-        """(spans, templates): the hashes of the attributes of spans of so many words more than one."""
+        """(spans, templates): the hashes of the features of spans of so many words more than one."""
         first = self.first[sentence] + start
-        columns = np.zeros((len(first), len(self.attributes.spans)), dtype=np.int64)
-        for column, name in enumerate(self.attributes.spans):
+        columns = np.zeros((len(first), len(self.extractor.spans)), dtype=np.int64)
+        for column, name in enumerate(self.extractor.spans):
             columns[:, column] = self._of_spans(name, first, width) | 1
         return columns
 
@@ -277,7 +277,7 @@ class Reading:
         return key
 
     def name_of_span(self, sentence: int, start: int, width: int, name: str) -> str:
-        """What an attribute of a span says, in words."""
+        """What a feature of a span says, in words."""
         if name == "width":
             return f"span width {min(width, WIDE) + 1}"
         if name in PAIRS:
@@ -294,7 +294,7 @@ class Reading:
             return BEYOND
         if layer == "tag":
             return given.tags[place] if given.tags else ""
-        return self.attributes.text_of(layer, given.tokens[place])
+        return self.extractor.text_of(layer, given.tokens[place])
 
 
 def _mix(state: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -311,7 +311,7 @@ def frequent(hashes: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def look_up(hashes: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """The ids of attributes among the known ones, which are sorted, counted from 1; 0 for others.
+    """The ids of features among the known ones, which are sorted, counted from 1; 0 for others.
 
     >>> look_up(np.array([[7, 5], [0, 9]]), np.array([5, 9]))
     array([[0, 1],

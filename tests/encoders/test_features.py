@@ -1,4 +1,4 @@
-"""Handcrafted attributes: what is computed in columns is what a reader of the templates would compute word by word."""
+"""Handcrafted features: what is computed in columns is what a reader of the templates would compute word by word."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.config import Config
-from hyperspan.encoders.attributes import (
+from hyperspan.encoders.features import (
     BEYOND,
     SPAN_TEMPLATES,
     TEMPLATES,
-    Attributes,
+    FeatureExtractor,
     Template,
     frequent,
     function_words_of,
@@ -33,27 +33,27 @@ SENTENCES = st.lists(st.lists(WORDS, max_size=6), min_size=1, max_size=4)
 CLUSTERS = {"the": "0010", "promoter": "110101", "cells": "1101011101"}
 
 
-def read(rows: list[list[str]], words: list[str] | None = None) -> tuple[Attributes, list[Sentence]]:
+def read(rows: list[list[str]], words: list[str] | None = None) -> tuple[FeatureExtractor, list[Sentence]]:
     sentences = [Sentence(row, tags=[f"T{len(word)}" for word in row]) for row in rows]
-    return Attributes(words or list(TEMPLATES), SPAN_TEMPLATES, frozenset({"of"}), CLUSTERS), sentences
+    return FeatureExtractor(words or list(TEMPLATES), SPAN_TEMPLATES, frozenset({"of"}), CLUSTERS), sentences
 
 
-def said(attributes: Attributes, sentence: Sentence, place: int, layer: str) -> str:
+def said(features: FeatureExtractor, sentence: Sentence, place: int, layer: str) -> str:
     if not 0 <= place < len(sentence):
         return BEYOND
-    return sentence.tags[place] if layer == "tag" else attributes.text_of(layer, sentence.tokens[place])
+    return sentence.tags[place] if layer == "tag" else features.text_of(layer, sentence.tokens[place])
 
 
 @given(SENTENCES)
 def test_two_words_share_an_attribute_if_and_only_if_it_reads_the_same(rows: list[list[str]]) -> None:
-    attributes, sentences = read(rows)
-    hashes = attributes.read(sentences).of_words()
+    features, sentences = read(rows)
+    hashes = features.read(sentences).of_words()
     expected: dict[int, tuple[str, str]] = {}
     row = 0
     for sentence in sentences:
         for place in range(len(sentence)):
-            for column, template in enumerate(attributes.templates):
-                parts = [said(attributes, sentence, place + offset, template.layer) for offset in template.offsets]
+            for column, template in enumerate(features.templates):
+                parts = [said(features, sentence, place + offset, template.layer) for offset in template.offsets]
                 if hashes[row, column]:
                     name = (template.name, " ".join(parts))
                     assert expected.setdefault(int(hashes[row, column]), name) == name
@@ -65,8 +65,8 @@ def test_two_words_share_an_attribute_if_and_only_if_it_reads_the_same(rows: lis
 
 @given(SENTENCES)
 def test_spans_share_an_attribute_if_and_only_if_it_reads_the_same(rows: list[list[str]]) -> None:
-    attributes, sentences = read(rows)
-    reading = attributes.read(sentences)
+    features, sentences = read(rows)
+    reading = features.read(sentences)
     spans = [(b, i, w) for b, s in enumerate(sentences) for i in range(len(s)) for w in range(len(s) - i)]
     hashes = reading.of_spans(*np.array(spans, dtype=np.int64).reshape(-1, 3).T)
     names = {}
@@ -79,15 +79,15 @@ def test_spans_share_an_attribute_if_and_only_if_it_reads_the_same(rows: list[li
 
 @given(SENTENCES)
 def test_the_company_of_other_sentences_changes_nothing(rows: list[list[str]]) -> None:
-    attributes, sentences = read(rows)
-    together = attributes.read(sentences).of_words()
-    alone = [attributes.read([sentence]).of_words() for sentence in sentences]
+    features, sentences = read(rows)
+    together = features.read(sentences).of_words()
+    alone = [features.read([sentence]).of_words() for sentence in sentences]
     assert np.array_equal(together, np.concatenate(alone))
 
 
 def test_names_of_attributes_read_well() -> None:
-    attributes, sentences = read([["the", "IL-2", "promoter"]], ["words", "flags", "bag"])
-    reading = attributes.read(sentences)
+    features, sentences = read([["the", "IL-2", "promoter"]], ["words", "flags", "bag"])
+    reading = features.read(sentences)
     assert reading.name_of_word(1, Template("word", (-1, 0, 1, 2))) == "word[-1,0,+1,+2] the IL-2 promoter ·"
     assert reading.name_of_word(1, Template("word", (1,), ordered=False)) == "word[near] promoter"
     assert reading.name_of_word(1, Template("is digit inside", (0,))) == "is digit inside[0] yes"
@@ -96,8 +96,8 @@ def test_names_of_attributes_read_well() -> None:
 
 
 def test_a_bag_of_words_does_not_tell_where_a_word_stands() -> None:
-    attributes, sentences = read([["a", "b", "c"]], ["bag"])
-    hashes = attributes.read(sentences).of_words()
+    features, sentences = read([["a", "b", "c"]], ["bag"])
+    hashes = features.read(sentences).of_words()
     assert len(set(hashes[0]) & set(hashes[2])) >= 3
 
 
@@ -121,13 +121,13 @@ def test_only_frequent_attributes_have_weights(tmp_path: Path) -> None:
     for least in (1, 2, 4):
         config = Config().override(["encoder.kind=handcrafted", f"features.min_count={least}"])
         model = new_model(config, sentences)
-        counts.append(len(model.vocabulary.attributes))
+        counts.append(len(model.vocabulary.features))
         assert model.scorer.start.weight.shape[0] == counts[-1] + 1  # type: ignore[union-attr]
     assert counts == sorted(counts, reverse=True) and len(set(counts)) == 3
     save_model(model, tmp_path)
     kept = load_model(tmp_path)
-    assert kept.vocabulary.attributes == model.vocabulary.attributes
-    one, other = (m.collate(sentences[:2]).attributes for m in (kept, model.eval()))
+    assert kept.vocabulary.features == model.vocabulary.features
+    one, other = (m.collate(sentences[:2]).features for m in (kept, model.eval()))
     assert one is not None and other is not None and one.equal(other) and one.any()
 
 
@@ -141,12 +141,12 @@ def test_attributes_of_training_sentences_have_names_in_the_order_of_their_hashe
     sentences = read_sentences("examples/harbour.data")
     config = Config().override(["encoder.kind=handcrafted", "features.min_count=1"])
     model = new_model(config, sentences)
-    names, ids = model.vocabulary.attributes, model.collate(sentences[:1]).attributes
+    names, ids = model.vocabulary.features, model.collate(sentences[:1]).features
     assert ids is not None
     spoken = {names[number - 1] for number in ids[0].tolist() if number}
     assert f"word[0] {sentences[0].tokens[0]}" in spoken
-    vocabulary, words, spans = collect(sentences, config, model.vocabulary)
-    assert (len(words), len(spans)) == (len(vocabulary.attributes), len(vocabulary.span_attributes))
+    vocabulary, (words, spans) = collect(sentences, config, model.vocabulary)
+    assert (len(words), len(spans)) == (len(vocabulary.features), len(vocabulary.span_features))
 
 
 def test_sentences_without_tags_are_read_all_the_same() -> None:
@@ -155,8 +155,7 @@ def test_sentences_without_tags_are_read_all_the_same() -> None:
     config = Config().override(["encoder.kind=handcrafted", chosen, "features.min_count=1"])
     model = new_model(config, sentences)
     assert not any(
-        name.startswith(("tag", "span tag"))
-        for name in (*model.vocabulary.attributes, *model.vocabulary.span_attributes)
+        name.startswith(("tag", "span tag")) for name in (*model.vocabulary.features, *model.vocabulary.span_features)
     )
     mixed = [*sentences[:10], *(evolve(s, tags=["X"] * len(s)) for s in sentences[10:])]
     assert new_model(config, mixed).loss(mixed).values.isfinite().all()

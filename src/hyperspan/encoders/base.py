@@ -1,0 +1,123 @@
+"""What every encoder offers: from sentences to representations of words and spans, and to layers that score them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from hyperspan.batch import Batch
+from hyperspan.config import Config, TrainingConfig
+from hyperspan.kernels.encoder import WholeEncoder
+from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.kernels.span_lstm import span_layout
+from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
+
+
+class ParameterOptions(NamedTuple):
+    """How a parameter is optimised."""
+
+    learning_rate: float
+    """The highest one, which the schedule reaches once."""
+    weight_decay: float
+
+
+class Encoder(nn.Module, ABC):
+    """An encoder of words and, for models over spans, of spans.
+
+    A model asks it to `collate` sentences, calls it for representations of words, and calls `encode_spans` for those of spans.
+    What a representation is, the encoder alone knows: a scorer turns it into numbers with layers that `word_layer` and
+    `span_layer` make. An encoder of dense vectors says their size in `dimension`, and models other than recognizers build on it.
+    """
+
+    dense: ClassVar[bool]
+    """Whether words are vectors of `dimension` numbers."""
+    contextual: ClassVar[bool]
+    """Whether the representation of a word knows its neighbours, and that of a span all its words."""
+    dimension: int
+    """The size of a word's vector; of dense encoders alone."""
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool):
+        super().__init__()
+        self.config, self.vocabulary, self.over_spans = config, vocabulary, spans
+
+    @classmethod
+    @abstractmethod
+    def check(cls, config: Config) -> None:
+        """Raises an InputError where a configuration asks for what this encoder cannot do."""
+
+    @classmethod
+    @abstractmethod
+    def prepare(cls, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, Any]:
+        """The vocabulary of training sentences, and what `initialise` takes."""
+
+    @abstractmethod
+    def initialise(self, resources: Any) -> None:
+        """Puts in place what is known before training, such as pretrained vectors."""
+
+    @abstractmethod
+    def collate(self, sentences: Sequence[Sentence], device: torch.device) -> Batch:
+        """The sentences as this encoder reads them, on a device."""
+
+    @abstractmethod
+    def forward(self, batch: Batch) -> list[Tensor]:
+        """(N, …) for each layer of the encoder: representations of words. The last are for scores."""
+
+    @abstractmethod
+    def encode_spans(self, words: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
+        """(N, …), the representations of words -> (rows, …), those of spans."""
+
+    @abstractmethod
+    def word_layer(self, outputs: int) -> Any:
+        """A layer from representations of words to (N, outputs), with a `weight` and a `bias`."""
+
+    @abstractmethod
+    def span_layer(self, outputs: int, *, whole: bool = False) -> Any:
+        """A layer from (words, spans, batch, layout) to (rows, outputs), with a `bias`.
+
+        With `whole` it sees all words of a span; without, those before its last are scored elsewhere.
+        """
+
+    def vectors(self, batch: Batch) -> Tensor:
+        """(N, d): the vectors of words that the kernel of :meth:`fuse` begins with."""
+        raise NotImplementedError
+
+    def fuse(self, start: Any, parts: Any, types: int, *, tied: bool, interactions: bool) -> WholeEncoder | None:
+        """A kernel from `vectors` to the scores of segmental hypergraphs, given the scorer's layers; None where there is none."""
+        return None
+
+    def parameter_options(self, training: TrainingConfig) -> dict[nn.Parameter, ParameterOptions]:
+        """The options of those parameters that are not optimised as all others are."""
+        return {}
+
+    @property
+    def pretrained_rows(self) -> list[Tensor]:
+        """Buffers of vectors that do not learn, one row for each word that only pretrained vectors know."""
+        return []
+
+    @property
+    def context(self) -> int:
+        """Words of the document that it reads before and after a sentence."""
+        return 0
+
+    @property
+    def reads_tags(self) -> bool:
+        """Whether it reads part-of-speech tags."""
+        return bool(self.vocabulary.tags)
+
+    def span_layout(self, batch: Batch) -> SpanLayout | None:
+        """Where the spans of a batch stand; None where there are none, or none are looked at."""
+        if not self.over_spans or batch.longest == 0:
+            return None
+        return batch_layout(batch, self.config)
+
+
+def batch_layout(batch: Batch, config: Config) -> SpanLayout:
+    """Where all spans of a batch stand that are no wider than `model.max_width`."""
+    limit = config.model.max_width
+    width = batch.longest if limit == "n" else min(limit, batch.longest)
+    return span_layout(tuple(batch.lengths), batch.longest, width, batch.words.device)

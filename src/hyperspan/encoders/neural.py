@@ -1,0 +1,204 @@
+"""The neural encoder: vectors of words (word, tag, clusters, characters, transformer), LSTMs over them, and an LSTM over spans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from hyperspan.batch import Batch, collate
+from hyperspan.config import Config, TrainingConfig
+from hyperspan.encoders.base import Encoder, ParameterOptions
+from hyperspan.encoders.characters import CHARACTER_ENCODERS
+from hyperspan.encoders.hub import read_pretrained
+from hyperspan.encoders.layers import SpanLinear
+from hyperspan.encoders.resources import WordVectors, read_clusters, read_vectors
+from hyperspan.encoders.spans import SpanLSTM
+from hyperspan.encoders.transformer import Transformer
+from hyperspan.encoders.words import RowDropout, WordEmbedding
+from hyperspan.errors import InputError
+from hyperspan.kernels.encoder import EncoderParts, WholeEncoder
+from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.kernels.word_lstm import word_states
+from hyperspan.types import Sentence
+from hyperspan.vocabulary import CLUSTER_PREFIXES, UNKNOWN, Vocabulary
+
+CHARACTERS_PER_WORD = 5
+"""So that about as many words have an unknown character in training as are unknown themselves."""
+
+
+class Pretrained(NamedTuple):
+    """What a neural encoder begins with."""
+
+    vectors: WordVectors | None
+    transformer: nn.Module | None
+
+
+class NeuralEncoder(Encoder):
+    """h^w, every word in its sentence, and h^s, every span."""
+
+    dense = True
+    contextual = True
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool = False):
+        super().__init__(config, vocabulary, spans=spans)
+        words, encoder = config.words, config.encoder
+        self.word_dropout = words.word_dropout
+        self.words = WordEmbedding(vocabulary, words.dimension) if words.dimension else None
+        sizes = [words.dimension]
+        self.tags = self.clusters = self.characters = self.transformer = None
+        if vocabulary.tags:
+            self.tags = nn.Embedding(len(vocabulary.tags) + 1, words.tag_dimension)
+            sizes.append(words.tag_dimension)
+        if vocabulary.clusters:
+            self.clusters = nn.Embedding(vocabulary.cluster_prefixes + 1, words.cluster_dimension)
+            sizes.append(words.cluster_dimension * len(CLUSTER_PREFIXES))
+        if config.characters.encoder != "none":
+            kind = CHARACTER_ENCODERS[config.characters.encoder]
+            self.characters = kind(len(vocabulary.characters) + 2, config.characters)
+            sizes.append(self.characters.dimension)
+        if config.transformer.name:
+            self.transformer = _transformer(config, vocabulary)
+            sizes.append(self.transformer.dimension)
+        if not (dimension := sum(sizes)):
+            raise InputError(
+                "words.dimension is 0, and words have no tags, clusters, characters nor transformer either; set one of them, "
+                "or words.dimension to 100"
+            )
+        self.input_dropout = RowDropout(encoder.input_dropout, encoder.variational_dropout)
+        inputs = ([dimension] + [2 * encoder.hidden] * encoder.layers)[: encoder.layers]
+        self.layers = nn.ModuleList(nn.LSTM(size, encoder.hidden, bidirectional=True) for size in inputs)
+        self.output_dropout = RowDropout(encoder.output_dropout, encoder.variational_dropout)
+        self.dimension = 2 * encoder.hidden if encoder.layers else dimension
+        self.spans = SpanLSTM(self.dimension, encoder.span_hidden) if spans else None
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        weight, encoder = config.training.lm_loss_weight, config.transformer.name
+        if weight and (encoder or config.encoder.layers == 0):
+            why = (
+                f"{encoder} has read the words to predict"
+                if encoder
+                else "encoder.layers is 0, so no LSTM predicts them"
+            )
+            raise InputError(f"training.lm_loss_weight is {weight:g}, but {why}; set it to 0")
+
+    @classmethod
+    def prepare(cls, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, Pretrained]:
+        words = config.words
+        clusters = read_clusters(words.clusters) if words.clusters else None
+        vectors = read_vectors(words.vectors) if words.vectors else None
+        if vectors is not None and vectors.vectors.shape[1] != words.dimension:
+            raise InputError(
+                f"{words.vectors} holds vectors of dimension {vectors.vectors.shape[1]}, but words.dimension is {words.dimension}; set it to that"
+            )
+        vocabulary = Vocabulary.of(sentences, config, vectors.words if vectors else (), clusters)
+        transformer = None
+        if config.transformer.name:
+            vocabulary.transformer, transformer = read_pretrained(config.transformer.name)
+        return vocabulary, Pretrained(vectors, transformer)
+
+    def initialise(self, resources: Pretrained) -> None:
+        if resources.vectors is not None and self.words is not None:
+            self.words.initialise(self.vocabulary, resources.vectors)
+        if resources.transformer is not None and self.transformer is not None:
+            self.transformer.initialise(resources.transformer)
+
+    @property
+    def reads_characters(self) -> bool:
+        return self.characters is not None
+
+    @property
+    def context(self) -> int:
+        return self.config.transformer.context if self.transformer is not None else 0
+
+    @property
+    def pretrained_rows(self) -> list[Tensor]:
+        return [] if self.words is None else [self.words.fixed]
+
+    def parameter_options(self, training: TrainingConfig) -> dict[nn.Parameter, ParameterOptions]:
+        """Word vectors have no weight decay: that of rare words would undo what they learn."""
+        options: dict[nn.Parameter, ParameterOptions] = {}
+        if self.words is not None:
+            options[self.words.trained] = ParameterOptions(training.learning_rate, 0.0)
+        if self.transformer is not None:
+            options |= self.transformer.parameter_options(training.weight_decay)
+        return options
+
+    def collate(self, sentences: Sequence[Sentence], device: torch.device) -> Batch:
+        tokenizer = self.transformer.tokenizer if self.transformer is not None else None
+        return collate(sentences, self.vocabulary, characters=self.reads_characters, device=device, tokenizer=tokenizer)
+
+    def forward(self, batch: Batch) -> list[Tensor]:
+        """(N, dimension) for every LSTM, or of the vectors of words if there are none; the last is h^w."""
+        if batch.longest == 0:
+            return [torch.zeros(0, self.dimension, device=batch.words.device)]
+        rows = self.input_dropout(self.vectors(batch), batch.sentence)
+        outputs = [] if self.layers else [rows]
+        lengths = sorted(filter(None, batch.lengths), reverse=True)
+        for layer in self.layers:
+            assert isinstance(layer, nn.LSTM)
+            rows = self.output_dropout(word_states(layer, rows, lengths), batch.sentence)
+            outputs.append(rows)
+        return outputs
+
+    def vectors(self, batch: Batch) -> Tensor:
+        """(N, d): each word by itself, or as the transformer reads it."""
+        parts: list[Tensor] = []
+        if self.words is not None:
+            parts.append(self.words(self._with_unknown(batch.words)))
+        if self.tags is not None:
+            parts.append(self.tags(self._with_unknown(batch.tags)))
+        if self.clusters is not None:
+            parts.append(self.clusters(batch.clusters).flatten(1))
+        if self.characters is not None:
+            spelled = self.characters(self.character_ids(batch), batch.character_counts)
+            parts.append(spelled.index_select(0, batch.spelling))
+        if self.transformer is not None:
+            assert batch.subwords is not None, "the batch was not collated for this model"
+            parts.append(self.transformer(batch.subwords))
+        return torch.cat(parts, dim=1)
+
+    def character_ids(self, batch: Batch) -> Tensor:
+        """(U, longest): the characters of spellings, some of them read as unknown in training."""
+        ids = batch.characters
+        if not self.training or not self.word_dropout:
+            return ids
+        chance = torch.rand(ids.shape, device=ids.device)
+        return ids.masked_fill((ids > 0) & (chance < self.word_dropout / CHARACTERS_PER_WORD), 1)
+
+    def _with_unknown(self, ids: Tensor) -> Tensor:
+        """The ids, some of them read as unknown in training, so that its vector is learnt."""
+        if not self.training or not self.word_dropout:
+            return ids
+        return ids.masked_fill(torch.rand(ids.shape, device=ids.device) < self.word_dropout, UNKNOWN)
+
+    def encode_spans(self, words: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
+        """(N, dimension) -> (rows, 2, span_hidden): h^s"""
+        assert self.spans is not None, "the encoder was built without spans"
+        return self.spans(words, batch, layout)
+
+    def fuse(
+        self, start: nn.Linear, parts: SpanLinear, types: int, *, tied: bool, interactions: bool
+    ) -> WholeEncoder | None:
+        if self.spans is None or not self.layers or self.config.model.scorer_hidden:
+            return None
+        layers = [layer for layer in self.layers if isinstance(layer, nn.LSTM)]
+        return WholeEncoder(EncoderParts(layers, self.spans, start, parts, types, tied, interactions))
+
+    def word_layer(self, outputs: int) -> nn.Linear:
+        return nn.Linear(self.dimension, outputs)
+
+    def span_layer(self, outputs: int, *, whole: bool = False) -> SpanLinear:
+        """The span LSTM has read all words of a span, so `whole` makes no difference."""
+        return SpanLinear(self.dimension, self.config.encoder.span_hidden, outputs, self.config)
+
+
+def _transformer(config: Config, vocabulary: Vocabulary) -> Transformer:
+    if not vocabulary.transformer:
+        raise InputError(
+            f"transformer.name is {config.transformer.name}, but vocabulary.json does not describe that encoder; train the model again"
+        )
+    return Transformer(config.transformer, vocabulary.transformer)

@@ -1,0 +1,33 @@
+"""The models, by name."""
+
+from __future__ import annotations
+
+from hyperspan.errors import InputError
+from hyperspan.models.base import Model
+from hyperspan.models.fofe import Fofe
+from hyperspan.models.katiyar_cardie import KatiyarCardie
+from hyperspan.models.layered import Layered
+from hyperspan.models.recognizer import Recognizer
+from hyperspan.models.scorers import SCORERS
+from hyperspan.models.transition import Transition
+from hyperspan.plugins import PluginTable
+
+_BUILT_IN: dict[str, type[Model]] = {
+    **dict.fromkeys(SCORERS.built_in, Recognizer),
+    "fofe": Fofe,
+    "katiyar-cardie": KatiyarCardie,
+    "layered": Layered,
+    "transition": Transition,
+}
+MODELS = PluginTable("models", _BUILT_IN, Model)
+"""By the name that a configuration has under model.kind; plug-ins add to the group ``hyperspan.models``."""
+
+
+def model_class(kind: str) -> type[Model]:
+    """The class of a model: one of MODELS, or an encoder, a scorer and a structure, where SCORERS have the name."""
+    if kind in MODELS:
+        return MODELS[kind]
+    if kind in SCORERS:
+        return Recognizer
+    names = dict.fromkeys((*MODELS, *SCORERS))
+    raise InputError(f"model.kind is {kind!r}, but must be one of {', '.join(names)}")

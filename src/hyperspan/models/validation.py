@@ -1,0 +1,66 @@
+"""The one check of a configuration as a whole: whether its values go together. Models and encoders say what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hyperspan.config import Config
+from hyperspan.encoders.registry import ENCODERS
+from hyperspan.errors import InputError
+from hyperspan.models.registry import MODELS, model_class
+from hyperspan.text.tokenize import TOKENIZERS
+
+
+def validate(config: Config) -> None:
+    """Raises an InputError where values of a configuration do not go together; no file is looked at.
+
+    >>> validate(Config().override(["model.kind=linear-chain", "model.max_width=6"]))
+    Traceback (most recent call last):
+    ...
+    hyperspan.errors.InputError: model.max_width is 6, but model.kind linear-chain cannot limit mentions; set it to "n"
+    """
+    model = config.model
+    kind = model_class(model.kind)
+    _check_name("encoder.kind", config.encoder.kind, ENCODERS)
+    _check_name("model.tokenizer", model.tokenizer, TOKENIZERS)
+    encoder = ENCODERS[config.encoder.kind]
+    if (known := TOKENIZERS[model.tokenizer][0]) != model.tokenizer_version:
+        raise InputError(
+            f"the model was trained with version {model.tokenizer_version} of the tokenizer {model.tokenizer}, and this is version "
+            f"{known}, which cuts text differently; train it again, or use the hyperspan that it was trained with"
+        )
+    if kind.needs_vectors and not encoder.dense:
+        others = ", ".join(name for name, other in MODELS.working() if not other.needs_vectors)
+        raise InputError(
+            f"model.kind {model.kind} reads vectors of words, but encoder.kind is {config.encoder.kind}; set it to neural, "
+            f"or choose one of {others}"
+        )
+    if model.max_width != "n" and not kind.limits_width(config):
+        raise InputError(
+            f'model.max_width is {model.max_width}, but model.kind {model.kind} cannot limit mentions; set it to "n"'
+        )
+    kind.check(config)
+    encoder.check(config)
+    if config.training.optimizer == "lbfgs":
+        _check_lbfgs(config)
+
+
+def _check_name(key: str, value: str, known: Iterable[str]) -> None:
+    if value not in known:
+        raise InputError(f"{key} is {value!r}, but must be one of {', '.join(known)}")
+
+
+def _check_lbfgs(config: Config) -> None:
+    """L-BFGS minimises one function, so nothing may be random, nor differ from step to step."""
+    if config.transformer.name:
+        raise InputError("training.optimizer is lbfgs, which does not train a pretrained encoder; set it to adamw")
+    for name, value in (
+        ("training.ema_decay", config.training.ema_decay),
+        ("encoder.input_dropout", config.encoder.input_dropout),
+        ("encoder.output_dropout", config.encoder.output_dropout),
+        ("encoder.span_dropout", config.encoder.span_dropout),
+    ):
+        if value:
+            raise InputError(
+                f"{name} is {value:g}, but L-BFGS minimises one function without randomness; set {name} to 0"
+            )
