@@ -237,8 +237,7 @@ def _doc(document: Document, spans_key: str | None, tokens: Any, vocab: Any, los
     mentions = [*document.mentions]
     for sentence in document.sentences:
         mentions += [by_characters(mention, sentence.offsets) for mention in sentence.duplicates]
-    listed = sorted(mention for mention in mentions if len(mention.fragments) < 2)
-    losses.lose("discontinuous", len(mentions) - len(listed))
+    listed = sorted(losses.contiguous(mentions))
     losses.written += len(listed)
     spans, spaces = _tiled(document, listed)
     doc = tokens.Doc(

@@ -63,9 +63,7 @@ def write_doccano(
 
     def records() -> Iterator[Record]:
         for document in documents:
-            mentions = in_order(document.mentions, document.metadata)
-            kept = [mention for mention in mentions if len(mention.fragments) < 2]
-            losses.lose("discontinuous", len(mentions) - len(kept))
+            kept = losses.contiguous(in_order(document.mentions, document.metadata))
             losses.written += len(kept)
             yield _record(document, kept, key)
 

@@ -122,9 +122,7 @@ def write_label_studio(
 
     def tasks() -> Iterator[Record]:
         for document in documents:
-            mentions = in_order(document.mentions, document.metadata)
-            kept = [mention for mention in mentions if len(mention.fragments) < 2]
-            losses.lose("discontinuous", len(mentions) - len(kept))
+            kept = losses.contiguous(in_order(document.mentions, document.metadata))
             losses.written += len(kept)
             names = {name: document.metadata.get(name, default) for name, default in defaults.items()}
             found = [*_regions(kept, names), *_other_results(document)]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 from hyperspan.archives import is_archive
 from hyperspan.corpora import (
@@ -23,6 +20,7 @@ from hyperspan.corpora import (
     label_studio,
     token_json,
 )
+from hyperspan.corpora.options import check_options
 from hyperspan.corpora.results import from_metadata, in_metadata
 from hyperspan.corpora.source import OnError, Problems, Source, sources_in
 from hyperspan.corpora.target import Losses, Lossy, Target
@@ -174,7 +172,7 @@ def read_corpus(
         name = format or detect(source)
         source.lenient = problems
         read = FORMATS[name].read
-        yield from map(from_metadata, read(source, problems, **_understood(read, name, options)))
+        yield from map(from_metadata, read(source, problems, **check_options(read, name, options)))
 
 
 def _holds_several(given: str | Path) -> bool:
@@ -244,7 +242,7 @@ def write_corpus(
     losses = Losses(lossy)
     # On standard output, jsonl alone is a stream: it refuses no mention, and each of its lines is a document.
     target = Target(str(path), force, buffered=format != "jsonl")
-    write(map(in_metadata, documents), target, losses, problems=problems, **_understood(write, format, options))
+    write(map(in_metadata, documents), target, losses, problems=problems, **check_options(write, format, options))
     return losses
 
 
@@ -261,45 +259,6 @@ def format_for(path: str) -> str:
             return format_name
     endings = ", ".join(entry.suffixes[0] for entry in writable_formats().values() if entry.suffixes)
     raise InputError(f"the name {path} does not say its format; let it end in one of {endings}, or name the format")
-
-
-def _understood(function: Callable[..., Any], name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options given, all of which the function must know, as values that it can use."""
-    parameters = inspect.signature(function).parameters.values()
-    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "problems"]
-    hints = get_type_hints(function)
-    for option, value in options.items():
-        if option not in known:
-            has = f"it has {', '.join(known)}" if known else "it has none"
-            raise InputError(f"the format {name} has no option {option!r}; {has}")
-        try:
-            options = {**options, option: _as(hints[option], value)}
-        except ValueError:
-            wanted = str(hints[option]).replace("typing.", "").replace("collections.abc.", "").removeprefix("<class '")
-            raise InputError(
-                f"the option {option} is {value!r}, but must be {wanted.removesuffix(chr(39) + '>')}"
-            ) from None
-    return options
-
-
-def _as(hint: Any, value: Any) -> Any:
-    """The value as one of this type: "1,2" may be whole numbers, 3 may be a text. ValueError if it cannot be."""
-    kind, arguments = get_origin(hint), get_args(hint)
-    if kind is Literal:
-        if value in arguments:
-            return value
-    elif kind in (Union, UnionType):
-        for member in sorted(arguments, key=lambda member: member is str):  # as a text only if as nothing else
-            with suppress(ValueError):
-                return _as(member, value)
-    elif kind in (tuple, list, Sequence):
-        parts = value.split(",") if isinstance(value, str) else value if isinstance(value, (list, tuple)) else [value]
-        return tuple(_as(arguments[0], int(part) if arguments[0] is int else part) for part in parts)
-    elif hint is str and not isinstance(value, (bool, type(None))):
-        return str(value)
-    elif isinstance(hint, type) and isinstance(value, hint) and not (hint is int and isinstance(value, bool)):
-        return value
-    raise ValueError
 
 
 __all__ = [

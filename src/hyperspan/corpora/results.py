@@ -7,17 +7,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attrs import evolve
 
+from hyperspan.corpora.brat import ORDER, OTHER_LINES
 from hyperspan.errors import SpanError
 from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternatives
 
 ALTERNATIVES, CANDIDATES = "alternatives", "candidates"
 """The keys of the metadata."""
 Record = dict[str, Any]
+_ABOUT_MENTIONS = (ALTERNATIVES, CANDIDATES, OTHER_LINES, ORDER)
+"""Metadata that describe the mentions a document came with, and mean nothing once others are found."""
+
+
+def without_mention_metadata(metadata: Mapping[str, Any]) -> Record:
+    """What stays true of a document when its mentions are replaced."""
+    return {key: value for key, value in metadata.items() if key not in _ABOUT_MENTIONS}
 
 
 def metadata_record(document: Document) -> Record:

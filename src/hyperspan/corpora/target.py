@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from hyperspan.errors import LossError
 from hyperspan.files import Target
+from hyperspan.types import Mention
 
 __all__ = ["Losses", "Lossy", "Target"]
 
@@ -25,6 +27,18 @@ class Losses:
     def lose(self, reason: str, mentions: int = 1) -> None:
         if mentions:
             self.lost[reason] = self.lost.get(reason, 0) + mentions
+
+    def contiguous(self, mentions: Iterable[Mention]) -> list[Mention]:
+        """The contiguous mentions, in their order; the discontinuous ones are lost.
+
+        >>> losses = Losses()
+        >>> losses.contiguous([Mention(0, 3, "A"), Mention(0, 3, "A", ((0, 1), (2, 3)))]), losses.lost
+        ([Mention(0, 3, 'A')], {'discontinuous': 1})
+        """
+        given = list(mentions)
+        kept = [mention for mention in given if len(mention.fragments) < 2]
+        self.lose("discontinuous", len(given) - len(kept))
+        return kept
 
     def check(self, format_name: str) -> None:
         """Raises if something was lost that was not to be."""

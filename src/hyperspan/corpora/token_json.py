@@ -210,8 +210,7 @@ def _rests(document: Document, problems: Problems) -> list[Mapping[str, Any]]:
 
 def _record(sentence: Sentence, rest: Mapping[str, Any], name: str, layout: _Layout, losses: Losses) -> Record:
     mentions = in_order(sentence.listed, rest)
-    kept = [mention for mention in mentions if layout.discontinuous or len(mention.fragments) < 2]
-    losses.lose("discontinuous", len(mentions) - len(kept))
+    kept = mentions if layout.discontinuous else losses.contiguous(mentions)
     visible = [mention for mention in kept if any(sentence.tokens[mention.start : mention.end])]
     losses.lose("of empty tokens", len(kept) - len(visible))
     losses.written += len(visible)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from hyperspan.corpora.documents import with_context
+from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError
-from hyperspan.inference.assembly import SentencePrediction, assemble, other_metadata
+from hyperspan.inference.assembly import SentencePrediction, assemble
 from hyperspan.inference.constraints import NO_CONSTRAINTS, Constraints, constraints_by_sentence
 from hyperspan.inference.forks import use_one_thread_in_forks
 from hyperspan.inference.options import DecodingOptions, decoding_options
@@ -281,7 +282,7 @@ class Annotator:
         return evolve(
             document,
             mentions=[mention for part in parts for mention in part.mentions],
-            metadata=other_metadata(document.metadata),
+            metadata=without_mention_metadata(document.metadata),
             alternatives=[one for part in parts for one in part.alternatives or ()] if options.top_k else None,
             candidates=(
                 [one for part in parts for one in part.candidates or ()] if options.candidates is not None else None

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from attrs import evolve
 
-from hyperspan.corpora.brat import ORDER, OTHER_LINES
 from hyperspan.corpora.documents import by_characters
-from hyperspan.corpora.results import ALTERNATIVES, CANDIDATES
+from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.inference.options import DecodingOptions
 from hyperspan.types import Document, Mention, RankedMentions, Sentence, SentenceAlternatives
-
-_ABOUT_MENTIONS = (ALTERNATIVES, CANDIDATES, OTHER_LINES, ORDER)
-"""Metadata that describe the mentions a document came with, and mean nothing once others are found."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +38,10 @@ def assemble(document: Document, predictions: Sequence[SentencePrediction], opti
         sentences=[
             evolve(sentence, mentions=found.mentions, duplicates=(), before=(), after=()) for sentence, found in pairs
         ],
-        metadata=other_metadata(document.metadata),
+        metadata=without_mention_metadata(document.metadata),
         alternatives=alternatives,
         candidates=candidates,
     )
-
-
-def other_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What stays true of a document when its mentions are replaced."""
-    return {key: value for key, value in metadata.items() if key not in _ABOUT_MENTIONS}
 
 
 def _alternatives(text: str, sentence: Sentence, found: SentencePrediction) -> SentenceAlternatives:
