@@ -14,9 +14,9 @@ import httpx2
 
 from hyperspan.inference.annotator import Annotator
 from hyperspan.serve.app import create_app
-from hyperspan.serve.engine import Engine
 from hyperspan.serve.logs import ACCESS
 from hyperspan.serve.run import Server, address, listen
+from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Document, Sentence
 from tests.inference.test_annotator import small_model
@@ -37,8 +37,8 @@ class Running:
         return httpx2.URL(self.url).port or 80
 
     @property
-    def engine(self) -> Engine:
-        return self.server.engine
+    def service(self) -> Service:
+        return self.server.service
 
     def entry(self, response: httpx2.Response) -> dict[str, Any]:
         """What the log says of a request, which it says when the answer is on its way."""
@@ -109,7 +109,7 @@ def running(
     ACCESS.setLevel(logging.INFO)
     thread.start()
     try:
-        until(lambda: server.started and (server.engine.is_ready or not ready))
+        until(lambda: server.started and (server.service.is_ready or not ready))
         yield one
     finally:
         ACCESS.removeHandler(handler)

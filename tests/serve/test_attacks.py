@@ -17,7 +17,7 @@ import pytest
 
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import save_model
-from hyperspan.serve import answers, engine, problems, stream
+from hyperspan.serve import answers, problems, service, stream
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Sentence
 from tests.inference.test_annotator import small_model
@@ -87,7 +87,7 @@ def test_one_host_must_be_named(named: Running, version: str, hosts: list[str]) 
         assert b"send the header Host once" in answer or b"Invalid HTTP request" in answer  # which h11 says of some
 
 
-def test_health_is_told_without_a_host(named: Running) -> None:
+def test_health_is_reported_without_a_host(named: Running) -> None:
     assert raw(named.port, b"GET /healthz HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200 ")
 
 
@@ -113,7 +113,7 @@ class Cutting:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch):
         self.pieces = 0
-        monkeypatch.setattr(engine, "iter_sentences", self._cut)
+        monkeypatch.setattr(service, "iter_sentences", self._cut)
 
     def _cut(self, text: str, _: str) -> Iterator[Sentence]:
         for start in range(0, len(text), 4):
@@ -144,11 +144,11 @@ def test_cutting_stops_when_the_caller_leaves(annotator: Annotator, monkeypatch:
             begun = cutting.pieces
             until(lambda begun=begun: cutting.pieces > begun)
             leaving.close()
-            until(lambda: one.engine.in_flight == 0)
+            until(lambda: one.service.in_flight == 0)
             cutting.assert_it_has_stopped()
 
 
-def test_health_is_told_while_the_best_sets_of_long_sentences_are_computed(annotator: Annotator) -> None:
+def test_health_is_reported_while_the_best_sets_of_long_sentences_are_computed(annotator: Annotator) -> None:
     """The request of two minutes and 3.4 GB is a matter of a second or so; others are answered meanwhile."""
     with running(None, {"small": annotator}) as one:
         answered: list[int] = []
@@ -200,7 +200,7 @@ def test_a_line_that_does_not_end_is_given_up(annotator: Annotator) -> None:
         while not received:  # never silent, and never done
             connection.sendall(b"1\r\nx\r\n")
             time.sleep(0.05)
-        until(lambda: one.engine.memory.held == 0)
+        until(lambda: one.service.memory.held == 0)
         assert b"the line did not end within 0.5 seconds" in received[0] + connection.recv(1 << 16)
         connection.close()
 
@@ -216,8 +216,8 @@ def test_open_lines_of_many_streams_hold_no_more_than_the_limit(annotator: Annot
         for connection in begun:
             connection.sendall(head("/v1/annotate/stream", "Transfer-Encoding: chunked"))
             connection.sendall(b"%x\r\n%s\r\n" % (len(line), line))
-        until(lambda: one.engine.metrics.shed.values[("memory",)] == 9)
-        assert one.engine.memory.held == 3 * len(line)
+        until(lambda: one.service.metrics.shed.values[("memory",)] == 9)
+        assert one.service.memory.held == 3 * len(line)
         refused = one.post(text="y" * 50_000)
         assert refused.status_code == 503 and "too many large requests are at work" in refused.text
         told = begun[-1].recv(1 << 16)
@@ -229,7 +229,7 @@ def test_open_lines_of_many_streams_hold_no_more_than_the_limit(annotator: Annot
         assert b'"line":1,"error"' in told and b'"line":2,"mentions"' in told
         for connection in begun:
             connection.close()
-        until(lambda: one.engine.memory.held == 0 and one.engine.in_flight == 0)
+        until(lambda: one.service.memory.held == 0 and one.service.in_flight == 0)
 
 
 def test_what_a_request_holds_is_given_back(annotator: Annotator) -> None:
@@ -238,8 +238,8 @@ def test_what_a_request_holds_is_given_back(annotator: Annotator) -> None:
             one.client.post("/v1/annotate", json=body)
         lines = b'{"text": "Ada"}\n\n   \nnonsense\n{"text": "' + b"x" * 10_000 + b'"}'
         one.client.post("/v1/annotate/stream", content=lines, headers=JSON_TYPE)
-        until(lambda: one.engine.in_flight == 0)
-        assert one.engine.memory.held == 0
+        until(lambda: one.service.in_flight == 0)
+        assert one.service.memory.held == 0
 
 
 # -- what native code raises -------------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ class PanicError(BaseException):
 
 def test_a_panic_of_native_code_is_survived(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(None, {"small": annotator}) as one:
-        for place, name in ((annotator, "find"), (engine, "iter_sentences")):
+        for place, name in ((annotator, "find"), (service, "iter_sentences")):
             with monkeypatch.context() as patched:
                 patched.setattr(place, name, panic)
                 for text in ("Ada", "Ada " * 2000):  # on the event loop, and in a thread

@@ -18,7 +18,7 @@ from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.serve import answers, run
 from hyperspan.serve import batcher as batching
-from hyperspan.serve.batcher import Batcher, Job
+from hyperspan.serve.batcher import Batcher, BatchJob
 from hyperspan.serve.metrics import Metrics
 from hyperspan.serve.problems import Problem
 from hyperspan.serve.settings import Settings
@@ -32,9 +32,9 @@ def gated() -> Iterator[Gated]:
     one.gate.set()
 
 
-def job(annotator: Annotator, text: str, **options: Any) -> Job:
+def job(annotator: Annotator, text: str, **options: Any) -> BatchJob:
     asked = annotator.options(options.get("threshold"), None, options.get("top_k", 0))
-    return Job("small", annotator.split(text).sentences, asked, {})
+    return BatchJob("small", annotator.split(text).sentences, asked, {})
 
 
 def started(gated: Gated, queued: int = 1000) -> Batcher:
@@ -135,7 +135,7 @@ def test_long_sentences_and_best_sets_count_for_more(gated: Gated) -> None:
     short, long = job(gated, "Ada left Oz. " * 25), job(gated, "Ada left Oz " * 33 + ".")
     assert short.left == 100 and long.left == 100 * 100 / batching.USUAL_WIDTH
     assert job(gated, "Ada left Oz.", top_k=batching.SETS_A_SENTENCE).left == 8
-    assert Job("small", long.sentences, long.options, {}, max_width=3).left == 100
+    assert BatchJob("small", long.sentences, long.options, {}, max_width=3).left == 100
 
 
 def test_short_requests_come_before_the_next_long_sentence(gated: Gated) -> None:
@@ -181,8 +181,8 @@ def test_overload_is_said_at_once_and_what_was_accepted_is_answered(gated: Gated
         accepted = [asking(pool, one, "Ada left the zoo of Oz and slept.")]
         gated.busy.wait(10)
         accepted.append(asking(pool, one, "Ada left."))
-        until(lambda: one.engine.in_flight == 2)
-        until(lambda: one.engine.batcher is not None and one.engine.batcher.jobs == 1)
+        until(lambda: one.service.in_flight == 2)
+        until(lambda: one.service.batcher is not None and one.service.batcher.jobs == 1)
         shed = one.post(text="Oz.")
         assert shed.status_code == 503 and int(shed.headers["retry-after"]) >= 1
         assert shed.json()["error"]["code"] == "overloaded" and "words are waiting already" in shed.text
@@ -190,7 +190,7 @@ def test_overload_is_said_at_once_and_what_was_accepted_is_answered(gated: Gated
         assert [future.result(10).status_code for future in accepted] == [200, 200]
         gated.gate.clear()
         many = [asking(pool, one, "Oz.") for _ in range(4)]
-        until(lambda: one.engine.taken["requests"] == 4)
+        until(lambda: one.service.taken["requests"] == 4)
         assert "4 requests are at work, which is the limit" in one.post(text="Oz.").text
         assert one.client.get("/healthz").status_code == one.client.get("/metrics").status_code == 200
         gated.gate.set()
@@ -208,7 +208,7 @@ def test_a_request_that_takes_too_long_is_given_up(gated: Gated) -> None:
         assert late.status_code == 504 and "took longer than 0.3 seconds" in late.json()["error"]["message"]
         gated.gate.set()
         blocking.join()
-        until(lambda: one.engine.batcher is not None and one.engine.batcher.queued == 0)
+        until(lambda: one.service.batcher is not None and one.service.batcher.queued == 0)
         assert not any("Oz slept ." in given for given in gated.given)  # nobody waited for it any more
 
 
@@ -218,9 +218,9 @@ def test_a_caller_who_leaves_frees_his_place(gated: Gated) -> None:
         gated.busy.wait(10)
         leaving = http.client.HTTPConnection("127.0.0.1", one.port)
         leaving.request("POST", "/v1/annotate", json.dumps({"text": "Oz slept."}), {"Content-Type": "application/json"})
-        until(lambda: one.engine.in_flight == 2)
+        until(lambda: one.service.in_flight == 2)
         leaving.close()
-        until(lambda: one.engine.in_flight == 1)
+        until(lambda: one.service.in_flight == 1)
         gated.gate.set()
         assert first.result(10).status_code == 200
         until(lambda: any(json.loads(entry)["status"] == 499 for entry in one.log))
@@ -258,7 +258,7 @@ def test_slow_callers_do_not_take_the_places_of_others(annotator: Annotator) -> 
         head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
         for path in (b"/v1/annotate", b"/v1/annotate", b"/v1/annotate", b"/v1/annotate/stream", b"/v1/annotate/stream"):
             stack.enter_context(socket.create_connection(("127.0.0.1", one.port))).sendall(head % path)
-        until(lambda: one.engine.in_flight == 5 and one.engine.taken["streams"] == 2)
+        until(lambda: one.service.in_flight == 5 and one.service.taken["streams"] == 2)
         assert one.post(text="Ada").status_code == 200
         third = one.client.post("/v1/annotate/stream", content=b"", headers={"content-type": "application/json"})
         assert third.status_code == 503 and "2 streams are at work, which is the limit" in third.text
@@ -270,14 +270,14 @@ def test_a_caller_who_does_not_read_is_left(annotator: Annotator, monkeypatch: p
         deaf = http.client.HTTPConnection("127.0.0.1", one.port)
         deaf.request("POST", "/v1/annotate", b'{"text": "Ada"}', {"Content-Type": "application/json"})
         until(lambda: any("did not take the answer" in entry for entry in one.log))
-        until(lambda: one.engine.in_flight == 0)
+        until(lambda: one.service.in_flight == 0)
         deaf.close()
 
 
 def test_stopping_finishes_what_was_accepted_and_refuses_the_rest(gated: Gated) -> None:
     with running(None, {"small": gated}) as one, ThreadPoolExecutor(2) as pool:
         accepted = [asking(pool, one, "Ada left."), asking(pool, one, "Oz slept.")]
-        until(lambda: one.engine.in_flight == 2)
+        until(lambda: one.service.in_flight == 2)
         one.server.stop()
         refused = one.post(text="Nobody.")
         assert refused.status_code == 503 and refused.json()["error"]["code"] == "shutting_down"

@@ -133,7 +133,7 @@ def test_large_bodies_are_refused_whether_or_not_they_say_so(annotator: Annotato
         )
         assert chunked.status_code == 413
         assert one.post(text="Ada").status_code == 200
-        until(lambda: one.engine.memory.held == 0 and one.engine.in_flight == 0)
+        until(lambda: one.service.memory.held == 0 and one.service.in_flight == 0)
 
 
 def test_the_api_key(annotator: Annotator) -> None:

@@ -15,8 +15,8 @@ from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
 from hyperspan.models import save_model
 from hyperspan.serve.app import STATIC, create_app
-from hyperspan.serve.engine import Engine
 from hyperspan.serve.models import places
+from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 from tests.inference.test_annotator import small_model
 from tests.serve.running import Running, running, until
@@ -41,18 +41,18 @@ def test_models_with_their_cards(tmp_path: Path) -> None:
 def test_models_that_cannot_be_served(tmp_path: Path) -> None:
     save_model(small_model(), tmp_path / "small")
     with pytest.raises(InputError, match="there is no model 'gena'"):
-        Engine(Settings(models=("gena",)))
+        Service(Settings(models=("gena",)))
     with pytest.raises(InputError, match="two models are called 'small'; name one of them otherwise, as in other="):
         places([f"{tmp_path}/small", f"{tmp_path}/small/"])
     (tmp_path / "small" / "config.toml").write_text("[model]\nkind = 'nonsense'\n", encoding="utf-8")
     with running(Settings(models=(f"{tmp_path}/small",)), {}, ready=False) as one:
-        until(lambda: one.engine.failure is not None)
-        assert isinstance(one.engine.failure, InputError)
+        until(lambda: one.service.failure is not None)
+        assert isinstance(one.service.failure, InputError)
 
 
 def test_it_is_not_ready_while_models_are_loaded(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate, loading = threading.Event(), Engine._load
-    monkeypatch.setattr(Engine, "_load", lambda self: gate.wait(20) and loading(self))
+    gate, loading = threading.Event(), Service._load
+    monkeypatch.setattr(Service, "_load", lambda self: gate.wait(20) and loading(self))
     with running(annotators={"small": annotator}, ready=False) as one:
         assert one.client.get("/healthz").status_code == 200
         for response in (one.client.get("/readyz"), one.client.get("/v1/models"), one.post(text="Ada")):
@@ -142,4 +142,4 @@ def test_settings_are_checked() -> None:
     for wrong, sentence in cases:
         with pytest.raises(InputError, match=sentence):
             Settings(**wrong)
-    assert create_app().state.engine.settings == Settings()
+    assert create_app().state.service.settings == Settings()

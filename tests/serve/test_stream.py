@@ -152,7 +152,7 @@ def test_no_more_is_read_than_can_be_worked_on(gated_server: tuple[Running, Gate
             last = sent
             time.sleep(0.2)
         assert sent < 10_000
-        assert one.engine.batcher is not None and one.engine.batcher.queued <= 3 * stream.AT_WORK
+        assert one.service.batcher is not None and one.service.batcher.queued <= 3 * stream.AT_WORK
         gated.gate.set()
         received = bytearray()
         while not received.endswith(b"\r\n0\r\n\r\n"):
@@ -182,11 +182,11 @@ def test_who_leaves_and_when_the_server_stops(gated_server: tuple[Running, Gated
 
     leaving = begun()
     gated.busy.wait(10)
-    until(lambda: one.engine.in_flight == 1)
+    until(lambda: one.service.in_flight == 1)
     leaving.close()
-    until(lambda: one.engine.in_flight == 0)
+    until(lambda: one.service.in_flight == 0)
     staying = begun()
-    until(lambda: one.engine.in_flight == 1 and one.engine.batcher is not None and one.engine.batcher.jobs == 1)
+    until(lambda: one.service.in_flight == 1 and one.service.batcher is not None and one.service.batcher.jobs == 1)
     one.server.stop()
     gated.gate.set()
     first, last = map(json.loads, staying.getresponse().read().splitlines())

@@ -90,7 +90,7 @@ class Folder:
 
 
 class RemoteFolder:
-    """The same behind a URL; whether two runs work on it at once cannot be told there."""
+    """The same behind a URL; whether two runs work on it at once is not known there."""
 
     def __init__(self, name: str):
         self.name = name

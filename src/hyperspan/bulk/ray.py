@@ -27,6 +27,7 @@ from hyperspan.bulk.job import model_files
 from hyperspan.bulk.plan import Shard, Sized
 from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
 from hyperspan.errors import HyperspanError, InputError, JobError, require
+from hyperspan.inference.loading import load
 
 if TYPE_CHECKING:
     from hyperspan.inference.annotator import Annotator
@@ -52,8 +53,6 @@ _log = logging.getLogger("hyperspan")
 def annotator_of(files: dict[str, bytes], device: str) -> Annotator:
     """An annotator from the files of its model, with one thread of a CPU: there are as many workers as CPUs."""
     import torch
-
-    from hyperspan.inference.loading import load
 
     if not device.startswith("cuda"):
         torch.set_num_threads(1)

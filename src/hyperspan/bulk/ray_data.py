@@ -15,6 +15,7 @@ from hyperspan.bulk.records import Given, Rejected
 from hyperspan.bulk.shards import JobSettings, annotated
 from hyperspan.corpora.json_records import shown
 from hyperspan.errors import InputError, require
+from hyperspan.inference.loading import load
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
@@ -52,8 +53,6 @@ def annotate_dataset(
     require("ray", "annotating a dataset of Ray", "ray")
     import ray
     from ray.data import ActorPoolStrategy
-
-    from hyperspan.inference.loading import load
 
     settings = JobSettings(threshold, None if types is None else tuple([types] if isinstance(types, str) else types))
     load(model).options(**settings.wanted)

@@ -34,7 +34,7 @@ class Rejected:
     """Its line or row, from 1; nothing where the input is one document."""
     reason: str
     record: Any = None
-    """What it holds, where that could be told."""
+    """What it holds, where that is known."""
 
     @staticmethod
     def because(error: BaseException, name: str, place: dict[str, int], record: Any = None) -> Rejected:
@@ -43,8 +43,8 @@ class Rejected:
         return Rejected(name, place, str(error) if expected else f"{type(error).__name__}: {error}", record)
 
     def to_json(self) -> dict[str, Any]:
-        told = {} if self.record is None else {"record": self.record}
-        return {"input": self.input, **self.place, "reason": self.reason, **told}
+        record = {} if self.record is None else {"record": self.record}
+        return {"input": self.input, **self.place, "reason": self.reason, **record}
 
 
 @dataclass(frozen=True)

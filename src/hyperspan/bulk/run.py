@@ -99,24 +99,24 @@ class JobRun:
 
 
 class _ProgressCounter:
-    """Words and shards as they are done; the words of a shard are told before it, or with it."""
+    """Words and shards as they are done; the words of a shard may be reported before it is done."""
 
     def __init__(self, on_progress: Callable[[Progress], None], shards: int, total: int):
         self.on_progress = on_progress
         self.shards, self.total = shards, total
-        self.words = self.told = 0
+        self.words = self.unfinished = 0
 
     def add(self, words: int) -> None:
-        self.told += words
+        self.unfinished += words
         self._show()
 
     def done(self, done: Done) -> None:
-        self.words, self.told = self.words + done.words, 0
+        self.words, self.unfinished = self.words + done.words, 0
         self.shards += 1
         self._show()
 
     def _show(self) -> None:
-        self.on_progress(Progress(self.shards, self.total, self.words + self.told))
+        self.on_progress(Progress(self.shards, self.total, self.words + self.unfinished))
 
 
 def _summary(job: Job, resumed: int, notes: Sequence[str]) -> JobSummary:

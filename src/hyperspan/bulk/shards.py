@@ -211,9 +211,9 @@ def _writer(stream: IO[bytes], format_name: OutputFormat) -> AbstractContextMana
 
 
 def _dead_letter(rejected: Rejected) -> bytes:
-    for told, only_ascii in ((rejected, False), (rejected, True)):
+    for letter, only_ascii in ((rejected, False), (rejected, True)):
         with suppress(ValueError, RecursionError):  # what could be read need not be what can be written
-            return json.dumps(told.to_json(), ensure_ascii=only_ascii).encode() + b"\n"
+            return json.dumps(letter.to_json(), ensure_ascii=only_ascii).encode() + b"\n"
     return json.dumps(replace(rejected, record=None).to_json()).encode() + b"\n"
 
 

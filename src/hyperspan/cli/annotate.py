@@ -132,11 +132,11 @@ def _only(documents: Iterator[str | Document]) -> str | Document:
 
 def _noting_missing_tags(documents: Iterable[str | Document]) -> Iterator[str | Document]:
     """The documents; when the first comes that has no part-of-speech tags, it is said what that means."""
-    told = False
+    said = False
     for document in documents:
         tagged = isinstance(document, Document) and any(sentence.tags for sentence in document.sentences)
-        if not tagged and not told:
-            told = True
+        if not tagged and not said:
+            said = True
             print(
                 "hyperspan: this model was trained with part-of-speech tags, which raw text has not; expect it to find less",
                 file=sys.stderr,

@@ -26,7 +26,7 @@ class Show(StrEnum):
     path = "path"
 
 
-class Structure(StrEnum):
+class StructureName(StrEnum):
     """What stands over the sentence."""
 
     segmental = "segmental"
@@ -61,8 +61,8 @@ def draw(
         typer.Option("--max-width", "-c", help="The most words in a mention (the paper's c). Default: no limit."),
     ] = None,
     structure: Annotated[
-        Structure, typer.Option("--structure", "-s", help="The structure, of this or of an earlier system.")
-    ] = Structure.segmental,
+        StructureName, typer.Option("--structure", "-s", help="The structure, of this or of an earlier system.")
+    ] = StructureName.segmental,
     show: Annotated[
         Show, typer.Option(help="The hypergraph with the hyperpath in it, the hypergraph, or the hyperpath.")
     ] = Show.both,
@@ -91,7 +91,7 @@ def draw(
         list_readings(words, mentions, structure)
 
 
-def list_readings(words: Sequence[str], mentions: Sequence[Mention], structure: Structure) -> None:
+def list_readings(words: Sequence[str], mentions: Sequence[Mention], structure: StructureName) -> None:
     """Lists the other mention sets that the hyperpath stands for, if any, on standard error."""
     from hyperspan.render.hypergraph_svg import other_readings
 

@@ -6,6 +6,9 @@ import json
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 
 def explain(
@@ -21,9 +24,6 @@ def explain(
     For each label: what speaks for a mention that starts, goes on or ends at a word. Names read layer[places] symbols: word[-1]
     with means that the word before is "with".
     """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
     from hyperspan.inference.loading import folder_of
     from hyperspan.models import load_model

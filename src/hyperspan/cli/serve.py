@@ -54,7 +54,7 @@ def serve(
     ] = _DEFAULT.least_probability,
     seconds: Annotated[float, typer.Option(help="That a request may take.")] = _DEFAULT.seconds,
     shutdown_seconds: Annotated[
-        float, typer.Option(help="For finishing what was accepted, when told to stop.")
+        float, typer.Option(help="For finishing what was accepted, after a signal to stop.")
     ] = _DEFAULT.shutdown_seconds,
 ) -> None:
     """Serve models over HTTP, with a page to try them at /.

@@ -9,13 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
+from hyperspan.corpora.registry import read_corpus
 from hyperspan.errors import InputError, MissingExtraError, TrainingError
 from hyperspan.evaluation.tables import Section
 from hyperspan.reproduce import output as out
 from hyperspan.reproduce.configs import changed_key, config_of, finished_result
+from hyperspan.reproduce.plots import draw_scores, draw_speed
 from hyperspan.reproduce.results import folder_of, read_results
 from hyperspan.reproduce.rows import ROWS, Row, corpus_named, rows_for, rows_named
-from hyperspan.reproduce.summaries import Results, Summary, summaries, summarize
+from hyperspan.reproduce.statistics import count, sections
+from hyperspan.reproduce.summaries import Results, RowSummary, summaries, summarize
 from hyperspan.reproduce.tables import ablation_sections, main_sections, overlap_sections, state_lines
 
 
@@ -94,13 +99,12 @@ class Made:
 
 
 def _main(request: Request) -> Made:
-    from hyperspan.reproduce.plots import draw_scores
 
     rows = request.chosen()
     (against,) = rows_named([request.against])
     failed = _train(request, rows)
     results = read_results(request.output, request.data, [*rows, against], request.seeds)
-    _tell_changed(request, results)
+    _report_changed(request, results)
     found = summaries(rows, results, against.name)
     _check_any(request, found, failed)
     sections = main_sections(rows, found, request.data, request.seeds, against.name)
@@ -125,14 +129,14 @@ def _ablation(request: Request) -> Made:
     return Made(ablation_sections(rows, found, request.data, request.seeds), _values(request, rows, found), {}, failed)
 
 
-def _finished(request: Request, rows: Sequence[Row]) -> list[Summary]:
+def _finished(request: Request, rows: Sequence[Row]) -> list[RowSummary]:
     """A line for each finished row, which there must be."""
     found = summaries(rows, read_results(request.output, request.data, rows, request.seeds), request.against)
     _check_any(request, found)
     return found
 
 
-def _check_any(request: Request, found: Sequence[Summary], failed: Sequence[str] = ()) -> None:
+def _check_any(request: Request, found: Sequence[RowSummary], failed: Sequence[str] = ()) -> None:
     """Raises an error for a table that nothing would be in; of rows that failed it says that they did."""
     if not found and not failed:
         raise InputError(
@@ -149,7 +153,6 @@ def _overlap(request: Request) -> Made:
 def _speed(request: Request) -> Made:
     found = _finished(request, request.chosen())
     from hyperspan.reproduce import speed
-    from hyperspan.reproduce.plots import draw_speed
 
     measured = speed.measure(found, request.data, request.data_dir, request.output, request.device, request.threads)
     plots = {"speed.png": lambda path: draw_speed(measured, request.data, path)}
@@ -157,14 +160,12 @@ def _speed(request: Request) -> Made:
 
 
 def _statistics(request: Request) -> Made:
-    from hyperspan.reproduce.statistics import count, sections
 
     found = count(request.data, request.data_dir)
     return Made(sections(request.data, found), {part: vars(counts) for part, counts in found.items()}, {})
 
 
 def _ambiguity(request: Request) -> Made:
-    from hyperspan.corpora.registry import read_corpus
     from hyperspan.reproduce import properties
 
     found = properties.compute()
@@ -183,7 +184,7 @@ def _ambiguity(request: Request) -> Made:
     return Made(sections, values, {})
 
 
-def _tell_changed(request: Request, results: Results) -> None:
+def _report_changed(request: Request, results: Results) -> None:
     """Says which finished rows were trained with another configuration than the one that is there now."""
     for name, found in results.items():
         if (request.configs / request.data / ROWS[name].file).is_file():
@@ -193,7 +194,7 @@ def _tell_changed(request: Request, results: Results) -> None:
                 _say(f"{name} was trained with another {', '.join(sorted(keys))} than its configuration has now")
 
 
-def _values(request: Request, rows: Sequence[Row], found: Sequence[Summary]) -> dict[str, Any]:
+def _values(request: Request, rows: Sequence[Row], found: Sequence[RowSummary]) -> dict[str, Any]:
     """For JSON; scores are fractions, but the paper's are in percent, as it has them."""
     papers = {row.name: row.paper[request.data] for row in rows if request.data in row.paper}
     return {
@@ -264,7 +265,6 @@ def _unfinished(request: Request, rows: Sequence[Row]) -> list[tuple[int, Row]]:
 
 
 def _train_one(request: Request, row: Row, seed: int, place: str) -> None:
-    from rich.console import Console
 
     from hyperspan.reproduce.run import run_row
     from hyperspan.training.display import TrainingDisplay

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hyperspan.errors import require
 from hyperspan.files import Target
 from hyperspan.reproduce.rows import GROUPS
-from hyperspan.reproduce.summaries import Summary
+from hyperspan.reproduce.summaries import RowSummary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ BESIDE = [
 """Where a label may stand from its point: so many points across and up, and which of its sides is there."""
 
 
-def draw_scores(found: Sequence[Summary], data: str, target: Path) -> None:
+def draw_scores(found: Sequence[RowSummary], data: str, target: Path) -> None:
     """A PNG: F1 of each row as a point with its 95% interval, the paper's F1 as an open one."""
     figure = _figure(8, 1.4 + 0.32 * len(found))
     panel = figure.subplots()
@@ -44,7 +44,7 @@ def draw_scores(found: Sequence[Summary], data: str, target: Path) -> None:
     _save(figure, panel, target)
 
 
-def draw_speed(found: Sequence[Summary], data: str, target: Path) -> None:
+def draw_speed(found: Sequence[RowSummary], data: str, target: Path) -> None:
     """A PNG: F1 of each row against the words that it decodes a second."""
     figure = _figure(9, 6.5)
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
@@ -95,7 +95,7 @@ def _figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), dpi=150, layout="constrained")
 
 
-def _legend(panel: Axes, found: Sequence[Summary]) -> None:
+def _legend(panel: Axes, found: Sequence[RowSummary]) -> None:
     groups = [group for group in GROUPS if any(summary.row.group == group for summary in found)]
     for group in groups:
         panel.plot([], [], "o", color=COLOURS[group], label=GROUPS[group])

@@ -18,7 +18,7 @@ from hyperspan.evaluation.tables import Section
 from hyperspan.inference.loading import load
 from hyperspan.reproduce.results import MODEL, folder_of
 from hyperspan.reproduce.rows import corpus_named
-from hyperspan.reproduce.summaries import Summary
+from hyperspan.reproduce.summaries import RowSummary
 from hyperspan.training.run import choose_device
 from hyperspan.types import Sentence
 
@@ -28,8 +28,8 @@ WARM_UP = 50
 
 
 def measure(
-    found: Sequence[Summary], data: str, data_dir: Path, output: Path, device: str, threads: int | None
-) -> list[Summary]:
+    found: Sequence[RowSummary], data: str, data_dir: Path, output: Path, device: str, threads: int | None
+) -> list[RowSummary]:
     """The rows whose models are at hand, with the words a second of their first seed on test."""
     test = data_dir / corpus_named(data).test
     if not test.exists():
@@ -39,7 +39,7 @@ def measure(
     place = str(choose_device(device))
     documents = (with_sentences(document, Problems()) for document in read_corpus(str(test)))
     sentences = [sentence.with_mentions(()) for document in documents for sentence in document.sentences]
-    measured: list[Summary] = []
+    measured: list[RowSummary] = []
     for summary in found:
         model = folder_of(output, data, summary.row, summary.seeds[0]) / MODEL
         if (model / "config.toml").is_file():
@@ -67,7 +67,7 @@ def words_per_second(model: Path, sentences: Sequence[Sentence], device: str) ->
     return statistics.median(speeds)
 
 
-def sections(measured: Sequence[Summary], data: str) -> list[Section]:
+def sections(measured: Sequence[RowSummary], data: str) -> list[Section]:
     """One table, the fastest first."""
     fastest = sorted(measured, key=lambda summary: -summary.words_per_second)
     rows = [

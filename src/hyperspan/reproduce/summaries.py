@@ -20,7 +20,7 @@ ROUNDS = 10_000
 
 
 @dataclass(frozen=True)
-class Summary:
+class RowSummary:
     """The finished seeds of a row together; scores are fractions."""
 
     row: Row
@@ -49,7 +49,7 @@ class Summary:
         return own | {"difference": vars(self.difference) if self.difference else None}
 
 
-def summarize(row: Row, results: Sequence[Result], against: Sequence[Result] = ()) -> Summary:
+def summarize(row: Row, results: Sequence[Result], against: Sequence[Result] = ()) -> RowSummary:
     """The seeds of one row as one line, compared with the seeds of another row."""
 
     def mean(part: str, measure: str) -> float:
@@ -60,7 +60,7 @@ def summarize(row: Row, results: Sequence[Result], against: Sequence[Result] = (
 
     dev = [result.dev_f1 for result in results if result.dev_f1 is not None]
     f1 = [result.f1 for result in results]
-    return Summary(
+    return RowSummary(
         row=row,
         seeds=[result.seed for result in results],
         **scores("micro"),
@@ -96,6 +96,6 @@ def compared(ours: Sequence[Result], others: Sequence[Result]) -> Difference:
     return differences(_pooled(pair[0]), _pooled(pair[1]), rounds=ROUNDS)["f1"]
 
 
-def summaries(rows: Iterable[Row], results: Results, against: str) -> list[Summary]:
+def summaries(rows: Iterable[Row], results: Results, against: str) -> list[RowSummary]:
     """A line for each row that has a finished seed."""
     return [summarize(row, results[row.name], results.get(against, ())) for row in rows if row.name in results]

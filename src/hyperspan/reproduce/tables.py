@@ -8,7 +8,7 @@ from pathlib import Path
 from hyperspan.evaluation.tables import NO_VALUE, Section
 from hyperspan.reproduce.results import folder_of, state_of
 from hyperspan.reproduce.rows import GROUPS, ROWS, Row
-from hyperspan.reproduce.summaries import ROUNDS, Summary
+from hyperspan.reproduce.summaries import ROUNDS, RowSummary
 
 PAPER_OVERLAP = {
     "mention-hypergraph": (68.1, 52.6, 59.4, 64.1, 65.1, 64.6, 503),
@@ -21,7 +21,7 @@ PAPER_OVERLAP = {
 
 
 def main_sections(
-    rows: Sequence[Row], found: Sequence[Summary], data: str, seeds: Sequence[int], against: str
+    rows: Sequence[Row], found: Sequence[RowSummary], data: str, seeds: Sequence[int], against: str
 ) -> list[Section]:
     """The main table, a part for each group of rows; rows that are not finished have the paper's figures alone."""
     ours = ("P", "R", "F1", "±", "95% interval", f"{ROWS[against].title} −", "p", "words/s", "parameters", "seeds")
@@ -33,7 +33,7 @@ def main_sections(
     return _by_group(rows, ("", "paper P", "R", "F1", *ours), lines, f"{_about(found, data)}; {test}")
 
 
-def _main_line(row: Row, found: Summary | None, data: str, seeds: Sequence[int]) -> list[str]:
+def _main_line(row: Row, found: RowSummary | None, data: str, seeds: Sequence[int]) -> list[str]:
     paper = [NO_VALUE if value is None else f"{value:.1f}" for value in row.paper.get(data, (None,) * 3)]
     if found is None:
         return [row.label, *paper, *[NO_VALUE] * 9, f"0 of {len(seeds)}"]
@@ -49,7 +49,7 @@ def _main_line(row: Row, found: Summary | None, data: str, seeds: Sequence[int])
     ]
 
 
-def overlap_sections(rows: Sequence[Row], found: Sequence[Summary], data: str) -> list[Section]:
+def overlap_sections(rows: Sequence[Row], found: Sequence[RowSummary], data: str) -> list[Section]:
     """Scores in sentences with and without overlapping mentions, beside the paper's, which are of ACE-2005."""
     header = ("", "overlapping P", "R", "F1", "not overlapping P", "R", "F1", "words/s")
     lines = {summary.row.name: _overlap_line(summary) for summary in found}
@@ -61,13 +61,15 @@ def overlap_sections(rows: Sequence[Row], found: Sequence[Summary], data: str) -
     return [*sections, Section("The paper, ACE-2005", header, paper)]
 
 
-def _overlap_line(found: Summary) -> list[str]:
+def _overlap_line(found: RowSummary) -> list[str]:
     parts = (found.overlapping, found.non_overlapping)
     scores = [_percent(part[measure]) for part in parts for measure in ("precision", "recall", "f1")]
     return [found.row.label, *scores, f"{found.words_per_second:,.0f}"]
 
 
-def ablation_sections(rows: Sequence[Row], found: Sequence[Summary], data: str, seeds: Sequence[int]) -> list[Section]:
+def ablation_sections(
+    rows: Sequence[Row], found: Sequence[RowSummary], data: str, seeds: Sequence[int]
+) -> list[Section]:
     """What is lost without a part of the model: a table for each model that parts are taken away from.
 
     Each summary of an ablation holds its difference from the row that it takes something away from.
@@ -81,7 +83,7 @@ def ablation_sections(rows: Sequence[Row], found: Sequence[Summary], data: str, 
     return _with_note(sections, f"{_about(found, data)}; lost: F1 of the whole model minus that of the row")
 
 
-def _ablation_line(row: Row, found: Summary | None, data: str, seeds: Sequence[int]) -> list[str]:
+def _ablation_line(row: Row, found: RowSummary | None, data: str, seeds: Sequence[int]) -> list[str]:
     paper, whole = (ROWS[name].paper.get(data) if name else None for name in (row.name, row.base))
     cells = [
         f"{paper[2]:.1f}" if paper else NO_VALUE,
@@ -119,7 +121,7 @@ def state_lines(
             yield row, "; ".join(f"seed {seed}: {state}" for seed, state in zip(seeds, states, strict=True))
 
 
-def _named(found: Sequence[Summary], row: Row) -> Summary | None:
+def _named(found: Sequence[RowSummary], row: Row) -> RowSummary | None:
     return next((summary for summary in found if summary.row.name == row.name), None)
 
 
@@ -133,7 +135,7 @@ def _with_note(sections: list[Section], note: str) -> list[Section]:
     return [*sections[:-1], *(Section(last.title, last.header, last.rows, note) for last in sections[-1:])]
 
 
-def _about(found: Sequence[Summary], data: str) -> str:
+def _about(found: Sequence[RowSummary], data: str) -> str:
     if not found:
         return f"no row is finished on {data}"
     devices = ", ".join(sorted({summary.device for summary in found}))
@@ -143,12 +145,12 @@ def _about(found: Sequence[Summary], data: str) -> str:
     )
 
 
-def _spread(found: Summary) -> list[str]:
+def _spread(found: RowSummary) -> list[str]:
     deviation = NO_VALUE if found.deviation is None else _percent(found.deviation)
     return [deviation, "–".join(map(_percent, found.interval))]
 
 
-def _difference(found: Summary) -> list[str]:
+def _difference(found: RowSummary) -> list[str]:
     if found.difference is None:
         return [NO_VALUE, NO_VALUE]
     p = found.difference.p_randomization

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import InputError
 from hyperspan.inference.assembly import assemble
+from hyperspan.render.hypergraph_svg import draw_hypergraph
 from hyperspan.serve.offsets import Offsets
 from hyperspan.types import Document, Mention, SentenceAlternatives
 
 if TYPE_CHECKING:
     from hyperspan.inference.assembly import SentencePrediction
     from hyperspan.serve.calls import Call
-    from hyperspan.serve.engine import Prepared
     from hyperspan.serve.models import Served
     from hyperspan.serve.schema import HypergraphRequest, Options
+    from hyperspan.serve.service import Prepared
 
 
 def documents(
@@ -35,8 +36,6 @@ def hypergraph(
     prepared: Prepared, found: Sequence[SentencePrediction], asked: HypergraphRequest, served: Served, most_types: int
 ) -> dict[str, Any]:
     """A picture of one sentence, and what is in it."""
-    from hyperspan.render.hypergraph_svg import draw_hypergraph
-
     [document] = prepared.documents
     [sentence], [here] = document.sentences, found
     labels = list(dict.fromkeys(asked.types or [mention.label for mention in sorted(here.mentions)]))

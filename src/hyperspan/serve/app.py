@@ -19,13 +19,13 @@ from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.thresholds import parse_thresholds
 from hyperspan.serve.bodies import LINES_TYPES, check_type, read
-from hyperspan.serve.engine import Engine, answer_size
 from hyperspan.serve.middleware import RequestMiddleware
 from hyperspan.serve.openapi import describe
 from hyperspan.serve.problems import CODES, JSON, Problem, overloaded
 from hyperspan.serve.schema import AnnotateRequest, HypergraphRequest, Options, check, check_query
+from hyperspan.serve.service import Service, answer_size
 from hyperspan.serve.settings import Settings
-from hyperspan.serve.stream import Lines
+from hyperspan.serve.stream import LineStream
 
 STATIC = Path(__file__).parent / "static"
 
@@ -37,31 +37,31 @@ def create_app(settings: Settings | None = None, annotators: Mapping[str, Annota
     >>> [route.path for route in app.routes][:2]
     ['/v1/annotate', '/v1/hypergraph']
     """
-    engine = Engine(settings or Settings(), annotators)
+    service = Service(settings or Settings(), annotators)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        engine.start()
+        service.start()
         yield
-        engine.close()
+        service.close()
 
     app = Starlette(
-        routes=Routes(engine).all(),
-        middleware=[Middleware(RequestMiddleware, engine=engine)],
+        routes=Routes(service).all(),
+        middleware=[Middleware(RequestMiddleware, service=service)],
         exception_handlers={Problem: _answer_problem, InputError: _answer_mistake, HTTPException: _answer_http},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    app.state.engine = engine
+    app.state.service = service
     return app
 
 
 class Routes:
     """What the server answers, each a method."""
 
-    def __init__(self, engine: Engine):
-        self.engine = engine
-        self.description = describe(engine.settings.api_key is not None)
+    def __init__(self, service: Service):
+        self.service = service
+        self.description = describe(service.settings.api_key is not None)
 
     def all(self) -> list[Route | Mount]:
         return [
@@ -78,44 +78,44 @@ class Routes:
         ]
 
     async def annotate(self, request: Request) -> Response:
-        call, engine = request.state.call, self.engine
-        asked = await read(request, engine, call, AnnotateRequest)
-        found = await engine.annotate(asked.all_texts, asked, call)
-        content = {"model": engine.model(asked.model).name, "offset_unit": asked.offset_unit, "documents": found}
-        return await engine.elsewhere(answer_size(asked.all_texts, asked), call, JSON, content)
+        call, service = request.state.call, self.service
+        asked = await read(request, service, call, AnnotateRequest)
+        found = await service.annotate(asked.all_texts, asked, call)
+        content = {"model": service.model(asked.model).name, "offset_unit": asked.offset_unit, "documents": found}
+        return await service.offload(answer_size(asked.all_texts, asked), call, JSON, content)
 
     async def hypergraph(self, request: Request) -> Response:
         call = request.state.call
-        asked = await read(request, self.engine, call, HypergraphRequest)
-        content = await self.engine.hypergraph(asked, call)
-        return await self.engine.elsewhere(len(content["svg"]), call, JSON, content)
+        asked = await read(request, self.service, call, HypergraphRequest)
+        content = await self.service.hypergraph(asked, call)
+        return await self.service.offload(len(content["svg"]), call, JSON, content)
 
     async def stream(self, request: Request) -> Response:
         check_type(request, LINES_TYPES)
         query = check_query(request.query_params)
         options = query.model_dump() | {"threshold": parse_thresholds(query.threshold)}
-        self.engine.check_options(check(Options, options))
-        self.engine.take_place("streams", request.state.call)
-        return Lines(self.engine, request.state.call, options)
+        self.service.check_options(check(Options, options))
+        self.service.take_place("streams", request.state.call)
+        return LineStream(self.service, request.state.call, options)
 
     async def models(self, _: Request) -> Response:
-        self.engine.check_loaded()
+        self.service.check_loaded()
         listed: list[dict[str, Any]] = [
-            served.info(index == 0) for index, served in enumerate(self.engine.models.values())
+            served.info(index == 0) for index, served in enumerate(self.service.models.values())
         ]
-        return JSON({"models": listed, "limits": self.engine.settings.limits})
+        return JSON({"models": listed, "limits": self.service.settings.limits})
 
     async def healthz(self, _: Request) -> Response:
         return PlainTextResponse("ok\n")
 
     async def readyz(self, _: Request) -> Response:
-        self.engine.check_loaded()
-        if self.engine.draining:
+        self.service.check_loaded()
+        if self.service.draining:
             raise overloaded("the server is shutting down", 5, "shutting_down")
         return PlainTextResponse("ready\n")
 
     async def metrics(self, _: Request) -> Response:
-        return PlainTextResponse(self.engine.metrics.render(), media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(self.service.metrics.render(), media_type="text/plain; version=0.0.4")
 
     async def openapi(self, _: Request) -> Response:
         return JSON(self.description)

@@ -39,7 +39,7 @@ SETS_A_SENTENCE = 50
 
 
 @dataclass(eq=False)
-class Job:
+class BatchJob:
     """The sentences of one request, and what was found in them."""
 
     model: str
@@ -68,7 +68,7 @@ class Job:
 class Share:
     """The sentences of a job that are computed in a round: those from `first` to before `last`."""
 
-    job: Job
+    job: BatchJob
     first: int
     last: int
 
@@ -96,9 +96,9 @@ class Batcher:
         self.annotators, self.max_queued, self.metrics = annotators, max_queued, metrics
         self.speed = 10_000.0
         """Words a second, of late."""
-        self._waiting: deque[Job] = deque()
+        self._waiting: deque[BatchJob] = deque()
         self._computing: list[Share] = []
-        self._accepted: set[Job] = set()
+        self._accepted: set[BatchJob] = set()
         self._was_heavy = False
         self._changed = threading.Condition()
         self._closed = False
@@ -141,7 +141,7 @@ class Batcher:
                 ahead / self.speed,
             )
 
-    def submit(self, job: Job) -> Future[list[SentencePrediction]]:
+    def submit(self, job: BatchJob) -> Future[list[SentencePrediction]]:
         """Puts a job into the queue, or says that there is no place."""
         if not job.sentences:
             job.done.set_result([])
@@ -155,7 +155,7 @@ class Batcher:
             self._changed.notify()
         return job.done
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: BatchJob) -> None:
         """Takes a job out of the queue if it is there; what is being computed of it is thrown away."""
         with self._changed:
             job.done.cancel()
@@ -260,7 +260,7 @@ class Batcher:
         self.speed = 0.8 * self.speed + 0.2 * now
 
 
-def _round(jobs: Sequence[Job]) -> list[Share]:
+def _round(jobs: Sequence[BatchJob]) -> list[Share]:
     """Shares of the job that has waited longest, and of those with the same model that got least so far."""
     first, *others = (job for job in jobs if job.model == jobs[0].model)
     others.sort(key=lambda job: job.size - job.left)

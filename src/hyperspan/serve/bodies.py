@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from starlette.requests import Request
 
 from hyperspan.serve.calls import Call
-from hyperspan.serve.engine import Engine
 from hyperspan.serve.problems import Problem
 from hyperspan.serve.schema import check
+from hyperspan.serve.service import Service
 
 MOST_VALUES = 20_000
 """Values in the JSON of a body or a line: all that the limits on texts and mentions allow, and soon parsed. While it is parsed and
@@ -44,42 +44,42 @@ def check_type(request: Request, allowed: tuple[str, ...]) -> None:
         )
 
 
-async def read(request: Request, engine: Engine, call: Call, kind: type[_Checked]) -> _Checked:
+async def read(request: Request, service: Service, call: Call, kind: type[_Checked]) -> _Checked:
     """The body of a request, parsed and checked."""
     check_type(request, JSON_TYPES)
     declared = request.headers.get("content-length", "0")
-    if declared.isdecimal() and int(declared[:20]) > engine.settings.max_body_bytes:
-        _too_large(engine)
+    if declared.isdecimal() and int(declared[:20]) > service.settings.max_body_bytes:
+        _too_large(service)
     parts = bytearray()
     try:
         async with asyncio.timeout_at(asyncio.get_running_loop().time() + call.deadline - time.monotonic()):
-            await _receive(request, engine, call, parts)
+            await _receive(request, service, call, parts)
     except TimeoutError:
         raise Problem(
             408,
-            f"the body did not come within {engine.settings.seconds:g} seconds; send it faster, or in smaller pieces",
+            f"the body did not come within {service.settings.seconds:g} seconds; send it faster, or in smaller pieces",
         ) from None
-    engine.take_place("requests", call)
-    return await engine.elsewhere(len(parts), call, lambda: check(kind, parse(bytes(parts))))
+    service.take_place("requests", call)
+    return await service.offload(len(parts), call, lambda: check(kind, parse(bytes(parts))))
 
 
-async def _receive(request: Request, engine: Engine, call: Call, parts: bytearray) -> None:
+async def _receive(request: Request, service: Service, call: Call, parts: bytearray) -> None:
     while True:
         message = await request.receive()
-        await engine.turn()
+        await service.turn()
         if message["type"] == "http.disconnect":
             raise Problem(499, "the caller closed the connection before the body was there")
         body = message.get("body", b"")
-        if len(parts) + len(body) > engine.settings.max_body_bytes:
-            _too_large(engine)
-        engine.memory.hold(call, len(body))
+        if len(parts) + len(body) > service.settings.max_body_bytes:
+            _too_large(service)
+        service.memory.hold(call, len(body))
         parts += body
         if not message.get("more_body", False):
             return
 
 
-def _too_large(engine: Engine) -> NoReturn:
-    limit = engine.settings.max_body_bytes
+def _too_large(service: Service) -> NoReturn:
+    limit = service.settings.max_body_bytes
     raise Problem(413, f"the body has more than the {limit:,} bytes that are taken; send less text at a time")
 
 

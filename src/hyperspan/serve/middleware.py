@@ -16,17 +16,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperspan.errors import EXIT_EXCEPTIONS
 from hyperspan.serve.calls import Call
-from hyperspan.serve.engine import Engine
 from hyperspan.serve.hosts import is_own, name_of
 from hyperspan.serve.logs import ACCESS, frames, timestamp
 from hyperspan.serve.problems import Problem, overloaded
+from hyperspan.serve.service import Service
 
 ROUTES = (
     *("/v1/annotate", "/v1/annotate/stream", "/v1/hypergraph", "/v1/models"),
     *("/healthz", "/readyz", "/metrics", "/openapi.json", "/"),
 )
 HEALTH = ("/healthz", "/readyz")
-"""What is answered under any name: probes come from everywhere, and nothing is told."""
+"""What is answered under any name: probes come from everywhere, and answers hold nothing secret."""
 OPEN = ("/", *HEALTH)
 """What anybody may ask for: the page, which holds nothing secret, and whether the server is well."""
 CHUNK = 256 * 1024
@@ -51,21 +51,21 @@ class _UnreadAnswerError(Exception):
 class RequestMiddleware:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, engine: Engine):
-        self.app, self.engine = app, engine
+    def __init__(self, app: ASGIApp, service: Service):
+        self.app, self.service = app, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        await _Exchange(self.engine, scope, receive, send).run(self.app)
+        await _Exchange(self.service, scope, receive, send).run(self.app)
 
 
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, engine: Engine, scope: Scope, receive: Receive, send: Send):
-        self.engine, self.scope, self.receive, self._send = engine, scope, receive, send
+    def __init__(self, service: Service, scope: Scope, receive: Receive, send: Send):
+        self.service, self.scope, self.receive, self._send = service, scope, receive, send
         self.start = time.monotonic()
         self.headers = Headers(scope=scope)
         self.route = route_of(scope["path"])
@@ -73,19 +73,19 @@ class _Exchange:
         self.id = given if _ID.fullmatch(given) else uuid.uuid4().hex
         self.status = 0
         self._gone: asyncio.Future[None] | None = None
-        self.call = Call(engine.settings.seconds, self.gone)
+        self.call = Call(service.settings.seconds, self.gone)
         scope.setdefault("state", {})["call"] = self.call
 
     async def run(self, app: ASGIApp) -> None:
         counted = self.scope["method"] == "POST"  # the others take no time
         try:
             self._admit(counted)
-            self.engine.in_flight += counted
+            self.service.in_flight += counted
             try:
                 await app(self.scope, self.receive, self.send)
             finally:
-                self.engine.in_flight -= counted
-                self.engine.leave(self.call)
+                self.service.in_flight -= counted
+                self.service.leave(self.call)
         except Problem as problem:
             await self._answer(problem)
         except _UnreadAnswerError:  # the server closes the connection
@@ -112,26 +112,26 @@ class _Exchange:
                 "the request has both Content-Length and Transfer-Encoding, which servers read differently; send one of them",
                 headers={"Connection": "close"},
             )
-        key = self.engine.settings.api_key
+        key = self.service.settings.api_key
         if key is not None and self.route not in (*OPEN, "/static") and not self._knows(key):
             raise Problem(
                 401,
                 "the API key is missing or wrong; send it as Authorization: Bearer KEY, or as X-API-Key: KEY",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        if counted and self.engine.draining:
+        if counted and self.service.draining:
             raise overloaded(
                 "the server is shutting down; send the request to another one, or later", 5, "shutting_down"
             )
         if counted:
-            self.engine.check_place("streams" if self.route.endswith("/stream") else "requests")
+            self.service.check_place("streams" if self.route.endswith("/stream") else "requests")
 
     def _check_host(self, given: list[str]) -> None:
         if len(given) != 1 or not name_of(given[0]):
             said = "more than one host" if len(given) > 1 else "no host"
             raise Problem(400, f"the request names {said}; send the header Host once, with the address of this server")
         [host] = given
-        if not is_own(host, self.engine.settings.allow_hosts):
+        if not is_own(host, self.service.settings.allow_hosts):
             raise Problem(
                 421,
                 f"the request is for the host {name_of(host)[:60]!r}, which is not a name of this server; use its address or "
@@ -174,7 +174,7 @@ class _Exchange:
 
     async def _pass_on(self, message: Any) -> None:
         try:
-            async with asyncio.timeout(self.engine.settings.seconds):
+            async with asyncio.timeout(self.service.settings.seconds):
                 await self._send(message)
         except TimeoutError:
             raise _UnreadAnswerError from None
@@ -182,8 +182,8 @@ class _Exchange:
     def _record(self) -> None:
         self.status = self.status or 499  # nobody was there to be answered
         seconds = time.monotonic() - self.start
-        self.engine.metrics.requests.add(1, self.route, str(self.status))
-        self.engine.metrics.seconds.observe(seconds, self.route)
+        self.service.metrics.requests.add(1, self.route, str(self.status))
+        self.service.metrics.seconds.observe(seconds, self.route)
         entry = {"time": timestamp(), "request": self.id, "method": self.scope["method"], "route": self.route}
         entry |= {"status": self.status, "ms": round(1000 * seconds, 1)} | self.call.record
         ACCESS.info("%s", json.dumps(entry))

@@ -29,7 +29,7 @@ TOGETHER = 100
 
 
 class Problem(Exception):  # noqa: N818
-    """A request that is answered with an error: what its caller is told, which is not always that something failed."""
+    """A request that is answered with an error: a status, a code and a sentence."""
 
     def __init__(
         self, status: int, message: str, code: str | None = None, headers: dict[str, str] | None = None

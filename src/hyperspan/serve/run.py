@@ -18,9 +18,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hyperspan.errors import InputError
 from hyperspan.serve.app import create_app
-from hyperspan.serve.engine import Engine
 from hyperspan.serve.hosts import name_of
 from hyperspan.serve.logs import LOG, log_to_standard_error
+from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 
 HEAD_SECONDS = 15.0
@@ -29,11 +29,11 @@ LOOPBACK = ("127.", "::1", "localhost")
 SWITCH_SECONDS = 0.001
 """How long a thread computes in Python while another waits, such as the one that answers; 5 ms is usual."""
 LAST_SHARE = 0.15
-"""Of the time for stopping, so much is kept for telling callers that their requests are given up."""
+"""Of the time for stopping, so much is kept for answering requests that are given up."""
 
 
 def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000) -> None:
-    """Serves until the process is told to stop; prints the address on standard output."""
+    """Serves until the process is stopped; prints the address on standard output."""
     is_local = host.startswith(LOOPBACK)
     names = {name_of(host)} if is_local else {name_of(host), socket.gethostname().lower()}
     settings = replace(settings, allow_hosts=(*settings.allow_hosts, *names))
@@ -49,9 +49,9 @@ def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000) -> None
     sys.setswitchinterval(SWITCH_SECONDS)
     server = Server(app, settings)
     server.run(sockets=[listener])
-    if server.engine.failure is not None:
-        raise server.engine.failure
-    if server.engine.is_busy:  # with what was given up: the end of the process is the only way to stop a thread
+    if server.service.failure is not None:
+        raise server.service.failure
+    if server.service.is_busy:  # with what was given up: the end of the process is the only way to stop a thread
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
@@ -97,27 +97,27 @@ class Server(uvicorn.Server):
             timeout_graceful_shutdown=1,
         )
         super().__init__(config)
-        self.engine: Engine = app.state.engine
+        self.service: Service = app.state.service
         self._until: float | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal begins the end, another one hurries it."""
-        if self.engine.draining and sig == signal.SIGINT:
+        if self.service.draining and sig == signal.SIGINT:
             self.should_exit = self.force_exit = True
         self.stop()
 
     def stop(self) -> None:
-        self.engine.draining = True
+        self.service.draining = True
 
     async def on_tick(self, counter: int) -> bool:
-        if self.engine.failure is not None:
+        if self.service.failure is not None:
             self.should_exit = True
-        if self.engine.draining:
-            now, seconds = time.monotonic(), self.engine.settings.shutdown_seconds
+        if self.service.draining:
+            now, seconds = time.monotonic(), self.service.settings.shutdown_seconds
             self._until = self._until or now + seconds - max(1, LAST_SHARE * seconds)
             if now > self._until:
-                self.engine.abort()
-            if self.engine.in_flight == 0 or now > self._until:
+                self.service.abort()
+            if self.service.in_flight == 0 or now > self._until:
                 self.should_exit = True
         return await super().on_tick(counter)
 

@@ -82,7 +82,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Pin(_Strict):
+class KnownMention(_Strict):
     """A mention to require or to forbid."""
 
     start: Place
@@ -91,7 +91,7 @@ class Pin(_Strict):
     document: Place = Field(default=0, description="Which of the texts it is in, counted from 0.")
 
 
-Pins = Annotated[list[Pin], Field(fail_fast=True)]
+KnownMentions = Annotated[list[KnownMention], Field(fail_fast=True)]
 Labels = Annotated[list[str], Field(fail_fast=True)]
 """Lists end at their first mistake: a list of all of them would take far longer than the request."""
 
@@ -109,8 +109,8 @@ class Options(_Strict):
     candidates: Probability | None = Field(default=None, description="Also list every mention at least this probable.")
     probabilities: bool = Field(default=True, description="Whether mentions come with their probabilities.")
     offset_unit: Unit = Field(default="codepoint", description="What offsets count, in requests and answers.")
-    require: Pins = Field(default=[], description="Mentions that the texts have.")
-    forbid: Pins = Field(default=[], description="Mentions that they have not.")
+    require: KnownMentions = Field(default=[], description="Mentions that the texts have.")
+    forbid: KnownMentions = Field(default=[], description="Mentions that they have not.")
 
 
 class AnnotateRequest(Options):
@@ -192,7 +192,7 @@ class RankedSet(BaseModel):
     mentions: list[Span]
 
 
-class SentenceAlternatives(BaseModel):
+class AlternativesRecord(BaseModel):
     start: int
     end: int
     sets: list[RankedSet]
@@ -203,7 +203,7 @@ class AnnotatedText(BaseModel):
 
     mentions: list[FoundMention]
     sentences: list[SplitSentence]
-    alternatives: list[SentenceAlternatives] | None = Field(default=None, description="With top_k alone.")
+    alternatives: list[AlternativesRecord] | None = Field(default=None, description="With top_k alone.")
     candidates: list[FoundMention] | None = Field(default=None, description="If asked for.")
 
 

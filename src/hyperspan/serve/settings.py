@@ -1,4 +1,4 @@
-"""What a server is told: which models it serves, and how much it takes on."""
+"""The settings of a server: which models it serves, and its limits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Settings:
     seconds: float = 60.0
     """How long a request may take."""
     shutdown_seconds: float = 30.0
-    """How long the server finishes what it has accepted after it was told to stop."""
+    """How long the server finishes what it has accepted after a signal to stop."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -19,9 +19,9 @@ from starlette.types import Receive, Scope, Send
 from hyperspan.errors import EXIT_EXCEPTIONS, HyperspanError
 from hyperspan.serve.bodies import parse
 from hyperspan.serve.calls import Call
-from hyperspan.serve.engine import Engine, answer_size
 from hyperspan.serve.problems import Problem, dumps
 from hyperspan.serve.schema import StreamLine, check, is_id
+from hyperspan.serve.service import Service, answer_size
 
 AT_WORK = 64
 """Lines of a stream that are at work at the same time."""
@@ -30,7 +30,7 @@ AHEAD = 256 * 1024
 
 
 @dataclass(frozen=True)
-class Line:
+class StreamedLine:
     """A line as it came, with its number from 1; or what is wrong with it."""
 
     number: int
@@ -38,14 +38,14 @@ class Line:
     problem: Problem | None = None
 
 
-class Lines(Response):
+class LineStream(Response):
     """The answer to a stream, which is sent while the request is still read."""
 
     media_type = "application/x-ndjson"
 
-    def __init__(self, engine: Engine, call: Call, options: Mapping[str, Any]):
+    def __init__(self, service: Service, call: Call, options: Mapping[str, Any]):
         super().__init__()
-        self.engine, self.call, self.options = engine, call, options
+        self.service, self.call, self.options = service, call, options
         del self.headers["content-length"]
         self._never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._room = asyncio.Event()
@@ -86,7 +86,7 @@ class Lines(Response):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
             await pending.put(task)
-            await self.engine.turn()
+            await self.service.turn()
             while self._at_work > AHEAD:
                 self._room.clear()
                 await self._room.wait()
@@ -94,23 +94,23 @@ class Lines(Response):
         while (await receive())["type"] != "http.disconnect":
             pass
 
-    async def _answered(self, line: Line) -> bytes:
-        async with self.engine.lines:
+    async def _answered(self, line: StreamedLine) -> bytes:
+        async with self.service.lines:
             return await self._answer(line)
 
-    async def _answer(self, line: Line) -> bytes:
+    async def _answer(self, line: StreamedLine) -> bytes:
         record: dict[str, Any] = {"line": line.number}
         size = 0
         try:
             if line.problem is not None:
                 raise line.problem
             call = self._call()
-            given = await self.engine.elsewhere(len(line.content), call, parse, line.content)
+            given = await self.service.offload(len(line.content), call, parse, line.content)
             if isinstance(given, dict) and "id" in given and is_id(given["id"]):
                 record = {"id": given["id"], **record}
             asked = check(StreamLine, {**self.options, **given} if isinstance(given, dict) else given)
             size = answer_size([asked.text], asked)
-            [document] = await self.engine.annotate([asked.text], asked, call, wait=True)
+            [document] = await self.service.annotate([asked.text], asked, call, wait=True)
             record |= document
         except Problem as problem:
             record["error"] = problem.content()
@@ -123,21 +123,21 @@ class Lines(Response):
             record["error"] = Problem(500, "something went wrong inside the server; its log has more").content()
         finally:
             self._at_work -= len(line.content)
-            self.engine.memory.release(self.call, len(line.content))
+            self.service.memory.release(self.call, len(line.content))
             self._room.set()
-        return await self.engine.elsewhere(size, self._call(), dumps, record) + b"\n"
+        return await self.service.offload(size, self._call(), dumps, record) + b"\n"
 
     def _call(self) -> Call:
         """A line has as much time as a request; when the caller leaves, its task is cancelled."""
-        return Call(self.engine.settings.seconds, lambda: self._never, self.call.record)
+        return Call(self.service.settings.seconds, lambda: self._never, self.call.record)
 
-    async def _lines(self, receive: Receive, tasks: set[asyncio.Task[Any]]) -> AsyncIterator[Line]:
+    async def _lines(self, receive: Receive, tasks: set[asyncio.Task[Any]]) -> AsyncIterator[StreamedLine]:
         """The lines of the body; those that are refused, or the end of what the server takes, as problems."""
-        line, more = _OpenLine(self.engine, self.call), True
+        line, more = _OpenLine(self.service, self.call), True
         while more:
             message = await self._next(receive, tasks, line)
             if isinstance(message, Problem):
-                yield Line(line.number, b"", message)
+                yield StreamedLine(line.number, b"", message)
                 return
             if message["type"] == "http.disconnect":
                 raise ConnectionError
@@ -153,16 +153,16 @@ class Lines(Response):
 
     async def _next(self, receive: Receive, tasks: set[asyncio.Task[Any]], line: _OpenLine) -> Any:
         """The next part of the body, or why no more is read. Who waits for answers may take his time, but not within a line."""
-        seconds, start = self.engine.settings.seconds, time.monotonic()
+        seconds, start = self.service.settings.seconds, time.monotonic()
         idle_since = start
-        while not self.engine.draining:
+        while not self.service.draining:
             if line.is_open and line.waited + time.monotonic() - start > seconds:
                 return Problem(408, f"the line did not end within {seconds:g} seconds; send it faster")
             with suppress(TimeoutError):
                 async with asyncio.timeout(0.25):
                     message = await receive()
                 line.waited += time.monotonic() - start
-                await self.engine.turn()
+                await self.service.turn()
                 return message
             now = time.monotonic()
             if tasks:
@@ -175,8 +175,8 @@ class Lines(Response):
 class _OpenLine:
     """The line that is being received, which holds memory until it is refused or answered."""
 
-    def __init__(self, engine: Engine, call: Call):
-        self.memory, self.call, self.limit = engine.memory, call, engine.settings.max_body_bytes
+    def __init__(self, service: Service, call: Call):
+        self.memory, self.call, self.limit = service.memory, call, service.settings.max_body_bytes
         self.number = 0
         self._begin()
 
@@ -186,7 +186,7 @@ class _OpenLine:
         """Seconds since it was begun in which more could have come."""
         self._content = bytearray()
         self._problem: Problem | None = None
-        self._is_told = False
+        self._is_reported = False
 
     @property
     def is_open(self) -> bool:
@@ -207,21 +207,27 @@ class _OpenLine:
         else:
             self._content += part
 
-    def refused(self) -> Line | None:
+    def refused(self) -> StreamedLine | None:
         """The line, if it was refused before its end and that was not yet told."""
-        if self._problem is None or self._is_told:
+        if self._problem is None or self._is_reported:
             return None
-        self._is_told = True
-        return Line(self.number, b"", self._problem)
+        self._is_reported = True
+        return StreamedLine(self.number, b"", self._problem)
 
-    def end(self) -> Line | None:
+    def end(self) -> StreamedLine | None:
         """The whole line, if there is anything to tell of it; the next one begins."""
         content = bytes(self._content)
-        told = self.refused() if self._problem is not None else Line(self.number, content) if content.strip() else None
-        if told is None:
+        ended = (
+            self.refused()
+            if self._problem is not None
+            else StreamedLine(self.number, content)
+            if content.strip()
+            else None
+        )
+        if ended is None:
             self.memory.release(self.call, len(content))
         self._begin()
-        return told
+        return ended
 
 
 def _too_long(limit: int) -> Problem:

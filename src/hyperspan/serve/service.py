@@ -14,13 +14,13 @@ from hyperspan.errors import HyperspanError, InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.constraints import Constraints
 from hyperspan.serve import answers
-from hyperspan.serve.batcher import Batcher, Job
+from hyperspan.serve.batcher import Batcher, BatchJob
 from hyperspan.serve.calls import Call, Memory
 from hyperspan.serve.metrics import Metrics
 from hyperspan.serve.models import Served, load_models, places
 from hyperspan.serve.offsets import Offsets
 from hyperspan.serve.problems import Problem, overloaded
-from hyperspan.serve.schema import HypergraphRequest, Options, Pin
+from hyperspan.serve.schema import HypergraphRequest, KnownMention, Options
 from hyperspan.serve.settings import Settings
 from hyperspan.text.sentences import iter_sentences
 from hyperspan.types import Document, Mention, Sentence
@@ -40,7 +40,7 @@ CHARACTERS_A_WORD = 6
 """As texts mostly have; they are counted when the text is cut."""
 MOST_SETS = 20_000
 """Of all sentences of a request together."""
-MOST_PINS = 1_000
+MOST_CONSTRAINTS = 1_000
 """Mentions that a request may require and forbid."""
 MOST_LINES = 128
 """Lines of all streams that are worked on at the same time."""
@@ -55,10 +55,10 @@ class Prepared:
 
     documents: list[Document]
     offsets: list[Offsets]
-    job: Job
+    job: BatchJob
 
 
-class Engine:
+class Service:
     """The models of a server and the work that it has."""
 
     def __init__(self, settings: Settings, annotators: Mapping[str, Annotator] | None = None):
@@ -121,7 +121,7 @@ class Engine:
         return self._with_texts > 0 or (self.batcher is not None and self.batcher.is_alive)
 
     def abort(self) -> None:
-        """Gives up what is at work; who waits for it is told so."""
+        """Gives up what is at work; callers that wait get an error."""
         self.draining = True
         if self.batcher is not None:
             self.batcher.abort()
@@ -180,12 +180,12 @@ class Engine:
         characters = self._check_size(texts)
         if self.batcher is not None and not wait:
             self.batcher.check_room(characters / CHARACTERS_A_WORD)  # before there is work with the text
-        prepared = await self.elsewhere(characters, call, self._prepare, served, options, texts, asked, call)
+        prepared = await self.offload(characters, call, self._prepare, served, options, texts, asked, call)
         call.record["texts"] = call.record.get("texts", 0) + len(texts)
         call.record["words"] = call.record.get("words", 0) + sum(map(len, prepared.job.sentences))
         found = await self._computed(prepared.job, call, wait)
         self.metrics.texts.add(len(texts), served.name)
-        return await self.elsewhere(answer_size(texts, asked), call, answers.documents, prepared, found, asked, call)
+        return await self.offload(answer_size(texts, asked), call, answers.documents, prepared, found, asked, call)
 
     async def hypergraph(self, asked: HypergraphRequest, call: Call) -> dict[str, Any]:
         """A short sentence's hypergraph with the hyperpath of its most probable mentions."""
@@ -196,14 +196,12 @@ class Engine:
                 413,
                 f"the sentence has {len(asked.text):,} characters, and up to {MOST_DRAWN:,} are drawn; give a shorter one",
             )
-        prepared = await self.elsewhere(
-            len(asked.text), call, self._prepare, served, options, [asked.text], plain, call
-        )
+        prepared = await self.offload(len(asked.text), call, self._prepare, served, options, [asked.text], plain, call)
         call.record |= {"texts": 1, "words": sum(map(len, prepared.job.sentences))}
         _check_drawable(prepared.documents[0], asked.types, self.settings)
         found = await self._computed(prepared.job, call, False)
         most = self.settings.max_hypergraph_types
-        return await self.elsewhere(LARGE, call, answers.hypergraph, prepared, found, asked, served, most)
+        return await self.offload(LARGE, call, answers.hypergraph, prepared, found, asked, served, most)
 
     def _check_size(self, texts: Sequence[str]) -> int:
         limits = self.settings
@@ -234,8 +232,10 @@ class Engine:
                     422,
                     f"mentions are asked for from a probability of {value:.3g} on, and the limit is {limits.least_probability:g}; ask for fewer",
                 )
-        if len(asked.require) + len(asked.forbid) > MOST_PINS:
-            raise Problem(413, f"more than {MOST_PINS:,} mentions are required and forbidden; send fewer at a time")
+        if len(asked.require) + len(asked.forbid) > MOST_CONSTRAINTS:
+            raise Problem(
+                413, f"more than {MOST_CONSTRAINTS:,} mentions are required and forbidden; send fewer at a time"
+            )
         return served, served.annotator.options(asked.threshold, asked.types, asked.top_k, asked.candidates)
 
     def _prepare(
@@ -264,10 +264,10 @@ class Engine:
                 "ask for fewer, or send less text at a time",
             )
         return Prepared(
-            documents, offsets, Job(served.name, sentences, options, constraints, annotator.model.max_width)
+            documents, offsets, BatchJob(served.name, sentences, options, constraints, annotator.model.max_width)
         )
 
-    async def _computed(self, job: Job, call: Call, wait: bool) -> list[Any]:
+    async def _computed(self, job: BatchJob, call: Call, wait: bool) -> list[Any]:
         """What was found in the sentences of a job; its place in the queue is freed when nobody waits for it any more."""
         assert self.batcher is not None
         if wait:
@@ -280,7 +280,7 @@ class Engine:
         finally:
             self.batcher.cancel(job)
 
-    async def elsewhere(self, size: int, call: Call, function: Callable[..., _T], *arguments: Any) -> _T:
+    async def offload(self, size: int, call: Call, function: Callable[..., _T], *arguments: Any) -> _T:
         """Runs a function here if it has little to do (in characters of text), and else in another thread, as long as somebody waits.
 
         Here they take turns: between two of them, whatever else has come is attended to.
@@ -330,14 +330,18 @@ def _split(annotator: Annotator, text: str, index: int | None, call: Call) -> Do
         raise InputError(str(error) if index is None else f"in texts[{index}], {error}") from None
 
 
-def _placed(pins: Sequence[Pin], offsets: Sequence[Offsets]) -> list[list[Mention]]:
+def _placed(known: Sequence[KnownMention], offsets: Sequence[Offsets]) -> list[list[Mention]]:
     """The mentions of each text, in code points."""
     placed: list[list[Mention]] = [[] for _ in offsets]
-    for pin in pins:
-        if pin.document >= len(offsets):
-            raise InputError(f"a mention is in document {pin.document}, but there are {len(offsets)}, counted from 0")
-        here = offsets[pin.document]
-        placed[pin.document].append(Mention(here.read(pin.start, "start"), here.read(pin.end, "end"), pin.label))
+    for mention in known:
+        if mention.document >= len(offsets):
+            raise InputError(
+                f"a mention is in document {mention.document}, but there are {len(offsets)}, counted from 0"
+            )
+        here = offsets[mention.document]
+        placed[mention.document].append(
+            Mention(here.read(mention.start, "start"), here.read(mention.end, "end"), mention.label)
+        )
     return placed
 
 
