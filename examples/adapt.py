@@ -1,9 +1,9 @@
-"""Goes on pretraining an encoder on text of your own kind, before any labels: words are hidden, and it learns to guess them.
+"""Continues the pretraining of an encoder on your own text, without labels, by masked language modelling.
 
     python examples/adapt.py data/minilm data/genia/train.data -o data/minilm-genia --device cuda
 
-The result is a folder for `transformer.name`. Texts are files that end in .txt, or corpora of any format that hyperspan reads, whose labels
-are not looked at. Take training text, or other text of the kind: what a figure is measured on must not be in it.
+The result is a folder for `transformer.name`. Texts are .txt files, or corpora of any format that hyperspan reads; their labels are
+ignored. Use training text or similar text, but never the text on which you evaluate.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from hyperspan.errors import HyperspanError, InputError
 from hyperspan.training.run import choose_device, read_sentences
 from hyperspan.types import Document
 
-HIDDEN = 0.15
-"""So many words are hidden at a time."""
-NOTHING = -100
-"""In the place of a piece that is not to be guessed."""
+MASKED = 0.15
+"""The fraction of words that is masked at a time."""
+IGNORED = -100
+"""The label of a subword that is not to be predicted."""
 
 
 def arguments() -> argparse.Namespace:
@@ -40,9 +40,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("texts", nargs="+", help="files of text (.txt) and corpora")
     parser.add_argument("-o", "--output", type=Path, required=True, help="a folder that is not there yet")
     parser.add_argument("--epochs", type=int, default=160)
-    parser.add_argument("--rate", type=float, default=5e-4, help="the highest learning rate")
-    parser.add_argument("--length", type=int, default=256, help="pieces that are read at once")
-    parser.add_argument("--batch", type=int, default=64, help="how many such at a time")
+    parser.add_argument("--learning-rate", type=float, default=5e-4, help="the highest learning rate")
+    parser.add_argument("--length", type=int, default=256, help="subwords of a sequence")
+    parser.add_argument("--batch", type=int, default=64, help="sequences of a batch")
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 …")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
@@ -52,12 +52,12 @@ def arguments() -> argparse.Namespace:
     if given.output.exists():
         raise InputError(f"{given.output} exists already; name another folder")
     if not given.output.absolute().parent.is_dir():
-        raise InputError(f"{given.output.parent} is no folder; create it first to write {given.output.name} there")
+        raise InputError(f"{given.output.parent} is not a folder; create it first to write {given.output.name} there")
     return given
 
 
 def main(given: argparse.Namespace) -> str:
-    """Writes the adapted encoder; returns what there is to say of it."""
+    """Writes the adapted encoder; returns a summary."""
     device = choose_device(given.device)
     torch.manual_seed(given.seed)
     description, _ = read_pretrained(given.encoder)  # or an error that says what is wrong with it
@@ -68,39 +68,39 @@ def main(given: argparse.Namespace) -> str:
         tokenizer = AutoTokenizer.from_pretrained(given.encoder)
         model = AutoModelForMaskedLM.from_pretrained(given.encoder, dtype=torch.float32).to(device).train()
     if tokenizer.mask_token_id is None:
-        raise InputError(f"{given.encoder} has no mask to hide words with; name an encoder such as bert-base-cased")
+        raise InputError(f"{given.encoder} has no mask token; name an encoder such as bert-base-cased")
     cut = [subwords.encode(word) for path in given.texts for word in words_of(path)]
-    stream = torch.tensor([piece for word in cut for piece in word])
+    stream = torch.tensor([subword for word in cut for subword in word])
     begins = torch.tensor([number == 0 for word in cut for number in range(len(word))])
     steps = given.epochs * (len(stream) // subwords.capacity // given.batch)
     if steps == 0:
         raise InputError(
-            f"the texts have {len(stream):,} pieces, but a batch has {given.batch * subwords.capacity:,}; "
+            f"the texts have {len(stream):,} subwords, but a batch has {given.batch * subwords.capacity:,}; "
             "give more text, or a smaller --batch"
         )
-    optimizer = torch.optim.AdamW(model.parameters(), lr=given.rate, weight_decay=0.01, betas=(0.9, 0.98))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=given.learning_rate, weight_decay=0.01, betas=(0.9, 0.98))
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, given.rate, steps, pct_start=0.06, anneal_strategy="linear"
+        optimizer, given.learning_rate, steps, pct_start=0.06, anneal_strategy="linear"
     )
     losses: list[Tensor] = []
     batches = endless(len(stream), subwords.capacity, given.batch)
-    with TemporaryDirectory(prefix=".adapt-", dir=given.output.absolute().parent) as beside:
-        for _ in track(range(steps), f"{len(stream):,} pieces, {steps:,} steps"):
-            places = next(batches)
-            read, hidden = hide(stream[places], begins[places], tokenizer.mask_token_id, len(tokenizer))
+    with TemporaryDirectory(prefix=".adapt-", dir=given.output.absolute().parent) as temporary:
+        for _ in track(range(steps), f"{len(stream):,} subwords, {steps:,} steps"):
+            index = next(batches)
+            inputs, labels = mask_words(stream[index], begins[index], tokenizer.mask_token_id, len(tokenizer))
             ends = (subwords.prefix, subwords.suffix)
-            before, after = (torch.tensor(end, dtype=torch.long).expand(len(read), -1) for end in ends)
-            read = torch.cat([before, read, after], 1)
-            hidden = torch.nn.functional.pad(hidden, tuple(map(len, ends)), value=NOTHING)
+            before, after = (torch.tensor(end, dtype=torch.long).expand(len(inputs), -1) for end in ends)
+            inputs = torch.cat([before, inputs, after], 1)
+            labels = torch.nn.functional.pad(labels, tuple(map(len, ends)), value=IGNORED)
             with torch.autocast("cuda", torch.bfloat16, enabled=device.type == "cuda"):
-                loss = model(input_ids=read.to(device), labels=hidden.to(device)).loss
+                loss = model(input_ids=inputs.to(device), labels=labels.to(device)).loss
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             schedule.step()
             optimizer.zero_grad()
             losses.append(loss.detach())
-        made = Path(beside) / "encoder"
+        made = Path(temporary) / "encoder"
         with quietly():
             model.base_model.save_pretrained(made)
             tokenizer.save_pretrained(made)
@@ -124,24 +124,24 @@ def words_of(path: str) -> Iterator[str]:
     return (token for sentence in sentences for token in sentence.tokens)
 
 
-def endless(pieces: int, size: int, batch: int) -> Iterator[Tensor]:
-    """Batches of the places of so many pieces in a row, cut anew and in another order each time."""
+def endless(subwords: int, size: int, batch: int) -> Iterator[Tensor]:
+    """Batches of the indices of `size` consecutive subwords, with other cuts and in another order in each epoch."""
     while True:
-        shift = int(torch.randint(min(size, pieces - batch * size + 1), ()))
-        order = torch.randperm((pieces - shift) // size)
+        shift = int(torch.randint(min(size, subwords - batch * size + 1), ()))
+        order = torch.randperm((subwords - shift) // size)
         starts = shift + order[: len(order) // batch * batch].view(-1, batch) * size
         yield from starts[:, :, None] + torch.arange(size)
 
 
-def hide(pieces: Tensor, begins: Tensor, mask: int, known: int) -> tuple[Tensor, Tensor]:
-    """(B, L), (B, L) -> (B, L) twice: what is read, with whole words hidden, and what was there, NOTHING elsewhere."""
-    word = begins.long().cumsum(1)  # what a word before the first one left is its word 0
-    chance = torch.rand(2, len(pieces), int(word.max()) + 1).gather(2, word.expand(2, -1, -1))
-    hidden = chance[0] < HIDDEN
-    others = torch.randint(known, pieces.shape)  # one in ten is another piece, one in ten is left as it is
-    read: Any = torch.where(hidden & (chance[1] < 0.8), mask, pieces)
-    read = torch.where(hidden & (chance[1] >= 0.9), others, read)
-    return read, torch.where(hidden, pieces, NOTHING)
+def mask_words(subwords: Tensor, begins: Tensor, mask: int, size: int) -> tuple[Tensor, Tensor]:
+    """(B, L), (B, L) -> (B, L) twice: the inputs, with whole words masked, and the labels, IGNORED where not masked."""
+    word = begins.long().cumsum(1)  # word 0 is the rest of a word that began before the sequence
+    chance = torch.rand(2, len(subwords), int(word.max()) + 1).gather(2, word.expand(2, -1, -1))
+    masked = chance[0] < MASKED
+    others = torch.randint(size, subwords.shape)  # one in ten is a random subword, one in ten stays
+    inputs: Any = torch.where(masked & (chance[1] < 0.8), mask, subwords)
+    inputs = torch.where(masked & (chance[1] >= 0.9), others, inputs)
+    return inputs, torch.where(masked, subwords, IGNORED)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A distribution over sets of overlapping mentions, made by hand, and what can be read off it.
+"""Builds a distribution over sets of overlapping mentions by hand, and queries it.
 
 Run it with ``python examples/distribution.py``.
 """
@@ -35,8 +35,8 @@ for index in distribution.marginals.flatten().topk(3).indices.tolist():
     i, w, k = (int(x) for x in torch.unravel_index(torch.tensor(index), (n, c, m)))
     print(f"  {distribution.marginals[0, i, w, k]:.3f}  {show([(i, i + w + 1, k)])}")
 print("\nif “Seattle zoo” must be a facility:")
-pinned = distribution.condition(require=[{(2, 4, 0)}])
-print(f"  {show(pinned.argmax()[0])}")
+constrained = distribution.condition(require=[{(2, 4, 0)}])
+print(f"  {show(constrained.argmax()[0])}")
 best, expected = distribution.max_expected_f1()[0]
 print(f"\nhighest expected F1, {expected:.3f}: {show(best)}")
 print(f"entropy: {distribution.entropy.item():.3f} nats")

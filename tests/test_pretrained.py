@@ -25,7 +25,7 @@ def test_they_are_small_and_say_what_they_are(name: str) -> None:
     folder = PRETRAINED / name
     assert sum(file.stat().st_size for file in folder.iterdir()) <= 16e6
     card = (folder / "README.md").read_text(encoding="utf-8")
-    assert all(f"**{part}" in card for part in ("Data.", "Made by", "Meant for", "Limits."))
+    assert all(f"**{part}" in card for part in ("Data.", "Training.", "Intended for", "Limits."))
     config = (folder / "config.toml").read_text(encoding="utf-8")
     assert "/" not in config, "no paths of the machine that it was trained on"
 

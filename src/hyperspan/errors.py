@@ -60,7 +60,7 @@ class CorpusError(InputError):
 
 
 class PluginWarning(UserWarning):
-    """A plug-in cannot be used; everything else goes on without it."""
+    """A plug-in cannot be used; everything else works without it."""
 
 
 class LossError(InputError):

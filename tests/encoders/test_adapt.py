@@ -19,8 +19,8 @@ def adapt(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_an_encoder_learns_to_guess_words_and_is_one_still(tiny_encoder: Path, tmp_path: Path) -> None:
-    few = ["--length", 24, "--batch", 4, "--rate", 0.01]
+def test_adapt_lowers_the_loss_and_writes_an_encoder(tiny_encoder: Path, tmp_path: Path) -> None:
+    few = ["--length", 24, "--batch", 4, "--learning-rate", 0.01]
     done = adapt(tiny_encoder, "examples/harbour.data", "-o", tmp_path / "adapted", "--epochs", 20, *few)
     assert done.returncode == 0, done.stderr
     found = re.search(r"loss ([\d.]+) in the first tenth of the steps, ([\d.]+) in the last", done.stdout)
@@ -34,7 +34,7 @@ def test_an_encoder_learns_to_guess_words_and_is_one_still(tiny_encoder: Path, t
     assert [path.name for path in tmp_path.iterdir()] == ["adapted"]
 
 
-def test_mistakes_get_one_sentence(tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adapt_reports_mistakes_in_one_sentence(tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process, since Python with all that is imported takes longer to start than to fail."""
     texts = tmp_path / "made.txt"
     texts.write_text("The old harbour of Lindau sleeps. " * 50, encoding="utf-8")
@@ -49,7 +49,7 @@ def test_mistakes_get_one_sentence(tiny_encoder: Path, tmp_path: Path, monkeypat
         ([tiny_encoder, texts, "--length", 100], "reads from 4 to 48 subwords at once"),
         ([tiny_encoder, texts, "--epochs", 0], "--epochs is 0; give at least 1"),
         ([tiny_encoder, texts, "--device", "abacus"], "the device 'abacus' cannot be used here"),
-        ([tiny_encoder, texts, "-o", tmp_path / "nowhere/out"], "is no folder; create it first"),
+        ([tiny_encoder, texts, "-o", tmp_path / "nowhere/out"], "is not a folder; create it first"),
         ([tiny_encoder, texts, "-o", texts], "exists already; name another folder"),
     ):
         given = ["adapt.py", *map(str, arguments), "--length", "20"][: None if "--length" not in arguments else -2]

@@ -33,7 +33,7 @@ class LinearChainDiagram(Diagram[TagNode]):
     edges: ClassVar[Legend] = {  # by the tag that they lead to
         "O": ("#d9822b", "to a word outside"),
         "B": ("#8e44ad", "a mention starts"),
-        "I": ("#2e8b57", "it goes on"),
+        "I": ("#2e8b57", "it continues"),
         "end": ("#222222", "the sentence ends"),
     }
 

@@ -22,9 +22,9 @@ class MentionHypergraphDiagram(StartsDiagram[MentionNode]):
     }
     edges: ClassVar[Legend] = {
         **StartsDiagram.edges,
-        "II": ("#2e8b57", "none ends here, one goes on"),
-        "IX": ("#222222", "one ends here, none goes on"),
-        "IXI": ("#a0522d", "one ends here, one goes on"),
+        "II": ("#2e8b57", "none ends here, one continues"),
+        "IX": ("#222222", "one ends here, none continues"),
+        "IXI": ("#a0522d", "one ends here, one continues"),
     }
 
     def build(self, max_width: int | None) -> Hypergraph[MentionNode]:

@@ -28,7 +28,7 @@ class MentionSeparatorsDiagram(Diagram[SeparatorNode]):
         "O": ("#cfdcf6", "it is outside"),
         "S": ("#cdebd0", "a mention starts after the gap"),
         "E": ("#f6cfcf", "one ends before it"),
-        "C": ("#e6d8f2", "one goes on across it; ES, CS, EC and ECS: several of these"),
+        "C": ("#e6d8f2", "one continues across it; ES, CS, EC and ECS: several of these"),
         "X": ("#dedede", "nothing happens at it"),
         "root": ("#ffffff", ""),
     }
