@@ -34,7 +34,9 @@ def test_adapt_lowers_the_loss_and_writes_an_encoder(tiny_encoder: Path, tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["adapted"]
 
 
-def test_adapt_reports_mistakes_in_one_sentence(tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adapt_reports_mistakes_in_one_sentence(
+    tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In this process, since Python with all that is imported takes longer to start than to fail."""
     texts = tmp_path / "made.txt"
     texts.write_text("The old harbour of Lindau sleeps. " * 50, encoding="utf-8")
