@@ -82,6 +82,9 @@ class Distribution(ABC):
         """
         return Restricted(self, types)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.lengths)} sentences of {sum(self.lengths)} words, {self.types} types)"
+
     def _not_supported(self, name: str) -> NotSupportedError:
         return NotSupportedError(
             f"{type(self).__name__} has no {name}: {self.limits}; use a SegmentalHypergraph (model.kind = 'segmental'), which has it"
