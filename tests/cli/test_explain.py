@@ -118,6 +118,8 @@ def test_a_bad_configuration_is_refused_before_data_are_read(tmp_path: Path) -> 
             validate(Config.read(path))
     refused = hyperspan("train", str(path), "-o", str(tmp_path / "model"))
     assert refused.returncode == 2 and "words.clusters" in refused.stderr
-    path.write_text(CONFIG.replace('"linear-chain"', '"cascaded"\norder = "PER GPE"'), encoding="utf-8")
+    path.write_text(
+        CONFIG.replace('"linear-chain"', '"cascaded"') + '[cascaded]\norder = "PER GPE"\n', encoding="utf-8"
+    )
     result = hyperspan("train", str(path), "-o", str(tmp_path / "model"))
-    assert result.returncode == 2 and "model.order" in result.stderr, result.stderr
+    assert result.returncode == 2 and "cascaded.order" in result.stderr, result.stderr

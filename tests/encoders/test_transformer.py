@@ -182,7 +182,7 @@ def test_words_of_byte_pairs_have_the_space_before_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", MODELS)
 def test_every_model_reads_and_trains_it(kind: str, tiny_encoder: Path, tmp_path: Path) -> None:
     sentences = read_sentences("examples/harbour.data")
-    layers = "1" if kind in ("layered", "fofe") else "0"
+    layers = "1" if kind == "layered" else "0"
     for changes in ([], [f"encoder.layers={layers}", "words.dimension=0", "characters.encoder=cnn"]):
         model = new_model(settings(tiny_encoder, f"model.kind={kind}", *changes), sentences)
         model.loss(sentences[:3]).values.sum().backward()

@@ -103,7 +103,7 @@ def configurations(draw: Any) -> list[str]:
         f"words.dimension={draw(sizes)}",
         f"model.max_width={draw(st.one_of(st.just('n'), st.integers(1, 8)))}",
         f"model.tied={str(draw(st.booleans())).lower()}",
-        f"model.interactions={str(draw(st.booleans())).lower()}",
+        f"segmental.interactions={str(draw(st.booleans())).lower()}",
         f"characters.encoder={draw(st.sampled_from(['none', 'cnn']))}",
     ]
 

@@ -165,17 +165,17 @@ def test_the_best_threshold_is_chosen_and_annotating_uses_it(tmp_path: Path) -> 
     dev = sentences[1::2]
 
     def f1(threshold: float) -> float:
-        model.config = replace(model.config, model=replace(model.config.model, threshold=threshold))
+        model.config = replace(model.config, fofe=replace(model.config.fofe, threshold=threshold))
         return dev_scores(model, dev)["f1"]
 
     scores = {threshold: f1(threshold) for threshold in THRESHOLDS}
-    best = best_threshold(model, model.found_at, dev, THRESHOLDS)
+    best = best_threshold(model, model.config.fofe.threshold, model.found_at, dev, THRESHOLDS)
     assert scores[best] == max(scores.values()) > min(scores.values())
     model.tune(dev)
-    assert scores[model.config.model.threshold] == max(scores.values())
+    assert scores[model.config.fofe.threshold] == max(scores.values())
 
     document = Annotator(model)("The harbour master of Lindau met Captain Amsel .", top_k=3)
-    assert all((mention.probability or 0) >= model.config.model.threshold for mention in document.mentions)
+    assert all((mention.probability or 0) >= model.config.fofe.threshold for mention in document.mentions)
     sets = (document.alternatives or ())[0].sets
     assert [one.probability for one in sets] == sorted((one.probability for one in sets), reverse=True)
 

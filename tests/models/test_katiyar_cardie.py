@@ -150,14 +150,16 @@ def test_the_best_threshold_is_chosen(trained: KatiyarCardie) -> None:
     dev = corpus()[1::2]
 
     def f1(threshold: float) -> float:
-        trained.config = replace(trained.config, model=replace(trained.config.model, threshold=threshold))
+        trained.config = replace(
+            trained.config, katiyar_cardie=replace(trained.config.katiyar_cardie, threshold=threshold)
+        )
         return dev_scores(trained, dev)["f1"]
 
     scores = {threshold: f1(threshold) for threshold in THRESHOLDS}
-    best = best_threshold(trained, trained.found_at, dev, THRESHOLDS)
+    best = best_threshold(trained, trained.config.katiyar_cardie.threshold, trained.found_at, dev, THRESHOLDS)
     assert scores[best] == max(scores.values()) > min(scores.values())
     trained.tune(dev)
-    assert scores[trained.config.model.threshold] == max(scores.values())
+    assert scores[trained.config.katiyar_cardie.threshold] == max(scores.values())
 
 
 @torch.inference_mode()

@@ -41,7 +41,7 @@ VARIANTS = {
     "character LSTM": ["characters.encoder=lstm", "characters.hidden=6"],
     "character CNN": ["characters.encoder=cnn", "characters.hidden=6"],
     "untied": ["model.tied=false"],
-    "no interactions": ["model.interactions=false"],
+    "no interactions": ["segmental.interactions=false"],
     "hidden scorer, shared dropout": [
         "model.scorer_hidden=20",
         "encoder.span_dropout=0.05",
@@ -88,8 +88,8 @@ OTHERS = {
     ],
 }
 OWN = {
-    "fofe": ["encoder.hidden=48", "fofe.overlapping_rate=1", "fofe.disjoint_rate=1"],
-    "katiyar-cardie": ["encoder.hidden=32", "encoder.span_hidden=48"],
+    "fofe": ["fofe.hidden=48", "fofe.overlapping_rate=1", "fofe.disjoint_rate=1"],
+    "katiyar-cardie": ["encoder.hidden=32", "katiyar_cardie.label_hidden=48"],
 }
 """What a kind needs to learn so few sentences."""
 CASES = [

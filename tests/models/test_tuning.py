@@ -1,4 +1,4 @@
-"""Temperature and penalty are chosen on dev: what is chosen is the best of what was tried."""
+"""Temperature and bias are chosen on dev: what is chosen is the best of what was tried."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.decoding import DecodingOptions, decode
 from hyperspan.models import Recognizer, new_model
 from hyperspan.models.scorers import SCORERS
-from hyperspan.models.tuning import PENALTIES, TEMPERATURES, best_penalty, best_temperature, tune
+from hyperspan.models.tuning import MENTION_BIASES, TEMPERATURES, best_mention_bias, best_temperature, tune
 from hyperspan.training.loop import Trainer, dev_scores
 from tests.models.test_models import HANDCRAFTED, SMALL, corpus
 
@@ -42,10 +42,10 @@ def with_values(model: Recognizer, **values: float) -> Recognizer:
 
 def test_the_best_of_what_was_tried_is_chosen(trained: Recognizer) -> None:
     dev = corpus()[1::2]
-    penalty = best_penalty(trained, dev)
-    scores = {value: dev_scores(with_values(trained, mention_bias=value), dev)["f1"] for value in PENALTIES}
-    assert scores[penalty] == pytest.approx(max(scores.values()))
-    with_values(trained, mention_bias=penalty)
+    bias = best_mention_bias(trained, dev)
+    scores = {value: dev_scores(with_values(trained, mention_bias=value), dev)["f1"] for value in MENTION_BIASES}
+    assert scores[bias] == pytest.approx(max(scores.values()))
+    with_values(trained, mention_bias=bias)
 
     @torch.inference_mode()
     def surprise(temperature: float) -> float:
@@ -58,15 +58,15 @@ def test_the_best_of_what_was_tried_is_chosen(trained: Recognizer) -> None:
     assert surprise(temperature) <= min(tried.values()) + 1e-3
     with_values(trained, temperature=1.0, mention_bias=0.0)
     tune(trained, dev)
-    assert (trained.config.model.mention_bias, trained.config.model.temperature) == (penalty, temperature)
+    assert (trained.config.model.mention_bias, trained.config.model.temperature) == (bias, temperature)
 
 
 def test_a_higher_penalty_finds_more(trained: Recognizer) -> None:
     sentences = corpus()
     found = []
-    for penalty in (-4.0, 0.0, 4.0):
+    for bias in (-4.0, 0.0, 4.0):
         with torch.inference_mode():
-            best = with_values(trained, mention_bias=penalty).distribution(sentences).argmax()
+            best = with_values(trained, mention_bias=bias).distribution(sentences).argmax()
         found.append(sum(map(len, best)))
     assert found[0] <= found[1] <= found[2] and found[0] < found[2]
 

@@ -68,18 +68,18 @@ class Fofe(Model):
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)
-        encoder, characters, types = config.encoder, config.characters.dimension, len(self.labels)
+        fofe, characters, types = config.fofe, config.characters.dimension, len(self.labels)
         self.encoder = FofeEncoder(config, vocabulary)
         self.characters = nn.Embedding(len(vocabulary.characters) + 2, characters, padding_idx=0)
         words = self.encoder.dimension
-        self.starts = nn.Linear(2 * words, encoder.hidden)
-        self.ends = nn.Linear(2 * words, encoder.hidden, bias=False)
-        self.inside = nn.Linear(words + 2 * characters, encoder.hidden, bias=False)
-        linear = [nn.Linear(encoder.hidden, encoder.hidden) for _ in range(encoder.layers - 1)]
-        linear.append(nn.Linear(encoder.hidden, types + 1))
+        self.starts = nn.Linear(2 * words, fofe.hidden)
+        self.ends = nn.Linear(2 * words, fofe.hidden, bias=False)
+        self.inside = nn.Linear(words + 2 * characters, fofe.hidden, bias=False)
+        linear = [nn.Linear(fofe.hidden, fofe.hidden) for _ in range(fofe.layers - 1)]
+        linear.append(nn.Linear(fofe.hidden, types + 1))
         with torch.no_grad():
             linear[-1].bias[-1] = MOSTLY_NONE
-        dropout = nn.Dropout(encoder.output_dropout)
+        dropout = nn.Dropout(fofe.dropout)
         self.layers = nn.Sequential(*(part for layer in linear for part in (nn.ReLU(), dropout, layer)))
 
     @classmethod
@@ -92,8 +92,6 @@ class Fofe(Model):
             raise InputError(
                 f"training.lm_loss_weight is {config.training.lm_loss_weight:g}, but model.kind fofe has no LSTM that predicts words; set it to 0"
             )
-        if config.encoder.layers == 0:
-            raise InputError("encoder.layers is 0, but model.kind fofe is made of such layers; set it to 1 or more")
 
     def codes(self, words: Tensor, batch: Batch) -> Codes:
         """(N, d), the vectors of words -> the codes of all spans."""
@@ -129,11 +127,11 @@ class Fofe(Model):
         batch, types = self.collate(sentences), len(self.labels)
         if batch.longest == 0:
             empty = torch.zeros(len(sentences), 0, 1, types + 1, device=self.device)
-            return IndependentSpans(empty, batch.lengths, self.config.model.threshold)
+            return IndependentSpans(empty, batch.lengths, self.config.fofe.threshold)
         layout = batch_layout(batch, self.config)
         scores = self.classify(self.codes(self.encoder(batch)[-1], batch), layout.start, layout.end)
         found = layout.chains.unpack_widths(scores.log_softmax(1))
-        return IndependentSpans(found, batch.lengths, self.config.model.threshold)
+        return IndependentSpans(found, batch.lengths, self.config.fofe.threshold)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         layout = batch_layout(batch, self.config)
@@ -180,7 +178,7 @@ class Fofe(Model):
         """Chooses the threshold, by F1 on dev."""
         from hyperspan.models.tuning import tune_threshold
 
-        tune_threshold(self, self.found_at, sentences, THRESHOLDS)
+        tune_threshold(self, "fofe", self.found_at, sentences, THRESHOLDS)
 
 
 def forgetting(vectors: Tensor, kept: Tensor) -> Tensor:

@@ -61,11 +61,11 @@ class KatiyarCardie(Model):
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)
-        labels, hidden = 4 * len(self.labels) + 1, config.encoder.span_hidden
+        labels, hidden = 4 * len(self.labels) + 1, config.katiyar_cardie.label_hidden
         self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=False)
         self.embedding = nn.Parameter(torch.randn(labels, LABEL_DIMENSION))
         self.lstm = nn.LSTM(self.encoder.dimension + LABEL_DIMENSION, hidden)
-        self.dropout = nn.Dropout(config.encoder.span_dropout)
+        self.dropout = nn.Dropout(config.katiyar_cardie.dropout)
         self.from_words = nn.Linear(self.encoder.dimension, labels)
         self.from_state = nn.Linear(hidden, labels, bias=False)
         self.register_buffer("links", torch.from_numpy(links(len(self.labels))).float(), persistent=False)
@@ -126,7 +126,7 @@ class KatiyarCardie(Model):
     def distribution(self, sentences: Sequence[Sentence]) -> LabelSets:
         """The labels of each sentence, as found with the model's threshold."""
         batch = self.collate(sentences)
-        return self._label_sets(self.encoder(batch)[-1], batch, self.config.model.threshold)
+        return self._label_sets(self.encoder(batch)[-1], batch, self.config.katiyar_cardie.threshold)
 
     def _label_sets(self, words: Tensor, batch: Batch, threshold: float) -> LabelSets:
         shape = (len(batch.lengths), batch.longest, 4 * len(self.labels) + 1)
@@ -147,7 +147,7 @@ class KatiyarCardie(Model):
         """Chooses the threshold, by F1 on dev."""
         from hyperspan.models.tuning import tune_threshold
 
-        tune_threshold(self, self.found_at, sentences, THRESHOLDS)
+        tune_threshold(self, "katiyar_cardie", self.found_at, sentences, THRESHOLDS)
 
 
 def links(types: int) -> np.ndarray:

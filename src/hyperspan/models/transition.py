@@ -82,7 +82,7 @@ class Transition(Model):
         self.bottom = nn.Parameter(torch.zeros(2, 1, h).uniform_(-(h**-0.5), h**-0.5))
         self.action = nn.Embedding(self.actions + 1, ACTION)  # the last one stands before the first action
         self.history = nn.LSTM(ACTION, h)
-        self.dropout = nn.Dropout(config.encoder.span_dropout)
+        self.dropout = nn.Dropout(config.transition.dropout)
         hidden = nn.Linear(4 * h + d, h)
         self.decide = nn.Sequential(hidden, nn.ReLU(), nn.Linear(h, self.actions))
         for weight in (self.compose.leaf.weight, self.compose.join.weight, self.stack.weight_ih, hidden.weight):

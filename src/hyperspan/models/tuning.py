@@ -1,13 +1,12 @@
 """Numbers that are chosen on dev once a model is trained.
 
-*Temperature.* A network trained until it is right about its training data is too sure of itself elsewhere. Dividing all scores
-by a temperature leaves the order of mention sets as it is, so the most probable set stays, and makes the distribution
-flatter. The temperature is the one under which the dev sentences are most probable.
+*Temperature.* A network that fits its training data is overconfident on other text. Dividing all scores by a temperature keeps
+the order of mention sets and flattens the distribution. The chosen temperature maximises the likelihood of the dev sentences.
 
-*Penalty* (Lu & Roth 2015). A model that is trained to be right about sets finds too few mentions where it is unsure. A number
-added to the score of each raises recall at the price of precision; it is the one with the best F1.
+*Mention bias* (Lu & Roth 2015). A model that maximises the likelihood of sets finds too few mentions where it is unsure. A number
+added to the score of each mention trades precision for recall. The chosen one has the best F1.
 
-*Threshold.* Models that are no distributions over sets find what is probable enough; how probable, F1 says likewise.
+*Threshold.* Models that are no distributions over sets find the mentions above a threshold. The chosen one has the best F1.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from hyperspan.types import Sentence
 
 TEMPERATURES = [round(0.5 * 1.04**step, 4) for step in range(60)]
 """From 0.5 to 5, four percent apart."""
-PENALTIES = [step / 4 for step in range(-8, 17)]
+MENTION_BIASES = [step / 4 for step in range(-8, 17)]
 """From -2 to 4."""
 
 Gold = list[set[tuple[int, int, int]]]
@@ -50,11 +49,11 @@ def _scored(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[tuple[
 @torch.inference_mode()
 def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
     """The temperature under which the sentences' mentions (those that the model can hold) are most probable."""
-    scorer, penalty = model.scorer, model.config.model.mention_bias
+    scorer, bias = model.scorer, model.config.model.mention_bias
     batches = []
     for scores, lengths, gold in _scored(model, sentences):
         kept = [scorer.representable(mentions, max(lengths)) for mentions in gold]
-        batches.append((scorer.add_mention_bias(scores, penalty) if penalty else scores, lengths, kept))
+        batches.append((scorer.add_mention_bias(scores, bias) if bias else scores, lengths, kept))
 
     def surprise(temperature: float) -> float:
         distributions = ((scorer.distribution(s / temperature, lengths), gold) for s, lengths, gold in batches)
@@ -80,29 +79,31 @@ def _lowest(count: int, value: Callable[[int], float]) -> int:
 
 
 @torch.inference_mode()
-def best_penalty(model: Recognizer, sentences: Sequence[Sentence]) -> float:
-    """The penalty with the best F1; of equals the nearest to 0."""
-    found, right = dict.fromkeys(PENALTIES, 0), dict.fromkeys(PENALTIES, 0)
+def best_mention_bias(model: Recognizer, sentences: Sequence[Sentence]) -> float:
+    """The mention bias with the best F1; of equals the nearest to 0."""
+    found, right = dict.fromkeys(MENTION_BIASES, 0), dict.fromkeys(MENTION_BIASES, 0)
     expected = 0
     for scores, lengths, gold in _scored(model, sentences):
         expected += sum(map(len, gold))
-        for penalty in PENALTIES:
-            best = model.scorer.distribution(model.scorer.add_mention_bias(scores, penalty), lengths).argmax()
-            found[penalty] += sum(map(len, best))
-            right[penalty] += sum(len(one & other) for one, other in zip(best, gold, strict=True))
-    return max(PENALTIES, key=lambda penalty: (right[penalty] / max(found[penalty] + expected, 1), -abs(penalty)))
+        for bias in MENTION_BIASES:
+            best = model.scorer.distribution(model.scorer.add_mention_bias(scores, bias), lengths).argmax()
+            found[bias] += sum(map(len, best))
+            right[bias] += sum(len(one & other) for one, other in zip(best, gold, strict=True))
+    return max(MENTION_BIASES, key=lambda bias: (right[bias] / max(found[bias] + expected, 1), -abs(bias)))
 
 
 def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
-    """Chooses both, the penalty where that is wanted, and puts them into the model's configuration."""
+    """Chooses the temperature and, where that is asked for, the mention bias; puts them into the model's configuration."""
     if model.config.training.tune_mention_bias:
-        _set(model, mention_bias=best_penalty(model, sentences))
-    _set(model, temperature=best_temperature(model, sentences))
+        _set(model, "model", mention_bias=best_mention_bias(model, sentences))
+    _set(model, "model", temperature=best_temperature(model, sentences))
 
 
 @torch.inference_mode()
-def best_threshold(model: Model, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float]) -> float:
-    """The threshold with the best F1 of those tried; of equals the nearest to the one that the model has."""
+def best_threshold(
+    model: Model, now: float, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float]
+) -> float:
+    """The threshold with the best F1 of those tried; of equals the nearest to the one that the model has now."""
     found, right = dict.fromkeys(tried, 0), dict.fromkeys(tried, 0)
     expected = 0
     for indices in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
@@ -114,14 +115,16 @@ def best_threshold(model: Model, encode: Encode, sentences: Sequence[Sentence], 
             best = find(threshold)
             found[threshold] += sum(map(len, best))
             right[threshold] += sum(len(one & other) for one, other in zip(best, gold, strict=True))
-    now = model.config.model.threshold
     return max(tried, key=lambda value: (right[value] / max(found[value] + expected, 1), -abs(value - now)))
 
 
-def tune_threshold(model: Model, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float]) -> None:
-    """Chooses the threshold and puts it into the model's configuration."""
-    _set(model, threshold=best_threshold(model, encode, sentences, tried))
+def tune_threshold(
+    model: Model, section: str, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float]
+) -> None:
+    """Chooses the threshold and puts it into a section of the model's configuration."""
+    now = getattr(model.config, section).threshold
+    _set(model, section, threshold=best_threshold(model, now, encode, sentences, tried))
 
 
-def _set(model: Model, **values: float) -> None:
-    model.config = replace(model.config, model=replace(model.config.model, **values))
+def _set(model: Model, section: str, **values: float) -> None:
+    model.config = replace(model.config, **{section: replace(getattr(model.config, section), **values)})

@@ -59,6 +59,9 @@ def _check_lbfgs(config: Config) -> None:
         ("encoder.input_dropout", config.encoder.input_dropout),
         ("encoder.output_dropout", config.encoder.output_dropout),
         ("encoder.span_dropout", config.encoder.span_dropout),
+        ("fofe.dropout", config.fofe.dropout),
+        ("katiyar_cardie.dropout", config.katiyar_cardie.dropout),
+        ("transition.dropout", config.transition.dropout),
     ):
         if value:
             raise InputError(

@@ -111,7 +111,7 @@ _WITHOUT = {
     "dropout": ("− dropout", ("encoder.input_dropout=0", "encoder.output_dropout=0")),
     "margin": ("− softmax-margin", ("training.softmax_margin=false",)),
     "pretrained": ("− pretrained vectors", ("words.vectors=",)),
-    "interactions": ("− interactions (I → I zeroed)", ("model.interactions=false",)),
+    "interactions": ("− interactions (I → I zeroed)", ("segmental.interactions=false",)),
 }
 _ABLATED = {
     ("sh-6", "dropout"): {"ace2004": 71.5, "ace2005": 71.3, "genia": 72.1},

@@ -64,11 +64,11 @@ class CascadedScorer(Scorer):
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
         m = self.types
-        order = config.model.order
+        order = config.cascaded.order
         asked = [part.strip() for part in (order.split(",") if "," in order else order.split())] or list(labels)
         if sorted(asked) != sorted(labels):
             raise InputError(
-                f"model.order is {config.model.order!r}, but must name each label once; they are {', '.join(labels)}"
+                f"cascaded.order is {config.cascaded.order!r}, but must name each label once; they are {', '.join(labels)}"
             )
         self.order = [labels.index(label) for label in asked]
         self.emit = encoder.word_layer(5 * m)

@@ -35,7 +35,7 @@ class SegmentalScorer(Scorer):
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
-        self.tied, self.interactions = config.model.tied, config.model.interactions
+        self.tied, self.interactions = config.model.tied, config.segmental.interactions
         self.contextual = encoder.contextual
         m = self.types
         self.start = encoder.word_layer(2 * m)

@@ -1,0 +1,140 @@
+"""Dataclasses from TOML of any origin and back: every key and every value is checked, and a mistake is one sentence."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from hyperspan.errors import InputError
+
+LARGEST_FILE = 64 * 1024
+"""Bytes of a configuration; those that people write have one or two thousand."""
+DEEPEST = 100
+"""Dots in a key. tomllib takes time that grows with their square."""
+_DEEP_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++\s*+\.\s*+){{{DEEPEST}}}")
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text of any origin; an InputError says why it is none.
+
+    >>> read_toml("seed = " + "[" * 2000)
+    Traceback (most recent call last):
+    ...
+    hyperspan.errors.InputError: is not TOML: it is nested too deeply; hyperspan/configs/ has examples
+    """
+    try:
+        if _DEEP_KEY.search(text):
+            raise RecursionError
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        reason = str(error)[:200]
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except ValueError:  # Python refuses to convert it
+        reason = "it holds a number of thousands of digits"
+    raise InputError(f"is not TOML: {reason}; hyperspan/configs/ has examples")
+
+
+def read_text(path: Path) -> str:
+    """The text of a configuration file of any origin."""
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"is not a configuration: it has more than {LARGEST_FILE:,} bytes; name another file")
+    try:
+        return content.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeError as error:
+        raise InputError(f"is not TOML: {error}; hyperspan/configs/ has examples") from None
+
+
+def to_toml(value: Any) -> str:
+    """A value in TOML, which is JSON but for one control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def values_of(section: Any) -> dict[str, Any]:
+    """The fields of a dataclass, by name."""
+    return {entry.name: getattr(section, entry.name) for entry in fields(section)}
+
+
+def parse_value(value: str) -> Any:
+    """What an override says: TOML where it is that, a plain text otherwise."""
+    try:
+        return read_toml(f"value = {value}")["value"]
+    except InputError:
+        return value
+
+
+def check_key(cls: type, key: str, renamed: Mapping[str, str], prefix: str = "") -> None:
+    """Raises an InputError for a key that a dataclass does not have; an old one is answered with its new name."""
+    known = [entry.name for entry in fields(cls)]
+    if new := renamed.get(prefix + key):
+        raise InputError(f"the configuration has the old key {prefix}{key}, which is now called {new}; rename it")
+    if key not in known:
+        close = difflib.get_close_matches(key[:100], known, 1)
+        hint = f"did you mean {prefix}{close[0]}?" if close else f"it has {', '.join(prefix + name for name in known)}"
+        raise InputError(f"the configuration has no key {prefix}{key[:100]}; {hint}")
+
+
+def build(cls: Any, given: Any, renamed: Mapping[str, str], prefix: str = "") -> Any:
+    """An instance of a (nested) dataclass from a mapping, each value checked."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"{prefix.removesuffix('.')} is {_shown(given)}, but must be a table with keys of its own")
+    hints = get_type_hints(cls)
+    values: dict[str, Any] = {}
+    for key, value in given.items():
+        check_key(cls, key, renamed, prefix)
+        if hasattr(hints[key], "__dataclass_fields__"):
+            values[key] = build(hints[key], value, renamed, f"{prefix}{key}.")
+        else:
+            metadata = next(entry.metadata for entry in fields(cls) if entry.name == key)
+            values[key] = _checked(hints[key], value, metadata, prefix + key)
+    return cls(**values)
+
+
+def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> Any:
+    """The value, if it is of this kind and in range."""
+    low, high = metadata.get("low"), metadata.get("high")
+    for kind in get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]:
+        if get_origin(kind) is Literal:
+            if value in get_args(kind) and isinstance(value, str):
+                return value
+        elif kind is float and type(value) in (int, float):
+            if abs(value) <= sys.float_info.max and _is_within(value, low, high):
+                return float(value)
+        elif type(value) is kind and (kind is not int or _is_within(value, low, high)):
+            return value
+    raise InputError(f"{name} is {_shown(value)}, but must be {_wanted(hint, low, high)}")
+
+
+def _shown(value: Any) -> str:
+    """A value in few characters, for messages."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write a number of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def _is_within(value: float, low: float | None, high: float | None) -> bool:
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def _wanted(hint: Any, low: float | None, high: float | None) -> str:
+    """What a value must be, in words."""
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(_wanted(kind, low, high) for kind in get_args(hint))
+    if get_origin(hint) is Literal:
+        return " or ".join(json.dumps(choice) for choice in get_args(hint))
+    name = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[hint]
+    if hint in (int, float) and low is not None:
+        name += f" from {low:g} to {high:g}" if high is not None else f" of at least {low:g}"
+    return name
