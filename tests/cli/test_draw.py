@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hyperspan.cli import app
-from hyperspan.cli.draw import Structure
+from hyperspan.cli.draw import StructureName
 from hyperspan.render.hypergraph_svg import DIAGRAMS
 from tests.cli.process import hyperspan
 
@@ -93,7 +93,7 @@ def test_links_stay_links_and_text_may_hold_anything(tmp_path: Path) -> None:
 
 
 def test_every_structure_can_be_asked_for(tmp_path: Path) -> None:
-    assert [structure.value for structure in Structure] == list(DIAGRAMS)
+    assert [structure.value for structure in StructureName] == list(DIAGRAMS)
     pictures = set[str]()
     for structure in DIAGRAMS:  # in this process: to start six would take longer than all they do
         result = CliRunner().invoke(app, ["draw", SENTENCE, "-m", "0:3:PER", "-t", "PER,ORG", "-s", structure])
