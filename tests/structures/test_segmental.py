@@ -510,3 +510,11 @@ def test_large_scores_cancel_chain_by_chain() -> None:
     exact = SegmentalHypergraph(scores.to(torch.float64), [50])
     best = exact.argmax()
     assert abs(SegmentalHypergraph(scores, [50]).log_prob(best).item() - exact.log_prob(best).item()) < 0.05
+
+
+def test_reprs_are_short() -> None:
+    scores = random_scores(9, 4, 3, 2, untied=True)
+    assert repr(scores) == "EdgeScores(B=9, n=4, c=3, m=2, untied, torch.float64 on cpu)"
+    assert repr(SegmentalHypergraph(scores, [4] * 9)) == (
+        f"SegmentalHypergraph({scores!r}, lengths=[4, 4, 4, 4, 4, 4, … 9 in all])"
+    )

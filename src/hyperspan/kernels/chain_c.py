@@ -6,7 +6,6 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
@@ -59,8 +58,8 @@ def marginals(scores: Edges, lengths: Sequence[int]) -> Tensor:
 
 
 @torch.no_grad()
-def best_mentions(scores: Edges, lengths: Sequence[int]) -> np.ndarray | None:
-    """(4, mentions): sentence, start, end and type of the best mentions, in that order; None where no set is possible."""
+def best_mentions(scores: Edges, lengths: Sequence[int]) -> list[list[int]] | None:
+    """The best mentions, [sentence, start, end, type], in that order; None where no set is possible."""
     given: list[Any] = [None if tensor is None else tensor.contiguous() for tensor in _tensors(scores)]
     on_cpu = _on_cpu(lengths)
     pointers = [None if tensor is None else tensor.data_ptr() for tensor in (*given, on_cpu)]
@@ -75,7 +74,7 @@ def best_mentions(scores: Edges, lengths: Sequence[int]) -> np.ndarray | None:
             break
         space = found
     _check(found == -2)
-    return None if found < 0 else mentions[:found].T.numpy()
+    return None if found < 0 else mentions[:found].tolist()
 
 
 def _on_cpu(lengths: Sequence[int]) -> Tensor:

@@ -74,7 +74,7 @@ class ChainLayout:
         """(rows of width 1 and more, m) -> (B, n, c - 1, m), 0 in padding."""
         return _Unpack.apply(packed, self._extend_index).unflatten(0, self._extend_index.shape)
 
-    def spread(self, per_chain: Tensor) -> Tensor:
+    def per_row(self, per_chain: Tensor) -> Tensor:
         """(chains, m) -> (rows, m): each chain's value on all of its rows."""
         return per_chain.index_select(0, self.chain)
 

@@ -100,7 +100,7 @@ def relative_scores(layout: ChainLayout, chains: PackedScores) -> tuple[Tensor, 
     longest = chains.longest(layout, chains.go(layout))
     best = torch.maximum(chains.absent, layout.reduce(longest, "maximum") + chains.present)
     pivot = finite(best.detach())
-    return pivot, chains.absent - pivot, longest + layout.spread(chains.present - pivot)
+    return pivot, chains.absent - pivot, longest + layout.per_row(chains.present - pivot)
 
 
 class ChainLogPartition(Function):
@@ -121,10 +121,10 @@ class ChainLogPartition(Function):
         layout, chains = ctx.layout, PackedScores(*scores)
         if torch.is_grad_enabled():  # a second derivative is wanted: show it how everything depends on the scores
             log_absent, log_stopped = log_posteriors(layout, chains)
-            choices = choices_from(layout, log_absent.exp() * gradient, log_stopped.exp() * layout.spread(gradient))
+            choices = choices_from(layout, log_absent.exp() * gradient, log_stopped.exp() * layout.per_row(gradient))
         else:
             share = gradient / total.masked_fill(total == 0, 1.0)
-            choices = choices_from(layout, absent * share, layout.spread(share).mul_(stopped))
+            choices = choices_from(layout, absent * share, layout.per_row(share).mul_(stopped))
         noted = choices.went_on * torch.sigmoid(chains.also(layout))
         if chains.branch is None:
             return None, *choices[:3], layout.add_to_shorter(choices.stopped, noted), None
@@ -137,7 +137,7 @@ def log_posteriors(layout: ChainLayout, chains: PackedScores) -> tuple[Tensor, T
     weights = choices_from(layout, absent.exp(), stopped.exp())
     total = weights.absent + weights.present
     log_total = total.masked_fill(total == 0, 1.0).log()
-    return absent - log_total, stopped - layout.spread(log_total)
+    return absent - log_total, stopped - layout.per_row(log_total)
 
 
 def choices_from(layout: ChainLayout, absent: Tensor, stopped: Tensor) -> Posteriors:

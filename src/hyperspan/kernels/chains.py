@@ -68,8 +68,7 @@ def padding(scores: Edges, lengths: Sequence[int]) -> Tensor:
 def log_partition(scores: Edges, lengths: Sequence[int]) -> Tensor:
     """(B, n, m): the log-partition of each chain, 0 in padding; differentiable, also twice."""
     kernels = _triton(scores)
-    unfit = {"triton"} if kernels is None else set()
-    chosen = _chosen("log_partition", scores, unfit)
+    chosen = _chosen("log_partition", scores, ("triton",) if kernels is None else ())
     if chosen == "c":
         return chain_c.log_partition(scores, lengths)
     if chosen == "reference":
@@ -80,7 +79,7 @@ def log_partition(scores: Edges, lengths: Sequence[int]) -> Tensor:
 
 def marginals(scores: Edges, lengths: Sequence[int], *, differentiable: bool) -> Tensor:
     """(B, n, c, m): the probability of each mention, 0 in padding."""
-    chosen = _chosen("marginals", scores, {"c", "dense"} if differentiable else ())
+    chosen = _chosen("marginals", scores, ("c", "dense") if differentiable else ())
     if chosen == "c":
         return chain_c.marginals(scores, lengths)
     if chosen == "dense":
@@ -93,7 +92,10 @@ def argmax(scores: Edges, lengths: Sequence[int]) -> Mentions:
     """The best mentions of each sentence; of two equal choices the one with fewer. An error where nothing is possible."""
     chosen = _chosen("argmax", scores)
     if chosen == "c" and (found := chain_c.best_mentions(scores, lengths)) is not None:
-        return _by_sentence(found, len(lengths))
+        sets: list[list[tuple[int, int, int]]] = [[] for _ in lengths]
+        for sentence, start, end, kind in found:
+            sets[sentence].append((start, end, kind))
+        return [frozenset(mentions) for mentions in sets]
     known = lengths_on(lengths, scores.close.device)
     if chosen == "dense":
         best = chain_dense.best(scores, known)
@@ -116,9 +118,9 @@ def check_possible(value: Tensor) -> None:
     )
 
 
-def _chosen(computation: str, scores: Edges, unfit: set[str] | tuple[()] = ()) -> str:
-    tied_alone = {"triton", "dense"} if scores.branch is not None else set()
-    return choose(computation, scores.close.device.type, tied_alone.union(unfit))
+def _chosen(computation: str, scores: Edges, unfit: tuple[str, ...] = ()) -> str:
+    tied_alone = () if scores.branch is None else ("triton", "dense")
+    return choose(computation, scores.close.device.type, (*tied_alone, *unfit))
 
 
 def _triton(scores: Edges) -> ModuleType | None:
@@ -139,11 +141,7 @@ def _read_off(scores: Edges, lengths: Tensor, sentence: Tensor, start: Tensor, k
     pairs = ((sentence, sentence[chain]), (start, start[chain]), (last, widths), (kind, kind[chain]))
     sentence, start, width, kind = (torch.cat(pair) for pair in pairs)
     found = torch.stack([sentence, start, start + width + 1, kind]).cpu().numpy()
-    return _by_sentence(found[:, np.argsort(found[0], kind="stable")], len(lengths))
-
-
-def _by_sentence(found: np.ndarray, sentences: int) -> Mentions:
-    """(4, mentions), sentence, start, end and type, in the order of sentences -> the mentions of each."""
-    bounds = np.searchsorted(found[0], np.arange(sentences + 1)).tolist()
+    found = found[:, np.argsort(found[0], kind="stable")]
+    bounds = np.searchsorted(found[0], np.arange(len(lengths) + 1)).tolist()
     mentions = list(zip(*found[1:].tolist(), strict=True))
     return [frozenset(mentions[begin:end]) for begin, end in itertools.pairwise(bounds)]

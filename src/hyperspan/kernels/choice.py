@@ -149,7 +149,7 @@ def obstacle(computation: str, name: str, device: str, allowed: Forced | None) -
     if name == "triton" and device != "cuda":
         return "it is for NVIDIA GPUs"
     if name not in wanted:
-        return f"it is not worth its while on {device}" if allowed is None else "others are forced"
+        return f"it is slower on a {device.upper()}" if allowed is None else "others are forced"
     return _MISSING[name](computation)
 
 

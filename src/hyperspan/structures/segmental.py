@@ -123,7 +123,7 @@ class SegmentalHypergraph(Distribution):
         per_chain = torch.where(active, scores.present, scores.absent).flatten()
         for tensor, edges in used:
             sentence, start, _, kind = edges
-            per_chain = per_chain.index_add(0, (sentence * n + start) * m + kind, _Edges.apply(tensor, edges))
+            per_chain = per_chain.index_add(0, (sentence * n + start) * m + kind, _Gather.apply(tensor, edges))
         per_chain = per_chain.view_as(log_partition) - finite(log_partition)
         per_chain = per_chain.masked_fill(log_partition == MINUS_INFINITY, MINUS_INFINITY).masked_fill(
             chains.padding(scores, self.lengths), 0.0
@@ -325,7 +325,7 @@ class SegmentalHypergraph(Distribution):
         return SegmentalHypergraph(self.scores.to(torch.float64), self.lengths)
 
 
-class _Edges(Function):
+class _Gather(Function):
     """The scores of edges given as index columns, each at most once; so that the way back need not add up."""
 
     @staticmethod
@@ -335,10 +335,10 @@ class _Edges(Function):
 
     @staticmethod
     def backward(ctx, gradient: Tensor):
-        return _Spread.apply(gradient, ctx.edges, ctx.shape), None
+        return _Scatter.apply(gradient, ctx.edges, ctx.shape), None
 
 
-class _Spread(Function):
+class _Scatter(Function):
     @staticmethod
     def forward(ctx, values: Tensor, edges: Tensor, shape: torch.Size) -> Tensor:
         ctx.edges = edges
@@ -346,7 +346,7 @@ class _Spread(Function):
 
     @staticmethod
     def backward(ctx, gradient: Tensor):
-        return _Edges.apply(gradient, ctx.edges), None, None
+        return _Gather.apply(gradient, ctx.edges), None, None
 
 
 def _short(lengths: Sequence[int], most: int = 6) -> str:

@@ -36,7 +36,7 @@ PORTION = 2**19
 Widths = tuple[int, ...]
 
 
-class Summary(NamedTuple):
+class ChainSummary(NamedTuple):
     """What the pass tells of every chain; in padding, its best is certain and has no second."""
 
     log_partition: Tensor  # (B, n, m)
@@ -46,7 +46,7 @@ class Summary(NamedTuple):
     """The best set of each sentence."""
 
 
-def summarise(scores: EdgeScores, lengths: Tensor) -> Summary:
+def summarise(scores: EdgeScores, lengths: Tensor) -> ChainSummary:
     """The log-partition, the best and the first step of every chain."""
     batch, n, c, m = scores.close.shape
     longest_sentence = int(lengths.max()) if batch else 0
@@ -61,7 +61,7 @@ def summarise(scores: EdgeScores, lengths: Tensor) -> Summary:
             scores, lengths, starts, widths
         )
         found.append(places)
-    return Summary(log_partition, best, first_step, _by_sentence(found, batch))
+    return ChainSummary(log_partition, best, first_step, _by_sentence(found, batch))
 
 
 def _summarise_starts(
@@ -95,7 +95,7 @@ def _by_sentence(found: Sequence[Tensor], batch: int) -> list[list[Mention]]:
 
 
 def cheapest_sets(
-    scores: EdgeScores, lengths: Tensor, summary: Summary, sentence: int, k: int
+    scores: EdgeScores, lengths: Tensor, summary: ChainSummary, sentence: int, k: int
 ) -> Iterator[tuple[float, MentionSet]]:
     """The k best sets of a sentence as (cost above the best, set), best first."""
     steps = summary.first_step[sentence].flatten().cpu().numpy()
