@@ -46,13 +46,13 @@ def segmental_weights(scores: EdgeScores, sentence: int) -> Callable[[Hyperedge]
     assert branch is not None
 
     def weight(edge: Hyperedge) -> float:
-        letter, i, k, j = edge.head  # type: ignore[misc]
-        letters = [node.letter for node in edge.tail]  # type: ignore[attr-defined]
-        if letter in "AE":
+        symbol, i, k, j = edge.head  # type: ignore[misc]
+        symbols = [node.symbol for node in edge.tail]  # type: ignore[attr-defined]
+        if symbol in "AE":
             return 0.0
-        if letter == "T":
-            return (scores.absent if letters == ["X"] else scores.present)[sentence, i, k].item()
-        tensor = {"X": scores.close, "I": scores.extend, "XI": branch}["".join(letters)]
+        if symbol == "T":
+            return (scores.absent if symbols == ["X"] else scores.present)[sentence, i, k].item()
+        tensor = {"X": scores.close, "I": scores.extend, "XI": branch}["".join(symbols)]
         return tensor[sentence, i, j - i, k].item()
 
     return weight

@@ -44,9 +44,9 @@ def tree_weights(scores: torch.Tensor, outside: torch.Tensor) -> Callable[[Hyper
         total = 0.0
         for node in edge.tail:
             assert isinstance(node, ConstituencyNode)
-            if node.letter == "type":
+            if node.symbol == "type":
                 total += scores[node.start, node.end - node.start - 1, node.kind].item()
-            elif node.letter == "outside":
+            elif node.symbol == "outside":
                 total += outside[node.start].item()
         return total
 

@@ -55,10 +55,10 @@ def network_weights(scores: WordEdgeScores, sentence: int) -> Callable[[Hyperedg
 
     def weight(edge: Hyperedge) -> float:
         assert isinstance(edge.head, MentionNode)
-        letters = "".join(node.letter for node in (edge.head, *edge.tail) if isinstance(node, MentionNode))
-        if edge.head.letter in "AE":
+        symbols = "".join(node.symbol for node in (edge.head, *edge.tail) if isinstance(node, MentionNode))
+        if edge.head.symbol in "AE":
             return 0.0
-        return tensors[letters][sentence, edge.head.word, edge.head.kind].item()
+        return tensors[symbols][sentence, edge.head.word, edge.head.kind].item()
 
     return weight
 

@@ -61,7 +61,7 @@ def separators_weights(scores: torch.Tensor) -> Callable[[Hyperedge], float]:
     def weight(edge: Hyperedge) -> float:
         leaf = edge.tail[0] if edge.tail else None
         assert leaf is None or isinstance(leaf, SeparatorNode)
-        return scores[leaf.gap, leaf.label, leaf.kind].item() if leaf and leaf.letter == "label" else 0.0
+        return scores[leaf.gap, leaf.label, leaf.kind].item() if leaf and leaf.symbol == "label" else 0.0
 
     return weight
 

@@ -21,6 +21,7 @@ from hyperspan.structures import (
 )
 from hyperspan.structures.graphs import (
     Counting,
+    Hypergraph,
     consistent_hyperpath_of,
     hyperpaths,
     inside,
@@ -63,10 +64,11 @@ def test_hyperpaths_are_all_sets_and_consistent_ones_are_the_closed_sets(n: int,
 @pytest.mark.parametrize(("n", "m", "spurious"), [(1, 1, 0), (2, 1, 0), (3, 1, 24), (4, 1, 816), (3, 2, 2496)])
 def test_spurious_structures_are_counted(n: int, m: int, spurious: int) -> None:
     """All hyperpaths but the consistent ones, which the label sequences of the mention separators count as well."""
-    every, labels = (
-        inside(graph, lambda _: 0.0, Counting())[graph.root]
-        for graph in (mention_network(n, m), separators_hypergraph(n, m))
-    )
+
+    def count(graph: Hypergraph) -> int:
+        return inside(graph, lambda _: 0.0, Counting())[graph.root]
+
+    every, labels = count(mention_network(n, m)), count(separators_hypergraph(n, m))
     assert every == 2 ** len(all_mentions(n, m, n))
     assert sum(map(is_consistent, hyperpaths(mention_network(n, m)))) == labels == every - spurious
 

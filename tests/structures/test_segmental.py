@@ -65,9 +65,9 @@ def test_paper_figure_node_sequences() -> None:
     path = hyperpath_of(mentions, graph)
 
     def written(node: SegmentalNode) -> str:
-        inner = f",{node.last + 1}" if node.letter == "I" else ""
-        above = f"^{node.kind + 1}" if node.letter in "TI" else ""
-        return node.letter if node.letter == "X" else f"{node.letter}{above}_{node.start + 1}{inner}"
+        inner = f",{node.last + 1}" if node.symbol == "I" else ""
+        above = f"^{node.kind + 1}" if node.symbol in "TI" else ""
+        return node.symbol if node.symbol == "X" else f"{node.symbol}{above}_{node.start + 1}{inner}"
 
     def sequence(mention: tuple[int, int, int]) -> str:
         return " ".join(map(written, nodes_of(mention)))
@@ -128,13 +128,13 @@ def test_edge_and_node_marginals(data: st.DataObject) -> None:
             weights = [explicit.weights(edge) for edge in path]
             probability = 0.0 if -math.inf in weights else math.exp(math.fsum(weights) - total)
             for edge in path:
-                letter, i, k, j = edge.head  # type: ignore[misc]
-                tail = "".join(node.letter for node in edge.tail)  # type: ignore[attr-defined]
-                place = (i, k) if letter == "T" else (i, j - i, k)
-                if letter in "TI":
-                    table = seen[tail if letter == "T" else "I" + tail]
+                symbol, i, k, j = edge.head  # type: ignore[misc]
+                tail = "".join(node.symbol for node in edge.tail)  # type: ignore[attr-defined]
+                place = (i, k) if symbol == "T" else (i, j - i, k)
+                if symbol in "TI":
+                    table = seen[tail if symbol == "T" else "I" + tail]
                     table[place] = table.get(place, 0.0) + probability
-                if letter == "I":
+                if symbol == "I":
                     seen["node"][place] = seen["node"].get(place, 0.0) + probability
         tensors = zip(seen, (edges.absent, edges.present, edges.close, edges.extend, edges.branch, nodes), strict=True)
         for name, tensor in tensors:

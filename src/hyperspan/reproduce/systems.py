@@ -68,10 +68,10 @@ def _cascaded_mentions(paths: Sequence[Hyperpath]) -> MentionSet:
     return frozenset((start, end, kind) for kind, mentions in enumerate(found) for start, end, _ in mentions)
 
 
-def _labels(paths: Sequence[Hyperpath]) -> Hashable:
+def _labels(paths: Sequence[Hyperpath[SeparatorNode]]) -> Hashable:
     """The labels of all gaps, as the hyperpath has them type by type."""
     nodes = chain.from_iterable(edge.tail for path in paths for edge in path)
-    return tuple(node.label for node in nodes if isinstance(node, SeparatorNode) and node.letter == "label")
+    return tuple(node.label for node in nodes if node.symbol == "label")
 
 
 def _labels_of_set(mentions: MentionSet, n: int, m: int) -> Hashable:

@@ -122,9 +122,9 @@ class Diagram(ABC, Generic[Node]):
 
     def legend(self) -> Iterator[tuple[str, str]]:
         """Symbols, drawn around the origin, with their meanings."""
-        for letter, (colour, meaning) in self.nodes.items():
+        for symbol, (colour, meaning) in self.nodes.items():
             if meaning:
-                yield Dot(0, 0, colour, (letter, "", ""), radius=10).svg(), meaning
+                yield Dot(0, 0, colour, (symbol, "", ""), radius=10).svg(), meaning
         for colour, meaning in self.edges.values():
             if meaning:
                 yield stroke(colour), meaning

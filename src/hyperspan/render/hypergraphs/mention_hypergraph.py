@@ -37,15 +37,15 @@ class MentionHypergraphDiagram(StartsDiagram[MentionNode]):
         band = LOWER + BELOW + 40 + BAND_GAP
         positions = {"A": (0, TOP), "E": (0, TOP + 66), "T": (0, STARTS), "I": (INSIDE, STARTS + LOWER)}
         for node in self.graph.nodes:
-            if node.letter == "X":
+            if node.symbol == "X":
                 continue
-            shift, y = positions[node.letter]
-            kind = "" if node.letter in "AE" else f"{node.kind + 1}"
+            shift, y = positions[node.symbol]
+            kind = "" if node.symbol in "AE" else f"{node.kind + 1}"
             self.add_node(
                 node,
                 self.x(node.word) + shift,
                 y + max(node.kind, 0) * band,
-                (node.letter, kind, f"{node.word + 1}"),
+                (node.symbol, kind, f"{node.word + 1}"),
             )
         for k in range(len(self.labels)):
             self.draw_band_label(k, STARTS + k * band)

@@ -48,7 +48,7 @@ class MentionSeparatorsDiagram(Diagram[SeparatorNode]):
         labels = labels_of(self.mention_set, len(self.words), len(self.labels))
         leaves = ((edge, edge.tail[0]) for edge in self.graph.edges)
         return tuple(
-            edge for edge, leaf in leaves if leaf.letter != "label" or labels[leaf.kind][leaf.gap] == leaf.label
+            edge for edge, leaf in leaves if leaf.symbol != "label" or labels[leaf.kind][leaf.gap] == leaf.label
         )
 
     def x(self, word: float) -> float:
@@ -62,18 +62,18 @@ class MentionSeparatorsDiagram(Diagram[SeparatorNode]):
     def layout(self) -> float:
         bottom = self._place_bands()
         for node in self.graph.nodes:
-            if node.letter == "sentence":
+            if node.symbol == "sentence":
                 self.add_node(node, self.x(-1), TOP - 56, ("root", "", ""))
-            elif node.letter == "label":
+            elif node.symbol == "label":
                 self._place_label(node)
             else:
-                label = (node.letter, f"{node.kind + 1}", f"{node.gap}" if node.gap else "")
-                self.add_node(node, self.x(node.gap - 1), self._row(node.letter, node.kind), label)
+                label = (node.symbol, f"{node.kind + 1}", f"{node.gap}" if node.gap else "")
+                self.add_node(node, self.x(node.gap - 1), self._row(node.symbol, node.kind), label)
         return bottom
 
     def _place_bands(self) -> float:
         """Gives each type a band as high as its labels need; returns the y where the last band ends."""
-        nodes = [node for node in self.graph.nodes if node.letter == "label"]
+        nodes = [node for node in self.graph.nodes if node.symbol == "label"]
         used = {(node.kind, LABELS[node.label]) for node in nodes}
         self.inside: list[float] = []  # the y of each type's I nodes
         y = float(TOP)
@@ -86,9 +86,9 @@ class MentionSeparatorsDiagram(Diagram[SeparatorNode]):
             self.draw_band_rule(y)
         return y - BAND_GAP
 
-    def _row(self, letter: str, kind: int) -> float:
+    def _row(self, symbol: str, kind: int) -> float:
         """The y of the I or the O nodes of a type."""
-        return self.inside[kind] + (LOWER if letter == "O" else 0)
+        return self.inside[kind] + (LOWER if symbol == "O" else 0)
 
     def _place_label(self, leaf: SeparatorNode) -> None:
         name = LABELS[leaf.label]
@@ -102,7 +102,7 @@ class MentionSeparatorsDiagram(Diagram[SeparatorNode]):
     def draw_edge(self, edge: Hyperedge[SeparatorNode], strong: bool) -> None:
         head, *children = (self.dots[node] for node in (edge.head, *edge.tail))
         leaf = edge.tail[0]
-        if leaf.letter != "label":
+        if leaf.symbol != "label":
             arrow = self.arrow("root", strong)
             arrow.along_bus(head, children, bus=head.x - 42)
         else:

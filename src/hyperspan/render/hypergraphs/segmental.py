@@ -18,19 +18,19 @@ TOP = 96
 STARTS = TOP + 66 + 78.0  # where the first T nodes are
 
 
-class HasLetter(Protocol):
+class HasSymbol(Protocol):
     """A node of type A, E, T, I or X."""
 
     @property
-    def letter(self) -> str: ...
+    def symbol(self) -> str: ...
 
     def __hash__(self) -> int: ...
 
 
-NodeWithLetter = TypeVar("NodeWithLetter", bound=HasLetter)
+NodeT = TypeVar("NodeT", bound=HasSymbol)
 
 
-class StartsDiagram(Diagram[NodeWithLetter]):
+class StartsDiagram(Diagram[NodeT]):
     """A hypergraph of A, E, T, I and X nodes; an X node is drawn below each node that leads to it."""
 
     nodes: ClassVar[Legend] = {
@@ -40,7 +40,7 @@ class StartsDiagram(Diagram[NodeWithLetter]):
         "I": ("#fbeebc", "those that also contain word j"),
         "X": ("#dedede", "end of a mention"),
     }
-    edges: ClassVar[Legend] = {  # by the letters of head and tail, for A and E by that of the head
+    edges: ClassVar[Legend] = {  # by the symbols of head and tail, for A and E by that of the head
         "TX": ("#d9822b", "none starts here"),
         "TI": ("#8e44ad", "at least one does"),
         "II": ("#2e8b57", "a longer one follows"),
@@ -53,17 +53,17 @@ class StartsDiagram(Diagram[NodeWithLetter]):
     def bracket_ends(self, mention: Mention) -> tuple[float, float]:
         return self.x(mention.start) - 22, self.x(mention.end - 1) + INSIDE + 22
 
-    def draw_edge(self, edge: Hyperedge[NodeWithLetter], strong: bool) -> None:
+    def draw_edge(self, edge: Hyperedge[NodeT], strong: bool) -> None:
         head = self.dots[edge.head]
         end = Dot(head.x, head.y + BELOW, self.nodes["X"][0], ("X", "", ""), radius=11)
         children = [self.dots.get(node, end) for node in edge.tail]
-        letters = "".join(node.letter for node in (edge.head, *edge.tail))
-        arrow = self.arrow(letters[0] if letters[0] in "AE" else letters, strong)
-        if letters[0] == "E":
+        symbols = "".join(node.symbol for node in (edge.head, *edge.tail))
+        arrow = self.arrow(symbols[0] if symbols[0] in "AE" else symbols, strong)
+        if symbols[0] == "E":
             arrow.along_bus(head, children, bus=head.x - 42)
-        elif letters[0] == "A":
+        elif symbols[0] == "A":
             arrow.joined(head, (head.x + 34, head.y + 20), children)
-        elif letters == "IXI":
+        elif symbols == "IXI":
             arrow.joined(head, (head.x + 30, head.y + 20), children)
         else:
             arrow.straight(head, children[0])
@@ -84,12 +84,12 @@ class SegmentalDiagram(StartsDiagram[SegmentalNode]):
 
     def layout(self) -> float:
         for node in self.graph.nodes:
-            if node.letter in "AE":
+            if node.symbol in "AE":
                 self.add_node(
-                    node, self.x(node.start), TOP + 66 * (node.letter == "E"), (node.letter, "", f"{node.start + 1}")
+                    node, self.x(node.start), TOP + 66 * (node.symbol == "E"), (node.symbol, "", f"{node.start + 1}")
                 )
         y = STARTS
-        inner = [node for node in self.graph.nodes if node.letter == "I"]
+        inner = [node for node in self.graph.nodes if node.symbol == "I"]
         for k in range(len(self.labels)):
             reach = {i: i for i in range(len(self.words))}
             for node in inner:

@@ -77,10 +77,10 @@ class TreeDiagram(Diagram[ConstituencyNode]):
         self.rows = {width: TOP + row * ROW for row, width in enumerate(widths)}
         self.line = self.rows[1] + CONTENT + 60  # above the words
         for node in spans:
-            if node.letter in ("top", "mention", "inner", "sequence"):
+            if node.symbol in ("top", "mention", "inner", "sequence"):
                 self._place_span(node)
-            elif self.path_only and node.letter != "type":
-                self.add_node(node, self.x(node.start), self.line, (NAMES[node.letter], "", f"{node.end}"), LEAF)
+            elif self.path_only and node.symbol != "type":
+                self.add_node(node, self.x(node.start), self.line, (NAMES[node.symbol], "", f"{node.end}"), LEAF)
         return self.line + 60
 
     def _place_span(self, node: ConstituencyNode) -> None:
@@ -90,9 +90,9 @@ class TreeDiagram(Diagram[ConstituencyNode]):
             "mention": (middle, y),
             "inner": (middle, y + CONTENT),
             "sequence": (middle + self.aside, y),
-        }[node.letter]
-        words = f"{node.end}" if node.letter == "top" else f"{node.start + 1},{node.end}"
-        self.add_node(node, x, y, (NAMES[node.letter], "", words))
+        }[node.symbol]
+        words = f"{node.end}" if node.symbol == "top" else f"{node.start + 1},{node.end}"
+        self.add_node(node, x, y, (NAMES[node.symbol], "", words))
 
     @property
     def right(self) -> float:
@@ -101,8 +101,8 @@ class TreeDiagram(Diagram[ConstituencyNode]):
     def draw_edge(self, edge: Hyperedge[ConstituencyNode], strong: bool) -> None:
         """Omits empty sequences, which have no words."""
         head = self.dots[edge.head]
-        letters = [NAMES[node.letter] for node in (edge.head, *edge.tail)]
-        arrow = self.arrow(letters[0] if letters[0] in "MS" else letters[0] + letters[-1], strong)
+        symbols = [NAMES[node.symbol] for node in (edge.head, *edge.tail)]
+        arrow = self.arrow(symbols[0] if symbols[0] in "MS" else symbols[0] + symbols[-1], strong)
         children = [self.dots[node] for node in edge.tail if node in self.dots]
         leaf = self._leaf(edge, head)
         if leaf:  # drawn on the arrow to the other child
@@ -110,7 +110,7 @@ class TreeDiagram(Diagram[ConstituencyNode]):
             straight_through(arrow, [head, *children])
         elif len(children) == 1:
             arrow.straight(head, children[0])
-        elif letters[0] == "R":
+        elif symbols[0] == "R":
             fork(arrow, head, self._joint(edge, head, CONTENT + 32), [(child, "sideways") for child in children])
         elif self.path_only:
             fork(arrow, head, (head.x, head.y + 40), [(child, "no") for child in children])
@@ -121,11 +121,11 @@ class TreeDiagram(Diagram[ConstituencyNode]):
     def _leaf(self, edge: Hyperedge[ConstituencyNode], head: Dot) -> Dot | None:
         """The type or the word of an edge, if it is drawn on each edge instead of in one position."""
         for node in edge.tail:
-            colour, name = self.nodes[NAMES[node.letter]][0], NAMES[node.letter]
-            if node.letter == "type":
+            colour, name = self.nodes[NAMES[node.symbol]][0], NAMES[node.symbol]
+            if node.symbol == "type":
                 x = head.x + (node.kind - (len(self.labels) - 1) / 2) * SPACING
                 return Dot(x, head.y + CONTENT / 2, colour, (name, f"{node.kind + 1}", ""), LEAF)
-            if node.letter in ("word", "outside") and not self.path_only:
+            if node.symbol in ("word", "outside") and not self.path_only:
                 before = self.dots.get(edge.tail[0], head)
                 share = DOWN / (before.y - head.y) if before is not head else 0.0
                 return Dot(head.x + (before.x - head.x) * share, head.y + DOWN, colour, (name, "", f"{node.end}"), LEAF)
@@ -149,6 +149,6 @@ class TreeDiagram(Diagram[ConstituencyNode]):
 def _type_weight(edge: Hyperedge[ConstituencyNode], mentions: MentionSet) -> float:
     """1 for the type of one of the mentions, -inf for any other type, 0 for edges without a type."""
     for node in edge.tail:
-        if node.letter == "type":
+        if node.symbol == "type":
             return 1.0 if (node.start, node.end, node.kind) in mentions else float("-inf")
     return 0.0

@@ -17,7 +17,7 @@ class ConstituencyNode(NamedTuple):
     contains. ``type`` (number `kind`), ``word`` and ``outside`` (a word in no mention) are leaves.
     """
 
-    letter: Literal["top", "sequence", "inner", "mention", "type", "word", "outside"]
+    symbol: Literal["top", "sequence", "inner", "mention", "type", "word", "outside"]
     start: int = -1
     end: int = -1
     kind: int = -1
@@ -61,4 +61,4 @@ def _sequences(i: int, j: int) -> Iterable[Hyperedge[ConstituencyNode]]:
 def constituents_of(path: Iterable[Hyperedge[ConstituencyNode]]) -> MentionSet:
     """The set of mentions that a hyperpath encodes: one for each type that it visits."""
     leaves = (node for edge in path for node in edge.tail)
-    return frozenset((leaf.start, leaf.end, leaf.kind) for leaf in leaves if leaf.letter == "type")
+    return frozenset((leaf.start, leaf.end, leaf.kind) for leaf in leaves if leaf.symbol == "type")

@@ -18,7 +18,7 @@ class MentionNode(NamedTuple):
     ``I``: those of type `kind` that contain `word`, *wherever they start*. ``X``: the end of a mention.
     """
 
-    letter: Literal["A", "E", "T", "I", "X"]
+    symbol: Literal["A", "E", "T", "I", "X"]
     word: int = -1
     kind: int = -1
 
@@ -55,9 +55,9 @@ def visited_mentions(path: Iterable[Hyperedge[MentionNode]]) -> MentionSet:
     start = -1
     for edge in path:  # in pre-order, so the I nodes of one start follow its T node without a break
         node = edge.head
-        if node.letter == "T":
+        if node.symbol == "T":
             start = node.word
-        elif node.letter == "I" and END in edge.tail:
+        elif node.symbol == "I" and END in edge.tail:
             mentions.add((start, node.word + 1, node.kind))
     return frozenset(mentions)
 
@@ -82,7 +82,7 @@ def consistent_hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[Menti
             "I": (*[END] * ends, *[MentionNode("I", word + 1, kind)] * goes_on),
         }
         for edge in graph.outgoing(node):
-            if edge.tail == wanted.get(node.letter, edge.tail):
+            if edge.tail == wanted.get(node.symbol, edge.tail):
                 path.append(edge)
                 todo.extend(reversed(edge.tail))
     return tuple(path)
@@ -95,7 +95,7 @@ class SeparatorNode(NamedTuple):
     `kind`. ``label`` is a leaf for each label of a gap: several edges between two nodes differ in it alone.
     """
 
-    letter: Literal["sentence", "I", "O", "label"]
+    symbol: Literal["sentence", "I", "O", "label"]
     gap: int = -1
     kind: int = -1
     label: int = -1
@@ -129,6 +129,6 @@ def separated_mentions(path: Iterable[Hyperedge[SeparatorNode]], reading: Readin
     labels: dict[int, list[int]] = {}  # type -> labels, gap by gap, as a path has them in this order
     for edge in path:
         for node in edge.tail:
-            if node.letter == "label":
+            if node.symbol == "label":
                 labels.setdefault(node.kind, []).append(node.label)
     return read(structure_of_labels([tuple(labels[kind]) for kind in sorted(labels)]), reading)

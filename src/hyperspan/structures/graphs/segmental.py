@@ -16,7 +16,7 @@ class SegmentalNode(NamedTuple):
     `kind`. ``I``: those that also contain word `last`. ``X``: the end of a mention.
     """
 
-    letter: Literal["A", "E", "T", "I", "X"]
+    symbol: Literal["A", "E", "T", "I", "X"]
     start: int = -1
     kind: int = -1
     last: int = -1
@@ -29,7 +29,7 @@ def segmental_hypergraph(n: int, types: int | Sequence[str], max_width: int | No
     """The complete hypergraph of a sentence of `n` words, mentions of at most `max_width` words (None: of any).
 
     >>> graph = segmental_hypergraph(2, types=1)
-    >>> [[node.letter for node in edge.tail] for edge in graph.outgoing(SegmentalNode("I", start=0, kind=0, last=0))]
+    >>> [[node.symbol for node in edge.tail] for edge in graph.outgoing(SegmentalNode("I", start=0, kind=0, last=0))]
     [['X'], ['I'], ['X', 'I']]
     """
     m = types if isinstance(types, int) else len(types)
@@ -80,10 +80,10 @@ def hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[SegmentalNode]) 
 
 def _fits(edge: Hyperedge[SegmentalNode], wanted: set[Mention], reach: dict[tuple[int, int], int]) -> bool:
     """Whether the hyperpath of the wanted mentions, once at this edge's head, goes on with this edge."""
-    letter, start, kind, last = edge.head
-    if letter in "AE":
+    symbol, start, kind, last = edge.head
+    if symbol in "AE":
         return True
-    if letter == "T":
+    if symbol == "T":
         return (edge.tail == (END,)) == ((start, kind) not in reach)
     closes, goes_on = (start, last + 1, kind) in wanted, reach[start, kind] > last + 1
     return (END in edge.tail) == closes and (edge.tail[-1] != END) == goes_on
@@ -94,7 +94,7 @@ def mentions_of(path: Iterable[Hyperedge[SegmentalNode]]) -> MentionSet:
     return frozenset(
         (edge.head.start, edge.head.last + 1, edge.head.kind)
         for edge in path
-        if edge.head.letter == "I" and END in edge.tail
+        if edge.head.symbol == "I" and END in edge.tail
     )
 
 
