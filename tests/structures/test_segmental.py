@@ -512,9 +512,6 @@ def test_large_scores_cancel_chain_by_chain() -> None:
     assert abs(SegmentalHypergraph(scores, [50]).log_prob(best).item() - exact.log_prob(best).item()) < 0.05
 
 
-def test_reprs_are_short() -> None:
-    scores = random_scores(9, 4, 3, 2, untied=True)
-    assert repr(scores) == "EdgeScores(B=9, n=4, c=3, m=2, untied, torch.float64 on cpu)"
-    assert repr(SegmentalHypergraph(scores, [4] * 9)) == (
-        f"SegmentalHypergraph({scores!r}, lengths=[4, 4, 4, 4, 4, 4, … 9 in all])"
-    )
+def test_scores_show_their_shape_alone() -> None:
+    shown = repr(random_scores(9, 4, 3, 2, untied=True))
+    assert shown == "EdgeScores(B=9, n=4, c=3, m=2, untied, torch.float64 on cpu)"

@@ -62,9 +62,6 @@ class SegmentalHypergraph(Distribution):
         self.max_width = c
         self.types = m
 
-    def __repr__(self) -> str:
-        return f"SegmentalHypergraph({self.scores!r}, lengths={_short(self.lengths)})"
-
     # -- probabilities --------------------------------------------------------------------------------------------
     # Nothing that depends on the scores is kept from one call to the next: each sees the scores as they are then, and has a
     # graph of its own to differentiate.
@@ -347,10 +344,3 @@ class _Scatter(Function):
     @staticmethod
     def backward(ctx, gradient: Tensor):
         return _Gather.apply(gradient, ctx.edges), None, None
-
-
-def _short(lengths: Sequence[int], most: int = 6) -> str:
-    """The lengths, or the first of them and how many there are."""
-    if len(lengths) <= most:
-        return str(list(lengths))
-    return f"[{', '.join(map(str, lengths[:most]))}, … {len(lengths)} in all]"
