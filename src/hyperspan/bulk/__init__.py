@@ -49,8 +49,8 @@ def annotate_files(
 ) -> JobSummary:
     """Annotates files and folders into a folder of shards, or goes on with the job that is there.
 
-    Inputs are JSON TableLines, Parquet, text files, or what else `kind` says; `threshold`, `types` and `top_k` are as for
-    :class:`hyperspan.Annotator`. Records that are no documents go to the folder's dead letters. docs/scale.md says all of it.
+    Inputs are JSON Lines, Parquet, text files, or what else `kind` says; `threshold`, `types` and `top_k` are as for
+    :class:`hyperspan.Annotator`. Records that are not documents go to the folder `rejected` in it. See docs/scale.md.
 
     >>> import json, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

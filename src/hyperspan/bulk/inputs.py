@@ -1,4 +1,4 @@
-"""What a bulk job reads: files of JSON TableLines, Parquet, CSV or text, folders of them, here or behind a URL."""
+"""What a bulk job reads: files of JSON Lines, Parquet, CSV or text, folders of them, here or behind a URL."""
 
 from __future__ import annotations
 

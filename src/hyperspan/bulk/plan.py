@@ -89,7 +89,7 @@ Map = Callable[[Callable[[Any], list[Sized]], Iterable[Any]], Iterable[list[Size
 
 
 def make_plan(inputs: Sequence[Input], limits: ShardLimits, columns: Columns = COLUMNS, each: Map = map) -> Plan:
-    """The shards of the inputs. JSON TableLines, tables and lines are read once for it, of Parquet and text only the sizes."""
+    """The shards of the inputs. JSON Lines, tables and lines are read once for it, of Parquet and text only the sizes."""
     shards: list[Shard] = []
     held: list[InputPiece] = []
     records = size = 0

@@ -23,6 +23,8 @@ def document_of(sentences: Iterable[Sentence], id: str = "", metadata: Mapping[s
     >>> document_of([Sentence(["the", "Seattle", "zoo"], [Mention(1, 2, "GPE")]), Sentence(["Why", "?"])]).text
     'the Seattle zoo\\nWhy ?'
     """
+    sentences = list(sentences)
+    text = "\n".join(" ".join(sentence.tokens) for sentence in sentences)
     placed: list[Sentence] = []
     mentions: list[Mention] = []
     position = 0
@@ -32,9 +34,8 @@ def document_of(sentences: Iterable[Sentence], id: str = "", metadata: Mapping[s
             offsets.append((position, position + len(token)))
             position += len(token) + 1
         placed.append(evolve(sentence, offsets=offsets))
-        mentions += [by_characters(mention, offsets) for mention in sentence.mentions]
+        mentions += [by_characters(mention, offsets, text) for mention in sentence.mentions]
         position += not offsets  # an empty line
-    text = "\n".join(" ".join(sentence.tokens) for sentence in placed)
     return Document(text, mentions, placed, id, metadata or {})
 
 
@@ -80,8 +81,8 @@ def texts(documents: Iterable[Sequence[Sentence]], joined: bool) -> Iterator[Ite
             yield from group
 
 
-def by_characters(mention: Mention, offsets: Sequence[Span]) -> Mention:
-    """A mention in tokens, in the characters that those tokens cover."""
+def by_characters(mention: Mention, offsets: Sequence[Span], text: str = "") -> Mention:
+    """A mention in tokens, in the characters that those tokens cover; with the text of its document, also what it reads."""
 
     def covered(span: Span) -> Span:
         return offsets[span[0]][0], offsets[span[1] - 1][1]
@@ -90,7 +91,7 @@ def by_characters(mention: Mention, offsets: Sequence[Span]) -> Mention:
     fragments = tuple(map(covered, mention.fragments))
     inside = mention.head and mention.start <= mention.head[0] < mention.head[1] <= mention.end
     head = covered(mention.head) if mention.head and inside else None
-    return evolve(mention, start=start, end=end, fragments=fragments, text="", head=head)
+    return evolve(mention, start=start, end=end, fragments=fragments, text=text[start:end], head=head)
 
 
 def with_sentences(document: Document, problems: Problems, tokenizer: str = "words") -> Document:

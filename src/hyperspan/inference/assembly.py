@@ -25,13 +25,14 @@ class SentencePrediction:
 def assemble(document: Document, predictions: Sequence[SentencePrediction], options: DecodingOptions) -> Document:
     """The document with the prediction for each of its sentences in place of its mentions."""
     pairs = list(zip(document.sentences, predictions, strict=True))
-    mentions = [by_characters(mention, sentence.offsets) for sentence, found in pairs for mention in found.mentions]
+    text = document.text
+    mentions = [by_characters(mention, words.offsets, text) for words, found in pairs for mention in found.mentions]
     alternatives: list[SentenceAlternatives] | None = None
     if options.top_k:
-        alternatives = [_alternatives(document.text, *pair) for pair in pairs if pair[0].tokens]
+        alternatives = [_alternatives(text, *pair) for pair in pairs if pair[0].tokens]
     candidates: list[Mention] | None = None
     if options.candidates is not None:
-        candidates = [mention for pair in pairs for mention in _candidates(document.text, *pair)]
+        candidates = [mention for pair in pairs for mention in _candidates(text, *pair)]
     return evolve(
         document,
         mentions=mentions,
@@ -49,17 +50,11 @@ def _alternatives(text: str, sentence: Sentence, found: SentencePrediction) -> S
     for _, mentions in found.sets:
         for mention in mentions:
             if mention not in placed:
-                placed[mention] = _placed(text, sentence, mention)
+                placed[mention] = by_characters(mention, sentence.offsets, text)
     sets = [RankedMentions(probability, [placed[mention] for mention in ranked]) for probability, ranked in found.sets]
     return SentenceAlternatives(sentence.offsets[0][0], sentence.offsets[-1][1], sets)
 
 
 def _candidates(text: str, sentence: Sentence, found: SentencePrediction) -> list[Mention]:
     in_order = sorted(found.candidates, key=lambda mention: (mention.start, -mention.end, mention.label))
-    return [_placed(text, sentence, mention) for mention in in_order]
-
-
-def _placed(text: str, sentence: Sentence, mention: Mention) -> Mention:
-    """A mention in tokens, in characters and with its text."""
-    found = by_characters(mention, sentence.offsets)
-    return evolve(found, text=text[found.start : found.end])
+    return [by_characters(mention, sentence.offsets, text) for mention in in_order]
