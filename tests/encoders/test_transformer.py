@@ -229,7 +229,10 @@ def test_what_is_frozen_does_not_learn(freeze: Any, learning: int, tiny_encoder:
     for name, parameter in transformer.encoder.named_parameters():
         changed = not torch.equal(before[name], parameter)
         assert (
-            changed == parameter.requires_grad == (parameter.grad is not None) == any(name in n for n in trainer.names)
+            changed
+            == parameter.requires_grad
+            == (parameter.grad is not None)
+            == any(name in n for n in trainer.optimisation.names)
         )
         depths[transformer.depth[name]] = changed
     assert sorted(depths) == list(range(LAYERS + 1)) and sum(depths.values()) == learning
@@ -239,7 +242,9 @@ def test_what_is_frozen_does_not_learn(freeze: Any, learning: int, tiny_encoder:
     assert transformer.encoder.training == (freeze != "all")
     resumed = Trainer(new_model(model.config, sentences), sentences[:8], [], tmp_path)
     resumed.resume()
-    assert all(torch.equal(a, b) for a, b in zip(trainer.parameters, resumed.parameters, strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(trainer.optimisation.parameters, resumed.optimisation.parameters, strict=True)
+    )
 
 
 def test_layers_have_rates_of_their_own(tiny_encoder: Path, tmp_path: Path) -> None:
@@ -252,10 +257,10 @@ def test_layers_have_rates_of_their_own(tiny_encoder: Path, tmp_path: Path) -> N
     ]
     model = new_model(settings(tiny_encoder, *rates, "training.warmup_epochs=2", "transformer.layers=2"), sentences)
     trainer = Trainer(model, sentences, [], tmp_path)
-    names = iter(trainer.names)
+    names = iter(trainer.optimisation.names)
     found = {
         next(names).removeprefix("model.encoder."): (group["highest"], group["weight_decay"])
-        for group in trainer.optimizer.param_groups
+        for group in trainer.optimisation.optimizer.param_groups
         for _ in group["params"]
     }
     layer = "transformer.encoder.encoder.layer"
@@ -265,10 +270,14 @@ def test_layers_have_rates_of_their_own(tiny_encoder: Path, tmp_path: Path) -> N
     assert found["transformer.encoder.embeddings.word_embeddings.weight"] == (0.00025, 0.0)
     assert found["transformer.mix"] == found["layers.0.weight_ih_l0"] == (0.01, 0.1)
     assert found["words.trained"] == (0.01, 0.0)
-    trainer._take_step(sentences[:8])
-    share = trainer.optimizer.param_groups[0]["lr"] / trainer.optimizer.param_groups[0]["highest"]
+    trainer.take_step(sentences[:8])
+    share = (
+        trainer.optimisation.optimizer.param_groups[0]["lr"] / trainer.optimisation.optimizer.param_groups[0]["highest"]
+    )
     assert 0 < share < 1
-    assert all(group["lr"] == pytest.approx(share * group["highest"]) for group in trainer.optimizer.param_groups)
+    assert all(
+        group["lr"] == pytest.approx(share * group["highest"]) for group in trainer.optimisation.optimizer.param_groups
+    )
 
 
 def test_the_same_seed_takes_the_same_steps_with_layers_remembered_or_not(tiny_encoder: Path, tmp_path: Path) -> None:

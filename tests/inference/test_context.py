@@ -19,6 +19,7 @@ from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
 from hyperspan.models import load_model, new_model
 from hyperspan.models.compact import compact
+from hyperspan.training.events import DataNote, TrainingEvent
 from hyperspan.training.run import read_sentences, train
 from hyperspan.types import Document, Mention, Sentence
 
@@ -101,8 +102,9 @@ def test_training_and_evaluation_read_it_too(tiny_encoder: Path, tmp_path: Path)
 
     notes: list[str] = []
 
-    def listen(event: dict) -> None:
-        notes.append(event.get("text", ""))
+    def listen(event: TrainingEvent) -> None:
+        if isinstance(event, DataNote):
+            notes.append(event.text)
 
     result = train(config, tmp_path / "run", device="cpu", listeners=[listen])
     assert "`" + tiny_encoder.name + "`" in (tmp_path / "run" / "README.md").read_text("utf-8")

@@ -8,8 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,28 +18,32 @@ from rich.console import Console
 
 from hyperspan.errors import CorpusError, InputError, MissingExtraError
 from hyperspan.training.display import TrainingDisplay
+from hyperspan.training.events import EpochFinished, RunEnded, RunStarted, StepsTaken, TrainingEvent
 from hyperspan.training.log import JsonLinesLog, TensorBoardLog, draw_learning_curve, read_log
 
 EPOCHS = 4
 STEPS_AN_EPOCH = 3
 
 
-def run(after: int = 0, with_dev: bool = True) -> Iterator[dict[str, Any]]:
+def run(after: int = 0, with_dev: bool = True) -> Iterator[TrainingEvent]:
     """The events of a run that is resumed after this epoch."""
-    counts = {"parameters": 1_900_000, "sentences": 15_022, "words": 401_500}
     steps = EPOCHS * STEPS_AN_EPOCH
-    begun = {"epochs": EPOCHS, "steps": steps, "epoch": after, "step": after * STEPS_AN_EPOCH}
-    yield {"event": "start", "model": "segmental", "device": "cpu", **counts, **begun}
+    begun = {"epoch": after, "step": after * STEPS_AN_EPOCH}
+    yield RunStarted(EPOCHS, steps, 1_900_000, "segmental", 15_022, 401_500, "cpu", **begun)
     speed = {"words_per_second": 12_345.0, "rate": 0.001}
     for epoch in range(after + 1, EPOCHS + 1):
         for step in range((epoch - 1) * STEPS_AN_EPOCH + 1, epoch * STEPS_AN_EPOCH + 1):
-            yield {"event": "step", "epoch": epoch, "step": step, "loss": 1 / step, **speed}
+            yield StepsTaken(epoch, step, loss=1 / step, **speed)
         f1 = [0.5, 0.7, 0.6, 0.65][epoch - 1]
         scores = {"precision": f1 + 0.1, "recall": f1 - 0.1, "f1": f1} if with_dev else None
-        done = {"epoch": epoch, "step": epoch * STEPS_AN_EPOCH, "loss": 8 / epoch, "dev": scores, "best": epoch < 3}
-        yield {"event": "epoch", **done, "seconds": 75.0, "too_wide": 2, **speed}
-    best = {"best_epoch": 2, "best_f1": 0.7} if with_dev else {"best_epoch": EPOCHS, "best_f1": None}
-    yield {"event": "end", "epoch": EPOCHS, **best, "seconds": 300.0, "stopped": "epochs"}
+        last = epoch * STEPS_AN_EPOCH
+        yield EpochFinished(epoch, last, 8 / epoch, scores, best=epoch < 3, seconds=75.0, too_wide=2, **speed)
+    best_epoch, best_f1 = (2, 0.7) if with_dev else (EPOCHS, None)
+    yield RunEnded(EPOCHS, best_epoch, best_f1, seconds=300.0, stopped="epochs")
+
+
+def finished(loss: float, dev: dict[str, float] | None) -> EpochFinished:
+    return EpochFinished(1, 3, loss, dev, best=False, rate=0.1, seconds=1.0, words_per_second=1.0, too_wide=0)
 
 
 def logged(path: Path, after: int = 0, with_dev: bool = True) -> bytes:
@@ -51,7 +55,7 @@ def logged(path: Path, after: int = 0, with_dev: bool = True) -> bytes:
 
 def test_a_log_has_every_event_but_steps(tmp_path: Path) -> None:
     logged(tmp_path / "log.jsonl")
-    assert read_log(tmp_path / "log.jsonl") == [event for event in run() if event["event"] != "step"]
+    assert read_log(tmp_path / "log.jsonl") == [event.record() for event in run() if not isinstance(event, StepsTaken)]
 
 
 @given(after=st.integers(1, EPOCHS), killed=st.integers(0, 10_000))
@@ -78,13 +82,14 @@ def test_events_are_in_the_file_at_once(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     code = f"""
 import os, signal
+from hyperspan.training.events import DataNote
 from hyperspan.training.log import JsonLinesLog
 log = JsonLinesLog({str(file)!r}, resume_from_epoch=0)
-log({{"event": "epoch", "epoch": 1}})
+log(DataNote("kept"))
 os.kill(os.getpid(), signal.SIGKILL)
 """
     assert subprocess.run([sys.executable, "-c", code]).returncode == -9
-    assert read_log(file) == [{"event": "epoch", "epoch": 1}]
+    assert read_log(file) == [{"event": "note", "text": "kept"}]
 
 
 def test_a_run_from_the_beginning_starts_its_log_anew(tmp_path: Path) -> None:
@@ -94,7 +99,9 @@ def test_a_run_from_the_beginning_starts_its_log_anew(tmp_path: Path) -> None:
 def test_a_longer_run_says_so_in_its_start(tmp_path: Path) -> None:
     logged(tmp_path / "log.jsonl")
     log = JsonLinesLog(tmp_path / "log.jsonl", resume_from_epoch=EPOCHS)
-    log({**next(run(EPOCHS)), "epochs": 9})
+    start, *_ = run(EPOCHS)
+    assert isinstance(start, RunStarted)
+    log(replace(start, epochs=9))
     start = read_log(tmp_path / "log.jsonl")[0]
     assert (start["epochs"], start["epoch"], start["step"]) == (9, 0, 0)
 
@@ -105,8 +112,9 @@ def test_a_log_that_was_lost_begins_with_the_resumed_start(tmp_path: Path) -> No
 
 
 def test_what_is_not_finite_is_null(tmp_path: Path) -> None:
-    JsonLinesLog(tmp_path / "log.jsonl", 0)({"event": "epoch", "loss": float("nan"), "dev": {"f1": float("inf")}})
-    assert read_log(tmp_path / "log.jsonl") == [{"event": "epoch", "loss": None, "dev": {"f1": None}}]
+    JsonLinesLog(tmp_path / "log.jsonl", 0)(finished(loss=float("nan"), dev={"f1": float("inf")}))
+    [event] = read_log(tmp_path / "log.jsonl")
+    assert event["loss"] is None and event["dev"] == {"f1": None} and event["epoch"] == 1
 
 
 def test_files_that_are_no_logs(tmp_path: Path) -> None:
@@ -133,7 +141,7 @@ def test_curves_of_diverged_and_unfinished_runs(tmp_path: Path) -> None:
     log = JsonLinesLog(tmp_path / "log.jsonl", 0)
     with pytest.raises(InputError, match="no finished epoch yet; draw the curve after"):
         draw_learning_curve(tmp_path / "log.jsonl", tmp_path / "curve.png")
-    log({"event": "epoch", "epoch": 1, "loss": float("inf"), "dev": None, "best": False})
+    log(finished(loss=float("inf"), dev=None))
     draw_learning_curve(tmp_path / "log.jsonl", tmp_path / "curve.png")
     assert (tmp_path / "curve.png").exists()
 
@@ -179,7 +187,7 @@ def test_without_a_terminal_there_is_a_line_an_epoch() -> None:
     assert shown(terminal=False).splitlines() == [
         "training segmental: 1,900,000 parameters, 15,022 sentences, 401,500 words, 4 epochs, on cpu",
         "epoch 1/4: loss 8.0000, dev P 60.0 R 40.0 F1 50.0 (best), 12,345 words/s, 1 min 15 s",
-        "2 mentions are more than the model can hold (too wide, or overlapping as its structure does not allow) and teach it nothing",
+        "2 mentions are ignored in training: too wide, or overlapping as the model cannot represent",
         "epoch 2/4: loss 4.0000, dev P 80.0 R 60.0 F1 70.0 (best), 12,345 words/s, 1 min 15 s",
         "epoch 3/4: loss 2.6667, dev P 70.0 R 50.0 F1 60.0, 12,345 words/s, 1 min 15 s",
         "epoch 4/4: loss 2.0000, dev P 75.0 R 55.0 F1 65.0, 12,345 words/s, 1 min 15 s",

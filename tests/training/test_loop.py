@@ -17,6 +17,7 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
 from hyperspan.models import load_model, new_model
 from hyperspan.models.tensors import read_tensors
+from hyperspan.training.events import DataNote, EpochFinished, TrainingEvent
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
 from hyperspan.training.run import read_sentences, train
@@ -108,7 +109,7 @@ def test_a_checkpoint_within_an_epoch_is_resumed_exactly(config: Path, tmp_path:
     (tmp_path / "part").mkdir()
     trainer = Trainer(new_model(settings, sentences), sentences, sentences, tmp_path / "part")
     steps = 0
-    take = trainer._take_step
+    take = trainer.optimisation.take_step
 
     def stop_in_the_middle(*given: object) -> torch.Tensor:
         nonlocal steps
@@ -117,7 +118,7 @@ def test_a_checkpoint_within_an_epoch_is_resumed_exactly(config: Path, tmp_path:
             raise KeyboardInterrupt
         return take(*given)  # type: ignore[arg-type]
 
-    trainer._take_step = stop_in_the_middle  # type: ignore[method-assign]
+    trainer.optimisation.take_step = stop_in_the_middle  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         trainer.run()
     train(settings, tmp_path / "part", device="cpu", resume=True)
@@ -137,8 +138,8 @@ def test_a_loss_that_is_no_number_ends_the_run_and_keeps_the_last_checkpoint(con
     model = new_model(settings, sentences)
     bias = dict(model.named_parameters())["scorer.parts.bias"]
 
-    def poison(event: dict[str, object]) -> None:
-        if event["event"] == "epoch" and event["epoch"] == 2:
+    def poison(event: TrainingEvent) -> None:
+        if isinstance(event, EpochFinished) and event.epoch == 2:
             with torch.no_grad():
                 bias.fill_(float("nan"))
 
@@ -180,11 +181,11 @@ def test_schedules(schedule: str, expected: list[float], tmp_path: Path) -> None
         ]
     )
     trainer = Trainer(new_model(settings, sentences), sentences, [], tmp_path)
-    trainer.steps_an_epoch = 2
+    trainer.optimisation.steps_per_epoch = 2
     rates = []
     for step in (1, 2, 4, 6, 8):
-        trainer.step = step
-        rates.append(trainer._rate())
+        trainer.optimisation.step = step
+        rates.append(trainer.optimisation.learning_rate())
     assert rates == pytest.approx(expected, abs=1e-4)
 
 
@@ -272,7 +273,7 @@ def test_a_label_that_only_dev_has_is_said_and_does_no_harm(config: Path, tmp_pa
         settings,
         tmp_path / "run",
         device="cpu",
-        listeners=[lambda event: told.append(event["text"]) if event["event"] == "note" else None],
+        listeners=[lambda event: told.append(event.text) if isinstance(event, DataNote) else None],
     )
     assert told == ["dev has labels that train has not, which the model cannot find: NEW"]
     assert load_model(tmp_path / "run").labels == ("FAC", "GPE", "LOC", "ORG", "PER", "VEH")

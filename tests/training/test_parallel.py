@@ -235,8 +235,12 @@ def test_the_gradient_of_a_batch_is_that_of_its_parts(kind: str, tmp_path: Path)
     for size in (0, 1, 3):
         config = Config.read(tmp_path / "harbour.toml", [*changes, f"training.micro_batch_size={size}"])
         trainer = Trainer(new_model(config, sentences).train(), sentences, [], tmp_path)
-        sums = trainer._take_step(sentences[:7])
-        gradients = {n: p.grad for n, p in zip(trainer.names, trainer.parameters, strict=True) if p.grad is not None}
+        sums = trainer.take_step(sentences[:7])
+        gradients = {
+            n: p.grad
+            for n, p in zip(trainer.optimisation.names, trainer.optimisation.parameters, strict=True)
+            if p.grad is not None
+        }
         places = {gradient.data_ptr() for gradient in gradients.values()}
         assert len(places) == len(gradients), "two gradients share their memory, and would be clipped twice"
         found.append((sums, gradients))

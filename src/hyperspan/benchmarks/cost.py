@@ -46,7 +46,7 @@ def measure(config: Config, part: str, device: str, steps: int) -> dict[str, Any
     def take(indices: list[int]) -> None:
         given = [sentences[index] for index in indices]
         if trainer is not None:
-            trainer._take_step(given)
+            trainer.take_step(given)
         else:
             list(annotator.recognize(given))
 

@@ -137,8 +137,8 @@ def train_width(max_width: str, sentences: Sequence[Sentence], rounds: int, limi
         lengths = [trainer.lengths[index] for batch in batches for index in batch]
 
         def train(trainer: Trainer = trainer, batches: list[list[int]] = batches) -> None:
-            for given, parts in trainer.made_ready(batches):
-                trainer._take_step(given, parts)
+            for given, parts in trainer.prepared(batches):
+                trainer.optimisation.take_step(parts, len(given))
 
         figures = figures_of(train, model, lengths, len(batches), rounds, limits, times=3)
         by_size.append({"sentences_a_batch": size, **figures})

@@ -50,7 +50,7 @@ def measure_width(max_width: str, sentences: Sequence[Sentence], rounds: int) ->
 
     def train() -> None:
         for batch in batches:
-            trainer._take_step(batch)
+            trainer.take_step(batch)
 
     products, steps = in_turns([ceiling, train], rounds)
     share = 3 * necessary_operations(model, lengths) / ceiling.operations
@@ -68,7 +68,7 @@ def memory_of_a_long_sentence() -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(paper_model("n", sentences).train(), sentences, [], Path(folder))
     before = peak_memory()
-    trainer._take_step([long])
+    trainer.take_step([long])
     return {"words": LONGEST, "before, MB": before, "after, MB": peak_memory()}
 
 

@@ -21,8 +21,9 @@ from hyperspan.models.validation import validate
 from hyperspan.reproduce.configs import config_of, finished_result
 from hyperspan.reproduce.results import MODEL, PREDICTIONS, RESULT, Result, folder_of
 from hyperspan.reproduce.rows import Row, corpus_named, rows_named
+from hyperspan.training.events import Listener
 from hyperspan.training.log import read_log
-from hyperspan.training.loop import CHECKPOINT, Listener, dev_scores
+from hyperspan.training.loop import CHECKPOINT, dev_scores
 from hyperspan.training.run import check_files, choose_device, read_sentences, train
 
 WARM_UP = 20

@@ -1,16 +1,17 @@
-"""A training run as people watch it: bars on a terminal, elsewhere a line an epoch, and at least one a minute."""
+"""A training run as people watch it: bars on a terminal, elsewhere a line for each epoch, and at least one a minute."""
 
 from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from functools import singledispatchmethod
 from types import TracebackType
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from hyperspan.progress import print_every_minute
+from hyperspan.training.events import DataNote, EpochFinished, RunEnded, RunStarted, StepsTaken, TrainingEvent
 
 _HEADER = f"{'epoch':>9} {'loss':>10} {'dev P':>7} {'dev R':>7} {'dev F1':>7} {'words/s':>10} {'time':>12}"
 _ENDINGS = {
@@ -24,10 +25,9 @@ class TrainingDisplay:
 
     >>> import sys
     >>> with TrainingDisplay(Console(file=sys.stdout, force_terminal=False)) as show:
-    ...     show({"event": "start", "model": "segmental", "parameters": 1_900_000, "sentences": 15_022, "words": 401_500,
-    ...           "device": "cpu", "epochs": 20, "steps": 9_500, "epoch": 0, "step": 0})
-    ...     show({"event": "epoch", "epoch": 1, "step": 475, "loss": 8.25, "rate": 0.001, "seconds": 93.4, "best": True,
-    ...           "dev": {"precision": 0.7, "recall": 0.6, "f1": 0.646}, "words_per_second": 4300.0, "too_wide": 0})
+    ...     show(RunStarted(20, 9_500, 1_900_000, "segmental", 15_022, 401_500, "cpu", epoch=0, step=0))
+    ...     scores = {"precision": 0.7, "recall": 0.6, "f1": 0.646}
+    ...     show(EpochFinished(1, 475, 8.25, scores, True, 0.001, seconds=93.4, words_per_second=4300.0, too_wide=0))
     training segmental: 1,900,000 parameters, 15,022 sentences, 401,500 words, 20 epochs, on cpu
     epoch 1/20: loss 8.2500, dev P 70.0 R 60.0 F1 64.6 (best), 4,300 words/s, 1 min 33 s
     """
@@ -70,97 +70,90 @@ class TrainingDisplay:
         self._until_exit.close()
         self._bars.stop()
 
-    def __call__(self, event: dict[str, Any]) -> None:
-        kinds = {
-            "note": self._note,
-            "start": self._start,
-            "step": self._step,
-            "epoch": self._finish_epoch,
-            "end": self._end,
-        }
-        kinds[event["event"]](event)
+    @singledispatchmethod
+    def __call__(self, event: TrainingEvent) -> None:
+        """Shows an event, each kind in its own way."""
 
     def _print(self, text: str, style: str | None = None) -> None:
         self._printed = time.monotonic()
         self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
-    def _note(self, event: dict[str, Any]) -> None:
-        self._print(event["text"])
+    @__call__.register
+    def _note(self, event: DataNote) -> None:
+        self._print(event.text)
 
-    def _start(self, event: dict[str, Any]) -> None:
-        self._epochs = event["epochs"]
-        self._steps_an_epoch = max(1, event["steps"] // max(1, event["epochs"]))
-        counts = ", ".join(f"{event[name]:,} {name}" for name in ("parameters", "sentences", "words", "epochs"))
-        self._print(f"training {event['model']}: {counts}, on {event['device']}")
-        if event["epoch"]:
-            self._print(f"resumed after epoch {event['epoch']}")
-        self._state = f"epoch {event['epoch'] + 1}/{self._epochs}"
-        self._run = self._bars.add_task("training", total=event["steps"], completed=event["step"], state="")
+    @__call__.register
+    def _start(self, event: RunStarted) -> None:
+        self._epochs = event.epochs
+        self._steps_an_epoch = max(1, event.steps // max(1, event.epochs))
+        counts = f"{event.parameters:,} parameters, {event.sentences:,} sentences, {event.words:,} words, {event.epochs:,} epochs"
+        self._print(f"training {event.model}: {counts}, on {event.device}")
+        if event.epoch:
+            self._print(f"resumed after epoch {event.epoch}")
+        self._state = f"epoch {event.epoch + 1}/{self._epochs}"
+        self._run = self._bars.add_task("training", total=event.steps, completed=event.step, state="")
         self._epoch = self._bars.add_task(
-            f"epoch {event['epoch'] + 1}/{self._epochs}", total=self._steps_an_epoch, state=""
+            f"epoch {event.epoch + 1}/{self._epochs}", total=self._steps_an_epoch, state=""
         )
 
-    def _step(self, event: dict[str, Any]) -> None:
+    @__call__.register
+    def _step(self, event: StepsTaken) -> None:
         if self._run is None or self._epoch is None:
             return
-        within = event["step"] - (event["epoch"] - 1) * self._steps_an_epoch
-        state = f"loss {event['loss']:.4f} · {event['words_per_second']:,.0f} words/s"
-        self._state = f"epoch {event['epoch']}/{self._epochs}: step {within:,} of {self._steps_an_epoch:,}, {state}"
-        self._bars.update(self._run, completed=event["step"])
-        self._bars.update(
-            self._epoch, completed=within, state=state, description=f"epoch {event['epoch']}/{self._epochs}"
-        )
+        within = event.step - (event.epoch - 1) * self._steps_an_epoch
+        state = f"loss {event.loss:.4f} · {event.words_per_second:,.0f} words/s"
+        self._state = f"epoch {event.epoch}/{self._epochs}: step {within:,} of {self._steps_an_epoch:,}, {state}"
+        self._bars.update(self._run, completed=event.step)
+        self._bars.update(self._epoch, completed=within, state=state, description=f"epoch {event.epoch}/{self._epochs}")
 
-    def _finish_epoch(self, event: dict[str, Any]) -> None:
+    @__call__.register
+    def _finish_epoch(self, event: EpochFinished) -> None:
         if self._console.is_terminal:
             if not self._header_shown:
                 self._print(_HEADER, style="dim")
                 self._header_shown = True
-            self._print(_row(event, self._epochs), style="bold green" if event["best"] else None)
+            self._print(_row(event, self._epochs), style="bold green" if event.best else None)
         else:
             self._print(_sentence(event, self._epochs))
-        self._state = f"epoch {min(event['epoch'] + 1, self._epochs)}/{self._epochs}"
-        if event["too_wide"] and not self._too_wide_shown:  # the same mentions every epoch
+        self._state = f"epoch {min(event.epoch + 1, self._epochs)}/{self._epochs}"
+        if event.too_wide and not self._too_wide_shown:  # the same mentions every epoch
             self._print(
-                f"{event['too_wide']:,} mentions are more than the model can hold (too wide, or overlapping as its structure does not allow) and teach it nothing"
+                f"{event.too_wide:,} mentions are ignored in training: too wide, or overlapping as the model cannot represent"
             )
             self._too_wide_shown = True
         if self._run is not None and self._epoch is not None:
-            self._bars.update(self._run, completed=event["step"])
-            following = min(event["epoch"] + 1, self._epochs)
+            self._bars.update(self._run, completed=event.step)
+            following = min(event.epoch + 1, self._epochs)
             self._bars.reset(self._epoch, description=f"epoch {following}/{self._epochs}", state="")
 
-    def _end(self, event: dict[str, Any]) -> None:
-        best = (
-            ""
-            if event["best_f1"] is None
-            else f"; best dev F1 {_percent(event['best_f1'])}, epoch {event['best_epoch']}"
-        )
+    @__call__.register
+    def _end(self, event: RunEnded) -> None:
+        best = "" if event.best_f1 is None else f"; best dev F1 {_percent(event.best_f1)}, epoch {event.best_epoch}"
         self._state = "scoring the model"
-        self._print(f"{_ENDINGS[event['stopped']]}: {event['epoch']} epochs in {_duration(event['seconds'])}{best}")
-        if event["best_f1"] == 0:
+        self._print(f"{_ENDINGS[event.stopped]}: {event.epoch} epochs in {_duration(event.seconds)}{best}")
+        if event.best_f1 == 0:
             self._print("the model found nothing right on dev; train longer, with a higher rate, or in smaller batches")
 
 
-def _row(event: dict[str, Any], epochs: int) -> str:
+def _row(event: EpochFinished, epochs: int) -> str:
     """A line of the table under _HEADER."""
-    dev = event["dev"]
+    dev = event.dev
     scores = [_percent(dev[name]) if dev else "–" for name in ("precision", "recall", "f1")]
     return (
-        f"{event['epoch']:>4}/{epochs:<4} {event['loss']:>10.4f} {scores[0]:>7} {scores[1]:>7} {scores[2]:>7} "
-        f"{event['words_per_second']:>10,.0f} {_duration(event['seconds']):>12}{'  best' if event['best'] else ''}"
+        f"{event.epoch:>4}/{epochs:<4} {event.loss:>10.4f} {scores[0]:>7} {scores[1]:>7} {scores[2]:>7} "
+        f"{event.words_per_second:>10,.0f} {_duration(event.seconds):>12}{'  best' if event.best else ''}"
     )
 
 
-def _sentence(event: dict[str, Any], epochs: int) -> str:
+def _sentence(event: EpochFinished, epochs: int) -> str:
     """A line that explains itself, for files."""
-    dev = event["dev"]
+    dev = event.dev
     scores = ""
     if dev:
         precision, recall, f1 = (_percent(dev[name]) for name in ("precision", "recall", "f1"))
-        scores = f", dev P {precision} R {recall} F1 {f1}{' (best)' if event['best'] else ''}"
-    speed = f"{event['words_per_second']:,.0f} words/s, {_duration(event['seconds'])}"
-    return f"epoch {event['epoch']}/{epochs}: loss {event['loss']:.4f}{scores}, {speed}"
+        scores = f", dev P {precision} R {recall} F1 {f1}{' (best)' if event.best else ''}"
+    speed = f"{event.words_per_second:,.0f} words/s, {_duration(event.seconds)}"
+    return f"epoch {event.epoch}/{epochs}: loss {event.loss:.4f}{scores}, {speed}"
 
 
 def _percent(score: float) -> str:

@@ -1,6 +1,6 @@
 """What a training run leaves behind to look at: a log of JSON lines, TensorBoard files, a picture of the learning curve.
 
-The logs are listeners: called with every event of the training loop, a dict whose "event" is "start", "step", "epoch" or "end".
+The logs are listeners: they are called with every :class:`hyperspan.training.events.TrainingEvent`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import CorpusError, InputError, require
 from hyperspan.files import Target
+from hyperspan.training.events import EpochFinished, RunEnded, RunStarted, StepsTaken, TrainingEvent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from torch.utils.tensorboard import SummaryWriter
 
-Event = dict[str, Any]
+Record = dict[str, Any]
+"""A line of a log: what :meth:`TrainingEvent.record` makes of an event."""
 
 
 class JsonLinesLog:
@@ -29,9 +31,9 @@ class JsonLinesLog:
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "log.jsonl"
     >>> log = JsonLinesLog(file, resume_from_epoch=0)
-    >>> log({"event": "start", "epochs": 2, "epoch": 0, "step": 0})
-    >>> log({"event": "epoch", "epoch": 1, "loss": 1.5})
-    >>> log({"event": "epoch", "epoch": 2, "loss": 0.5})
+    >>> log(RunStarted(2, 4, 1_000, "segmental", 20, 300, "cpu", epoch=0, step=0))
+    >>> for epoch in (1, 2):
+    ...     log(EpochFinished(epoch, 2 * epoch, 1 / epoch, None, True, 0.1, 1.0, 300.0, 0))
     >>> resumed = JsonLinesLog(file, resume_from_epoch=1)
     >>> [event["event"] for event in read_log(file)]
     ['start', 'epoch']
@@ -39,30 +41,26 @@ class JsonLinesLog:
 
     def __init__(self, path: str | Path, resume_from_epoch: int):
         self._path = Path(path)
-        self._kept: list[Event] = []
+        self._kept: list[Record] = []
         if resume_from_epoch > 0 and self._path.exists():
             self._kept = [event for event in read_log(self._path) if _belongs_before(event, resume_from_epoch)]
         self._rewrite()
 
-    def __call__(self, event: Event) -> None:
-        if event["event"] == "start" and self._kept and self._kept[0]["event"] == "start":
-            first = self._kept[0]
-            self._kept[0] = {
-                **event,
-                "epoch": first["epoch"],
-                "step": first["step"],
-            }  # the run began where it first began
+    def __call__(self, event: TrainingEvent) -> None:
+        if isinstance(event, RunStarted) and self._kept and self._kept[0]["event"] == "start":
+            first = self._kept[0]  # the run began where it first began
+            self._kept[0] = {**event.record(), "epoch": first["epoch"], "step": first["step"]}
             self._rewrite()
-        elif event["event"] != "step":
+        elif not isinstance(event, StepsTaken):
             with self._path.open("ab") as stream:
-                stream.write(_line(event).encode("utf-8"))
+                stream.write(_line(event.record()).encode("utf-8"))
 
     def _rewrite(self) -> None:
         with Target(str(self._path), force=True).open() as stream:
             stream.writelines(map(_line, self._kept))
 
 
-def read_log(path: str | Path) -> list[Event]:
+def read_log(path: str | Path) -> list[Record]:
     """The events of a log; a last line that is cut off, as a killed run leaves it, is not among them.
 
     >>> import tempfile
@@ -76,7 +74,7 @@ def read_log(path: str | Path) -> list[Event]:
         *lines, _cut_off = path.read_bytes().split(b"\n")  # nothing follows the end of the last whole line
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); name the log of a training run") from None
-    events: list[Event] = []
+    events: list[Record] = []
     for number, line in enumerate(lines, start=1):
         try:
             event = json.loads(line)
@@ -90,12 +88,12 @@ def read_log(path: str | Path) -> list[Event]:
     return events
 
 
-def _belongs_before(event: Event, resumed_epoch: int) -> bool:
+def _belongs_before(event: Record, resumed_epoch: int) -> bool:
     """Whether a run that goes on after this epoch has the event behind it."""
     return event["event"] == "start" or (event["event"] == "epoch" and event["epoch"] <= resumed_epoch)
 
 
-def _line(event: Event) -> str:
+def _line(event: Record) -> str:
     return json.dumps(_finite(event), ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -127,28 +125,23 @@ class TensorBoardLog:
         self._folder = Path(folder)
         self._writer: SummaryWriter | None = None
 
-    def __call__(self, event: Event) -> None:
-        if event["event"] == "start":
-            resumed = event["step"] + 1 if event["step"] else None
-            self._writer = self._writer_class(str(self._folder), purge_step=resumed)
+    def __call__(self, event: TrainingEvent) -> None:
+        if isinstance(event, RunStarted):
+            self._writer = self._writer_class(str(self._folder), purge_step=event.step + 1 if event.step else None)
         if self._writer is None:
-            raise InputError(f"the event {event['event']!r} came before 'start'; TensorBoard logs begin with 'start'")
-        if event["event"] == "step":
-            self._add(
-                event, {"loss/step": "loss", "training/rate": "rate", "training/words_per_second": "words_per_second"}
-            )
-        elif event["event"] == "epoch":
-            self._add(event, {"loss/epoch": "loss", "training/seconds": "seconds"})
-            for name, score in (event["dev"] or {}).items():
-                self._writer.add_scalar(f"dev/{name}", score, event["step"])
+            raise InputError(f"the event {event.name!r} came before 'start'; TensorBoard logs begin with 'start'")
+        if isinstance(event, StepsTaken):
+            self._writer.add_scalar("loss/step", event.loss, event.step)
+            self._writer.add_scalar("training/rate", event.rate, event.step)
+            self._writer.add_scalar("training/words_per_second", event.words_per_second, event.step)
+        elif isinstance(event, EpochFinished):
+            self._writer.add_scalar("loss/epoch", event.loss, event.step)
+            self._writer.add_scalar("training/seconds", event.seconds, event.step)
+            for name, score in (event.dev or {}).items():
+                self._writer.add_scalar(f"dev/{name}", score, event.step)
             self._writer.flush()
-        elif event["event"] == "end":
+        elif isinstance(event, RunEnded):
             self._writer.close()
-
-    def _add(self, event: Event, tags: dict[str, str]) -> None:
-        assert self._writer is not None
-        for tag, name in tags.items():
-            self._writer.add_scalar(tag, event[name], event["step"])
 
 
 def draw_learning_curve(log: str | Path, target: str | Path) -> None:
@@ -187,13 +180,13 @@ _LOSS = "#444444"
 _BEST = "#009e73"
 
 
-def _draw_loss(panel: Axes, epochs: list[Event]) -> None:
+def _draw_loss(panel: Axes, epochs: list[Record]) -> None:
     losses = [math.nan if event["loss"] is None else event["loss"] for event in epochs]
     panel.plot([event["epoch"] for event in epochs], losses, color=_LOSS, marker=".", linewidth=2)
     panel.set_title("training loss a sentence", loc="left", fontsize=11)
 
 
-def _draw_scores(panel: Axes, scored: list[Event]) -> None:
+def _draw_scores(panel: Axes, scored: list[Record]) -> None:
     for name, (colour, width) in _SCORES.items():
         label = "F1" if name == "f1" else name
         values = [100 * event["dev"][name] for event in scored]
@@ -202,7 +195,7 @@ def _draw_scores(panel: Axes, scored: list[Event]) -> None:
     panel.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, borderaxespad=0)  # above the curves
 
 
-def _mark_best(panels: list[Axes], best: Event) -> None:
+def _mark_best(panels: list[Axes], best: Record) -> None:
     for panel in panels:
         panel.axvline(best["epoch"], color=_BEST, linestyle="--", linewidth=1.2, zorder=1)
     panels[-1].plot([best["epoch"]], [100 * best["dev"]["f1"]], "o", color=_BEST, markersize=8, zorder=3)

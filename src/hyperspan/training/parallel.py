@@ -40,7 +40,7 @@ class Processes:
     """All processes of a run, as one of them sees them.
 
     >>> alone = Processes()
-    >>> alone.is_first, alone.share([3, 1, 2]), alone.told("what the first says")
+    >>> alone.is_first, alone.share([3, 1, 2]), alone.broadcast("what the first says")
     (True, [0, 1, 2], 'what the first says')
     """
 
@@ -95,7 +95,7 @@ class Processes:
             shares[least].append(index)
         return sorted(shares[self.rank])
 
-    # -- what they tell each other --------------------------------------------------------------------------------
+    # -- communication --------------------------------------------------------------------------------
 
     def total(self, values: Tensor) -> Tensor:
         """The sum of the tensors of all processes."""
@@ -131,7 +131,7 @@ class Processes:
             parameter.grad = total.view_as(parameter) if some else None
         return values.clone()
 
-    def spread(self, tensors: Iterable[Tensor]) -> None:
+    def broadcast_tensors(self, tensors: Iterable[Tensor]) -> None:
         """Gives all processes what these tensors hold in the first."""
         for tensor in tensors if self.count > 1 else ():
             if tensor.numel():
@@ -140,25 +140,25 @@ class Processes:
                     dist.broadcast(content, 0)
                 tensor.detach().copy_(content)  # which counts as a change, as a broadcast does not
 
-    def told(self, value: Any) -> Any:
+    def broadcast(self, value: Any) -> Any:
         """What the first process gives here, in all of them; JSON must be able to hold it."""
         if self.count == 1:
             return value
         text = torch.frombuffer(bytearray(json.dumps(value), "ascii"), dtype=torch.uint8)
         size = torch.tensor([len(text)])
-        self.spread([size])
+        self.broadcast_tensors([size])
         text = text if self.is_first else text.new_empty(int(size))
-        self.spread([text])
+        self.broadcast_tensors([text])
         return json.loads(bytes(text.tolist()))
 
-    def told_tensors(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def broadcast_named(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The same for tensors on the CPU."""
         about = {name: [str(tensor.dtype), *tensor.shape] for name, tensor in tensors.items()}
         known = {
             name: tensors[name] if self.is_first else torch.empty(shape, dtype=getattr(torch, dtype.split(".")[1]))
-            for name, (dtype, *shape) in self.told(about).items()
+            for name, (dtype, *shape) in self.broadcast(about).items()
         }
-        self.spread(known.values())
+        self.broadcast_tensors(known.values())
         return known
 
     def check_same(self, what: Mapping[str, str]) -> None:
@@ -214,7 +214,7 @@ def joined() -> Iterator[Processes]:
     processes = _meet(rank, count, local)
     _joined.append(processes)
     own_thread = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, _told_to_end) if own_thread else None
+    before = signal.signal(signal.SIGTERM, _on_terminate) if own_thread else None
     try:
         yield processes
         dist.destroy_process_group()
@@ -287,7 +287,7 @@ def _answered() -> Iterator[None]:
         ) from error
 
 
-def _told_to_end(number: int, frame: FrameType | None) -> NoReturn:
+def _on_terminate(number: int, frame: FrameType | None) -> NoReturn:
     raise TrainingError(
         "this process was told to end (SIGTERM), as torchrun does when another process of the run has ended; go on from the last "
         "checkpoint with --resume"

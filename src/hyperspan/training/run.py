@@ -22,8 +22,9 @@ from hyperspan.models import Model, load_model, new_model, save_model
 from hyperspan.models.storage import FILES
 from hyperspan.models.validation import validate
 from hyperspan.training.checkpoint import while_there_is_room
+from hyperspan.training.events import DataNote, Listener
 from hyperspan.training.log import JsonLinesLog, TensorBoardLog, require_tensorboard
-from hyperspan.training.loop import CHECKPOINT, Listener, Trainer, dev_scores
+from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
 from hyperspan.training.parallel import joined
 from hyperspan.types import Document, Sentence
 
@@ -74,7 +75,7 @@ def train(
         validate(config)
         check_files(config)
         place = choose_device(processes.device(device))
-        begun = processes.told((folder / CHECKPOINT).is_file())
+        begun = processes.broadcast((folder / CHECKPOINT).is_file())
         if processes.restarted and not force:
             resume = begun  # what is there is of this run: it was not begun over another one
         elif processes.is_first:
@@ -118,7 +119,7 @@ def _read(
     model = model.to(place)
     for text in (*(f"{times:,} × {what}" for what, times in problems.notes.items()), *_about_data(model, train, dev)):
         for listener in listeners:
-            listener({"event": "note", "text": text})
+            listener(DataNote(text))
     return model, train, dev
 
 

@@ -1,0 +1,85 @@
+"""What a training run tells its listeners, as frozen values; `record` is what a log keeps of one, in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class TrainingEvent:
+    """One thing that happened."""
+
+    name: ClassVar[str]
+
+    def record(self) -> dict[str, Any]:
+        return {"event": self.name, **asdict(self)}
+
+
+Listener = Callable[[TrainingEvent], None]
+
+
+@dataclass(frozen=True)
+class DataNote(TrainingEvent):
+    """A remark on the data, before training."""
+
+    name = "note"
+    text: str
+
+
+@dataclass(frozen=True)
+class RunStarted(TrainingEvent):
+    """Training begins, or goes on after `epoch` epochs and `step` steps."""
+
+    name = "start"
+    epochs: int
+    steps: int
+    parameters: int
+    model: str
+    sentences: int
+    words: int
+    device: str
+    epoch: int
+    step: int
+
+
+@dataclass(frozen=True)
+class StepsTaken(TrainingEvent):
+    """Some steps more; `loss` is the mean of the epoch so far."""
+
+    name = "step"
+    epoch: int
+    step: int
+    loss: float
+    words_per_second: float
+    rate: float
+
+
+@dataclass(frozen=True)
+class EpochFinished(TrainingEvent):
+    """An epoch and its scores on dev, None if there is no dev."""
+
+    name = "epoch"
+    epoch: int
+    step: int
+    loss: float
+    dev: dict[str, float] | None
+    best: bool
+    rate: float
+    seconds: float
+    words_per_second: float
+    too_wide: int
+    """Gold mentions that the model cannot represent: too wide, or overlapping as its structure does not allow."""
+
+
+@dataclass(frozen=True)
+class RunEnded(TrainingEvent):
+    """Training is over, by all epochs or by patience."""
+
+    name = "end"
+    epoch: int
+    best_epoch: int
+    best_f1: float | None
+    seconds: float
+    stopped: str

@@ -1,0 +1,168 @@
+"""One update of the parameters after another: gradients, optimizer, learning-rate schedule, moving average."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+from hyperspan.batch import Batch
+from hyperspan.encoders.language_model import LanguageModelLoss
+from hyperspan.models.base import Model
+from hyperspan.training.checkpoint import optimizer_tensors, restore_optimizer
+from hyperspan.training.parallel import Processes
+from hyperspan.training.parameters import parameter_groups
+from hyperspan.types import Sentence
+
+ITERATIONS = 10
+"""Iterations of L-BFGS in an epoch, and the size of its history."""
+MicroBatch = tuple[list[Sentence], Batch]
+"""Sentences that are computed together, and the same collated."""
+
+
+def mixed_seed(seed: int, number: int, rank: int = 0) -> int:
+    """A seed for the epoch or step of this number, in the process of this rank."""
+    return (seed * 1_000_003 + number * 7_919 + rank * 10_000_000_019 + 12_345) % (2**63)
+
+
+class Optimisation:
+    """The parameters of a model that learn, and all that changes them."""
+
+    def __init__(self, model: Model, steps_per_epoch: int, processes: Processes):
+        self.model, self.steps_per_epoch, self.processes = model, steps_per_epoch, processes
+        self.config = model.config.training
+        self.lm_loss = (
+            LanguageModelLoss(model.config, model.vocabulary).to(model.device) if self.config.lm_loss_weight else None
+        )
+        whole = nn.ModuleDict({"model": model} | ({"lm_loss": self.lm_loss} if self.lm_loss else {}))
+        processes.broadcast_tensors(whole.state_dict().values())
+        self.groups = parameter_groups(whole, model)
+        self.names = [name for group in self.groups for name in group.names]
+        self.parameters = [parameter for group in self.groups for parameter in group.parameters]
+        self.optimizer = self._new_optimizer()
+        self.average = [p.detach().clone() for p in self.parameters] if self.config.ema_decay else None
+        self.step = 0
+
+    def _new_optimizer(self) -> torch.optim.Optimizer:
+        if self.config.optimizer == "lbfgs":
+            some = {"max_iter": ITERATIONS, "max_eval": 3 * ITERATIONS, "history_size": ITERATIONS}
+            return torch.optim.LBFGS(self.parameters, line_search_fn="strong_wolfe", **some)
+        groups = [
+            {"params": g.parameters, "weight_decay": g.options.weight_decay, "highest": g.options.learning_rate}
+            for g in self.groups
+        ]
+        kind = torch.optim.AdamW if self.config.optimizer == "adamw" else torch.optim.Adam
+        return kind(groups, lr=self.config.learning_rate, fused=self.model.device.type == "cuda")
+
+    def take_step(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
+        """One update on a batch of so many sentences, of which this process has some micro-batches.
+
+        Returns (2,), still on the device: the sum of the sentences' losses, and how many gold mentions cannot be represented.
+        """
+        torch.manual_seed(mixed_seed(self.config.seed, self.step, self.processes.rank))
+        self.step += 1
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate(group["highest"])
+        self.optimizer.zero_grad(set_to_none=True)
+        sums = self._add_gradients(parts, sentences)
+        if self.config.max_grad_norm:
+            torch.nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm)
+        self.optimizer.step()
+        if self.average is not None:
+            # Early on the average follows quickly, so that the random start is soon forgotten.
+            decay = min(self.config.ema_decay, (1 + self.step) / (10 + self.step))
+            get_ema_multi_avg_fn(decay)(self.average, [p.detach() for p in self.parameters], self.step)
+        return sums
+
+    def _add_gradients(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
+        """Computes the gradients of the mean loss of so many sentences, of all processes; returns sums as a step does."""
+        half = self.config.precision == "bfloat16" and self.model.device.type == "cuda"
+        sums = torch.zeros(2, device=self.model.device)
+        for given, batch in parts:
+            with torch.autocast("cuda", torch.bfloat16, enabled=half):
+                loss = self.model.loss(given, self.lm_loss, batch)
+            total = loss.values.sum()
+            (total / sentences).backward()
+            sums += torch.stack([total.detach(), total.new_full((), sum(loss.unrepresentable))])
+        return self.processes.sum_gradients(self.parameters, sums)
+
+    def take_full_batch_step(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
+        """Some iterations of L-BFGS on all sentences; returns what it minimises, the sum of their losses and L2, before it."""
+        self.step += 1
+        unrepresentable = 0.0
+
+        def objective() -> float:
+            nonlocal unrepresentable
+            self.optimizer.zero_grad(set_to_none=True)
+            # One function, so the same randomness every time.
+            torch.manual_seed(mixed_seed(self.config.seed, 0, self.processes.rank))
+            total, unrepresentable = self._add_gradients(parts, sentences).tolist()
+            total /= sentences
+            for parameter in self.parameters:
+                if parameter.grad is not None:
+                    parameter.grad.add_(parameter.detach(), alpha=self.config.weight_decay)
+                    total += 0.5 * self.config.weight_decay * float(parameter.detach().square().sum())
+            return total
+
+        before = self.optimizer.step(objective)
+        return torch.tensor([float(before) * sentences, unrepresentable])
+
+    def learning_rate(self, highest: float | None = None) -> float:
+        """The learning rate of the current step; of parameters with another highest rate if that is given."""
+        config, epoch = self.config, self.step / self.steps_per_epoch
+        highest = config.learning_rate if highest is None else highest
+        if epoch < config.warmup_epochs:
+            return highest * epoch / config.warmup_epochs
+        if config.schedule == "cosine":
+            progress = (epoch - config.warmup_epochs) / max(config.epochs - config.warmup_epochs, 1e-9)
+            return highest * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
+        return highest / (1 + config.learning_rate_decay * int(epoch)) if config.schedule == "decay" else highest
+
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """The model in evaluation mode, with the moving average of its parameters where there is one."""
+        self.model.eval()
+        if self.average is None:
+            yield
+            return
+        own = [parameter.detach().clone() for parameter in self.parameters]
+        self._set_parameters(self.average)
+        try:
+            yield
+        finally:
+            self._set_parameters(own)
+
+    @torch.no_grad()
+    def _set_parameters(self, values: Sequence[Tensor]) -> None:
+        for parameter, value in zip(self.parameters, values, strict=True):
+            parameter.copy_(value)
+
+    def is_finite(self) -> bool:
+        """Whether all parameters are still numbers."""
+        return all(bool(parameter.isfinite().all()) for parameter in self.parameters)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that changes, by name; `restore` puts it back."""
+        tensors: dict[str, Tensor] = dict(zip(self.names, self.parameters, strict=True))
+        tensors |= optimizer_tensors(self.optimizer, self.names)
+        if self.average is not None:
+            tensors |= {f"average/{name}": tensor for name, tensor in zip(self.names, self.average, strict=True)}
+        return tensors
+
+    def fits(self, tensors: Mapping[str, Tensor]) -> bool:
+        """Whether some tensors hold all parameters, in their shapes."""
+        parameters = zip(self.names, self.parameters, strict=True)
+        return all(name in tensors and tensors[name].shape == parameter.shape for name, parameter in parameters)
+
+    def restore(self, tensors: dict[str, Tensor], step: int) -> None:
+        """Goes back to a step, of which `tensors` has the tensors."""
+        self.step = step
+        self._set_parameters([tensors[name] for name in self.names])
+        restore_optimizer(self.optimizer, self.names, tensors)
+        if self.average is not None:
+            for name, average in zip(self.names, self.average, strict=True):
+                average.copy_(tensors[f"average/{name}"])
