@@ -49,8 +49,8 @@ def test_find_distinguishes_sentences_by_everything_a_model_reads(annotator: Ann
     other = Sentence(["IL-2"], before=["not"])
     assert len(annotator.find([plain, other, plain], annotator.options())) == 3
     document = Document("IL-2\nIL-2")
-    pinned = annotator(document, forbid=[hyperspan.Mention(0, 4, "protein")])
-    assert {mention.start for mention in pinned.mentions if mention.label == "protein"} == {5}
+    constrained = annotator(document, forbid=[hyperspan.Mention(0, 4, "protein")])
+    assert {mention.start for mention in constrained.mentions if mention.label == "protein"} == {5}
 
 
 def test_write_jsonl_writes_long_documents_sentence_by_sentence(annotator: Annotator, tmp_path: Path) -> None:

@@ -62,8 +62,8 @@ class Page(HTMLParser):
             return
         self.text += data
         if self._open[-1] == "bars":
-            text, found, said = self.segments[-1]
-            self.segments[-1] = (text + data, found, said)
+            text, found, tooltips = self.segments[-1]
+            self.segments[-1] = (text + data, found, tooltips)
 
 
 NESTED = Document(
@@ -166,10 +166,10 @@ def test_iter_html_is_lazy_and_keeps_colours() -> None:
             taken.append(number)
             yield Document("a b", [Mention(0, 1, "BA"[number % 2]), Mention(2, 3, "C")], id=str(number))
 
-    pieces = iter_html(documents(), labels=["C"])
-    first = next(piece for piece in pieces if "article" in piece)
+    parts = iter_html(documents(), labels=["C"])
+    first = next(part for part in parts if "article" in part)
     assert taken == [0] and "0" in first
-    rest = "".join(pieces)
+    rest = "".join(parts)
     assert rest.count("</article>") == 3
     colours = re.findall(r'<li><i style="background-image:linear-gradient\(var\((--c\d)\) 0 0\)"></i>(\w)', rest)
     assert colours == [("--c0", "C"), ("--c1", "B"), ("--c0", "C"), ("--c2", "A"), ("--c0", "C"), ("--c1", "B")]
@@ -219,13 +219,13 @@ def test_render_html_draws_each_mention_as_one_bar(document: Document) -> None:
     covered = sum(1 for place in range(len(shown)) if any(m.start <= place < m.end for m in document.mentions))
     assert sum(len(text) for text, _, _ in page.segments) == covered
     place = 0
-    for text, stacked, said in page.segments:
+    for text, stacked, tooltips in page.segments:
         while not any(m.start <= place < m.end for m in document.mentions):
             place += 1
         here = [m for m in document.mentions if m.start <= place and place + len(text) <= m.end]
-        assert stacked == sorted(set(stacked)) and len(stacked) == len(here) == len(said)
+        assert stacked == sorted(set(stacked)) and len(stacked) == len(here) == len(tooltips)
         for mention in here:
-            assert any(line.startswith(f"{mention.label} 0.50: ") for line in said)
+            assert any(line.startswith(f"{mention.label} 0.50: ") for line in tooltips)
         place += len(text)
     assert {label for _, _, label in page.labels} == {mention.label for mention in document.mentions}
 

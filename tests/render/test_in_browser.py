@@ -56,12 +56,12 @@ LAID_OUT = """() => [...document.querySelectorAll(".text")].map((text) => {
   const lines = (node) => [...node.getClientRects()].filter((r) => r.width > 0).map((r) => [r.left, r.right, r.top, r.bottom]);
   getSelection().selectAllChildren(text);
   const copied = getSelection().toString();
-  const pieces = [...text.querySelectorAll(".bars")].map((piece) => {
-    range.selectNodeContents(piece.lastChild);
-    return {said: piece.title.split("\\n"), boxes: lines(piece), words: lines(range), content: piece.lastChild.data};
+  const segments = [...text.querySelectorAll(".bars")].map((segment) => {
+    range.selectNodeContents(segment.lastChild);
+    return {tooltips: segment.title.split("\\n"), boxes: lines(segment), words: lines(range), content: segment.lastChild.data};
   });
   const shown = [...text.querySelectorAll("b")].filter((label) => label.checkVisibility());
-  return {copied, pieces, labels: shown.map((label) => lines(label)[0])};
+  return {copied, segments, labels: shown.map((label) => lines(label)[0])};
 })"""
 
 
@@ -90,26 +90,26 @@ def test_page_bars_are_unbroken_on_each_line(texts: tuple[int, list[Any]]) -> No
     """The boxes of a mention's segments, whose backgrounds are the bars, touch each other on each line."""
     for text in texts[1]:
         of_mention: dict[str, list[list[float]]] = {}
-        for piece in text["pieces"]:
-            for said in piece["said"]:
-                of_mention.setdefault(said, []).extend(piece["boxes"])
-        for said, boxes in of_mention.items():
+        for segment in text["segments"]:
+            for tooltip in segment["tooltips"]:
+                of_mention.setdefault(tooltip, []).extend(segment["boxes"])
+        for tooltip, boxes in of_mention.items():
             lines: dict[int, list[list[float]]] = {}
             for box in boxes:
                 lines.setdefault(round(box[2]), []).append(box)
             for line in lines.values():
                 line.sort()
                 gaps = [after[0] - before[1] for before, after in pairwise(line)]
-                assert all(abs(gap) < 0.6 for gap in gaps), (said, line)
+                assert all(abs(gap) < 0.6 for gap in gaps), (tooltip, line)
 
 
 def test_page_bars_are_between_their_words_and_the_next_line(texts: tuple[int, list[Any]]) -> None:
     for text in texts[1]:
-        for piece in text["pieces"]:
-            for box, words in zip(piece["boxes"], piece["words"], strict=True):
+        for segment in text["segments"]:
+            for box, words in zip(segment["boxes"], segment["words"], strict=True):
                 assert abs(box[0] - words[0]) < 0.6 and abs(box[1] - words[1]) < 0.6
-                assert box[3] - words[3] >= 15 * len(piece["said"])
-        boxes = [box for piece in text["pieces"] for box in piece["boxes"]]
+                assert box[3] - words[3] >= 15 * len(segment["tooltips"])
+        boxes = [box for segment in text["segments"] for box in segment["boxes"]]
         tops = sorted({round(box[2]) for box in boxes})
         for top, below in pairwise(tops):
             lowest = max(box[3] for box in boxes if round(box[2]) == top)
