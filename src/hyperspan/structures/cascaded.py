@@ -1,4 +1,4 @@
-"""Cascaded linear chains (Alex et al. 2007): one chain for each type, each told the tags that the earlier ones chose.
+"""Cascaded linear chains (Alex et al. 2007): one chain for each type, given the tags that the earlier ones chose.
 
 A pipeline, not one distribution that can be searched: `log_prob` and `sample` are exact, by the chain rule, while `argmax` takes
 the best tags of one type after the other, and `marginals` and `topk` take the best tags of earlier types for granted.
@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.func import vmap
 
 from hyperspan.kernels.numerics import MINUS_INFINITY
-from hyperspan.structures.common import check_count, check_scores
+from hyperspan.structures.common import ScoreTensors, check_count, check_scores
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.kbest import Alternatives, cheapest_combinations
+from hyperspan.structures.kbest import best_products
 from hyperspan.structures.linear_chain import LinearChain, outermost, tags_of
 from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
 from hyperspan.structures.tag_chain import TagChain, TagScores
@@ -26,11 +24,11 @@ from hyperspan.structures.tag_chain import TagChain, TagScores
 TAGS = 5
 """Outside, and begin, inside, last and unit of the one type of a chain."""
 OFFSETS = (-1, 0, 1)
-"""Of the words whose earlier tags a word is told."""
+"""Of the words whose earlier tags count for a word."""
 
 
 @dataclass(frozen=True)
-class CascadeScores:
+class CascadeScores(ScoreTensors):
     """One score (log-weight) for every tag of every word in the chain of each of m types, and for steps; and for earlier tags.
 
     ============  ================  ==================================================================================
@@ -56,15 +54,7 @@ class CascadeScores:
             raise ValueError(f"expected emit of shape (B, n, m, {TAGS}), got {tuple(self.emit.shape)}")
         m = self.emit.shape[2]
         shapes = {"emit": tuple(self.emit.shape), "step": (m, TAGS, TAGS), "first": (m, TAGS), "last": (m, TAGS)}
-        check_scores(vars(self), shapes | {"earlier": (m, m, len(OFFSETS), TAGS, TAGS)})
-
-    def to(self, *args: Any, **kwargs: Any) -> CascadeScores:
-        """These scores on another device or in another dtype; takes what :meth:`torch.Tensor.to` takes."""
-        return CascadeScores(**{name: tensor.to(*args, **kwargs) for name, tensor in vars(self).items()})
-
-    def __truediv__(self, temperature: float) -> CascadeScores:
-        """These scores at a temperature."""
-        return CascadeScores(**{name: tensor / temperature for name, tensor in vars(self).items()})
+        check_scores(self.tensors(), shapes | {"earlier": (m, m, len(OFFSETS), TAGS, TAGS)})
 
 
 class CascadedChains(Distribution):
@@ -153,11 +143,8 @@ class CascadedChains(Distribution):
     @torch.no_grad()
     def argmax(self) -> list[MentionSet]:
         """The best mentions of each type, given those of the types before."""
-        best = [(kind, sets) for kind, _, sets in self._best()]
-        return [
-            frozenset((start, end, kind) for kind, sets in best for start, end, _ in sets[sentence])
-            for sentence in range(len(self.lengths))
-        ]
+        best = [sets for _, _, sets in self._best()]
+        return [self._merge(sets[sentence] for sets in best) for sentence in range(len(self.lengths))]
 
     @property
     def marginals(self) -> Tensor:
@@ -172,19 +159,16 @@ class CascadedChains(Distribution):
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
         """The k most probable sets, where each chain takes the best mentions of earlier types for granted."""
         check_count(k)
-        chains = [(kind, chain.topk(k)) for kind, chain, _ in self._best()]
-        result: list[list[tuple[MentionSet, float]]] = []
-        for sentence in range(len(self.lengths) if k else 0):
-            ranked = [(kind, sets[sentence]) for kind, sets in chains]
-            best = {kind: sets[0][0] for kind, sets in ranked}
-            top = sum(sets[0][1] for _, sets in ranked)
-            choices = [Alternatives([(-value, own) for own, value in sets]) for _, sets in ranked]
-            result.append([])
-            for cost, changed in islice(cheapest_combinations(choices), k):
-                chosen = best | {ranked[place][0]: own for place, own in changed.items()}
-                found = frozenset((start, end, kind) for kind, own in chosen.items() for start, end, _ in own)
-                result[-1].append((found, min(top - cost, 0.0)))
-        return result or [[] for _ in self.lengths]
+        ranked = [chain.topk(k) for _, chain, _ in self._best()]
+        return [
+            [(self._merge(chosen), value) for chosen, value in best_products([sets[sentence] for sets in ranked], k)]
+            for sentence in range(len(self.lengths))
+        ]
+
+    def _merge(self, by_type: Iterable[MentionSet]) -> MentionSet:
+        """One set from those of each type, in the order of the chains."""
+        pairs = zip(self.order, by_type, strict=True)
+        return frozenset((start, end, kind) for kind, own in pairs for start, end, _ in own)
 
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
@@ -196,9 +180,7 @@ class CascadedChains(Distribution):
             for kind in self.order:
                 known[kind] = [draws[0] for draws in self._chain(kind, known).sample(1, generator)]
             for sentence, draws in enumerate(drawn):
-                draws.append(
-                    frozenset((start, end, kind) for kind, sets in known.items() for start, end, _ in sets[sentence])
-                )
+                draws.append(self._merge(sets[sentence] for sets in known.values()))
         return drawn
 
     @property

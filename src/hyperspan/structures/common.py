@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Self
+
 import torch
 from torch import Tensor
 
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 
-WAYS_AT_ONCE = 2**22
-"""`topk` takes so many sentences at once that it does not compare more ways than this at one place."""
+PORTION_OF_WAYS = 2**22
+"""The most ways that `topk` compares at one place; it takes as many sentences together as that allows."""
+
+
+class ScoreTensors:
+    """Scores (log-weights) of a padded batch, by name. A subclass is a frozen dataclass of tensors, None where one is not given."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The tensors that are given, by name."""
+        return {name: tensor for name, tensor in vars(self).items() if tensor is not None}
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """The same with each tensor replaced by what a function makes of it."""
+        return type(self)(**{name: function(tensor) for name, tensor in self.tensors().items()})
+
+    def __truediv__(self, temperature: float) -> Self:
+        """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; its order stays."""
+        return self.map(lambda tensor: tensor / temperature)
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """These scores on another device or in another dtype; takes what :meth:`torch.Tensor.to` takes."""
+        return self.map(lambda tensor: tensor.to(*args, **kwargs))
 
 
 def check_scores(tensors: dict[str, Tensor], shapes: dict[str, tuple[int, ...]]) -> None:
@@ -48,10 +71,39 @@ def check_no_nan(value: Tensor) -> None:
     check_possible(value.masked_fill(value == MINUS_INFINITY, 0.0))
 
 
-def log_probability(score: Tensor, log_partition: Tensor) -> Tensor:
-    """score - log_partition, (B,), at most 0 whatever the rounding, and -inf where nothing is possible."""
-    impossible = log_partition == MINUS_INFINITY
-    return (score - finite(log_partition)).masked_fill(impossible, MINUS_INFINITY).clamp(max=0.0)
+def log_probability(score: Tensor, log_partition: Tensor, impossible: Iterable[bool] | None = None) -> Tensor:
+    """score - log_partition, (B,), at most 0 whatever the rounding, and -inf where nothing, or this set, is possible."""
+    never = log_partition == MINUS_INFINITY
+    if impossible is not None:
+        never = never | torch.tensor(list(impossible), dtype=torch.bool, device=never.device)
+    return (score - finite(log_partition)).masked_fill(never, MINUS_INFINITY).clamp(max=0.0)
+
+
+def in_sentence(lengths: Sequence[int], n: int, device: torch.device) -> Tensor:
+    """(B, n): which words are in their sentence; the others are padding."""
+    return torch.arange(n, device=device) < torch.tensor(lengths, dtype=torch.long, device=device)[:, None]
+
+
+def span_score(
+    spans: Tensor, outside: Tensor, sets: Sequence[Iterable[tuple[int, int, int]]], lengths: Sequence[int]
+) -> Tensor:
+    """(B,): the sum over mentions of `spans` (B, n, c, m), and over the words that are in none of them of `outside` (B, n)."""
+    covered = torch.zeros(outside.shape, dtype=torch.bool, device="cpu")  # (B, n): in a mention, or padding
+    rows: list[tuple[int, int, int, int]] = []
+    for sentence, (mentions, length) in enumerate(zip(sets, lengths, strict=True)):
+        covered[sentence, length:] = True
+        for start, end, kind in mentions:
+            rows.append((sentence, start, end - start - 1, kind))
+            covered[sentence, start:end] = True
+    index = torch.tensor(rows, dtype=torch.long, device=spans.device).reshape(-1, 4).T
+    total = outside.masked_fill(covered.to(outside.device), 0.0).sum(1)
+    return total.index_add(0, index[0], spans[tuple(index)])
+
+
+def portions(count: int, ways: int) -> Iterator[slice]:
+    """Slices of so many sentences, where `ways` are compared at one place of each of them."""
+    size = max(1, PORTION_OF_WAYS // ways)
+    return (slice(begin, begin + size) for begin in range(0, count, size))
 
 
 def surprise(log_probabilities: Tensor) -> Tensor:
@@ -61,7 +113,7 @@ def surprise(log_probabilities: Tensor) -> Tensor:
 
 
 def largest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest along dimension 1, and where they stand; for k = 1 the first of equals, which topk does not promise."""
+    """The k largest along dimension 1, and where they are; for k = 1 the first of equals, which topk does not promise."""
     return values.max(1, keepdim=True) if k == 1 else values.topk(k, dim=1)
 
 

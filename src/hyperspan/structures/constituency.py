@@ -28,6 +28,7 @@ from hyperspan.structures.common import (
     check_possible,
     check_scores,
     log_probability,
+    span_score,
 )
 from hyperspan.structures.constituency_decoding import BestTrees, TreeSampler
 from hyperspan.structures.distribution import Distribution
@@ -93,40 +94,28 @@ class ConstituencyTrees(Distribution):
         :func:`without_crossing` says what to leave out of a set so that it becomes possible.
         """
         sets = check_mentions(mention_sets, self.lengths, self.types)
-        rows: list[tuple[int, ...]] = []
-        impossible = []
-        covered = torch.zeros(self.outside.shape, dtype=torch.bool, device="cpu")
-        for sentence, (mentions, length) in enumerate(zip(sets, self.lengths, strict=True)):
-            fits = is_nested(mentions) and all(end - start <= self.max_width for start, end, _ in mentions)
-            impossible.append(not fits)
-            covered[sentence, length:] = True
-            for start, end, kind in mentions if fits else ():
-                rows.append((sentence, start, end - start - 1, kind))
-                covered[sentence, start:end] = True
-        device = self.scores.device
-        index = torch.tensor(rows, dtype=torch.long, device=device).reshape(-1, 4).T
-        total = self.outside.masked_fill(covered.to(device), 0.0).sum(1)
-        total = total.index_add(0, index[0], self.scores[tuple(index)])
-        never = torch.tensor(impossible, dtype=torch.bool, device=device)
-        return log_probability(total, self.log_partition).masked_fill(never, MINUS_INFINITY)
+        possible = [
+            is_nested(mentions) and all(end - start <= self.max_width for start, end, _ in mentions)
+            for mentions in sets
+        ]
+        fitting = [mentions if fits else () for mentions, fits in zip(sets, possible, strict=True)]
+        score = span_score(self.scores, self.outside, fitting, self.lengths)
+        return log_probability(score, self.log_partition, (not fits for fits in possible))
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
         # In float64, as large scores would leave few digits after the point of the sums that are compared here.
         exact = [self.scores.double(), self.outside.double()]
         return with_posteriors(self._total, exact)[1][0].to(self.scores.dtype)
 
     @property
     def entropy(self) -> Tensor:
-        """(B,): the entropy of the distribution over mention sets, in nats."""
         return entropy_of(self._total, [self.scores, self.outside])
 
     # -- decoding -------------------------------------------------------------------------------------------------
 
     @torch.no_grad()
     def argmax(self) -> list[MentionSet]:
-        """The most probable set of each sentence."""
         trees = BestTrees(*self._without_padding(self.scores, self.outside), k=1)
         check_possible(trees.values(self.lengths)[:, 0])
         return [trees.read(sentence, length, 0) for sentence, length in enumerate(self.lengths)]
@@ -155,7 +144,6 @@ class ConstituencyTrees(Distribution):
 
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
-        """k independent, exact samples of each sentence's set. The same generator state gives the same samples."""
         check_count(k)
         scores, outside = self._without_padding(self.scores.double(), self.outside.double())
         sums = _sums(scores, outside)

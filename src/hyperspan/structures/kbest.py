@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value", bound=Hashable)
@@ -77,6 +78,21 @@ def cheapest_combinations(choices: Sequence[Alternatives[Value]]) -> Iterator[tu
             push(base, tuple(kept), place + 1, 1)
 
 
+def best_products(ranked: Sequence[Sequence[tuple[Value, float]]], k: int) -> Iterator[tuple[tuple[Value, ...], float]]:
+    """The k best ways to take one value from each of some lists of (value, log-probability), each list best first.
+
+    >>> list(best_products([[("a", -1.0), ("b", -2.0)], [("c", -1.0), ("d", -4.0)]], k=2))
+    [(('a', 'c'), -2.0), (('b', 'c'), -3.0)]
+    """
+    if not all(ranked):
+        return
+    top = sum(values[0][1] for values in ranked)
+    choices = [Alternatives((-log_probability, value) for value, log_probability in values) for values in ranked]
+    for cost, changed in islice(cheapest_combinations(choices), k):
+        chosen = tuple(changed.get(index, values[0][0]) for index, values in enumerate(ranked))
+        yield chosen, min(top - cost, 0.0)
+
+
 def cheapest_subsets(costs: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
     """Every subset of some items by rising total cost, lazily, as (cost, indices); the costs must rise and be at least 0.
 
@@ -89,8 +105,7 @@ def cheapest_subsets(costs: Sequence[float]) -> Iterator[tuple[float, tuple[int,
         cost, before, taken = heapq.heappop(heap)  # before: the cost of all but the last item
         yield cost, taken
         following = taken[-1] + 1
-        if following < len(
-            costs
-        ):  # each subset comes once: from the one without its last item, or with the item before
+        # Each subset comes once: from the one without its last item, or with the item before.
+        if following < len(costs):
             heapq.heappush(heap, (cost + costs[following], cost, (*taken, following)))
             heapq.heappush(heap, (before + costs[following], before, (*taken[:-1], following)))

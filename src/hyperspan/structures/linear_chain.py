@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
-from hyperspan.structures.common import log_probability
+from hyperspan.structures.common import in_sentence, log_probability
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.scores import Mention, MentionSet, check_mentions
 from hyperspan.structures.tag_chain import TagChain, Tags, TagScores
@@ -96,9 +96,8 @@ class LinearChain(Distribution):
 
     Tag 0 is outside; those of type k are 4 k + 1 (begin), 4 k + 2 (inside), 4 k + 3 (last) and 4 k + 4 (unit). Steps, first and
     last tags that belong to no set are impossible, whatever they score. Everything is exact, and takes O(n t²) for t tags; mentions
-    may have any length, but `marginals` tells of those of at most `max_width` words (None: of all), in O(n c m).
-    Nothing depends on what stands in padding, and the scores are left as they are. Where a sentence has no possible set at
-    all, `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
+    may have any length, but `marginals` has those of at most `max_width` words (None: of all), in O(n c m).
+    Padding may hold anything. Where a sentence has no possible set at all, `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
 
     >>> scores = TagScores(torch.zeros(1, 2, 5), torch.zeros(5, 5), torch.zeros(5), torch.zeros(5))
     >>> words = LinearChain(scores, lengths=[2])
@@ -133,7 +132,6 @@ class LinearChain(Distribution):
 
     @property
     def log_partition(self) -> Tensor:
-        """(B,): the logarithm of the sum of exp(score) over all mention sets."""
         return self.tag_chain.log_partition
 
     def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
@@ -142,17 +140,14 @@ class LinearChain(Distribution):
         chosen, dropped = zip(*map(outermost, wanted), strict=True) if wanted else ((), ())
         tags = [tags_of(mentions, length, self.types) for mentions, length in zip(chosen, self.lengths, strict=True)]
         chain = self.tag_chain
-        overlapping = torch.tensor(list(map(bool, dropped)), dtype=torch.bool, device=self.scores.emit.device)
-        return log_probability(chain.score(tags), chain.log_partition).masked_fill(overlapping, MINUS_INFINITY)
+        return log_probability(chain.score(tags), chain.log_partition, map(bool, dropped))
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
         chain, c = self.tag_chain, self.max_width
         step, (batch, n, _), m = chain.scores.step, self.scores.emit.shape, self.types
         before, after = chain.messages()  # (B, n, t)
-        sizes = torch.tensor(self.lengths, device=step.device)
-        padding = (torch.arange(n, device=step.device) >= sizes[:, None]).unsqueeze(-1)  # (B, n, 1)
+        padding = ~in_sentence(self.lengths, n, step.device).unsqueeze(-1)  # (B, n, 1)
         emit = self.scores.emit.masked_fill(padding, MINUS_INFINITY)
         unit = (before + after).masked_fill(padding, MINUS_INFINITY)[..., UNIT::4]  # (B, n, m)
         last = (emit + after)[..., LAST::4]  # (B, n, m): that a mention ends here, and all that follows
@@ -173,7 +168,6 @@ class LinearChain(Distribution):
 
     @property
     def entropy(self) -> Tensor:
-        """(B,): the entropy of the distribution over mention sets, in nats."""
         return self.tag_chain.entropy
 
     # -- decoding -------------------------------------------------------------------------------------------------
@@ -198,7 +192,6 @@ class LinearChain(Distribution):
         ]
 
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
-        """k independent, exact samples of each sentence's set; `generator` makes them reproducible."""
         return [[mentions_of_tags(tags) for tags in drawn] for drawn in self.tag_chain.sample(k, generator)]
 
 

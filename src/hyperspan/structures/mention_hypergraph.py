@@ -18,14 +18,13 @@ node, so it is consistent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
-from hyperspan.structures.common import check_possible, check_scores, log_probability
+from hyperspan.structures.common import ScoreTensors, check_possible, check_scores, log_probability
 from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.readings import Reading, Structure, check_reading, read
 from hyperspan.structures.scores import EdgeScores, Mention, MentionSet, check_lengths, check_mentions
@@ -33,7 +32,7 @@ from hyperspan.structures.segmental import SegmentalHypergraph
 
 
 @dataclass(frozen=True)
-class WordEdgeScores:
+class WordEdgeScores(ScoreTensors):
     """One score (log-weight) for every scored hyperedge of a padded batch of mention hypergraphs, each (B, n, m).
 
     ============  ==================  ==========================================================================
@@ -59,24 +58,8 @@ class WordEdgeScores:
     def __post_init__(self) -> None:
         if self.absent.dim() != 3:
             raise ValueError(f"expected absent of shape (B, n, m), got {tuple(self.absent.shape)}")
-        tensors = self._tensors()
+        tensors = self.tensors()
         check_scores(tensors, dict.fromkeys(tensors, tuple(self.absent.shape)))
-
-    def _tensors(self) -> dict[str, Tensor]:
-        tensors = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: tensor for name, tensor in tensors.items() if tensor is not None}
-
-    def to(self, *args: Any, **kwargs: Any) -> WordEdgeScores:
-        """These scores on another device or in another dtype; takes what :meth:`torch.Tensor.to` takes."""
-        return WordEdgeScores(**{name: tensor.to(*args, **kwargs) for name, tensor in self._tensors().items()})
-
-    def __truediv__(self, temperature: float) -> WordEdgeScores:
-        """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; its order stays."""
-        return WordEdgeScores(**{name: tensor / temperature for name, tensor in self._tensors().items()})
-
-    def restrict(self, types: Sequence[int]) -> WordEdgeScores:
-        """The scores of some types, in this order."""
-        return WordEdgeScores(**{name: tensor[..., types] for name, tensor in self._tensors().items()})
 
     def by_start(self) -> EdgeScores:
         """The same scores for a segmental hypergraph with mentions of any width: whatever the start, those of the last word."""
@@ -195,12 +178,12 @@ class MentionHypergraph(Distribution):
 
     @property
     def entropy(self) -> Tensor:
-        """(B,): the entropy of the distribution over hyperpaths, in nats."""
         return self.by_start.entropy
 
     def restrict(self, types: Sequence[int]) -> MentionHypergraph:
         """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
-        return MentionHypergraph(self.scores.restrict(check_types(types, self.types)), self.lengths, self.reading)
+        chosen = check_types(types, self.types)
+        return MentionHypergraph(self.scores.map(lambda tensor: tensor[..., chosen]), self.lengths, self.reading)
 
     # -- decoding -------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import islice
 
 import torch
 from torch import Tensor
@@ -19,7 +18,7 @@ from torch import Tensor
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
 from hyperspan.structures.common import check_count, check_possible, check_scores, log_probability
 from hyperspan.structures.distribution import Distribution, check_types
-from hyperspan.structures.kbest import Alternatives, cheapest_combinations
+from hyperspan.structures.kbest import best_products
 from hyperspan.structures.readings import Reading, Structure, check_reading, read, structure_of
 from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
 from hyperspan.structures.tag_chain import TagChain, Tags, TagScores
@@ -153,7 +152,6 @@ class MentionSeparators(Distribution):
 
     @property
     def entropy(self) -> Tensor:
-        """(B,): the entropy of the distribution over structures, in nats."""
         return self._by_sentence(self._chain().entropy)
 
     def restrict(self, types: Sequence[int]) -> MentionSeparators:
@@ -181,24 +179,15 @@ class MentionSeparators(Distribution):
         """The k most probable structures of each sentence, read, with their log-probabilities; fewer when fewer exist."""
         check_count(k)
         chain, m = self._chain(torch.float64), self.types
-        totals = self._by_sentence(chain.log_partition).tolist()
-        rows = chain.topk(k)
-        result: list[list[tuple[MentionSet, float]]] = []
-        for sentence, total in enumerate(totals):
-            by_type = rows[sentence * m : sentence * m + m]
-            if not all(by_type):
-                result.append([])
-                continue
-            best = [ranked[0][0] for ranked in by_type]
-            top = sum(ranked[0][1] for ranked in by_type) - total
-            choices = [Alternatives([(-score, labels) for labels, score in ranked]) for ranked in by_type]
-            result.append(
-                [
-                    (self._read([changed.get(kind, best[kind]) for kind in range(m)]), min(top - cost, 0.0))
-                    for cost, changed in islice(cheapest_combinations(choices), k)
-                ]
-            )
-        return result
+        totals = chain.log_partition.tolist()
+        ranked = [
+            [(labels, score - total) for labels, score in rows]
+            for rows, total in zip(chain.topk(k), totals, strict=True)
+        ]
+        return [
+            [(self._read(labels), value) for labels, value in best_products(ranked[sentence * m : sentence * m + m], k)]
+            for sentence in range(len(self.lengths))
+        ]
 
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from hyperspan.kernels.transfer import to_device
-from hyperspan.structures.common import check_scores
+from hyperspan.structures.common import ScoreTensors, check_scores
 
 Mention = tuple[int, int, int]
 """(start, end, type index) in words, `end` exclusive."""
@@ -20,7 +19,7 @@ MentionSet = frozenset[Mention]
 
 
 @dataclass(frozen=True)
-class EdgeScores:
+class EdgeScores(ScoreTensors):
     """One score (log-weight) for every scored hyperedge of a padded batch of segmental hypergraphs.
 
     Indexed by sentence, start `i`, width `w = j - i` (how many words follow the first) and type `k`:
@@ -53,17 +52,13 @@ class EdgeScores:
             raise ValueError("expected at least one width in close (c >= 1), got c = 0")
         shapes = {"close": (batch, n, c, m), "absent": (batch, n, m), "present": (batch, n, m)}
         shapes |= dict.fromkeys(("extend", "branch"), (batch, n, c - 1, m))
-        given = dict(self._tensors())
+        given = self.tensors()
         check_scores({name: given[name] for name in shapes if name in given}, shapes)
 
     def __repr__(self) -> str:
         batch, n, c, m = self.close.shape
         tied = "tied" if self.branch is None else "untied"
         return f"EdgeScores(B={batch}, n={n}, c={c}, m={m}, {tied}, {self.close.dtype} on {self.close.device})"
-
-    def _tensors(self) -> list[tuple[str, Tensor]]:
-        pairs = [(field.name, getattr(self, field.name)) for field in fields(self)]
-        return [(name, tensor) for name, tensor in pairs if tensor is not None]
 
     @property
     def max_width(self) -> int:
@@ -73,30 +68,18 @@ class EdgeScores:
     @property
     def needs_gradient(self) -> bool:
         """Whether autograd is following what is computed from these scores."""
-        return torch.is_grad_enabled() and any(tensor.requires_grad for _, tensor in self._tensors())
+        return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors().values())
 
     def untied(self) -> EdgeScores:
         """The same scores with ``branch`` written out."""
         if self.branch is not None:
             return self
-        return EdgeScores(self.absent, self.present, self.extend, self.close, self.extend + self.close[:, :, :-1])
-
-    def __truediv__(self, temperature: float) -> EdgeScores:
-        """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; its order stays."""
-        return EdgeScores(**{name: tensor / temperature for name, tensor in self._tensors()})
+        return replace(self, branch=self.extend + self.close[:, :, :-1])
 
     def skipping(self, margin: float) -> EdgeScores:
         """The same, but no mention can start where ``absent - present`` is above the margin for all types."""
         skipped = (self.absent - self.present > margin).all(2, keepdim=True)  # (B, n, 1)
         return replace(self, present=self.present.masked_fill(skipped, float("-inf")))
-
-    def restrict(self, types: Sequence[int]) -> EdgeScores:
-        """The scores of some types, in this order."""
-        return EdgeScores(**{name: tensor[..., types] for name, tensor in self._tensors()})
-
-    def to(self, *args: Any, **kwargs: Any) -> EdgeScores:
-        """These scores on another device or in another dtype; takes what :meth:`torch.Tensor.to` takes."""
-        return EdgeScores(**{name: tensor.to(*args, **kwargs) for name, tensor in self._tensors()})
 
 
 def check_lengths(lengths: Tensor | Sequence[int], batch: int, n: int) -> list[int]:

@@ -209,7 +209,8 @@ class SegmentalHypergraph(Distribution):
 
     def restrict(self, types: Sequence[int]) -> SegmentalHypergraph:
         """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
-        return SegmentalHypergraph(self.scores.restrict(check_types(types, self.types)), self.lengths)
+        chosen = check_types(types, self.types)
+        return SegmentalHypergraph(self.scores.map(lambda tensor: tensor[..., chosen]), self.lengths)
 
     # -- decoding -------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,14 +17,17 @@ from torch.nn.functional import pad
 
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
 from hyperspan.structures.common import (
-    WAYS_AT_ONCE,
+    ScoreTensors,
     check_count,
     check_no_nan,
     check_possible,
     check_scores,
     draw,
+    in_sentence,
     largest,
     log_probability,
+    portions,
+    span_score,
     surprise,
 )
 from hyperspan.structures.distribution import Distribution
@@ -34,7 +36,7 @@ from hyperspan.structures.scores import Mention, MentionSet, check_lengths, chec
 
 
 @dataclass(frozen=True)
-class SegmentScores:
+class SegmentScores(ScoreTensors):
     """One score (log-weight) for every word outside and for every segment of a padded batch.
 
     ============  ==============  ==============================================================
@@ -59,20 +61,12 @@ class SegmentScores:
         shape = tuple(self.segment.shape)
         check_scores({"segment": self.segment, "outside": self.outside}, {"segment": shape, "outside": shape[:2]})
 
-    def __truediv__(self, temperature: float) -> SegmentScores:
-        """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; its order stays."""
-        return SegmentScores(self.outside / temperature, self.segment / temperature)
-
-    def to(self, *args: Any, **kwargs: Any) -> SegmentScores:
-        """These scores on another device or in another dtype; takes what :meth:`torch.Tensor.to` takes."""
-        return SegmentScores(self.outside.to(*args, **kwargs), self.segment.to(*args, **kwargs))
-
 
 class SemiMarkov(Distribution):
     """A distribution over the sets of non-overlapping mentions of each sentence of a padded batch: p(set) ∝ exp(score).
 
-    Everything is exact, and takes O(c m n) time and memory (`topk` and `sample` k times that). Nothing depends on what stands in
-    padding, and the scores are left as they are. Where a sentence has no possible set at all, `log_partition` and `log_prob` are
+    Everything is exact, and takes O(c m n) time and memory (`topk` and `sample` k times that). Padding may hold anything.
+    Where a sentence has no possible set at all, `log_partition` and `log_prob` are
     -inf, and its other values are finite but mean nothing.
 
     >>> words = SemiMarkov(SegmentScores(outside=torch.zeros(1, 2), segment=torch.zeros(1, 2, 2, 1)), lengths=[2])
@@ -96,8 +90,7 @@ class SemiMarkov(Distribution):
     @property
     def _alive(self) -> Tensor:
         """(B, n): which words are in their sentence."""
-        device, n = self.scores.segment.device, self.scores.segment.shape[1]
-        return torch.arange(n, device=device) < torch.tensor(self.lengths, dtype=torch.long, device=device)[:, None]
+        return in_sentence(self.lengths, self.scores.segment.shape[1], self.scores.segment.device)
 
     @property
     def _ways(self) -> Tensor:
@@ -139,36 +132,26 @@ class SemiMarkov(Distribution):
 
     @property
     def log_partition(self) -> Tensor:
-        """(B,): the logarithm of the sum of exp(score) over all mention sets."""
         return self._rest(self._ways)[:, 0]
 
     def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
         """(B,): the log-probability of one mention set a sentence; -inf if mentions overlap or one is wider than c."""
-        outside, segment = self.scores.outside, self.scores.segment
-        covered = torch.zeros(outside.shape, dtype=torch.bool, device="cpu")  # (B, n): in a mention, or padding
-        segments, impossible = [], []
-        for sentence, mentions in enumerate(check_mentions(mention_sets, self.lengths, self.types)):
-            covered[sentence, self.lengths[sentence] :] = True
-            too_wide = any(end - start > self.max_width for start, end, _ in mentions)
-            impossible.append(too_wide or bool(outermost(mentions)[1]))
-            for start, end, kind in () if impossible[-1] else mentions:
-                covered[sentence, start:end] = True
-                segments.append((sentence, start, end - start - 1, kind))
-        columns = torch.tensor(segments, dtype=torch.long, device=segment.device).reshape(-1, 4).T
-        score = outside.masked_fill(covered.to(outside.device), 0.0).sum(1)
-        score = score.index_add(0, columns[0], segment[tuple(columns)])
-        excluded = torch.tensor(impossible, dtype=torch.bool, device=score.device)
-        return log_probability(score, self.log_partition).masked_fill(excluded, MINUS_INFINITY)
+        sets = check_mentions(mention_sets, self.lengths, self.types)
+        possible = [
+            not outermost(mentions)[1] and all(end - start <= self.max_width for start, end, _ in mentions)
+            for mentions in sets
+        ]
+        fitting = [mentions if fits else () for mentions, fits in zip(sets, possible, strict=True)]
+        score = span_score(self.scores.segment, self.scores.outside, fitting, self.lengths)
+        return log_probability(score, self.log_partition, (not fits for fits in possible))
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
         posteriors = self._log_posteriors.exp()
         return self._begins(posteriors)[..., None, None] * posteriors[..., 1:]
 
     @property
     def entropy(self) -> Tensor:
-        """(B,): the entropy of the distribution over mention sets, in nats."""
         log_posteriors = self._log_posteriors
         return (self._begins(log_posteriors.exp()) * surprise(log_posteriors).sum((2, 3))).sum(1)
 
@@ -189,17 +172,14 @@ class SemiMarkov(Distribution):
         [[(frozenset(), -0.3132616875182228), (frozenset({(0, 1, 0)}), -1.3132616875182228)]]
         """
         check_count(k)
-        k = min(
-            k, (1 + self.max_width * self.types) ** max(self.lengths, default=0)
-        )  # there are no more sets than that
+        # There are no more sets than this.
+        k = min(k, (1 + self.max_width * self.types) ** max(self.lengths, default=0))
         if k == 0:
             return [[] for _ in self.lengths]
         exact = self.scores.to(torch.float64)
-        at_once = max(1, WAYS_AT_ONCE // (k * self.max_width * (1 + self.types)))
         result: list[list[tuple[MentionSet, float]]] = []
-        for begin in range(0, len(self.lengths), at_once):
-            some = slice(begin, begin + at_once)
-            portion = SemiMarkov(SegmentScores(exact.outside[some], exact.segment[some]), self.lengths[some])
+        for some in portions(len(self.lengths), k * self.max_width * (1 + self.types)):
+            portion = SemiMarkov(exact.map(lambda tensor, some=some: tensor[some]), self.lengths[some])
             values, sets = portion._best(k)
             check_no_nan(values[:, 0])
             total = finite(portion.log_partition)[:, None]
@@ -238,14 +218,12 @@ class SemiMarkov(Distribution):
 
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
-        """k independent, exact samples of each sentence's set; `generator` makes them reproducible."""
         check_count(k)
         exact = SemiMarkov(self.scores.to(torch.float64), self.lengths)
         check_possible(exact.log_partition)
         kinds = 1 + self.types
-        choice = draw(
-            exact._log_posteriors.flatten(2), k, generator
-        )  # (B, n, k): the way on, should a part begin there
+        # (B, n, k): the way on, should a part begin there
+        choice = draw(exact._log_posteriors.flatten(2), k, generator)
         width, kind = choice.div(kinds, rounding_mode="floor"), choice % kinds
         alive = self._alive
         now = choice.new_zeros(len(choice), k)  # (B, k): where the next part of each sample begins

@@ -7,21 +7,22 @@ A sequence of tags scores the sum of its tags' own scores, of the steps between 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
 from hyperspan.structures.common import (
-    WAYS_AT_ONCE,
+    ScoreTensors,
     check_count,
     check_no_nan,
     check_possible,
     check_scores,
     draw,
+    in_sentence,
     largest,
+    portions,
     surprise,
 )
 from hyperspan.structures.scores import check_lengths
@@ -30,7 +31,7 @@ Tags = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class TagScores:
+class TagScores(ScoreTensors):
     """One score (log-weight) for every tag of every word of a padded batch, and for every step from tag to tag.
 
     ============  ============  ====================================
@@ -55,23 +56,12 @@ class TagScores:
             raise ValueError(f"expected emit of shape (B, n, t) with t >= 1 tags, got {tuple(self.emit.shape)}")
         tags = self.emit.shape[2]
         shapes = {"emit": tuple(self.emit.shape), "step": (tags, tags), "first": (tags,), "last": (tags,)}
-        check_scores(self._tensors(), shapes)
-
-    def _tensors(self) -> dict[str, Tensor]:
-        return {"emit": self.emit, "step": self.step, "first": self.first, "last": self.last}
+        check_scores(self.tensors(), shapes)
 
     @property
     def tags(self) -> int:
         """t: how many tags there are."""
         return self.emit.shape[2]
-
-    def __truediv__(self, temperature: float) -> TagScores:
-        """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; its order stays."""
-        return TagScores(**{name: tensor / temperature for name, tensor in self._tensors().items()})
-
-    def to(self, *args: Any, **kwargs: Any) -> TagScores:
-        """These scores on another device or in another dtype; takes what :meth:`torch.Tensor.to` takes."""
-        return TagScores(**{name: tensor.to(*args, **kwargs) for name, tensor in self._tensors().items()})
 
 
 class TagChain:
@@ -103,7 +93,7 @@ class TagChain:
     def _alive(self) -> Tensor:
         """(B, n, 1): which positions are in their sentence."""
         emit = self.scores.emit
-        return (torch.arange(emit.shape[1], device=emit.device) < self._sizes[:, None]).unsqueeze(-1)
+        return in_sentence(self.lengths, emit.shape[1], emit.device).unsqueeze(-1)
 
     @property
     def _emit(self) -> list[Tensor]:
@@ -199,12 +189,10 @@ class TagChain:
         if k == 0:
             return [[] for _ in self.lengths]
         exact = self.scores.to(torch.float64)
-        at_once = max(1, WAYS_AT_ONCE // (k * exact.tags**2))
         result: list[list[tuple[Tags, float]]] = []
-        for begin in range(0, len(self.lengths), at_once):
-            lengths = self.lengths[begin : begin + at_once]
-            emit = exact.emit[begin : begin + at_once]
-            values, tags = TagChain(TagScores(emit, exact.step, exact.first, exact.last), lengths)._best(k)
+        for some in portions(len(self.lengths), k * exact.tags**2):
+            lengths = self.lengths[some]
+            values, tags = TagChain(replace(exact, emit=exact.emit[some]), lengths)._best(k)
             check_no_nan(values[:, 0])
             for length, scores, rows in zip(lengths, values.tolist(), tags.tolist(), strict=True):
                 ranked = zip(rows, scores, strict=True)
