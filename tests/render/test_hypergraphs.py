@@ -21,7 +21,6 @@ from hyperspan.structures.graphs import (
     mentions_of,
     semi_markov_mentions,
     separated_mentions,
-    visited_mentions,
 )
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -31,7 +30,7 @@ DECODERS: dict[str, Any] = {
     "segmental": mentions_of,
     "linear-chain": linear_chain_mentions,
     "semi-markov": semi_markov_mentions,
-    "mention-hypergraph": visited_mentions,
+    "mention-hypergraph": mentions_of,
     "mention-separators": separated_mentions,
     "tree": constituents_of,
 }

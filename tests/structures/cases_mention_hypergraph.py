@@ -10,7 +10,7 @@ import torch
 from hypothesis import strategies as st
 
 from hyperspan.structures import MentionHypergraph, MentionSet, WordEdgeScores
-from hyperspan.structures.graphs import Hyperedge, MentionNode, mention_network, visited_mentions
+from hyperspan.structures.graphs import Hyperedge, SegmentalNode, mention_network, mentions_of
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
 from tests.structures.cases_mention_separators import closed
 
@@ -54,11 +54,11 @@ def network_weights(scores: WordEdgeScores, sentence: int) -> Callable[[Hyperedg
     tensors = dict(zip(["TX", "TI", "II", "IX", "IXI"], untied(scores).values(), strict=True))
 
     def weight(edge: Hyperedge) -> float:
-        assert isinstance(edge.head, MentionNode)
-        symbols = "".join(node.symbol for node in (edge.head, *edge.tail) if isinstance(node, MentionNode))
+        assert isinstance(edge.head, SegmentalNode)
+        symbols = "".join(node.symbol for node in (edge.head, *edge.tail) if isinstance(node, SegmentalNode))
         if edge.head.symbol in "AE":
             return 0.0
-        return tensors[symbols][sentence, edge.head.word, edge.head.kind].item()
+        return tensors[symbols][sentence, max(edge.head.start, edge.head.last), edge.head.kind].item()
 
     return weight
 
@@ -69,7 +69,7 @@ def mention_hypergraph_case(scores: WordEdgeScores, lengths: list[int], toleranc
     brute, explicit = [], []
     for sentence, length in enumerate(lengths):
         brute.append(BruteForce(hyperpath_scores(scores, sentence, length)))
-        explicit.append(Explicit(mention_network(length, m), network_weights(scores, sentence), visited_mentions))
+        explicit.append(Explicit(mention_network(length, m), network_weights(scores, sentence), mentions_of))
     return Case(vectorised, lengths, m, n, brute, explicit, tolerance, meant_by=closed, independent_types=True)
 
 

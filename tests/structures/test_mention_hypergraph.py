@@ -27,8 +27,8 @@ from hyperspan.structures.graphs import (
     inside,
     is_consistent,
     mention_network,
+    mentions_of,
     separators_hypergraph,
-    visited_mentions,
     viterbi,
 )
 from tests.structures.brute_force import Case, all_mentions, all_sets
@@ -54,7 +54,7 @@ def random_scores(n: int, m: int, tensors: int = 4, seed: int = 1) -> WordEdgeSc
 @pytest.mark.parametrize(("n", "m"), SMALL)
 def test_hyperpaths_are_all_sets_and_consistent_ones_are_the_closed_sets(n: int, m: int) -> None:
     graph = mention_network(n, m)
-    paths = {visited_mentions(path): path for path in hyperpaths(graph)}
+    paths = {mentions_of(path): path for path in hyperpaths(graph)}
     assert set(paths) == set(all_sets(all_mentions(n, m, n)))
     for mentions, path in paths.items():
         assert is_consistent(path) == (closed(mentions) == mentions)
@@ -118,10 +118,10 @@ def test_log_prob_is_that_of_the_gold_network(seed: int) -> None:
     expected = score - distribution.log_partition.item()
     assert math.isclose(distribution.log_prob([gold]).item(), expected, abs_tol=1e-9)
     best, path = viterbi(graph, weights)
-    assert is_consistent(path) and distribution.argmax() == [visited_mentions(path)]
+    assert is_consistent(path) and distribution.argmax() == [mentions_of(path)]
     assert math.isclose(distribution.log_prob(distribution.argmax()).item(), best - distribution.log_partition.item())
     nested = MentionHypergraph(scores, [6], reading="nested").argmax()[0]
-    assert nested == read(structure_of(visited_mentions(path)), "nested")
+    assert nested == read(structure_of(mentions_of(path)), "nested")
 
 
 def test_abcd_is_ambiguous_here_and_not_in_the_segmental_hypergraph() -> None:

@@ -16,20 +16,21 @@ from hyperspan.models.katiyar_cardie import mentions_of as mentions_of_labels
 from hyperspan.models.layered import MOST_LAYERS, layers_of
 from hyperspan.structures.constituency import is_nested
 from hyperspan.structures.graphs import (
-    linear_chain_hypergraph,
-    linear_chain_mentions,
-    semi_markov_hypergraph,
-    semi_markov_mentions,
-)
-from hyperspan.structures.graphs.constituency import constituency_hypergraph, constituents_of
-from hyperspan.structures.graphs.hypergraph import Hypergraph, Hyperpath
-from hyperspan.structures.graphs.mentions import (
+    Hypergraph,
+    Hyperpath,
     SeparatorNode,
     consistent_hyperpath_of,
+    constituency_hypergraph,
+    constituents_of,
+    linear_chain_hypergraph,
+    linear_chain_mentions,
     mention_network,
+    mentions_of,
+    segmental_hypergraph,
+    semi_markov_hypergraph,
+    semi_markov_mentions,
     separators_hypergraph,
 )
-from hyperspan.structures.graphs.segmental import mentions_of, segmental_hypergraph
 from hyperspan.structures.mention_separators import labels_of
 from hyperspan.structures.readings import is_ambiguous
 from hyperspan.structures.scores import Mention, MentionSet

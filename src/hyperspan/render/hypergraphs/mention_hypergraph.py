@@ -6,12 +6,12 @@ from typing import ClassVar
 
 from hyperspan.render.hypergraphs.diagram import BAND_GAP, Legend
 from hyperspan.render.hypergraphs.segmental import BELOW, INSIDE, STARTS, TOP, StartsDiagram
-from hyperspan.structures.graphs import Hypergraph, Hyperpath, MentionNode, consistent_hyperpath_of, mention_network
+from hyperspan.structures.graphs import Hypergraph, Hyperpath, SegmentalNode, consistent_hyperpath_of, mention_network
 
 LOWER = 84  # from a T node down to the row of I nodes, so that no line between I nodes meets a T node
 
 
-class MentionHypergraphDiagram(StartsDiagram[MentionNode]):
+class MentionHypergraphDiagram(StartsDiagram):
     """A band for each type: a row of T nodes, and under it one row of I nodes for all of them."""
 
     title = "Mention hypergraph"
@@ -27,10 +27,10 @@ class MentionHypergraphDiagram(StartsDiagram[MentionNode]):
         "IXI": ("#a0522d", "one ends here, one continues"),
     }
 
-    def build(self, max_width: int | None) -> Hypergraph[MentionNode]:
+    def build(self, max_width: int | None) -> Hypergraph[SegmentalNode]:
         return mention_network(len(self.words), len(self.labels))
 
-    def path(self) -> Hyperpath[MentionNode]:
+    def path(self) -> Hyperpath[SegmentalNode]:
         return consistent_hyperpath_of(self.mention_set, self.graph)
 
     def layout(self) -> float:
@@ -40,13 +40,9 @@ class MentionHypergraphDiagram(StartsDiagram[MentionNode]):
             if node.symbol == "X":
                 continue
             shift, y = positions[node.symbol]
-            kind = "" if node.symbol in "AE" else f"{node.kind + 1}"
-            self.add_node(
-                node,
-                self.x(node.word) + shift,
-                y + max(node.kind, 0) * band,
-                (node.symbol, kind, f"{node.word + 1}"),
-            )
+            kind, word = "" if node.symbol in "AE" else f"{node.kind + 1}", max(node.start, node.last)
+            label = (node.symbol, kind, f"{word + 1}")
+            self.add_node(node, self.x(word) + shift, y + max(node.kind, 0) * band, label)
         for k in range(len(self.labels)):
             self.draw_band_label(k, STARTS + k * band)
             self.draw_band_rule(STARTS + (k + 1) * band)

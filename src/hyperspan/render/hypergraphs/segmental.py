@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar
 
 from hyperspan.render.hypergraphs.diagram import BAND_GAP, Diagram, Legend
 from hyperspan.render.layout import lanes
 from hyperspan.render.svg import Dot
-from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, SegmentalNode, segmental_hypergraph
-from hyperspan.structures.graphs import hyperpath_of as segmental_hyperpath_of
+from hyperspan.structures.graphs import (
+    Hyperedge,
+    Hypergraph,
+    Hyperpath,
+    SegmentalNode,
+    hyperpath_of,
+    segmental_hypergraph,
+)
 from hyperspan.types import Mention
 
 ROW = 86  # between two chains of I nodes
@@ -18,19 +24,7 @@ TOP = 96
 STARTS = TOP + 66 + 78.0  # where the first T nodes are
 
 
-class HasSymbol(Protocol):
-    """A node of type A, E, T, I or X."""
-
-    @property
-    def symbol(self) -> str: ...
-
-    def __hash__(self) -> int: ...
-
-
-NodeT = TypeVar("NodeT", bound=HasSymbol)
-
-
-class StartsDiagram(Diagram[NodeT]):
+class StartsDiagram(Diagram[SegmentalNode]):
     """A hypergraph of A, E, T, I and X nodes; an X node is drawn below each node that leads to it."""
 
     nodes: ClassVar[Legend] = {
@@ -53,7 +47,7 @@ class StartsDiagram(Diagram[NodeT]):
     def bracket_ends(self, mention: Mention) -> tuple[float, float]:
         return self.x(mention.start) - 22, self.x(mention.end - 1) + INSIDE + 22
 
-    def draw_edge(self, edge: Hyperedge[NodeT], strong: bool) -> None:
+    def draw_edge(self, edge: Hyperedge[SegmentalNode], strong: bool) -> None:
         head = self.dots[edge.head]
         end = Dot(head.x, head.y + BELOW, self.nodes["X"][0], ("X", "", ""), radius=11)
         children = [self.dots.get(node, end) for node in edge.tail]
@@ -70,7 +64,7 @@ class StartsDiagram(Diagram[NodeT]):
         self.drawing.add(arrow, [head, *children], strong)
 
 
-class SegmentalDiagram(StartsDiagram[SegmentalNode]):
+class SegmentalDiagram(StartsDiagram):
     """The segmental hypergraph."""
 
     title = "Segmental hypergraph"
@@ -80,7 +74,7 @@ class SegmentalDiagram(StartsDiagram[SegmentalNode]):
         return segmental_hypergraph(len(self.words), len(self.labels), max_width)
 
     def path(self) -> Hyperpath[SegmentalNode]:
-        return segmental_hyperpath_of(self.mention_set, self.graph)
+        return hyperpath_of(self.mention_set, self.graph)
 
     def layout(self) -> float:
         for node in self.graph.nodes:

@@ -11,19 +11,13 @@ from hyperspan.structures.graphs.hypergraph import (
     viterbi,
 )
 from hyperspan.structures.graphs.linear_chain import TagNode, linear_chain_hypergraph, linear_chain_mentions
-from hyperspan.structures.graphs.mentions import (
-    MentionNode,
-    SeparatorNode,
-    consistent_hyperpath_of,
-    is_consistent,
-    mention_network,
-    separated_mentions,
-    separators_hypergraph,
-    visited_mentions,
-)
+from hyperspan.structures.graphs.mention_separators import SeparatorNode, separated_mentions, separators_hypergraph
 from hyperspan.structures.graphs.segmental import (
     SegmentalNode,
+    consistent_hyperpath_of,
     hyperpath_of,
+    is_consistent,
+    mention_network,
     mentions_of,
     nodes_of,
     segmental_hypergraph,
@@ -45,7 +39,6 @@ __all__ = [
     "KBest",
     "Log",
     "Max",
-    "MentionNode",
     "Sampling",
     "SegmentNode",
     "SegmentalNode",
@@ -70,6 +63,5 @@ __all__ = [
     "semi_markov_mentions",
     "separated_mentions",
     "separators_hypergraph",
-    "visited_mentions",
     "viterbi",
 ]
