@@ -1,4 +1,4 @@
-"""`hyperspan train` and `explain` with handcrafted attributes, as a user drives them."""
+"""`hyperspan train` and `explain` with handcrafted features, as a user drives them."""
 
 from __future__ import annotations
 

@@ -36,6 +36,7 @@ from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.transfer import to_device
 from hyperspan.models.base import Model
+from hyperspan.models.tuning import tune_threshold
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 from hyperspan.structures.losses import Loss
@@ -64,12 +65,11 @@ class Fofe(Model):
     """Words → codes of words, contexts and characters → layers of rectified units → a type, or none, for every span."""
 
     holds = "overlapping in any way, one type a span"
-    encoder: FofeEncoder  # pyright: ignore[reportIncompatibleVariableOverride]: nothing sets another
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)
         fofe, characters, types = config.fofe, config.characters.dimension, len(self.labels)
-        self.encoder = FofeEncoder(config, vocabulary)
+        self.encoder: FofeEncoder = FofeEncoder(config, vocabulary)  # pyright: ignore[reportIncompatibleVariableOverride]
         self.characters = nn.Embedding(len(vocabulary.characters) + 2, characters, padding_idx=0)
         words = self.encoder.dimension
         self.starts = nn.Linear(2 * words, fofe.hidden)
@@ -176,8 +176,6 @@ class Fofe(Model):
 
     def tune(self, sentences: Sequence[Sentence]) -> None:
         """Chooses the threshold, by F1 on dev."""
-        from hyperspan.models.tuning import tune_threshold
-
         tune_threshold(self, "fofe", self.found_at, sentences, THRESHOLDS)
 
 

@@ -39,6 +39,7 @@ from hyperspan.encoders.registry import ENCODERS
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import to_device
 from hyperspan.models.base import Model
+from hyperspan.models.tuning import tune_threshold
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.linear_chain import BEGIN, INSIDE, LAST, OUTSIDE, UNIT
 from hyperspan.structures.losses import Loss
@@ -145,8 +146,6 @@ class KatiyarCardie(Model):
 
     def tune(self, sentences: Sequence[Sentence]) -> None:
         """Chooses the threshold, by F1 on dev."""
-        from hyperspan.models.tuning import tune_threshold
-
         tune_threshold(self, "katiyar_cardie", self.found_at, sentences, THRESHOLDS)
 
 

@@ -15,6 +15,7 @@ from hyperspan.encoders.registry import ENCODERS
 from hyperspan.kernels.choice import batch_entries
 from hyperspan.models.base import Model
 from hyperspan.models.scorers import SCORERS
+from hyperspan.models.tuning import tune
 from hyperspan.structures import EdgeScores
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
@@ -80,6 +81,4 @@ class Recognizer(Model):
         return self.scorer.representable(mentions, longest)
 
     def tune(self, sentences: Sequence[Sentence]) -> None:
-        from hyperspan.models.tuning import tune
-
         tune(self, sentences)

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from hyperspan.batch import batches_by_length
 from hyperspan.models.base import Model
-from hyperspan.models.recognizer import Recognizer
 from hyperspan.structures.scores import MentionSet
 from hyperspan.types import Sentence
+
+if TYPE_CHECKING:
+    from hyperspan.models.recognizer import Recognizer
 
 TEMPERATURES = [round(0.5 * 1.04**step, 4) for step in range(60)]
 """From 0.5 to 5, four percent apart."""
