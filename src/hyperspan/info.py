@@ -60,7 +60,7 @@ def _kernel_lines(found: dict[str, Any]) -> Iterator[str]:
         yield f"  {found['error']}"
         return
     if found["forced"]:
-        yield f"  forced: {', '.join(found['forced'])}"
+        yield f"  allowed beside the reference: {', '.join(found['forced'])}"
     for device, computations in found["devices"].items():
         if "unavailable" in computations:
             yield f"  {device}: {computations['unavailable']}"
@@ -69,7 +69,7 @@ def _kernel_lines(found: dict[str, Any]) -> Iterator[str]:
             f" (compiled for {found['processor']})" if device == "cpu" and found["processor"] else ""
         )
         for name, choice in computations.items():
-            others = "; ".join(f"{other}: {why}" for other, why in choice["others"].items())
+            others = "; ".join(f"{other} {why}" for other, why in choice["others"].items())
             yield f"    {name:<14} {choice['runs']:<10} ({others})"
 
 

@@ -11,6 +11,7 @@ from hyperspan import kernels
 from hyperspan.errors import InputError
 from hyperspan.kernels import libraries
 from hyperspan.kernels.choice import COMPUTATIONS, VARIABLE, batch_entries, choose
+from hyperspan.models.scorers import SCORERS
 
 compiled = pytest.mark.skipif(
     not libraries.variants() or libraries.chains().library is None, reason="the C kernels are not compiled"
@@ -59,9 +60,16 @@ def test_the_environment_variable_forces(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @compiled
 def test_batches_are_larger_where_the_whole_encoder_runs() -> None:
-    assert batch_entries("cpu") < batch_entries("cpu", whole=True) < batch_entries("cuda")
+    assert batch_entries("cpu") < batch_entries("cpu", whole=True)
     with kernels.reference():
         assert batch_entries("cpu") == batch_entries("cpu", whole=True)
+
+
+def test_batch_entries_are_many_on_a_gpu_for_linear_memory_alone() -> None:
+    assert batch_entries("cuda") == batch_entries("cpu") == batch_entries("cpu", linear_memory=True)
+    assert batch_entries("cuda", linear_memory=True) > batch_entries("cpu", whole=True)
+    kinds = ("segmental", "semi-markov", "linear-chain")
+    assert {kind for kind in SCORERS if SCORERS[kind].linear_memory} == set(kinds)
 
 
 def test_report_says_of_every_implementation_why_it_does_not_run() -> None:
@@ -73,4 +81,4 @@ def test_report_says_of_every_implementation_why_it_does_not_run() -> None:
         assert "CUDA" in found["cuda"]["unavailable"] or "NVIDIA" in found["cuda"]["unavailable"]
     with kernels.reference():
         said = kernels.report()["devices"]["cpu"]["argmax"]
-        assert said == {"runs": "reference", "others": {"c": "others are forced", "dense": "others are forced"}}
+        assert said == {"runs": "reference", "others": {"c": "is not allowed", "dense": "is not allowed"}}

@@ -39,10 +39,12 @@ COMPUTATIONS = {
 """What there is of each computation; `encoder` is all from word vectors to scores, `layout` where spans stand."""
 PREFERRED = {"cpu": ("c",), "cuda": ("triton", "dense")}
 """What is worth running on a device, beside the reference."""
-BATCH_ENTRIES = {"cpu": 40_000, "cuda": 2_000_000}
-"""Sentences × words × widths of a batch in use: small enough for caches, and on a GPU large enough for few launches."""
+BATCH_ENTRIES = 40_000
+"""Sentences × words × widths of a batch in inference: small enough for caches, and for models that need much memory."""
 WHOLE_BATCH_ENTRIES = 200_000
 """The same for the whole encoder in C: enough that every thread has blocks of many sentences, and still a few MB."""
+GPU_BATCH_ENTRIES = 2_000_000
+"""The same on a GPU, for few launches."""
 
 
 class Forced(NamedTuple):
@@ -127,11 +129,15 @@ def precisions(device: str) -> tuple[str, ...]:
     return tuple(encoder_library().encode) if choose("encoder", device) == "c" else ("float32",)
 
 
-def batch_entries(device: str, *, whole: bool = False) -> int:
-    """Sentences × words × widths of a batch, in use; `whole` of a model that the whole encoder can run."""
+def batch_entries(device: str, *, whole: bool = False, linear_memory: bool = False) -> int:
+    """Sentences × words × widths of a batch in inference; `whole` for a model that the whole encoder can run.
+
+    Batches for a GPU are large only with `linear_memory`, that is, where memory grows linearly with the entries: structures
+    that hold more than that for a sentence, such as trees, would exhaust the memory of a GPU.
+    """
     if whole and choose("encoder", device) == "c":
         return WHOLE_BATCH_ENTRIES
-    return BATCH_ENTRIES["cpu" if device == "cpu" else "cuda"]
+    return GPU_BATCH_ENTRIES if linear_memory and device != "cpu" else BATCH_ENTRIES
 
 
 @lru_cache(maxsize=128)
@@ -145,11 +151,11 @@ def obstacle(computation: str, name: str, device: str, allowed: Forced | None) -
         return None
     wanted = PREFERRED.get(device, ()) if allowed is None else allowed.names
     if name == "c" and device != "cpu":
-        return "it is for CPUs"
+        return "runs only on CPUs"
     if name == "triton" and device != "cuda":
-        return "it is for NVIDIA GPUs"
+        return "runs only on NVIDIA GPUs"
     if name not in wanted:
-        return f"it is slower on a {device.upper()}" if allowed is None else "others are forced"
+        return f"is slower on a {'CPU' if device == 'cpu' else 'GPU'}" if allowed is None else "is not allowed"
     return _MISSING[name](computation)
 
 
@@ -159,7 +165,7 @@ def _c_missing(computation: str) -> str | None:
 
 
 def _triton_missing(computation: str) -> str | None:
-    return None if importlib.util.find_spec("triton") else "Triton is not installed; PyTorch for CUDA brings it"
+    return None if importlib.util.find_spec("triton") else "is not installed; PyTorch for CUDA brings it"
 
 
 _MISSING: dict[str, Callable[[str], str | None]] = {
@@ -175,7 +181,7 @@ def report() -> dict[str, Any]:
     Tensors may still rule one out: C computes LSTMs in float32, Triton in up to 512 units, and of chains tied scores.
 
     >>> report()["devices"]["cpu"]["word_lstm"]["others"]["triton"]
-    'it is for NVIDIA GPUs'
+    'runs only on NVIDIA GPUs'
     """
     allowed = forced()
     devices: dict[str, Any] = {}
@@ -184,7 +190,7 @@ def report() -> dict[str, Any]:
         for computation in () if missing else COMPUTATIONS:
             runs = choose(computation, device)
             others = {
-                name: obstacle(computation, name, device, allowed) or f"{runs} is faster"
+                name: obstacle(computation, name, device, allowed) or f"is slower than {runs}"
                 for name in COMPUTATIONS[computation]
                 if name != runs
             }

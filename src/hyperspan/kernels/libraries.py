@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 FOLDER = Path(__file__).parent / "native"
 VARIANTS = ("v4bf16", "v4", "v3", "base")
 """What the encoder is compiled for, best first: see native/build.py."""
-NOT_COMPILED = "it was not compiled: install hyperspan where a C compiler is"
+NOT_COMPILED = "was not compiled; install hyperspan where there is a C compiler"
 
 
 class Loaded(NamedTuple):
@@ -54,7 +54,7 @@ def open_library(path: Path) -> Loaded:
             RuntimeWarning,
             stacklevel=2,
         )
-        return Loaded(None, reason)
+        return Loaded(None, f"cannot run: {reason}")
     return Loaded(library)
 
 

@@ -71,7 +71,7 @@ class Model(nn.Module):
 
     @property
     def batch_entries(self) -> int:
-        """Sentences × words × widths of a batch, in use."""
+        """Sentences × words × widths of a batch in inference."""
         return batch_entries(self.device.type)
 
     @property

@@ -44,8 +44,8 @@ class Recognizer(Model):
 
     @property
     def batch_entries(self) -> int:
-        """Sentences × words × widths of a batch, in use."""
-        return batch_entries(self.device.type, whole=self.whole is not None)
+        """Sentences × words × widths of a batch in inference."""
+        return batch_entries(self.device.type, whole=self.whole is not None, linear_memory=self.scorer.linear_memory)
 
     def forward(self, batch: Batch, temperature: float = 1.0) -> Any:
         """The scores of a batch, divided by a temperature, as the distribution of this model takes them."""

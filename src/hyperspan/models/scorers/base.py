@@ -34,6 +34,8 @@ class Scorer(nn.Module):
 
     over_spans: ClassVar[bool] = False
     """Whether spans are looked at, no wider than c, and not words alone."""
+    linear_memory: ClassVar[bool] = False
+    """Whether scores and structure need memory linear in sentences × words × widths, so that a GPU may have large batches."""
     holds: ClassVar[str] = "overlapping in any way"
     """Which mentions a sentence may have."""
 

@@ -28,6 +28,7 @@ from hyperspan.structures.scores import Mention
 class LinearChainScorer(Scorer):
     """The linear chain over 4 m + 1 tags, whose steps have weights of their own."""
 
+    linear_memory = True
     holds = "none overlapping"
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):

@@ -31,7 +31,7 @@ class SegmentalScorer(Scorer):
     come here.
     """
 
-    over_spans = True
+    over_spans = linear_memory = True
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)

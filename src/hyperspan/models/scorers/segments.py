@@ -27,7 +27,7 @@ from hyperspan.structures.scores import Mention
 class SegmentScorer(Scorer):
     """Segments scored as a whole, and words outside them: of the semi-Markov structure, and of the trees."""
 
-    over_spans = True
+    over_spans = linear_memory = True
     holds = "none overlapping"
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
@@ -65,6 +65,7 @@ class SegmentScorer(Scorer):
 class TreeScorer(SegmentScorer):
     """The same scores for trees: mentions nest, but do not cross."""
 
+    linear_memory = False  # the inside algorithm is cubic in the words of a sentence
     holds = "nested, none crossing"
 
     def distribution(self, scores: SegmentScores, lengths: Sequence[int]) -> Distribution:
