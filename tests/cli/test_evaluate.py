@@ -135,7 +135,7 @@ def test_a_model(model: Path, files: tuple[str, str], tmp_path: Path) -> None:
         (["no-such-model", "{gold}"], "there is no model 'no-such-model'"),
         (["no-such-model", "{gold}", "-o", "x.unknown"], "x.unknown does not say its format"),
         (["no-such-model", "{gold}", "-o", "{predicted}"], "predicted.data exists"),
-        (["-p", "{predicted}", "-g", "{gold}", "--samples", "many"], "should be a valid integer"),
+        (["-p", "{predicted}", "-g", "{gold}", "--samples", "many"], "valid int"),
     ],
 )
 def test_mistakes_get_one_sentence(arguments: list[str], message: str, files: tuple[str, str]) -> None:
