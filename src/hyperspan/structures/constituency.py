@@ -15,22 +15,21 @@ The hypergraph of this is spelled out in :mod:`hyperspan.structures.graphs.const
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
-from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
+from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.structures.common import (
     check_count,
     check_no_nan,
     check_possible,
     check_scores,
+    in_sentence,
     log_probability,
     span_score,
 )
-from hyperspan.structures.constituency_decoding import BestTrees, TreeSampler
+from hyperspan.structures.constituency_charts import BestTrees, TreeChart, TreeSampler
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.posteriors import entropy_of, with_posteriors
 from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
@@ -66,22 +65,16 @@ class ConstituencyTrees(Distribution):
 
     # -- probabilities --------------------------------------------------------------------------------------------
 
-    @property
-    def _sizes(self) -> Tensor:
-        return torch.tensor(self.lengths, dtype=torch.long, device=self.scores.device)
-
     def _without_padding(self, scores: Tensor, outside: Tensor) -> tuple[Tensor, Tensor]:
         """The scores with -inf for mentions that reach beyond their sentence, cut to n widths, and 0 for words there."""
         n, c = scores.shape[1], min(scores.shape[2], scores.shape[1]) if self.types else 0
-        first, width = torch.arange(n, device=scores.device), torch.arange(c, device=scores.device)
-        beyond = (first[:, None] + width) >= self._sizes[:, None, None]  # (B, n, c)
-        padding = first >= self._sizes[:, None]  # (B, n)
-        return scores[:, :, :c].masked_fill(beyond[..., None], MINUS_INFINITY), outside.masked_fill(padding, 0.0)
+        inside = in_sentence(self.lengths, n + c, scores.device)
+        fits = inside.unfold(1, c, 1)[:, :n] if c else inside[:, :, None][:, :, :0]  # (B, n, c): by the last word
+        return scores[:, :, :c].masked_fill(~fits[..., None], MINUS_INFINITY), outside.masked_fill(~inside[:, :n], 0.0)
 
     def _total(self, scores: Tensor, outside: Tensor) -> Tensor:
         """(B,): the log-partition."""
-        scores, outside = self._without_padding(scores, outside)
-        return _sums(scores, outside).top.gather(1, self._sizes[:, None])[:, 0]
+        return TreeChart(*self._without_padding(scores, outside)).values(self.lengths)[:, 0]
 
     @property
     def log_partition(self) -> Tensor:
@@ -146,50 +139,17 @@ class ConstituencyTrees(Distribution):
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         check_count(k)
         scores, outside = self._without_padding(self.scores.double(), self.outside.double())
-        sums = _sums(scores, outside)
-        check_possible(sums.top.gather(1, self._sizes[:, None])[:, 0])
+        chart = TreeChart(scores, outside)
+        check_possible(chart.values(self.lengths)[:, 0])
         device = generator.device if generator is not None else scores.device
         samples: list[list[MentionSet]] = []
         for sentence, length in enumerate(self.lengths):
-            charts = {name: tensor[sentence].tolist() for name, tensor in sums._asdict().items()}
-            sampler = TreeSampler(scores[sentence].tolist(), outside[sentence].tolist(), **charts)
+            sampler = TreeSampler(chart, scores, outside, sentence)
             # At most one choice for each word, and two for each of at most 2 * length - 1 mentions.
             shape = (k, 5 * length)
             uniform = torch.rand(shape, generator=generator, dtype=torch.float64, device=device).tolist()
             samples.append([sampler.draw(length, row) for row in uniform])
         return samples
-
-
-class _Sums(NamedTuple):
-    """Log-sums over what can cover some words; -inf where nothing can, and where there are no such words."""
-
-    sequence: Tensor  # (B, n + 1, c + 1): by start and number of words
-    mention: Tensor  # (B, n + 1, c): by *end* and number of words, the widest first
-    top: Tensor  # (B, n + 1): by end
-
-
-def _sums(scores: Tensor, outside: Tensor) -> _Sums:
-    """All sums, spans of one width at a time; scores (B, n, c, m) and outside (B, n) without padding."""
-    batch, n, c, _ = scores.shape
-    sequence = scores.new_zeros(batch, n + 1, 1)  # no words: one way
-    mention = scores.new_zeros(batch, n + 1, 0)
-    for width in range(1, c + 1):
-        starts = n - width + 1
-        # A last mention of `width - u` words follows a sequence of u: both charts line up, as one grows at each end.
-        split = sequence[:, :starts, 1:] + mention[:, width:]  # (B, starts, width - 1)
-        inner = log_sum(torch.cat([sequence[:, :starts, -1:], split], dim=2), 2)  # (B, starts)
-        whole = log_sum(scores[:, :starts, width - 1], 2) + inner
-        either = pad(log_sum(torch.stack([inner, whole]), 0), (0, width), value=MINUS_INFINITY)
-        sequence = torch.cat([sequence, either[..., None]], dim=2)
-        mention = torch.cat([pad(whole, (width, 0), value=MINUS_INFINITY)[..., None], mention], dim=2)
-    top = [scores.new_zeros(batch)]
-    for end in range(1, n + 1):
-        words = min(c, end)
-        # (B, words): what comes before a last mention, the longest first
-        before = torch.stack(top[end - words :], dim=1) if words else mention[:, end]
-        ways = torch.cat([before + mention[:, end, c - words :], (top[-1] + outside[:, end - 1])[:, None]], dim=1)
-        top.append(log_sum(ways, 1))
-    return _Sums(sequence, mention, torch.stack(top, dim=1))
 
 
 def is_nested(mentions: Iterable[Mention]) -> bool:

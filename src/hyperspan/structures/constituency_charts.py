@@ -1,77 +1,106 @@
-"""Trees of nested mentions one by one: the k best, and samples. The recursion is that of constituency.py."""
+"""The recursion of constituency.py over all spans of a sentence: log-sums, the k best trees, and samples."""
 
 from __future__ import annotations
 
 import bisect
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from hyperspan.kernels.numerics import MINUS_INFINITY
+from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
 from hyperspan.structures.common import largest
 from hyperspan.structures.scores import Mention, MentionSet
 
 Part = Literal["top", "sequence", "inner", "mention"]
 
 
-class BestTrees:
-    """The k best trees of each sentence of a batch; `scores` (B, n, c, m) and `outside` (B, n) come without padding.
+class TreeChart:
+    """Log-sums over what can cover some words, of k = 1 value each; `scores` (B, n, c, m) and `outside` (B, n) come without padding.
+
+    They are -inf where nothing can cover the words, and where there are no such words.
+    """
+
+    sequence: Tensor  # (B, n + 1, c + 1, k): by start and number of words
+    mention: Tensor  # (B, n + 1, c, k): by *end* and number of words, the widest first
+    top: Tensor  # (B, n + 1, k): by end
+
+    def __init__(self, scores: Tensor, outside: Tensor, k: int = 1):
+        batch, n, c, m = scores.shape
+        self.k, self.c = k, c if m else 0
+        nothing = pad(scores.new_zeros(batch, n + 1, 1, 1), (0, k - 1), value=MINUS_INFINITY)  # no words: one way
+        sequence, mention = nothing, nothing[:, :, :0]
+        for width in range(1, self.c + 1):
+            starts = n - width + 1
+            # A last mention of `width - u` words follows a sequence of u: both charts line up, as one grows at each end.
+            split = self._join(sequence[:, :starts, 1:], mention[:, width:])
+            inner = self._keep("inner", width, torch.cat([sequence[:, :starts, -1], split], dim=2))
+            whole = self._keep("mention", width, self._typed(width, scores[:, :starts, width - 1], inner))
+            either = self._keep("sequence", width, torch.cat([inner, whole], dim=2))
+            sequence = torch.cat([sequence, pad(either, (0, 0, 0, width), value=MINUS_INFINITY)[:, :, None]], dim=2)
+            mention = torch.cat([pad(whole, (0, 0, width, 0), value=MINUS_INFINITY)[:, :, None], mention], dim=2)
+        top = [nothing[:, 0, 0]]  # (B, k) by end
+        for end in range(1, n + 1):
+            words = min(self.c, end)
+            # (B, words, k): what comes before a last mention, the longest first
+            before = torch.stack(top[end - words :], dim=1) if words else nothing[:, 0, :0]
+            split = self._join(before, mention[:, end, self.c - words :])
+            after_word = top[-1] + outside[:, end - 1, None]
+            top.append(self._keep("top", end, torch.cat([after_word, split], dim=1)))
+        self.sequence, self.mention, self.top = sequence, mention, torch.stack(top, dim=1)
+
+    def values(self, lengths: Sequence[int]) -> Tensor:
+        """(B, k): the values of whole sentences."""
+        sentences = torch.arange(len(lengths), device=self.top.device)
+        return self.top[sentences, torch.tensor(lengths, dtype=torch.long, device=self.top.device)]
+
+    def _join(self, left: Tensor, right: Tensor) -> Tensor:
+        """(…, splits, k) twice -> (…, candidates): what is left of each split, with a mention on its right."""
+        return (left + right).flatten(-2)
+
+    def _typed(self, width: int, scores: Tensor, inner: Tensor) -> Tensor:
+        """Scores of types (…, m) and a content (…, k) -> (…, candidates)."""
+        return scores + inner
+
+    def _keep(self, part: Part, place: int, candidates: Tensor) -> Tensor:
+        """(…, candidates) -> (…, k): what is kept of them for spans of a width, at the top for an end."""
+        return log_sum(candidates, -1).unsqueeze(-1)
+
+
+class BestTrees(TreeChart):
+    """The k best trees of each sentence of a batch, best first; -inf where there are fewer.
 
     For all spans of a width at once, the k best ways are the best of the combinations of k best parts. Of two parts, ranks r
     and s (from 0) can be among the k best only if (r + 1)(s + 1) <= k.
     """
 
     def __init__(self, scores: Tensor, outside: Tensor, k: int):
-        batch, n, c, m = scores.shape
-        self.k, self.c = k, c if m else 0
         self._left, self._right = _pairs(k, k, k)
-        self._type_rank, self._inner_rank = _pairs(min(m, k), k, k)
+        self._type_rank, self._inner_rank = _pairs(min(scores.shape[3], k), k, k)
         # Where each of the k best came from, as an index into its candidates; by width, and at the top by end.
         self._sources: dict[tuple[Part, int], Tensor] = {}
         self._types: dict[int, Tensor] = {}
-        nothing = pad(scores.new_zeros(batch, n + 1, 1, 1), (0, k - 1), value=MINUS_INFINITY)
-        sequence, mention = nothing, nothing[:, :, :0]  # as in constituency.py, with k values in place of a sum
-        for width in range(1, self.c + 1):
-            starts = n - width + 1
-            split = self._join(sequence[:, :starts, 1:], mention[:, width:])
-            inner = self._keep("inner", width, torch.cat([sequence[:, :starts, -1], split], dim=2))
-            best_types, self._types[width] = scores[:, :starts, width - 1].topk(min(m, k), dim=2)
-            typed = best_types[..., self._type_rank] + inner[..., self._inner_rank]
-            whole = self._keep("mention", width, typed)
-            either = self._keep("sequence", width, torch.cat([inner, whole], dim=2))
-            sequence = torch.cat([sequence, pad(either, (0, 0, 0, width), value=MINUS_INFINITY)[:, :, None]], dim=2)
-            mention = torch.cat([pad(whole, (0, 0, width, 0), value=MINUS_INFINITY)[:, :, None], mention], dim=2)
-        self._top = [nothing[:, 0, 0]]  # (B, k) by end
-        for end in range(1, n + 1):
-            words = min(self.c, end)
-            before = torch.stack(self._top[end - words :], dim=1) if words else nothing[:, 0, :0]
-            split = self._join(before, mention[:, end, self.c - words :])
-            after_word = self._top[-1] + outside[:, end - 1, None]
-            self._top.append(self._keep("top", end, torch.cat([after_word, split], dim=1)))
+        super().__init__(scores, outside, k)
         self._sources = {place: source.cpu() for place, source in self._sources.items()}
         self._types = {width: kinds.cpu() for width, kinds in self._types.items()}
 
     def _join(self, left: Tensor, right: Tensor) -> Tensor:
-        """(…, splits, k) twice -> (…, splits * pairs): what is left of each split, with a mention on its right."""
         return (left[..., self._left] + right[..., self._right]).flatten(-2)
 
+    def _typed(self, width: int, scores: Tensor, inner: Tensor) -> Tensor:
+        best, self._types[width] = scores.topk(min(scores.shape[-1], self.k), dim=2)
+        return best[..., self._type_rank] + inner[..., self._inner_rank]
+
     def _keep(self, part: Part, place: int, candidates: Tensor) -> Tensor:
-        """(…, candidates) -> (…, k): the best of them; where they stood is noted."""
         best, source = (
             found.view(*candidates.shape[:-1], self.k) for found in largest(candidates.flatten(0, -2), self.k)
         )
         self._sources[part, place] = source
         return best
-
-    def values(self, lengths: Sequence[int]) -> Tensor:
-        """(B, k): the scores of each sentence's best trees, best first; -inf where there are fewer than k."""
-        top = torch.stack(self._top, dim=1)  # (B, n + 1, k)
-        return top[torch.arange(len(lengths), device=top.device), torch.tensor(lengths, device=top.device).long()]
 
     def read(self, sentence: int, length: int, rank: int) -> MentionSet:
         """The mentions of a sentence's tree of this rank."""
@@ -111,17 +140,10 @@ class TreeSampler:
     `sequence[i][w]` is the log-sum over the w words from i on, `mention[j][-w]` over mentions of the w words up to j.
     """
 
-    def __init__(
-        self,
-        scores: list[list[list[float]]],
-        outside: list[float],
-        *,
-        sequence: list[list[float]],
-        mention: list[list[float]],
-        top: list[float],
-    ):
-        self.scores, self.outside = scores, outside
-        self.sequence, self.mention, self.top = sequence, mention, top
+    def __init__(self, chart: TreeChart, scores: Tensor, outside: Tensor, sentence: int):
+        self.scores, self.outside = scores[sentence].tolist(), outside[sentence].tolist()
+        self.sequence = chart.sequence[sentence, :, :, 0].tolist()
+        self.mention, self.top = chart.mention[sentence, :, :, 0].tolist(), chart.top[sentence, :, 0].tolist()
         self._cumulative: dict[tuple[Part, int, int], list[float]] = {}
 
     def draw(self, length: int, uniform: Iterable[float]) -> MentionSet:
@@ -134,29 +156,24 @@ class TreeSampler:
             if start == end:
                 continue
             outer: Part = "top" if part == "top" else "sequence"
-            words = self._choose(part, start, end, self._last_items, next(numbers))
+            words = self._choose(part, start, end, next(numbers))
             if words == 0:
                 todo.append((outer, start, end - 1))
                 continue
             first = end - words
-            mentions.add((first, end, self._choose("mention", first, end, self._kinds, next(numbers))))
+            mentions.add((first, end, self._choose("mention", first, end, next(numbers))))
             todo.append((outer, start, first))
             todo.append(("inner", first, end))
         return frozenset(mentions)
 
-    def _choose(
-        self, part: Part, start: int, end: int, log_weights: Callable[[Part, int, int], list[float]], number: float
-    ) -> int:
+    def _choose(self, part: Part, start: int, end: int, number: float) -> int:
         place = (part, start, end)
         if place not in self._cumulative:
-            weights = log_weights(*place)
+            weights = self.scores[start][end - start - 1] if part == "mention" else self._last_items(*place)
             pivot = max(weights)
             self._cumulative[place] = list(itertools.accumulate(math.exp(weight - pivot) for weight in weights))
         cumulative = self._cumulative[place]
         return bisect.bisect_right(cumulative, number * cumulative[-1], hi=len(cumulative) - 1)
-
-    def _kinds(self, part: Part, start: int, end: int) -> list[float]:
-        return self.scores[start][end - start - 1]
 
     def _last_items(self, part: Part, start: int, end: int) -> list[float]:
         """The log-weight of a word as the last item, and of mentions of 1, 2, … words."""
