@@ -408,8 +408,8 @@ def test_probabilities_are_those_of_the_conditioned_distribution(annotator: Anno
         for index, part in enumerate(document.sentences):
             distribution = annotator.model.distribution([part])
             assert isinstance(distribution, SegmentalHypergraph)
-            pins = {(1, 2, annotator.labels.index("person"))} if index == 1 else set()
-            marginals = distribution.condition(require=[pins]).marginals
+            required = {(1, 2, annotator.labels.index("person"))} if index == 1 else set()
+            marginals = distribution.condition(require=[required]).marginals
             for mention in part.mentions:
                 expected = marginals[
                     0, mention.start, mention.end - mention.start - 1, annotator.labels.index(mention.label)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import torch
 from hypothesis import strategies as st
 
 from hyperspan.structures import EdgeScores, MentionSet, SegmentalHypergraph
 from hyperspan.structures.graphs import Hyperedge, mentions_of, segmental_hypergraph
-from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
+from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets, arrays
+from tests.structures.cases_cascaded import cascaded_cases
 from tests.structures.cases_constituency import constituency_cases
 from tests.structures.cases_linear_chain import linear_chain_cases
 from tests.structures.cases_mention_hypergraph import mention_hypergraph_cases
@@ -21,29 +23,23 @@ MANY = 9
 """Sentences with more possible mentions than this are not enumerated: 2 ** 9 sets."""
 
 
-def segmental_score(scores: EdgeScores, sentence: int, length: int, mentions: MentionSet) -> float:
+def segmental_score(scores: SimpleNamespace, sentence: int, length: int, mentions: MentionSet) -> float:
     """The score of one set, added up edge by edge from the paper's definition."""
     total = 0.0
-    branch = scores.untied().branch
-    assert branch is not None
     for start in range(length):
         for kind in range(scores.close.shape[3]):
             widths = {end - start - 1 for s, end, k in mentions if (s, k) == (start, kind)}
             if not widths:
-                total += scores.absent[sentence, start, kind].item()
+                total += scores.absent[sentence, start, kind]
                 continue
-            total += (
-                scores.present[sentence, start, kind].item() + scores.close[sentence, start, max(widths), kind].item()
-            )
+            total += scores.present[sentence, start, kind] + scores.close[sentence, start, max(widths), kind]
             for width in range(max(widths)):
-                total += (branch if width in widths else scores.extend)[sentence, start, width, kind].item()
+                total += (scores.branch if width in widths else scores.extend)[sentence, start, width, kind]
     return total
 
 
-def segmental_weights(scores: EdgeScores, sentence: int) -> Callable[[Hyperedge], float]:
+def segmental_weights(scores: SimpleNamespace, sentence: int) -> Callable[[Hyperedge], float]:
     """The log-weight of each hyperedge of the explicit graph."""
-    branch = scores.untied().branch
-    assert branch is not None
 
     def weight(edge: Hyperedge) -> float:
         symbol, i, k, j = edge.head  # type: ignore[misc]
@@ -51,16 +47,16 @@ def segmental_weights(scores: EdgeScores, sentence: int) -> Callable[[Hyperedge]
         if symbol in "AE":
             return 0.0
         if symbol == "T":
-            return (scores.absent if symbols == ["X"] else scores.present)[sentence, i, k].item()
-        tensor = {"X": scores.close, "I": scores.extend, "XI": branch}["".join(symbols)]
-        return tensor[sentence, i, j - i, k].item()
+            return (scores.absent if symbols == ["X"] else scores.present)[sentence, i, k]
+        tensor = {"X": scores.close, "I": scores.extend, "XI": scores.branch}["".join(symbols)]
+        return tensor[sentence, i, j - i, k]
 
     return weight
 
 
 def segmental_case(scores: EdgeScores, lengths: list[int], tolerance: float) -> Case:
     _, _, c, m = scores.close.shape
-    vectorised, scores = SegmentalHypergraph(scores, lengths), scores.to(torch.float64)
+    vectorised, scores = SegmentalHypergraph(scores, lengths), arrays(scores.to(torch.float64).untied())
     brute, explicit = [], []
     for sentence, length in enumerate(lengths):
         sets = all_sets(all_mentions(length, m, c))
@@ -116,4 +112,5 @@ STRUCTURES: dict[str, st.SearchStrategy[Case]] = {
     "constituency": constituency_cases(),
     "mention separators": separators_cases(),
     "mention hypergraph": mention_hypergraph_cases(),
+    "cascaded chains": cascaded_cases(),
 }

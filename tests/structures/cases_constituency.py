@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
 import torch
 from hypothesis import strategies as st
 
@@ -28,16 +29,16 @@ def may_go_together(mentions: MentionSet) -> bool:
     )
 
 
-def tree_score(scores: torch.Tensor, outside: torch.Tensor, length: int, mentions: MentionSet) -> float:
+def tree_score(scores: np.ndarray, outside: np.ndarray, length: int, mentions: MentionSet) -> float:
     """The score of one set in one sentence: scores (n, c, m), outside (n,)."""
     if not may_go_together(mentions):
         return -math.inf
     covered = {word for start, end, _ in mentions for word in range(start, end)}
-    alone = sum(outside[word].item() for word in range(length) if word not in covered)
-    return alone + sum(scores[start, end - start - 1, kind].item() for start, end, kind in mentions)
+    alone = sum(outside[word] for word in range(length) if word not in covered)
+    return alone + sum(scores[start, end - start - 1, kind] for start, end, kind in mentions)
 
 
-def tree_weights(scores: torch.Tensor, outside: torch.Tensor) -> Callable[[Hyperedge], float]:
+def tree_weights(scores: np.ndarray, outside: np.ndarray) -> Callable[[Hyperedge], float]:
     """The log-weight of each hyperedge of the explicit graph: that of the types and words in its tail."""
 
     def weight(edge: Hyperedge) -> float:
@@ -45,9 +46,9 @@ def tree_weights(scores: torch.Tensor, outside: torch.Tensor) -> Callable[[Hyper
         for node in edge.tail:
             assert isinstance(node, ConstituencyNode)
             if node.symbol == "type":
-                total += scores[node.start, node.end - node.start - 1, node.kind].item()
+                total += scores[node.start, node.end - node.start - 1, node.kind]
             elif node.symbol == "outside":
-                total += outside[node.start].item()
+                total += outside[node.start]
         return total
 
     return weight
@@ -57,7 +58,7 @@ def constituency_case(scores: torch.Tensor, outside: torch.Tensor, lengths: list
     _, _, c, m = scores.shape
     vectorised = ConstituencyTrees(scores, lengths, outside)
     brute, explicit = [], []
-    for length, own, own_outside in zip(lengths, scores.double(), outside.double(), strict=True):
+    for length, own, own_outside in zip(lengths, scores.double().numpy(), outside.double().numpy(), strict=True):
         sets = all_sets(all_mentions(length, m, c))
         brute.append(BruteForce({s: tree_score(own, own_outside, length, s) for s in sets}))
         weights = tree_weights(own, own_outside)

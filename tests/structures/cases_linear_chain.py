@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import torch
 from hypothesis import strategies as st
 
 from hyperspan.structures import LinearChain, Mention, MentionSet, TagScores
 from hyperspan.structures.graphs import Hyperedge, TagNode, linear_chain_hypergraph, linear_chain_mentions
-from tests.structures.brute_force import BruteForce, Case, Explicit
+from tests.structures.brute_force import BruteForce, Case, Explicit, arrays
 
 
 def flat_sets(n: int, types: int, max_width: int, start: int = 0) -> Iterator[MentionSet]:
@@ -36,33 +37,33 @@ def tag_of(word: int, mentions: MentionSet) -> int:
     return 1 + 4 * kind + "BILU".index(place)
 
 
-def chain_score(scores: TagScores, sentence: int, length: int, mentions: MentionSet) -> float:
+def chain_score(scores: SimpleNamespace, sentence: int, length: int, mentions: MentionSet) -> float:
     """The score of one set, added up word by word."""
     tags = [tag_of(word, mentions) for word in range(length)]
     if not tags:
         return 0.0
-    total = scores.first[tags[0]].item() + scores.last[tags[-1]].item()
-    total += sum(scores.emit[sentence, word, tag].item() for word, tag in enumerate(tags))
-    return total + sum(scores.step[tag, following].item() for tag, following in itertools.pairwise(tags))
+    total = scores.first[tags[0]] + scores.last[tags[-1]]
+    total += sum(scores.emit[sentence, word, tag] for word, tag in enumerate(tags))
+    return total + sum(scores.step[tag, following] for tag, following in itertools.pairwise(tags))
 
 
-def chain_weights(scores: TagScores, sentence: int, length: int) -> Callable[[Hyperedge], float]:
+def chain_weights(scores: SimpleNamespace, sentence: int, length: int) -> Callable[[Hyperedge], float]:
     """The log-weight of each hyperedge of the explicit graph."""
 
     def weight(edge: Hyperedge) -> float:
         (node,) = edge.tail
         assert isinstance(edge.head, TagNode) and isinstance(node, TagNode)
         if node.position == length:
-            return scores.last[edge.head.tag].item() if length else 0.0
+            return scores.last[edge.head.tag] if length else 0.0
         step = scores.first if edge.head.position < 0 else scores.step[edge.head.tag]
-        return step[node.tag].item() + scores.emit[sentence, node.position, node.tag].item()
+        return step[node.tag] + scores.emit[sentence, node.position, node.tag]
 
     return weight
 
 
 def linear_chain_case(scores: TagScores, lengths: list[int], max_width: int, tolerance: float) -> Case:
     m = scores.tags // 4
-    vectorised, scores = LinearChain(scores, lengths, max_width), scores.to(torch.float64)
+    vectorised, scores = LinearChain(scores, lengths, max_width), arrays(scores)
     brute, explicit = [], []
     for sentence, length in enumerate(lengths):
         sets = flat_sets(length, m, length)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
 import torch
 from hypothesis import strategies as st
 
@@ -55,13 +56,13 @@ def separators_scores(scores: torch.Tensor, length: int) -> dict[MentionSet, flo
     }
 
 
-def separators_weights(scores: torch.Tensor) -> Callable[[Hyperedge], float]:
+def separators_weights(scores: np.ndarray) -> Callable[[Hyperedge], float]:
     """The log-weight of each hyperedge of the explicit graph: that of the label in its tail."""
 
     def weight(edge: Hyperedge) -> float:
         leaf = edge.tail[0] if edge.tail else None
         assert leaf is None or isinstance(leaf, SeparatorNode)
-        return scores[leaf.gap, leaf.label, leaf.kind].item() if leaf and leaf.symbol == "label" else 0.0
+        return scores[leaf.gap, leaf.label, leaf.kind] if leaf and leaf.symbol == "label" else 0.0
 
     return weight
 
@@ -71,7 +72,7 @@ def separators_case(scores: torch.Tensor, lengths: list[int], tolerance: float) 
     brute, explicit = [], []
     for length, own in zip(lengths, scores.double(), strict=True):
         brute.append(BruteForce(separators_scores(own, length)))
-        explicit.append(Explicit(separators_hypergraph(length, m), separators_weights(own), separated_mentions))
+        explicit.append(Explicit(separators_hypergraph(length, m), separators_weights(own.numpy()), separated_mentions))
     return Case(
         MentionSeparators(scores, lengths),
         lengths,

@@ -4,39 +4,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import torch
 from hypothesis import strategies as st
 
 from hyperspan.structures import MentionSet, SegmentScores, SemiMarkov
 from hyperspan.structures.graphs import Hyperedge, SegmentNode, SuffixNode, semi_markov_hypergraph, semi_markov_mentions
-from tests.structures.brute_force import BruteForce, Case, Explicit
+from tests.structures.brute_force import BruteForce, Case, Explicit, arrays
 from tests.structures.cases_linear_chain import flat_sets
 
 
-def segment_score(scores: SegmentScores, sentence: int, length: int, mentions: MentionSet) -> float:
+def segment_score(scores: SimpleNamespace, sentence: int, length: int, mentions: MentionSet) -> float:
     """The score of one set, added up over its mentions and the words outside."""
     covered = {word for start, end, _ in mentions for word in range(start, end)}
-    outside = sum(scores.outside[sentence, word].item() for word in range(length) if word not in covered)
-    return outside + sum(scores.segment[sentence, start, end - start - 1, kind].item() for start, end, kind in mentions)
+    outside = sum(scores.outside[sentence, word] for word in range(length) if word not in covered)
+    return outside + sum(scores.segment[sentence, start, end - start - 1, kind] for start, end, kind in mentions)
 
 
-def segment_weights(scores: SegmentScores, sentence: int) -> Callable[[Hyperedge], float]:
+def segment_weights(scores: SimpleNamespace, sentence: int) -> Callable[[Hyperedge], float]:
     """The log-weight of each hyperedge of the explicit graph."""
 
     def weight(edge: Hyperedge) -> float:
         first = edge.tail[0]
         if isinstance(first, SegmentNode):
-            return scores.segment[sentence, first.start, first.end - first.start - 1, first.kind].item()
+            return scores.segment[sentence, first.start, first.end - first.start - 1, first.kind]
         assert isinstance(edge.head, SuffixNode)
-        return scores.outside[sentence, edge.head.position].item()
+        return scores.outside[sentence, edge.head.position]
 
     return weight
 
 
 def semi_markov_case(scores: SegmentScores, lengths: list[int], tolerance: float) -> Case:
     _, _, c, m = scores.segment.shape
-    vectorised, scores = SemiMarkov(scores, lengths), scores.to(torch.float64)
+    vectorised, scores = SemiMarkov(scores, lengths), arrays(scores)
     brute, explicit = [], []
     for sentence, length in enumerate(lengths):
         brute.append(BruteForce({s: segment_score(scores, sentence, length, s) for s in flat_sets(length, m, c)}))

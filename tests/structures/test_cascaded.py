@@ -1,4 +1,4 @@
-"""Cascaded chains against enumeration: they are no structure of the shared tests, since they cannot be searched as one."""
+"""Cascaded chains whose types depend on earlier ones, against enumeration; the shared tests have those that do not."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_probabilities_of_all_sets_sum_to_one(seed: int) -> None:
     assert given.log_prob([{(0, 2, 1), (1, 2, 1)}, {(0, 1, 0)}])[0] == -torch.inf
 
 
-def test_a_later_type_is_told_of_an_earlier_one_and_not_the_other_way_round() -> None:
+def test_cascaded_chains_depend_on_earlier_types_alone() -> None:
     given = chains()
     both = {mentions: given.log_prob([mentions, ()])[0].exp() for mentions in all_sets(LENGTH)}
 

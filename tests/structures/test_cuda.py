@@ -42,8 +42,10 @@ def test_cuda_agrees_with_cpu() -> None:
                 assert all(value.device.type == device for value in values)
                 torch.stack([value.sum() for value in values]).sum().backward()
                 values += [tensor.grad for _, tensor in scores._tensors()]
-                pinned = distribution.condition(require=[{(0, 2, 0)}, [], [], []], forbid=[[], [], {(0, 1, 1)}, []])
-                sets: list[Any] = [distribution.argmax(), pinned.argmax(), distribution.above(0.4)]
+                constrained = distribution.condition(
+                    require=[{(0, 2, 0)}, [], [], []], forbid=[[], [], {(0, 1, 1)}, []]
+                )
+                sets: list[Any] = [distribution.argmax(), constrained.argmax(), distribution.above(0.4)]
                 sets.append([[mentions for mentions, _ in ranked] for ranked in distribution.topk(20)])
                 sets.append([mentions for mentions, _ in distribution.max_expected_f1()])
                 sets.append(distribution.sample(300, torch.Generator().manual_seed(3)))

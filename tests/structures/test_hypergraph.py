@@ -1,4 +1,4 @@
-"""The generic engine and the lazy k best, on graphs that are not ours."""
+"""The generic engine and the lazy k best, on random graphs and on those of all structures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan.structures.graphs import (
@@ -20,9 +20,11 @@ from hyperspan.structures.graphs import (
     Sampling,
     hyperpaths,
     inside,
+    outside,
     viterbi,
 )
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations, cheapest_subsets
+from tests.structures.cases import STRUCTURES, Case
 
 
 def random_graph(generator: random.Random) -> tuple[Hypergraph, dict[Hyperedge, float]]:
@@ -116,3 +118,24 @@ def test_alternatives_are_drawn_only_as_far_as_needed() -> None:
     found = list(itertools.islice(cheapest_combinations([Alternatives(endless()) for _ in range(3)]), 10))
     assert [cost for cost, _ in found] == [0.0, *[1.0] * 3, *[2.0] * 6]
     assert max(drawn) <= 4
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_outside_gives_the_edge_posteriors_of_each_structure(structure: str, data: st.DataObject) -> None:
+    case: Case = data.draw(STRUCTURES[structure])
+    for explicit in case.explicit:
+        graph, weights = explicit.graph, explicit.weights
+        below = inside(graph, weights, Log())
+        above = outside(graph, weights, Log(), below)
+        total, paths = below[graph.root], list(hyperpaths(graph))
+        direct = dict.fromkeys(graph.edges, 0.0)
+        for path in paths:
+            probability = math.exp(sum(map(weights, path)) - total)
+            for edge in path:
+                direct[edge] += probability
+        for edge in graph.edges:
+            posterior = math.exp(above[edge.head] + weights(edge) + sum(below[node] for node in edge.tail) - total)
+            assert math.isclose(posterior, direct[edge], rel_tol=1e-9, abs_tol=1e-9)
+        assert inside(graph, lambda edge: 0.0, Counting())[graph.root] == len(paths)

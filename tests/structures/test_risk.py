@@ -14,7 +14,7 @@ from tests.structures.brute_force import all_mentions
 from tests.structures.cases import STRUCTURES, edge_scores
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_max_expected_f1_beats_every_other_set(data: st.DataObject) -> None:
     case = data.draw(STRUCTURES["segmental"])

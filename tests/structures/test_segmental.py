@@ -166,7 +166,7 @@ def test_gradient_of_log_partition_is_the_edge_marginals(untied: bool) -> None:
 @pytest.mark.parametrize("impossible", [0.0, 0.3])
 def test_gradcheck(untied: bool, impossible: float) -> None:
     """First and second derivatives; -inf scores stay fixed, so they are masked in rather than varied."""
-    scores = edge_scores((2, 3, 3, 2), torch.float64, 3, 1.0, impossible, untied)
+    scores = edge_scores((2, 3, 3, 1), torch.float64, 3, 1.0, impossible, untied)
     names = ["absent", "present", "extend", "close"] + ["branch"] * untied
     original = [getattr(scores, name) for name in names]
     free = [tensor.masked_fill(tensor == -math.inf, 0.0).requires_grad_() for tensor in original]
@@ -364,12 +364,12 @@ def test_nan_scores_are_named() -> None:
 def test_condition_pins_what_the_paper_could_not() -> None:
     """Required and forbidden mentions of one chain, in any order of widths; the odds of the rest stay as they were."""
     case = segmental_case(random_scores(1, 3, 3, 1), [3], 1e-9)
-    pinned = case.vectorised.condition(require=[{(0, 2, 0)}], forbid=[{(0, 3, 0), (1, 3, 0)}])
+    constrained = case.vectorised.condition(require=[{(0, 2, 0)}], forbid=[{(0, 3, 0), (1, 3, 0)}])
     expected = case.brute[0].given({(0, 2, 0)}, {(0, 3, 0), (1, 3, 0)})
     for mention in all_mentions(3, 1, 3):
         i, j, k = mention
-        assert math.isclose(pinned.marginals[0, i, j - i - 1, k].item(), expected.marginal(mention), abs_tol=1e-9)
-    assert pinned.marginals[0, 0, 1, 0] == 1 and pinned.marginals[0, 0, 2, 0] == 0
+        assert math.isclose(constrained.marginals[0, i, j - i - 1, k].item(), expected.marginal(mention), abs_tol=1e-9)
+    assert constrained.marginals[0, 0, 1, 0] == 1 and constrained.marginals[0, 0, 2, 0] == 0
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ the best tags of one type after the other, and `marginals` and `topk` take the b
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -25,6 +25,8 @@ TAGS = 5
 """Outside, and begin, inside, last and unit of the one type of a chain."""
 OFFSETS = (-1, 0, 1)
 """Of the words whose earlier tags count for a word."""
+SAMPLES_AT_ONCE = 256
+"""`sample` draws in portions of this many, so that its memory does not grow with k."""
 
 
 @dataclass(frozen=True)
@@ -172,15 +174,18 @@ class CascadedChains(Distribution):
 
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
-        """k independent, exact samples of each sentence's set. The same generator state gives the same samples."""
         check_count(k)
         drawn: list[list[MentionSet]] = [[] for _ in self.lengths]
-        for _ in range(k):
+        for done in range(0, k, SAMPLES_AT_ONCE):
+            copies = min(SAMPLES_AT_ONCE, k - done)  # of each sentence, one for each sample
+            emit = self.scores.emit.repeat_interleave(copies, 0)
+            lengths = [length for length in self.lengths for _ in range(copies)]
+            repeated = CascadedChains(replace(self.scores, emit=emit), lengths, self.order)
             known: dict[int, list[MentionSet]] = {}
             for kind in self.order:
-                known[kind] = [draws[0] for draws in self._chain(kind, known).sample(1, generator)]
-            for sentence, draws in enumerate(drawn):
-                draws.append(self._merge(sets[sentence] for sets in known.values()))
+                known[kind] = [draws[0] for draws in repeated._chain(kind, known).sample(1, generator)]
+            for index in range(len(lengths)):
+                drawn[index // copies].append(self._merge(sets[index] for sets in known.values()))
         return drawn
 
     @property

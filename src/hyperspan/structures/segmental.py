@@ -2,7 +2,7 @@
 
 Every set of mentions, overlapping in any way, is one hyperpath and the other way round. The hypergraph itself is
 spelled out in :mod:`hyperspan.structures.graphs.segmental`; here it is never built. What is computed instead, and
-why that is the same, stands in :mod:`hyperspan.kernels.chain_reference`.
+why that is the same, is in :mod:`hyperspan.kernels.chain_reference`.
 """
 
 from __future__ import annotations
@@ -40,10 +40,9 @@ SAMPLES_AT_ONCE = 256
 class SegmentalHypergraph(Distribution):
     """A distribution over the mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of its edges' scores).
 
-    Everything is exact, and takes O(c m n) time and memory (`topk`, `sample` and `max_expected_f1` say what they add). Nothing
-    depends on what stands in padding, and the scores are left as they are. A mention is ``(start, end, type)``, `end`
-    exclusive. Properties are differentiable with respect to the scores. Where a sentence has no possible set at all (every way
-    has an edge of -inf), `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
+    Everything is exact, and takes O(c m n) time and memory (`topk`, `sample` and `max_expected_f1` say what they add). Padding
+    may hold anything. Properties are differentiable with respect to the scores. Where a sentence has no possible set at all
+    (every way has an edge of -inf), `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
 
     >>> zeros = torch.zeros(1, 2, 1)
     >>> scores = EdgeScores(absent=zeros, present=zeros, extend=torch.zeros(1, 2, 1, 1), close=torch.zeros(1, 2, 2, 1))
@@ -95,7 +94,6 @@ class SegmentalHypergraph(Distribution):
 
     @property
     def log_partition(self) -> Tensor:
-        """(B,): the logarithm of the sum of exp(score) over all mention sets."""
         return self._log_partition.sum((1, 2))
 
     def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
@@ -134,7 +132,6 @@ class SegmentalHypergraph(Distribution):
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
         return chains.marginals(self.scores, self.lengths, differentiable=self.scores.needs_gradient)
 
     @property
@@ -157,7 +154,6 @@ class SegmentalHypergraph(Distribution):
 
     @property
     def entropy(self) -> Tensor:
-        """(B,): the entropy of the distribution over mention sets, in nats."""
         layout, packed = self._layout, self._packed
         log_absent, log_stopped = chain_reference.log_posteriors(layout, packed)
         posteriors = chain_reference.choices_from(layout, log_absent.exp(), log_stopped.exp())
@@ -180,32 +176,29 @@ class SegmentalHypergraph(Distribution):
         scores = self.scores.untied()
         wanted = check_mentions(require, self.lengths, self.types)
         unwanted = check_mentions(forbid, self.lengths, self.types)
-        names = ("absent", "extend", "close", "branch")
-        absent, extend, close, branch = blocked = [
-            torch.zeros_like(getattr(scores, name), dtype=torch.bool) for name in names
-        ]
-        for b in range(len(self.lengths)):
-            if both := wanted[b] & unwanted[b]:
+        blocked = {name: torch.zeros_like(tensor, dtype=torch.bool) for name, tensor in scores.tensors().items()}
+        for b, (required, forbidden) in enumerate(zip(wanted, unwanted, strict=True)):
+            if both := required & forbidden:
                 raise ValueError(
                     f"expected a mention to be required or forbidden, not both, got {sorted(both)} in sentence {b}"
                 )
-            for start, end, kind in wanted[b]:
+            for start, end, kind in required:
                 if end - start > self.max_width:
                     raise ValueError(
                         f"expected required mentions of at most c = {self.max_width} words, got {(start, end, kind)} in sentence {b}"
                     )
                 width = end - start - 1
-                absent[b, start, kind] = True
-                close[b, start, :width, kind] = True
-                extend[b, start, width : width + 1, kind] = True
-            for start, end, kind in unwanted[b]:
+                blocked["absent"][b, start, kind] = True
+                blocked["close"][b, start, :width, kind] = True
+                blocked["extend"][b, start, width : width + 1, kind] = True
+            for start, end, kind in forbidden:
                 width = end - start - 1
-                close[b, start, width : width + 1, kind] = True
-                branch[b, start, width : width + 1, kind] = True
-        pinned = {
-            n: getattr(scores, n).masked_fill(mask, MINUS_INFINITY) for n, mask in zip(names, blocked, strict=True)
+                for name in ("close", "branch"):
+                    blocked[name][b, start, width : width + 1, kind] = True
+        constrained = {
+            name: tensor.masked_fill(blocked[name], MINUS_INFINITY) for name, tensor in scores.tensors().items()
         }
-        return SegmentalHypergraph(EdgeScores(present=scores.present, **pinned), self.lengths)
+        return SegmentalHypergraph(EdgeScores(**constrained), self.lengths)
 
     def restrict(self, types: Sequence[int]) -> SegmentalHypergraph:
         """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
@@ -244,7 +237,6 @@ class SegmentalHypergraph(Distribution):
 
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
-        """k independent, exact samples of each sentence's set. The same generator state gives the same samples."""
         check_count(k)
         exact = self._in_float64()
         chains.check_possible(exact._log_partition)
@@ -260,19 +252,15 @@ class SegmentalHypergraph(Distribution):
             draws = min(SAMPLES_AT_ONCE, k - done)
             level = uniform(draws, *reach.shape[:3])
             draw, b, start, kind = (level < reach[..., 0]).nonzero(as_tuple=True)
-            last = (level[draw, b, start, kind][:, None] < reach[b, start, kind]).sum(
-                1
-            ) - 1  # (mentions that are longest,)
+            last = (level[draw, b, start, kind][:, None] < reach[b, start, kind]).sum(1) - 1  # of the longest mentions
             tossed = share[b, start, kind]
-            shorter = (uniform(*tossed.shape) < tossed) & (
-                torch.arange(tossed.shape[1], device=last.device) < last[:, None]
-            )
+            below = torch.arange(tossed.shape[1], device=last.device) < last[:, None]
+            shorter = (uniform(*tossed.shape) < tossed) & below
             row, width = shorter.nonzero(as_tuple=True)
             drawn: list[list[set[Mention]]] = [[set() for _ in range(draws)] for _ in self.lengths]
             for index, widths in ((slice(None), last), (row, width)):
-                for s, d, i, w, t in torch.stack(
-                    [b[index], draw[index], start[index], widths, kind[index]], dim=1
-                ).tolist():
+                columns = [b[index], draw[index], start[index], widths, kind[index]]
+                for s, d, i, w, t in torch.stack(columns, dim=1).tolist():
                     drawn[s][d].add((i, i + w + 1, t))
             for sentence, sets in enumerate(drawn):
                 samples[sentence].extend(map(frozenset, sets))
