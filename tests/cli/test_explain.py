@@ -11,6 +11,7 @@ import pytest
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.models.validation import validate
+from hyperspan.training.run import train
 from tests.cli.process import hyperspan
 
 CONFIG = """\
@@ -29,7 +30,7 @@ input_dropout = 0.0
 min_count = 1
 
 [training]
-epochs = 6
+epochs = 3
 batch_size = 4
 learning_rate = 0.05
 tune_mention_bias = true
@@ -71,16 +72,16 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     assert "none overlapping" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
 
 
-def test_a_run_of_l_bfgs_is_resumed_to_the_same_bits_and_not_with_other_attributes(tmp_path: Path) -> None:
+def test_a_run_of_l_bfgs_is_resumed_to_the_same_bits_and_not_with_other_features(tmp_path: Path) -> None:
     path = tmp_path / "lbfgs.toml"
-    path.write_text(CONFIG + 'optimizer = "lbfgs"\nweight_decay = 1e-4\n', encoding="utf-8")
+    few = CONFIG.replace("[features]", '[features]\nwords = "words bag"').replace("tune_mention_bias = true\n", "")
+    path.write_text(few + 'optimizer = "lbfgs"\nweight_decay = 1e-4\n', encoding="utf-8")
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    assert hyperspan("train", str(path), "-o", str(whole), "--set", "training.epochs=4").returncode == 0
-    assert hyperspan("train", str(path), "-o", str(stopped), "--set", "training.epochs=1").returncode == 0
-    other = hyperspan("train", str(path), "-o", str(stopped), "--resume", "--set", "features.min_count=2")
-    assert other.returncode == 2 and "another features.min_count" in other.stderr, other.stderr
-    resumed = hyperspan("train", str(path), "-o", str(stopped), "--resume", "--set", "training.epochs=4")
-    assert resumed.returncode == 0, resumed.stderr
+    train(path, whole, overrides=["training.epochs=2"], device="cpu")
+    train(path, stopped, overrides=["training.epochs=1"], device="cpu")
+    with pytest.raises(InputError, match=r"another features\.min_count"):
+        train(path, stopped, overrides=["features.min_count=2"], device="cpu", resume=True)
+    train(path, stopped, overrides=["training.epochs=2"], device="cpu", resume=True)
     one, two = ((folder / "checkpoint.safetensors").read_bytes() for folder in (whole, stopped))
     assert one == two
 

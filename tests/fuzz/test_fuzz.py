@@ -17,7 +17,7 @@ from tests.fuzz.targets.corpora import Reader
 from tests.fuzz.worker import generator, use
 
 pytestmark = pytest.mark.xdist_group("fuzz")  # they share the process that all others are forked from
-INPUTS = 1_000
+INPUTS = 250
 
 
 @pytest.mark.parametrize(

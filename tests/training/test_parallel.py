@@ -53,24 +53,24 @@ disjoint_rate = 1
 
 [training]
 lm_loss_weight = 0.05
-epochs = 10
+epochs = 4
 patience = 0
 batch_size = 5
 learning_rate = 0.03
 ema_decay = 0.5
 weight_decay = 0.001
 """
-HALF = ["training.epochs=5"]
+HALF = ["training.epochs=2"]
 LAYERED = [
     "model.kind=layered",
     "training.lm_loss_weight=0",
     "training.ema_decay=0",
     "training.batch_size=1",
-    "training.epochs=2",
+    "training.epochs=1",
 ]
 LBFGS = [
     *("encoder.kind=handcrafted", "characters.encoder=none", "training.lm_loss_weight=0", "training.ema_decay=0"),
-    *("model.max_width=3", "training.optimizer=lbfgs", "training.softmax_margin=false", "training.epochs=3"),
+    *("model.max_width=3", "training.optimizer=lbfgs", "training.softmax_margin=false", "training.epochs=2"),
 ]
 PARTS = ["training.micro_batch_size=1"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
@@ -146,7 +146,7 @@ def assert_same(one: Path, other: Path, *, tolerance: float = 1e-4) -> None:
 def test_two_processes_take_the_steps_of_one(job: Job) -> None:
     one = job.alone("one", [])
     assert_same(one, job.folder / "two")
-    assert read_log(one / "log.jsonl")[-1]["best_f1"] > 0.2, "there is something to be the same"
+    assert curve(one)[-1] < 0.8 * curve(one)[0], "there is something to be the same"
     assert (one / "config.toml").read_text("utf-8") == (job.folder / "two" / "config.toml").read_text("utf-8")
     assert sorted(file.name for file in one.iterdir()) == sorted(f.name for f in (job.folder / "two").iterdir())
 
@@ -165,7 +165,8 @@ def test_fewer_sentences_than_processes_and_parameters_without_gradients(job: Jo
 @together
 def test_lbfgs_minimises_the_same_function(job: Job) -> None:
     assert_same(job.alone("lbfgs, alone", LBFGS), job.folder / "lbfgs", tolerance=1e-3)
-    assert read_log(job.folder / "lbfgs" / "log.jsonl")[1]["too_wide"] > 0
+    log = read_log(job.folder / "lbfgs" / "log.jsonl")
+    assert log[1]["too_wide"] > 0 and log[-1]["best_f1"] > 0.2
 
 
 @together
