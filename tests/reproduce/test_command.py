@@ -211,7 +211,7 @@ def test_statistics(home: Path) -> None:
         (["main", "--seeds", "one"], "--seeds 'one' is not a list of whole numbers"),
         (
             ["main", "--rows", "crf", "--configs", "nowhere"],
-            "the row crf has no configuration yet: nowhere/genia/crf.toml",
+            "the row crf has no configuration for genia: nowhere/genia/crf.toml",
         ),
         (["main", "--against", "best-of-all"], "there is no row 'best-of-all'"),
         (["overlap", "--output", "nowhere"], "no row is finished in nowhere/genia; train some with"),

@@ -90,38 +90,47 @@ def comparison_sections(comparison: Comparison, name_a: str, name_b: str) -> Ite
 
 
 def print_sections(sections: Iterable[Section], *, markdown: bool) -> None:
-    """Prints all tables to standard output."""
+    """Prints all tables to standard output. Columns line up in tables with the same header; wide tables are not cut."""
+    sections = list(sections)
     if markdown:
-        print("\n\n".join(map(as_markdown, sections)))
+        print(as_markdown(sections))
         return
+    widths: dict[tuple[str, ...], list[int]] = {}
+    for section in sections:
+        known = widths.setdefault(tuple(section.header), [0] * len(section.header))
+        for line in (section.header, *section.rows):
+            known[:] = map(max, known, map(len, line))
     console = Console(highlight=False)
-    console = console if console.is_terminal else Console(width=120, highlight=False)
+    console.width = max([console.width if console.is_terminal else 80, *(sum(w) + 2 * len(w) for w in widths.values())])
     for number, section in enumerate(sections):
         table = Table(box=None, pad_edge=False, title=Text(section.title, style="bold"), title_justify="left")
-        for index, title in enumerate(section.header):
-            table.add_column(Text(title), justify="right" if index else "left", no_wrap=True)
+        for index, (title, width) in enumerate(zip(section.header, widths[tuple(section.header)], strict=True)):
+            table.add_column(Text(title), justify="right" if index else "left", no_wrap=True, min_width=width)
         for row in section.rows:
             table.add_row(*map(Text, row))  # as Text, because labels are not markup
         if number:
             console.print()
         console.print(table)
         if section.note:
-            console.print(Text(section.note, style="dim"))
+            console.print(Text(section.note, style="dim"), soft_wrap=True)
 
 
-def as_markdown(section: Section) -> str:
-    """A section as a heading, a table and a note.
+def as_markdown(sections: Iterable[Section]) -> str:
+    """Each section as a heading, a table and a note.
 
-    >>> print(as_markdown(Section("By type", ("type", "F1"), [("PER", "71.20")])))
+    >>> print(as_markdown([Section("By type", ("type", "F1"), [("PER", "71.20")])]))
     ### By type
     <BLANKLINE>
     | type | F1 |
     | --- | ---: |
     | PER | 71.20 |
     """
-    lines = [section.header, ["---", *("---:" for _ in section.header[1:])], *section.rows]
-    table = "\n".join("| " + " | ".join(cell.strip().replace("|", "\\|") for cell in line) + " |" for line in lines)
-    return "\n\n".join(part for part in (f"### {section.title}", table, section.note) if part)
+    parts: list[str] = []
+    for section in sections:
+        lines = [section.header, ["---", *("---:" for _ in section.header[1:])], *section.rows]
+        cells = ([cell.strip().replace("|", "\\|") for cell in line] for line in lines)
+        parts += [f"### {section.title}", "\n".join(f"| {' | '.join(line)} |" for line in cells), section.note]
+    return "\n\n".join(filter(None, parts))
 
 
 def _overview(report: Report) -> Section:

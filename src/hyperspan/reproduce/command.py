@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -13,14 +14,14 @@ from rich.console import Console
 
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.errors import InputError, MissingExtraError, TrainingError
-from hyperspan.evaluation.tables import Section
-from hyperspan.reproduce import output as out
+from hyperspan.evaluation.tables import Section, as_markdown, print_sections
+from hyperspan.files import Target
 from hyperspan.reproduce.configs import changed_key, config_of, finished_result
 from hyperspan.reproduce.plots import draw_scores, draw_speed
 from hyperspan.reproduce.results import folder_of, read_results
 from hyperspan.reproduce.rows import ROWS, Row, corpus_named, rows_for, rows_named
 from hyperspan.reproduce.statistics import count, sections
-from hyperspan.reproduce.summaries import Results, RowSummary, summaries, summarize
+from hyperspan.reproduce.summaries import Results, RowSummary, summaries
 from hyperspan.reproduce.tables import ablation_sections, main_sections, overlap_sections, state_lines
 
 
@@ -74,7 +75,13 @@ def make_table(table: str, request: Request, format_: str) -> None:
         "ambiguity": _ambiguity,
     }
     made = makers[table](request)
-    written = out.write(request.folder, table, made.sections, made.values)
+    values = json.dumps(made.values, indent=2, ensure_ascii=False)
+    request.folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    for ending, text in (("md", as_markdown(made.sections)), ("json", values)):
+        written.append(request.folder / f"{table}.{ending}")
+        with Target(str(written[-1]), force=True).open() as file:  # made from results that stay
+            file.write(text + "\n")
     for name, draw in made.plots.items():
         path = request.folder / name
         try:
@@ -82,7 +89,10 @@ def make_table(table: str, request: Request, format_: str) -> None:
             written.append(path)
         except MissingExtraError as error:
             _say(f"no picture, as {error}")
-    out.show(made.sections, made.values, format_)
+    if format_ == "json":
+        print(values)
+    else:
+        print_sections(made.sections, markdown=format_ == "markdown")
     _say(f"wrote {', '.join(str(path) for path in written)}")
     if made.failed:
         raise TrainingError(f"not all rows could be trained: {'; '.join(made.failed)}")
@@ -99,17 +109,13 @@ class Made:
 
 
 def _main(request: Request) -> Made:
-
     rows = request.chosen()
-    (against,) = rows_named([request.against])
+    rows_named([request.against])
     failed = _train(request, rows)
-    results = read_results(request.output, request.data, [*rows, against], request.seeds)
-    _report_changed(request, results)
-    found = summaries(rows, results, against.name)
-    _check_any(request, found, failed)
-    sections = main_sections(rows, found, request.data, request.seeds, against.name)
+    found = _finished(request, rows, request.against, failed)
+    sections = main_sections(rows, found, request.data, request.seeds, request.against)
     plots = {"main.png": lambda path: draw_scores(found, request.data, path)} if found else {}
-    return Made(sections, _values(request, rows, found) | {"against": against.name}, plots, failed)
+    return Made(sections, _values(request, rows, found) | {"against": request.against}, plots, failed)
 
 
 def _ablation(request: Request) -> Made:
@@ -119,48 +125,41 @@ def _ablation(request: Request) -> Made:
         raise InputError("none of these rows is an ablation; name one, for example --rows sh-n-no-dropout")
     rows = [*bases, *(row for row in rows if row.base)]
     failed = _train(request, rows)
-    results = read_results(request.output, request.data, rows, request.seeds)
-    found = [
-        summarize(row, results[row.name], results.get(row.base, ()) if row.base else ())
-        for row in rows
-        if row.name in results
-    ]
-    _check_any(request, found, failed)
+    found = _finished(request, rows, None, failed)
     return Made(ablation_sections(rows, found, request.data, request.seeds), _values(request, rows, found), {}, failed)
 
 
-def _finished(request: Request, rows: Sequence[Row]) -> list[RowSummary]:
-    """A line for each finished row, which there must be."""
-    found = summaries(rows, read_results(request.output, request.data, rows, request.seeds), request.against)
-    _check_any(request, found)
-    return found
-
-
-def _check_any(request: Request, found: Sequence[RowSummary], failed: Sequence[str] = ()) -> None:
-    """Raises an error for a table that nothing would be in; of rows that failed it says that they did."""
+def _finished(
+    request: Request, rows: Sequence[Row], against: str | None, failed: Sequence[str] = ()
+) -> list[RowSummary]:
+    """The finished rows, compared with the row `against` or, without it, each with its base; an error if there are none."""
+    others = [ROWS[against]] if against else []
+    results = read_results(request.output, request.data, [*rows, *others], request.seeds)
+    _report_changed(request, results)
+    found = summaries(rows, results, against)
     if not found and not failed:
         raise InputError(
             f"no row is finished in {request.folder}; train some with hyperspan reproduce main --data {request.data}"
         )
+    return found
 
 
 def _overlap(request: Request) -> Made:
     rows = request.chosen()
-    found = _finished(request, rows)
+    found = _finished(request, rows, request.against)
     return Made(overlap_sections(rows, found, request.data), _values(request, rows, found), {})
 
 
 def _speed(request: Request) -> Made:
-    found = _finished(request, request.chosen())
     from hyperspan.reproduce import speed
 
+    found = _finished(request, request.chosen(), request.against)
     measured = speed.measure(found, request.data, request.data_dir, request.output, request.device, request.threads)
     plots = {"speed.png": lambda path: draw_speed(measured, request.data, path)}
     return Made(speed.sections(measured, request.data), _values(request, request.chosen(), measured), plots)
 
 
 def _statistics(request: Request) -> Made:
-
     found = count(request.data, request.data_dir)
     return Made(sections(request.data, found), {part: vars(counts) for part, counts in found.items()}, {})
 
@@ -227,14 +226,10 @@ def _train(request: Request, rows: Sequence[Row]) -> list[str]:
 
 
 def _configured(request: Request, rows: Sequence[Row]) -> list[Row]:
-    """The rows that have a configuration; those that were asked for by name must."""
-    files = {row: request.configs / request.data / row.file for row in rows}
-    missing = [row for row, file in files.items() if not file.is_file()]
-    if missing and request.rows:
-        file = files[missing[0]]
-        raise InputError(
-            f"the row {missing[0].name} has no configuration yet: {file} is not there; leave it out of --rows"
-        )
+    """The rows that have a configuration; rows that the user named must have one."""
+    if request.rows:
+        return list(rows)
+    missing = [row for row in rows if not (request.configs / request.data / row.file).is_file()]
     if len(missing) == len(rows):
         raise InputError(
             f"{request.configs / request.data} holds no configuration of these rows; leave --configs out for those "
@@ -246,14 +241,14 @@ def _configured(request: Request, rows: Sequence[Row]) -> list[Row]:
 
 
 def _unfinished(request: Request, rows: Sequence[Row]) -> list[tuple[int, Row]]:
-    """What is still to be trained, seed by seed; what can be refused is refused now, not after hours."""
-    todo: list[tuple[int, Row]] = []
+    """The seeds and rows that need training, in this order; mistakes are refused now, not after hours."""
     wanted = [(seed, row) for seed in request.seeds for row in rows]
     configs = {row: config_of(row, request.data, request.configs, request.data_dir, request.overrides) for row in rows}
-    for seed, row in wanted:
-        folder = folder_of(request.output, request.data, row, seed)
-        if request.force or finished_result(folder, configs[row]) is None:
-            todo.append((seed, row))
+    todo = [
+        (seed, row)
+        for seed, row in wanted
+        if request.force or finished_result(folder_of(request.output, request.data, row, seed), configs[row]) is None
+    ]
     if len(todo) < len(wanted):
         _say(f"{len(wanted) - len(todo)} of {len(wanted)} runs are finished already")
     if todo:
@@ -265,7 +260,6 @@ def _unfinished(request: Request, rows: Sequence[Row]) -> list[tuple[int, Row]]:
 
 
 def _train_one(request: Request, row: Row, seed: int, place: str) -> None:
-
     from hyperspan.reproduce.run import run_row
     from hyperspan.training.display import TrainingDisplay
 
