@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,9 +44,6 @@ class Calibration:
     """Those that are gold."""
     missed: int = 0
     """Gold mentions that are not among them."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def calibrate(probabilities: Sequence[float], correct: Sequence[bool], *, bins: int = BINS) -> Calibration:
@@ -130,7 +125,5 @@ def draw_calibration(calibrations: Mapping[str, Calibration], target: Target) ->
     above.legend(loc="upper left", frameon=False)
     below.set(xlabel="probability of a mention", ylabel="mentions", yscale="log")
     below.set_ylim(bottom=0.5)
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format="png")
     with target.open_binary() as file:
-        file.write(drawn.getvalue())
+        figure.savefig(file, format="png")

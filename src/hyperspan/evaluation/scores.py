@@ -6,8 +6,9 @@ precision without predictions, the recall without gold mentions.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,8 +21,8 @@ from hyperspan.evaluation.calibration import Calibration, calibration_of
 from hyperspan.evaluation.significance import Confidence, Counts, confidence
 from hyperspan.types import Mention, Sentence
 
-WIDTHS = ((1, 1), (2, 2), (3, 3), (4, 6), (7, 10), (11, None))
-"""Groups of mentions by width: the fewest and the most words."""
+WIDTHS = {"1": 1, "2": 2, "3": 3, "4-6": 6, "7-10": 10, ">10": math.inf}
+"""Groups of mentions by width, each with its largest number of words."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ class Report:
                 for (gold, predicted), count in self.confusions.items()
             ],
             "confidence": asdict(self.confidence) if self.confidence else None,
-            "calibration": {name: found.to_dict() for name, found in self.calibration.items()},
+            "calibration": {name: asdict(found) for name, found in self.calibration.items()},
             "words_per_second": self.words_per_second,
             "counts": self.counts,
         }
@@ -165,7 +166,8 @@ def evaluate(
     check_same_words(truth, found)
     rows = sentence_counts(truth, found)
     with_overlap = np.array([overlaps(sentence.mentions) for sentence in truth], dtype=bool)
-    per_type = _by_type(truth, found)
+    per_type = dict(sorted(_by(lambda mention: mention.label, truth, found).items()))
+    by_width = _by(_width_group, truth, found)
     calibrated = calibration_of(truth, found)
     by_depth, by_overlap = _by_place(truth, found)
     return Report(
@@ -174,7 +176,7 @@ def evaluate(
         per_type=per_type,
         overlapping=_total(rows[with_overlap]),
         non_overlapping=_total(rows[~with_overlap]),
-        by_width=_by_width(truth, found),
+        by_width={name: by_width[name] for name in WIDTHS},
         by_depth=by_depth,
         by_overlap=by_overlap,
         boundaries=_total(sentence_counts(_without_types(truth), _without_types(found))),
@@ -198,37 +200,26 @@ def _total(rows: Counts) -> Score:
     return Score(*rows.sum(axis=0).tolist())
 
 
-def _by_type(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> dict[str, Score]:
-    scores: dict[str, Score] = {}
+def _by(
+    group: Callable[[Mention], str], gold: Sequence[Sentence], predicted: Sequence[Sentence]
+) -> defaultdict[str, Score]:
+    """The scores of the mentions of each group."""
+    scores: defaultdict[str, Score] = defaultdict(Score)
     for truth, found in zip(gold, predicted, strict=True):
         for mention in truth.mentions | found.mentions:
-            scores[mention.label] = scores.get(mention.label, Score()) + _score_one(mention, truth, found)
-    return dict(sorted(scores.items()))
-
-
-def _by_width(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> dict[str, Score]:
-    names = [f">{low - 1}" if high is None else str(low) if low == high else f"{low}-{high}" for low, high in WIDTHS]
-    scores = dict.fromkeys(names, Score())
-    for truth, found in zip(gold, predicted, strict=True):
-        for mention in truth.mentions | found.mentions:
-            width = mention.end - mention.start
-            name = next(name for name, (_, high) in zip(names, WIDTHS, strict=True) if high is None or width <= high)
-            scores[name] += _score_one(mention, truth, found)
+            is_gold, is_predicted = mention in truth.mentions, mention in found.mentions
+            scores[group(mention)] += Score(is_gold and is_predicted, is_predicted, is_gold)
     return scores
 
 
-def _score_one(mention: Mention, truth: Sentence, found: Sentence) -> Score:
-    """The contribution of one mention to a score."""
-    is_gold, is_predicted = mention in truth.mentions, mention in found.mentions
-    return Score(is_gold and is_predicted, is_predicted, is_gold)
+def _width_group(mention: Mention) -> str:
+    width = mention.end - mention.start
+    return next(name for name, widest in WIDTHS.items() if width <= widest)
 
 
 def _macro(per_type: dict[str, Score]) -> Macro:
-    def mean(values: list[float]) -> float:
-        return sum(values) / len(values) if values else 0.0
-
-    scores = per_type.values()
-    return Macro(mean([s.precision for s in scores]), mean([s.recall for s in scores]), mean([s.f1 for s in scores]))
+    rows = [(score.precision, score.recall, score.f1) for score in per_type.values()] or [(0.0, 0.0, 0.0)]
+    return Macro(*(sum(column) / len(rows) for column in zip(*rows, strict=True)))
 
 
 def _by_place(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> tuple[dict[str, Slice], dict[str, Slice]]:
