@@ -39,7 +39,9 @@ class Arrow:
     paths: list[str] = field(default_factory=list)
 
     def straight(self, head: Dot, child: Dot) -> None:
-        self._line((head.x, head.y), (child.x, child.y), head.radius, child.radius + 2)
+        start, end = (head.x, head.y), (child.x, child.y)
+        out, into = _towards(start, end, head.radius), _towards(end, start, child.radius + 2)
+        self.paths.append(f'<path d="M{_xy(out)} L{_xy(into)}" class="to"/>')
 
     def joined(self, head: Dot, joint: Point, children: Sequence[Dot]) -> None:
         """A stem to the joint, and from there a curve to each child."""
@@ -76,10 +78,6 @@ class Arrow:
                 f'<path d="M{bus:.1f},{child.y - turn:.1f} Q{bus:.1f},{child.y:.1f} {bus + turn:.1f},{child.y:.1f} '
                 f'L{child.x - child.radius - 2:.1f},{child.y:.1f}" class="to"/>'
             )
-
-    def _line(self, start: Point, end: Point, leave: float, reach: float) -> None:
-        out, into = _towards(start, end, leave), _towards(end, start, reach)
-        self.paths.append(f'<path d="M{_xy(out)} L{_xy(into)}" class="to"/>')
 
     def svg(self) -> str:
         style = "strong" if self.strong else "faint"

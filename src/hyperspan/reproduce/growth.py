@@ -28,7 +28,7 @@ FIRST = 6
 WIDTH = 6
 """c of the timed passes, as in the paper."""
 SHORTEST, SIZES = 16, 3
-"""Sentences are timed from so many words on, each twice as long as the one before; so many of the longest count."""
+"""The words of the shortest timed sentence (each next one is twice as long), and how many of the longest are fitted."""
 MOST = 30_000
 """Operations of the longest sentence that is timed."""
 ROUNDS = 5

@@ -22,7 +22,7 @@ BESIDE = [
     *((across, up, side) for up in (0, 8, -8, 14, -14, 20, -20) for across, side in ((7, "left"), (-7, "right"))),
     (0, 10, "center"),
 ]
-"""Where a label may stand from its point: so many points across and up, and which of its sides is there."""
+"""Where a label may be: its distance from the point, to the right and up, and the side of the label there."""
 
 
 def draw_scores(found: Sequence[RowSummary], data: str, target: Path) -> None:

@@ -164,14 +164,13 @@ EXAMPLES: dict[str, MentionSet] = {
 
 
 def overlaps_section() -> Section:
-    """Which kinds of overlap each system can tell from all other sets."""
+    """The kinds of overlap that each system distinguishes from all other sets."""
     rows = [[name, *(_yes(holds(mentions)) for mentions in EXAMPLES.values())] for name, holds in HOLDS.items()]
-    return Section("Overlap that can be told from all other sets", ("", *EXAMPLES), rows)
+    return Section("Overlap that each system distinguishes from all other sets", ("", *EXAMPLES), rows)
 
 
 def held_in(sentences: Iterable[Sentence]) -> dict[str, tuple[int, int, int, int]]:
-    """By system: how many sentences have mentions, and of how many it can tell them from all other sets; and the same of those
-    that have mentions which overlap."""
+    """By system: the sentences with mentions, those it distinguishes from all other sets, and both for overlapping mentions."""
     sets: list[MentionSet] = []
     for sentence in sentences:
         kinds = {label: kind for kind, label in enumerate(sorted({m.label for m in sentence.mentions}))}
@@ -187,10 +186,12 @@ def held_in(sentences: Iterable[Sentence]) -> dict[str, tuple[int, int, int, int
 def corpus_section(held: dict[str, tuple[int, int, int, int]], title: str) -> Section:
     """How many of the sentences of a corpus each system can hold."""
     rows = [
-        [name, f"{told:,}", _share(told, all_), f"{told_overlapping:,}", _share(told_overlapping, overlapping)]
-        for name, (all_, told, overlapping, told_overlapping) in held.items()
+        [name, f"{ours:,}", _share(ours, all_), f"{ours_overlapping:,}", _share(ours_overlapping, overlapping)]
+        for name, (all_, ours, overlapping, ours_overlapping) in held.items()
     ]
-    note = "sentences with mentions that a system can tell from all other sets, and of these the ones whose mentions overlap"
+    note = (
+        "held: sentences whose mentions a system distinguishes from all other sets; then those whose mentions overlap"
+    )
     return Section(title, ("", "held", "share", "overlapping", "share"), rows, note)
 
 

@@ -27,7 +27,7 @@ from hyperspan.training.loop import CHECKPOINT, dev_scores
 from hyperspan.training.run import check_files, choose_device, read_sentences, train
 
 WARM_UP = 20
-"""So many sentences are decoded before the clock runs."""
+"""The number of sentences decoded before timing begins."""
 
 
 def run_row(

@@ -24,7 +24,7 @@ from hyperspan.types import Sentence
 
 ROUNDS = 3
 WARM_UP = 50
-"""So many sentences are decoded before the clock runs."""
+"""The number of sentences decoded before timing begins."""
 
 
 def measure(

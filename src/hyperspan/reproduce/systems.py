@@ -1,7 +1,7 @@
 """The structures of the paper's table of model properties, each as what is counted: explicit hypergraphs, and encodings of sets.
 
-A system decodes one hypergraph, or several one after the other. Each of its hyperpaths stands for something (its *code*), and
-a set of mentions that it can learn from has a code too. All properties follow from which codes there are.
+A system decodes one hypergraph, or several one after the other. Each of its hyperpaths has a *code*, and so has each set of
+mentions that the system can learn from. All properties follow from these codes.
 """
 
 from __future__ import annotations
@@ -44,19 +44,15 @@ class System:
     graphs: Callable[[int, int, int | None], list[Hypergraph]]
     """(n, m, c) -> the hypergraphs that are decoded one after the other."""
     code_of_paths: Callable[[Sequence[Hyperpath]], Hashable]
-    """What hyperpaths, one for each hypergraph, stand for."""
-    code_of_set: Callable[[MentionSet, int, int], Hashable]
-    """(mentions, n, m) -> the code that a set is learnt as; one that no hyperpath has if it cannot be learnt."""
+    """The code of hyperpaths, one for each hypergraph."""
     holds: Callable[[MentionSet], bool]
-    """Whether the system can tell this set of mentions from all others, in a sentence of any length."""
+    """Whether the system distinguishes this set of mentions from all others, in a sentence of any length."""
+    code_of_set: Callable[[MentionSet, int, int], Hashable] = lambda mentions, n, m: mentions
+    """(mentions, n, m) -> the code that a set is learnt as; one that no hyperpath has if it cannot be learnt."""
     limited: bool = False
     """Whether mentions may be limited to c words."""
     paper: tuple[str, ...] = ()
     """The cells of the paper's table, where it has this system."""
-
-
-def _itself(mentions: MentionSet, n: int, m: int) -> Hashable:
-    return mentions
 
 
 def _cascade(n: int, m: int, c: int | None) -> list[Hypergraph]:
@@ -91,24 +87,16 @@ def overlapping_pairs(mentions: Iterable[Mention]) -> list[tuple[Mention, Mentio
     return [(a, b) for a, b in combinations(sorted(mentions), 2) if a[0] < b[1] and b[0] < a[1]]
 
 
-def _is_flat(mentions: MentionSet) -> bool:
-    return not overlapping_pairs(mentions)
-
-
 def _is_flat_by_type(mentions: MentionSet) -> bool:
     return all(a[2] != b[2] for a, b in overlapping_pairs(mentions))
-
-
-def _is_unambiguous(mentions: MentionSet) -> bool:
-    return not is_ambiguous(mentions)
 
 
 def _has_one_type_a_span(mentions: MentionSet) -> bool:
     return len({(start, end) for start, end, _ in mentions}) == len(mentions)
 
 
-def _is_told_by_labels(mentions: MentionSet) -> bool:
-    """Whether sets of BILOU labels say these mentions however they are read."""
+def _is_determined_by_labels(mentions: MentionSet) -> bool:
+    """Whether sets of BILOU labels determine these mentions under both readings."""
     length = max((end for _, end, _ in mentions), default=0)
     labels = label_sets(mentions, length, 1 + max((kind for _, _, kind in mentions), default=0))
     return mentions_of_labels(labels, "all") == mentions_of_labels(labels, "nested") == mentions
@@ -122,22 +110,22 @@ def _is_nested_and_shallow(mentions: MentionSet) -> bool:
 # fmt: off
 SYSTEMS = (
     System("CRF (linear)", lambda n, m, c: [linear_chain_hypergraph(n, m)],
-           lambda paths: linear_chain_mentions(paths[0]), _itself, _is_flat),
+           lambda paths: linear_chain_mentions(paths[0]), lambda mentions: not overlapping_pairs(mentions)),
     System("Semi-CRF", lambda n, m, c: [semi_markov_hypergraph(n, m, c)],
-           lambda paths: semi_markov_mentions(paths[0]), _itself, _is_flat, limited=True),
-    System("Alex et al. 2007 (cascaded CRF)", _cascade, _cascaded_mentions, _itself, _is_flat_by_type,
+           lambda paths: semi_markov_mentions(paths[0]), lambda mentions: not overlapping_pairs(mentions), limited=True),
+    System("Alex et al. 2007 (cascaded CRF)", _cascade, _cascaded_mentions, _is_flat_by_type,
            paper=("no", "no", "no", "yes", "yes", "O(mn)")),
     System("Finkel & Manning 2009", lambda n, m, c: [constituency_hypergraph(n, m)],
-           lambda paths: constituents_of(paths[0]), _itself, is_nested,
+           lambda paths: constituents_of(paths[0]), is_nested,
            paper=("no", "no", "yes", "no", "no", "O(|G|n³)")),
     System("Lu & Roth 2015", lambda n, m, c: [_network(n, m)],
-           lambda paths: paths[0], _network_path_of_set, _is_unambiguous,
+           lambda paths: paths[0], lambda mentions: not is_ambiguous(mentions), _network_path_of_set,
            paper=("yes", "yes", "no", "no", "no", "O(mn)")),
     System("Muis & Lu 2017", lambda n, m, c: [separators_hypergraph(n, m)],
-           _labels, _labels_of_set, _is_unambiguous,
+           _labels, lambda mentions: not is_ambiguous(mentions), _labels_of_set,
            paper=("no", "yes", "no", "no", "no", "O(mn)")),
     System("SH", lambda n, m, c: [segmental_hypergraph(n, m, c)],
-           lambda paths: mentions_of(paths[0]), _itself, lambda mentions: True, limited=True,
+           lambda paths: mentions_of(paths[0]), lambda mentions: True, limited=True,
            paper=("no", "no", "no", "no", "no", "O(cmn)")),
 )
 """A later system is one entry."""
@@ -146,8 +134,8 @@ SYSTEMS = (
 HOLDS: dict[str, Callable[[MentionSet], bool]] = {
     **{system.name: system.holds for system in SYSTEMS},
     "FOFE (Xu et al. 2017)": _has_one_type_a_span,
-    "Katiyar & Cardie 2018": _is_told_by_labels,
+    "Katiyar & Cardie 2018": _is_determined_by_labels,
     "Ju et al. 2018 (layered)": _is_nested_and_shallow,
     "Wang et al. 2018 (transition)": is_nested,
 }
-"""By system, also those that are no hypergraphs: whether it can tell a set of mentions, of any width, from all others."""
+"""By system, also those that are no hypergraphs: whether it distinguishes a set of mentions from all others."""
