@@ -168,17 +168,14 @@ def _ambiguity(request: Request) -> Made:
     from hyperspan.reproduce import properties
 
     found = properties.compute()
-    sections = properties.sections(found)
-    values = properties.to_dict(found)
-    sections.append(properties.overlaps_section())
+    sections = [*properties.sections(found), properties.overlaps_section()]
+    values: dict[str, Any] = {name: vars(counted) | vars(growth) for name, (counted, growth) in found.items()}
     for part, name in vars(corpus_named(request.data)).items():
-        file = request.data_dir / name
-        if file.exists():
-            sentences = [sentence for document in read_corpus(str(file)) for sentence in document.sentences]
-            held = properties.held_in(sentences)
-            (all_, _, overlapping, _), *_ = held.values()
-            title = f"{request.data} {part}: {all_:,} sentences with mentions, {overlapping:,} with overlapping ones"
-            sections.append(properties.corpus_section(held, title))
+        if (file := request.data_dir / name).exists():
+            held = properties.held_in(
+                sentence for document in read_corpus(str(file)) for sentence in document.sentences
+            )
+            sections.append(properties.corpus_section(held, f"{request.data} {part}"))
             values[part] = held
     return Made(sections, values, {})
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain, combinations, product
-from typing import Any
 
 from hyperspan.evaluation.tables import NO_VALUE, Section
 from hyperspan.reproduce.growth import WIDTH, Growth, measure
@@ -96,25 +95,15 @@ def count(system: System, n: int = WORDS, m: int = TYPES) -> Properties:
         spurious=len(codes) - len(times),
         ambiguous=sum(times[code] > 1 for code in held.values()),
         overlapping=sum(bool(found) for found in pairs.values()),
-        crossing=sum(any(_cross(*pair) for pair in found) for found in pairs.values()),
+        crossing=sum(any(a[0] < b[0] and a[1] < b[1] for a, b in found) for found in pairs.values()),
         same_type=sum(any(a[2] == b[2] for a, b in found) for found in pairs.values()),
         stages=len(graphs),
     )
 
 
-def _cross(one: Mention, other: Mention) -> bool:
-    """Of two mentions that share a word, the first first."""
-    return one[0] < other[0] and one[1] < other[1]
-
-
 def compute(systems: Sequence[System] = SYSTEMS) -> dict[str, tuple[Properties, Growth]]:
     """The properties and the growth of each system, by its name."""
     return {system.name: (count(system), measure(system)) for system in systems}
-
-
-def to_dict(found: dict[str, tuple[Properties, Growth]]) -> dict[str, Any]:
-    """For JSON."""
-    return {name: {**asdict(counted), **asdict(growth)} for name, (counted, growth) in found.items()}
 
 
 def sections(found: dict[str, tuple[Properties, Growth]]) -> list[Section]:
@@ -183,11 +172,13 @@ def held_in(sentences: Iterable[Sentence]) -> dict[str, tuple[int, int, int, int
     }
 
 
-def corpus_section(held: dict[str, tuple[int, int, int, int]], title: str) -> Section:
+def corpus_section(held: dict[str, tuple[int, int, int, int]], name: str) -> Section:
     """How many of the sentences of a corpus each system can hold."""
+    all_, _, overlapping, _ = next(iter(held.values()))
+    title = f"{name}: {all_:,} sentences with mentions, {overlapping:,} with overlapping ones"
     rows = [
-        [name, f"{ours:,}", _share(ours, all_), f"{ours_overlapping:,}", _share(ours_overlapping, overlapping)]
-        for name, (all_, ours, overlapping, ours_overlapping) in held.items()
+        [system, f"{ours:,}", _share(ours, all_), f"{ours_overlapping:,}", _share(ours_overlapping, overlapping)]
+        for system, (_, ours, _, ours_overlapping) in held.items()
     ]
     note = (
         "held: sentences whose mentions a system distinguishes from all other sets; then those whose mentions overlap"

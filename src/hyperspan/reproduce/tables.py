@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hyperspan.evaluation.tables import NO_VALUE, Section
@@ -25,7 +26,8 @@ def main_sections(
 ) -> list[Section]:
     """The main table, a part for each group of rows; rows that are not finished have the paper's figures alone."""
     ours = ("P", "R", "F1", "±", "95% interval", f"{ROWS[against].title} −", "p", "words/s", "parameters", "seeds")
-    lines = {row.name: _main_line(row, _named(found, row), data, seeds) for row in rows}
+    by_name = {summary.row.name: summary for summary in found}
+    lines = {row.name: _main_line(row, by_name.get(row.name), data, seeds) for row in rows}
     test = (
         f"F1 of {ROWS[against].title} minus that of the row, seeds taken together, p by paired approximate randomisation over "
         f"sentences ({ROUNDS:,} rounds)"
@@ -41,7 +43,7 @@ def _main_line(row: Row, found: RowSummary | None, data: str, seeds: Sequence[in
         row.label,
         *paper,
         *map(_percent, (found.precision, found.recall, found.f1)),
-        *_spread(found),
+        *_deviation_and_interval(found),
         *_difference(found),
         f"{found.words_per_second:,.0f}",
         f"{found.parameters:,}",
@@ -75,10 +77,11 @@ def ablation_sections(
     Each summary of an ablation holds its difference from the row that it takes something away from.
     """
     header = ("", "paper F1", "lost", "dev F1", "F1", "±", "95% interval", "lost", "p", "seeds")
+    by_name = {summary.row.name: summary for summary in found}
     sections = []
     for base in dict.fromkeys(row.base for row in rows if row.base):
         family = [ROWS[base], *(row for row in rows if row.base == base)]
-        lines = [_ablation_line(row, _named(found, row), data, seeds) for row in family]
+        lines = [_ablation_line(row, by_name.get(row.name), data, seeds) for row in family]
         sections.append(Section(ROWS[base].title, header, lines))
     return _with_note(sections, f"{_about(found, data)}; lost: F1 of the whole model minus that of the row")
 
@@ -96,7 +99,7 @@ def _ablation_line(row: Row, found: RowSummary | None, data: str, seeds: Sequenc
         *cells,
         NO_VALUE if found.dev_f1 is None else _percent(found.dev_f1),
         _percent(found.f1),
-        *_spread(found),
+        *_deviation_and_interval(found),
         *_difference(found),
         f"{len(found.seeds)} of {len(seeds)}",
     ]
@@ -121,10 +124,6 @@ def state_lines(
             yield row, "; ".join(f"seed {seed}: {state}" for seed, state in zip(seeds, states, strict=True))
 
 
-def _named(found: Sequence[RowSummary], row: Row) -> RowSummary | None:
-    return next((summary for summary in found if summary.row.name == row.name), None)
-
-
 def _by_group(rows: Sequence[Row], header: Sequence[str], lines: dict[str, list[str]], note: str) -> list[Section]:
     groups = {group: [lines[row.name] for row in rows if row.group == group] for group in GROUPS}
     return _with_note([Section(GROUPS[group], header, inside) for group, inside in groups.items() if inside], note)
@@ -132,7 +131,7 @@ def _by_group(rows: Sequence[Row], header: Sequence[str], lines: dict[str, list[
 
 def _with_note(sections: list[Section], note: str) -> list[Section]:
     """The same with a note under the last."""
-    return [*sections[:-1], *(Section(last.title, last.header, last.rows, note) for last in sections[-1:])]
+    return [*sections[:-1], *(replace(last, note=note) for last in sections[-1:])]
 
 
 def _about(found: Sequence[RowSummary], data: str) -> str:
@@ -145,7 +144,7 @@ def _about(found: Sequence[RowSummary], data: str) -> str:
     )
 
 
-def _spread(found: RowSummary) -> list[str]:
+def _deviation_and_interval(found: RowSummary) -> list[str]:
     deviation = NO_VALUE if found.deviation is None else _percent(found.deviation)
     return [deviation, "–".join(map(_percent, found.interval))]
 
