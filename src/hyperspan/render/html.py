@@ -222,7 +222,8 @@ def _segment(text: str, start: int, end: int, bars: Sequence[_Bar], labelled: Se
     images, positions, sizes = (",".join(column) for column in zip(*layers, strict=True))
     style = f"background-image:{images};background-position:{positions};background-size:{sizes}"
     names = "".join(_label(bar, start, height, near, colours) for bar in labelled)
-    title = escape("\n".join(_tooltip(bar, text) for bar in bars))
+    tooltips = (f"{bar.label}{_probability(bar.mention, ' ')}: {_excerpt(bar.mention, text)}" for bar in bars)
+    title = escape("\n".join(tooltips))
     inner = f'<span class="bars" style="{style}" title="{title}">{names}{escape(text[start:end])}</span>'
     return f'<span class="room" style="--n:{height}">{inner}</span>'
 
@@ -232,10 +233,6 @@ def _label(bar: _Bar, start: int, height: int, side: str, colours: _Colours) -> 
     below = (height - bar.lane - 1) * LANE / LABEL_SIZE
     place = f"{side}:.25em;bottom:{below:.2f}em;color:var({colours.name(bar.mention.label)})"
     return f'<b aria-hidden="true"{narrow} style="{place}">{escape(bar.label)}</b>'
-
-
-def _tooltip(bar: _Bar, text: str) -> str:
-    return f"{bar.label}{_probability(bar.mention, ' ')}: {_excerpt(bar.mention, text)}"
 
 
 def _probability(mention: Mention, before: str = "") -> str:

@@ -31,7 +31,10 @@ def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, st
     first_part = [0, *accumulate(map(len, broken))]  # the index of each token's first part
     parts = [part for token in broken for part in token]
     sizes = [cell_len(part) for part in parts]
-    gaps = _gaps(sentence, broken)
+    spaces = zip(spaces_before(sentence), broken, strict=True)
+    gaps = [
+        int(part == 0 and space) for space, token in spaces for part in range(len(token))
+    ]  # columns before each part
     spans = [(m, first_part[m.start], first_part[m.end]) for m in shortest_first(sentence.mentions)]
     rendered = Text()
     for first, last in _lines(sizes, gaps, width):
@@ -51,15 +54,6 @@ def _printable(token: str) -> str:
     """
     shown = token.replace("\N{VARIATION SELECTOR-16}", "")
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
-
-
-def _gaps(sentence: Sentence, broken: Sequence[Sequence[str]]) -> list[int]:
-    """The columns before each part of a token: one before a token that follows a space."""
-    return [
-        int(part == 0 and space)
-        for space, token in zip(spaces_before(sentence), broken, strict=True)
-        for part in range(len(token))
-    ]
 
 
 def _lines(sizes: Sequence[int], gaps: Sequence[int], width: int) -> Iterable[tuple[int, int]]:
