@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from hyperspan.benchmarks.spancat import spancat
+from hyperspan.benchmarks.spancat import spancat_workers
 from hyperspan.errors import InputError
 
 SENTENCES = [["the", "IL-2", "gene"], ["T", "cells"], ["NF-kappa", "B", "binds"]]
 
 
-def test_every_process_decodes_its_share_and_ends() -> None:
+def test_spancat_workers_decode_their_share_and_end() -> None:
     pytest.importorskip("spacy")
-    with spancat(sys.executable, SENTENCES, ["DNA", "protein"], threads=2) as beside:
+    with spancat_workers(sys.executable, SENTENCES, ["DNA", "protein"], threads=2) as beside:
         assert beside.version[0].isdigit()
         beside()
         beside()
@@ -23,10 +23,10 @@ def test_every_process_decodes_its_share_and_ends() -> None:
     assert [worker.poll() for worker in beside.workers] == [0, 0]
 
 
-def test_an_interpreter_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+def test_spancat_workers_name_an_interpreter_that_cannot_be_used(tmp_path: Path) -> None:
     with (
         pytest.raises(InputError, match=r"nowhere cannot be run .*; name an interpreter that has spaCy"),
-        spancat(str(tmp_path / "nowhere"), SENTENCES, ["DNA"], threads=1),
+        spancat_workers(str(tmp_path / "nowhere"), SENTENCES, ["DNA"], threads=1),
     ):
         pass
     without = tmp_path / "python"
@@ -34,6 +34,6 @@ def test_an_interpreter_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     without.chmod(0o755)
     with (
         pytest.raises(InputError, match="has no spaCy; install it there"),
-        spancat(str(without), SENTENCES, ["DNA"], threads=1),
+        spancat_workers(str(without), SENTENCES, ["DNA"], threads=1),
     ):
         pass

@@ -112,10 +112,10 @@ def configurations(draw: Any) -> list[str]:
     changes=configurations(),
     lengths=st.lists(st.integers(0, 12), min_size=1, max_size=9).filter(any),
     types=st.integers(1, 9),
-    threads=st.integers(1, 3),
+    threads=st.integers(1, 2),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_scores_are_those_of_the_reference(
     changes: list[str], lengths: list[int], types: int, threads: int, seed: int
 ) -> None:

@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -221,17 +220,6 @@ def run(
                 for title in (f"plain, {threads} threads", "ray, 2 workers")
             }
     return figures
-
-
-def report(figures: dict[str, Any]) -> Iterator[str]:
-    """The lines to print."""
-    yield figures["machine"]
-    yield f"sample: {figures['sample']}"
-    for part in ("speed", "documents without words", "large"):
-        for title, values in figures.get(part, {}).items():
-            if isinstance(values, dict):
-                shown = ", ".join(f"{name} {value:,.0f}" for name, value in values.items())
-                yield f"{part} | {title}: {shown}"
 
 
 def measure_one(corpus: str, what: str, *rest: str) -> None:

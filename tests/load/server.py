@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -267,26 +267,6 @@ async def measure(model: str, sentences: int, seconds: float) -> dict[str, Any]:
     finally:
         server.kill()
     return figures
-
-
-def report(figures: dict[str, Any]) -> Iterator[str]:
-    """The lines to print."""
-    library, over, back = figures["library"], figures["twice_the_capacity"], figures["killed_and_restarted"]
-    yield f"{figures['machine']}; requests of {figures['words_a_request']:.0f} words"
-    yield (
-        f"library: {library['words_per_second']:,.0f} words/s with all texts at once; {library['one_at_a_time_ms']:.1f} ms for one"
-    )
-    for callers, entry in figures["callers"].items():
-        yield (
-            f"{callers:>3} callers: {entry['requests_per_second']:,.0f} requests/s, {entry['words_per_second']:,.0f} words/s "
-            f"({entry['of_the_library']:.2f} of the library), p50 {entry['p50_ms']:.1f} ms, p99 {entry['p99_ms']:.1f} ms, {entry['statuses']}"
-        )
-    yield (
-        f"twice the capacity ({over['asked_per_second']:,.0f} requests/s): {over['turned_away']:.0%} turned away, "
-        f"{over['of_capacity']:.2f} of the capacity done, accepted p50 {over['p50_ms']:,.0f} ms, p99 {over['p99_ms']:,.0f} ms, {over['statuses']}"
-    )
-    yield f"memory: {figures['memory_before_mb']:,.0f} MB before, {figures['memory_after_mb']:,.0f} MB after"
-    yield f"killed under load: ready again after {back['seconds_until_ready']:.1f} s, {back['statuses']}"
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""How fast hyperspan is. A module is one benchmark: ``run`` returns figures, ``report`` the lines to print. Imports anything of ours."""
+"""How fast hyperspan is. A module is one benchmark: ``run`` takes its options and returns figures. Imports anything of ours."""
 
 BENCHMARKS = {
     "decode": "many sentences at once, as a share of what this machine's matrix products allow",
     "latency": "one sentence at a time, and the start of the command",
     "train": "steps of the training loop",
     "parallel": "training with one process and with two",
-    "cost": "time and memory of a configuration, in training and in use",
+    "cost": "time and memory of a configuration, in training and in inference",
     "inference": "exact inference beside an elementwise exp and a loop in Python",
     "read": "reading files of annotated text",
 }

@@ -1,10 +1,10 @@
-"""A benchmark as a command: ``run`` takes its options and returns figures, ``report`` makes lines of them."""
+"""A benchmark as a command: it prints the figures that ``run`` returns, for people or as JSON."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import wraps
 from types import ModuleType
 from typing import Annotated, Any
@@ -15,22 +15,42 @@ Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")
 
 
 def run_command(module: ModuleType, arguments: list[str] | None = None, name: str | None = None) -> None:
-    """Runs a module with ``run`` and ``report`` as a command; without arguments, those of the process."""
+    """Runs the ``run`` of a module as a command; without arguments, with those of the process."""
+
+    @wraps(module.run)
+    def command(as_json: bool = False, **options: Any) -> None:
+        figures = module.run(**options)
+        print(json.dumps(figures, indent=2) if as_json else "\n".join(lines(figures)))
+
+    parameters = [*inspect.signature(module.run, eval_str=True).parameters.values()]
+    parameters.append(inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json))
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(help=module.__doc__)(_printing(module.run, module.report))
+    app.command(help=module.__doc__)(command)
     app(arguments, prog_name=name, standalone_mode=arguments is None)
 
 
-def _printing(run: Callable[..., Any], report: Callable[[Any], Iterator[str]]) -> Callable[..., None]:
-    """Prints the report or, with --json, the figures."""
+def lines(figures: Any, indent: str = "") -> Iterator[str]:
+    """Figures for people: a line each, what belongs together indented.
 
-    @wraps(run)
-    def command(as_json: bool = False, **options: Any) -> None:
-        figures = run(**options)
-        print(json.dumps(figures, indent=2) if as_json else "\n".join(report(figures)))
+    >>> print(*lines({"machine": "a CPU", "widths": [{"c": "n", "words_per_second": 12345.6}]}), sep="\\n")
+    machine: a CPU
+    widths:
+      c: n
+      words per second: 12,346
+    """
+    for name, value in figures.items() if isinstance(figures, dict) else [("", each) for each in figures]:
+        label = str(name).replace("_", " ")
+        if isinstance(value, dict | list):
+            inner = indent + "  " * bool(label)
+            yield from [f"{indent}{label}:"] if label else []
+            yield from lines(value, inner)
+        else:
+            yield f"{indent}{label}: {_number(value)}"
 
-    parameters = [*inspect.signature(run, eval_str=True).parameters.values()]
-    option = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
-    command.__signature__ = inspect.Signature([*parameters, option])  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in (*parameters, option)}
-    return command
+
+def _number(value: Any) -> str:
+    if isinstance(value, int | float):
+        return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:.3g}"
+    return "-" if value is None else str(value)

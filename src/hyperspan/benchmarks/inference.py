@@ -14,7 +14,8 @@ import math
 import multiprocessing
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,21 +45,9 @@ def make_scores(batch: int, n: int, c: int, m: int) -> EdgeScores:
     )
 
 
-def forward_backward(scores: EdgeScores, lengths: list[int]) -> Callable[[], object]:
-    tensors = [
-        tensor.clone().requires_grad_() for tensor in (scores.absent, scores.present, scores.extend, scores.close)
-    ]
-
-    def call() -> None:
-        log_partition = SegmentalHypergraph(EdgeScores(*tensors), lengths).log_partition
-        torch.autograd.grad(log_partition.sum(), tensors)
-
-    return call
-
-
-def exp_forward_backward(scores: EdgeScores) -> Callable[[], object]:
-    close = scores.close.clone().requires_grad_()
-    return lambda: torch.autograd.grad(close.exp().sum(), close)
+def learnable(scores: EdgeScores) -> list[torch.Tensor]:
+    """absent, present, extend and close, with gradients."""
+    return [tensor.clone().requires_grad_() for tensor in (scores.absent, scores.present, scores.extend, scores.close)]
 
 
 def python_loop(scores: EdgeScores, lengths: list[int]) -> tuple[float, float]:
@@ -97,21 +86,13 @@ def growth() -> dict[str, dict[str, float]]:
         "c": ([8, 16, 32, 64], lambda c: (make_scores(4, 300, c, 7), [300] * 4)),
         "m": ([4, 8, 16, 32], lambda m: (make_scores(4, 200, 20, m), [200] * 4)),
     }
-    runs: dict[str, Callable[[SegmentalHypergraph], object]] = {
-        "log_partition": lambda d: d.log_partition,
-        "marginals": lambda d: d.marginals,
-        "argmax": lambda d: d.argmax(),
-    }
 
-    def grows(axis: str, run: Callable[[SegmentalHypergraph], object]) -> float:
+    def grows(axis: str, name: str) -> float:
         sizes, make = makers[axis]
-        made = [make(size) for size in sizes]
-        calls = [
-            lambda scores=scores, lengths=lengths: run(SegmentalHypergraph(scores, lengths)) for scores, lengths in made
-        ]
-        return exponent(sizes, calls, ROUNDS)
+        made = [SegmentalHypergraph(*make(size)) for size in sizes]  # which keeps nothing that depends on the scores
+        return exponent(sizes, [partial(CALLS[name], distribution) for distribution in made], ROUNDS)
 
-    return {name: {axis: grows(axis, run) for axis in makers} for name, run in runs.items()}
+    return {name: {axis: grows(axis, name) for axis in makers} for name in ("log_partition", "marginals", "argmax")}
 
 
 def long_sentence() -> SegmentalHypergraph:
@@ -119,7 +100,9 @@ def long_sentence() -> SegmentalHypergraph:
 
 
 CALLS: dict[str, Callable[[SegmentalHypergraph], object]] = {
+    "log_partition": lambda distribution: distribution.log_partition,
     "marginals": lambda distribution: distribution.marginals,
+    "argmax": lambda distribution: distribution.argmax(),
     "best sets": lambda distribution: distribution.topk(SETS),
 }
 
@@ -128,14 +111,9 @@ def best_sets_over_marginals() -> float:
     """The best sets of a long sentence over its marginals, in processor time on one thread: other programs matter less to it."""
     distribution, threads = long_sentence(), torch.get_num_threads()
     torch.set_num_threads(1)
-    times: dict[str, list[float]] = {name: [] for name in CALLS}
-    for _ in range(12):
-        for name, call in CALLS.items():
-            start = time.process_time()
-            call(distribution)
-            times[name].append(time.process_time() - start)
+    calls = [partial(CALLS[name], distribution) for name in ("best sets", "marginals")]
+    ranked, marginals = map(statistics.median, in_turns(calls, 10, time.process_time))
     torch.set_num_threads(threads)
-    marginals, ranked = (sorted(measured[2:])[5] for measured in times.values())
     return ranked / marginals
 
 
@@ -160,16 +138,17 @@ def peak_megabytes(name: str) -> float | None:
 def measure(engine: str) -> dict[str, Any]:
     """All figures with one engine: "c" (the compiled kernels do what they can) or "reference" (PyTorch does everything)."""
     scores, lengths = make_scores(BATCH, WORDS, WIDTHS, TYPES), [WORDS] * BATCH
+    tensors = learnable(scores)
+    close = tensors[-1]
     calls = [
-        forward_backward(scores, lengths),
-        exp_forward_backward(scores),
+        lambda: torch.autograd.grad(SegmentalHypergraph(EdgeScores(*tensors), lengths).log_partition.sum(), tensors),
+        lambda: torch.autograd.grad(close.exp().sum(), close),
         lambda: SegmentalHypergraph(scores, lengths).log_partition,
         lambda: SegmentalHypergraph(scores, lengths).argmax(),
     ]
     both, elementwise, forward, decode = map(statistics.median, in_turns(calls, 10 * ROUNDS))
-    start = time.perf_counter()
+    ((loop,),) = in_turns([lambda: python_loop(scores, lengths)], 1, warm_up=False)
     total, expected = python_loop(scores, lengths)
-    loop = time.perf_counter() - start
     distribution = SegmentalHypergraph(scores, lengths)
     assert math.isclose(total, distribution.log_partition.sum().item(), rel_tol=1e-4)
     assert math.isclose(expected, distribution.marginals.sum().item(), rel_tol=1e-3)
@@ -196,7 +175,8 @@ def run(threads: Threads = 2) -> dict[str, Any]:
             runs.append(measure(engine))
     scores = make_scores(BATCH, WORDS, WIDTHS, TYPES)
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as fresh:
-        peaks = dict(zip(CALLS, fresh.map(peak_megabytes, CALLS, chunksize=1), strict=True))
+        names = ("marginals", "best sets")
+        peaks = dict(zip(names, fresh.map(peak_megabytes, names, chunksize=1), strict=True))
     return {
         "machine": machine(),
         "shape": {"B": BATCH, "n": WORDS, "c": WIDTHS, "m": TYPES},
@@ -205,14 +185,3 @@ def run(threads: Threads = 2) -> dict[str, Any]:
         "peak memory, MB": peak_memory(),
         "engines": runs,
     }
-
-
-def report(figures: dict[str, Any]) -> Iterator[str]:
-    """The lines to print."""
-    yield ", ".join(f"{name}: {value}" for name, value in figures.items() if name != "engines")
-    for entry in figures["engines"]:
-        yield f"\nengine: {entry['engine']}"
-        for name, axes in entry["exponents"].items():
-            yield f"  {name:<14} grows with " + ", ".join(f"{axis}^{value:.2f}" for axis, value in axes.items())
-        yield from (f"  {name}: {value:.2f}" for name, value in entry.items() if isinstance(value, float))
-        yield "  " + ", ".join(f"{name} {value:.2f} ms" for name, value in entry["milliseconds"].items())

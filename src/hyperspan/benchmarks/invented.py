@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import itertools
 import random
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
+import torch
 from torch import nn
 
+from hyperspan.batch import Batch, batches_by_length
+from hyperspan.benchmarks.measure import Call
 from hyperspan.config import Config
+from hyperspan.corpora import read_corpus
 from hyperspan.encoders.layers import SpanLinear
 from hyperspan.encoders.neural import NeuralEncoder
+from hyperspan.errors import InputError
 from hyperspan.models import Recognizer, new_model
+from hyperspan.models.base import Model
+from hyperspan.structures import SegmentalHypergraph
+from hyperspan.training.loop import Trainer
 from hyperspan.types import Mention, Sentence
 
 MAX_WIDTHS = ("6", "n")
@@ -20,7 +31,7 @@ SENTENCES = 1_854
 """As many as GENIA's test set has in the paper."""
 PERCENTS = (*range(0, 100, 5), 98, 99, 99.7, 100)
 WORDS = (4, 13, 16, 18, 19, 21, 22, 24, 25, 26, 28, 29, 31, 33, 35, 38, 40, 43, 48, 55, 67, 78, 102, 148)
-"""GENIA's test sentences: the length that so many percent of them do not exceed. Between them lengths are spread evenly."""
+"""GENIA's test sentences: the length that so many percent of them do not exceed. Lengths between them are interpolated."""
 TYPES = ("DNA", "RNA", "cell_line", "cell_type", "protein")
 
 
@@ -48,12 +59,61 @@ def invented_sentences(count: int = SENTENCES, types: Sequence[str] = TYPES, see
     return made
 
 
+class Corpus(NamedTuple):
+    """Sentences to measure with, and where they come from."""
+
+    sentences: list[Sentence]
+    source: str
+
+    @classmethod
+    def read(cls, data: Path | None) -> Corpus:
+        """The sentences of a file, or invented ones."""
+        if data is None:
+            return cls(invented_sentences(), "invented, as long as GENIA's")
+        sentences = [sentence for document in read_corpus(str(data)) for sentence in document.sentences]
+        if not sentences:
+            raise InputError(
+                f"{data} holds no sentences; name a file of sentences, or leave --data out for invented ones"
+            )
+        return cls(sentences, "given")
+
+    @property
+    def figures(self) -> dict[str, str | int]:
+        """What a report says of them."""
+        return {"sentences": self.source, "words": sum(map(len, self.sentences))}
+
+
+def trainer_for(model: Model, sentences: Sequence[Sentence]) -> Trainer:
+    """A trainer that takes steps and keeps nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        return Trainer(model.train(), sentences, [], Path(folder))
+
+
 def paper_model(max_width: str, sentences: Sequence[Sentence], changes: Sequence[str] = ()) -> Recognizer:
     """A model of the paper's sizes for these sentences, untrained: how fast it is does not depend on what it has learnt."""
     config = Config().override([f"model.max_width={max_width}", "model.tokenizer=split", *changes])
     model = new_model(config, sentences)
     assert isinstance(model, Recognizer)
     return model.eval()
+
+
+def batches_for(model: Recognizer, sentences: Sequence[Sentence]) -> list[Batch]:
+    """The sentences in the batches of inference."""
+    lengths = [len(sentence) for sentence in sentences]
+    batches = batches_by_length(lengths, model.max_width, model.batch_entries)
+    return [model.collate([sentences[i] for i in batch]) for batch in batches]
+
+
+def decoder(model: Recognizer, batches: Sequence[Batch], precision: str = "float32") -> Call:
+    """From ids to the best set of mentions of every sentence."""
+
+    def decode() -> None:
+        model.for_inference(precision, model.options.skip)
+        with torch.inference_mode():
+            for batch in batches:
+                SegmentalHypergraph(model(batch), batch.lengths).argmax()
+
+    return decode
 
 
 def necessary_operations(model: Recognizer, lengths: Sequence[int]) -> int:

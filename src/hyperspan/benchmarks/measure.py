@@ -11,14 +11,10 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 import typer
-
-from hyperspan.corpora import read_corpus
-from hyperspan.errors import InputError
-from hyperspan.types import Sentence
 
 Call = Callable[[], object]
 Data = Annotated[
@@ -27,30 +23,25 @@ Data = Annotated[
 ]
 Threads = Annotated[int, typer.Option(min=1, help="How many threads are used.")]
 Rounds = Annotated[int, typer.Option(min=1, help="How often each thing is measured.")]
+Device = Annotated[Literal["cpu", "cuda"], typer.Option(help="The CPU, or an NVIDIA GPU.")]
 ModelName = Annotated[str, typer.Option(help="A bundled model, or the folder of one.")]
 
 
-def sentences_in(data: Path | None) -> list[Sentence] | None:
-    """The sentences of a file; None without one."""
-    sentences = [s for document in read_corpus(str(data)) for s in document.sentences] if data else None
-    if sentences == []:
-        raise InputError(f"{data} holds no sentences; name a file of sentences, or leave --data out for invented ones")
-    return sentences
-
-
-def in_turns(calls: Sequence[Call], rounds: int) -> list[list[float]]:
+def in_turns(
+    calls: Sequence[Call], rounds: int, clock: Callable[[], float] = time.perf_counter, *, warm_up: bool = True
+) -> list[list[float]]:
     """The seconds of each call in each round. A slow spell of the machine hits all calls of its round alike."""
     times: list[list[float]] = [[] for _ in calls]
-    for call in calls:
+    for call in calls if warm_up else ():
         call()
     gc.collect()
     gc.disable()
     try:
         for _ in range(rounds):
             for call, taken in zip(calls, times, strict=True):
-                start = time.perf_counter()
+                start = clock()
                 call()
-                taken.append(time.perf_counter() - start)
+                taken.append(clock() - start)
     finally:
         gc.enable()
     return times
@@ -59,6 +50,16 @@ def in_turns(calls: Sequence[Call], rounds: int) -> list[list[float]]:
 def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:
     """The median over rounds of one time by another."""
     return statistics.median(a / b for a, b in zip(above, below, strict=True))
+
+
+def on_gpu(call: Call) -> Call:
+    """The call, until the GPU is done with it."""
+
+    def wait() -> None:
+        call()
+        torch.cuda.synchronize()
+
+    return wait
 
 
 class Ceiling:
@@ -78,14 +79,13 @@ class Ceiling:
 def exponent(sizes: Sequence[int], calls: Sequence[Call], rounds: int) -> float:
     """The slope of log time over log size, by least squares over the best time of each size."""
     times = [min(taken) for taken in in_turns(calls, rounds)]
-    xs, ys = [math.log(size) for size in sizes], [math.log(taken) for taken in times]
-    return statistics.linear_regression(xs, ys).slope
+    return statistics.linear_regression([*map(math.log, sizes)], [*map(math.log, times)]).slope
 
 
-def peak_memory() -> int:
-    """The most memory that this process has held, in MB."""
+def peak_memory(who: int = resource.RUSAGE_SELF) -> int:
+    """The most memory that this process, or one of its children, has held, in MB."""
     unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6)
+    return round(resource.getrusage(who).ru_maxrss * unit / 1e6)
 
 
 def machine() -> str:

@@ -13,7 +13,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,24 +62,15 @@ def run(
             write_corpus([document_of([sentence]) for sentence in invented_sentences(sentences)], train, "jsonl")
         config = Path(folder) / "config.toml"
         config.write_text(f"[data]\ntrain = {json.dumps(str(data or train))}\n[training]\nepochs = 2\n", "utf-8")
-        speeds: dict[str, list[float]] = {way: [] for way in WAYS}
-        for _ in range(rounds):
-            for way, found in speeds.items():
-                found.append(speed(way, config, changes or []))
+        found = [[speed(way, config, changes or []) for way in WAYS] for _ in range(rounds)]
+    speeds = dict(zip(WAYS, zip(*found, strict=True), strict=True))
     first = speeds[next(iter(WAYS))]
     return {
         "machine": machine(),
         "sentences": str(data or "invented, as long as GENIA's"),
         "changes": changes or [],
         "ways": {
-            way: {"words_per_second": statistics.median(found), "times_as_fast": median_ratio(found, first)}
-            for way, found in speeds.items()
+            way: {"words_per_second": statistics.median(those), "times_as_fast": median_ratio(those, first)}
+            for way, those in speeds.items()
         },
     }
-
-
-def report(figures: dict[str, Any]) -> Iterator[str]:
-    """The lines to print."""
-    yield f"{figures['machine']}; sentences {figures['sentences']} {' '.join(figures['changes'])}"
-    for way, found in figures["ways"].items():
-        yield f"{way:>26}: {found['words_per_second']:>8,.0f} words/s, {found['times_as_fast']:.2f} times as fast"

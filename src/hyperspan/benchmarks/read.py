@@ -12,24 +12,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from hyperspan.benchmarks.invented import invented_sentences
+from hyperspan.benchmarks.measure import in_turns, peak_memory
 from hyperspan.corpora import Source, detect, document_of, read_corpus, write_corpus
-
-
-def cpu_seconds(call: Callable[[], object], repeat: int = 3) -> float:
-    """The best of a few."""
-    times = []
-    for _ in range(repeat):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def least(raw: bytes) -> object:
@@ -46,13 +37,17 @@ def measure(path: Path) -> dict[str, Any]:
     with source.open() as stream:
         raw = stream.read()
     name = detect(source)
-    seconds = cpu_seconds(lambda: sum(len(document.mentions) for document in read_corpus(path, name)))
+
+    def read() -> int:
+        return sum(len(document.mentions) for document in read_corpus(path, name))
+
+    seconds, cheapest = map(min, in_turns([read, partial(least, raw)], 3, time.process_time))
     return {
         "file": path.name,
         "format": name,
         "megabytes": len(raw) / 1e6,
         "megabytes_per_second": len(raw) / 1e6 / seconds,
-        "times_the_least": seconds / cpu_seconds(lambda: least(raw)),
+        "times_the_least": seconds / cheapest,
     }
 
 
@@ -61,16 +56,14 @@ def convert(megabytes: int) -> dict[str, float]:
     sentences = invented_sentences(200)
     with tempfile.TemporaryDirectory() as folder:
         made, target = Path(folder) / "made.jsonl", Path(folder) / "made.tsv"
-        documents = (document_of(sentences, id=str(number)) for number in range(megabytes * 6))
-        write_corpus(documents, made, "jsonl")
-        start = time.perf_counter()
+        write_corpus((document_of(sentences, id=str(number)) for number in range(megabytes * 6)), made, "jsonl")
         command = [sys.executable, "-m", "hyperspan", "convert", str(made), str(target), "--to", "columns"]
-        subprocess.run(command, check=True, capture_output=True)
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        start = partial(subprocess.run, command, check=True, capture_output=True)
+        ((seconds,),) = in_turns([start], 1, warm_up=False)
         return {
             "megabytes": made.stat().st_size / 1e6,
-            "seconds": time.perf_counter() - start,
-            "peak_megabytes": peak,
+            "seconds": seconds,
+            "peak_megabytes": peak_memory(resource.RUSAGE_CHILDREN),
         }
 
 
@@ -82,17 +75,3 @@ def run(
 ) -> dict[str, Any]:
     figures: dict[str, Any] = {"files": [measure(path) for path in files or []]}
     return figures | ({"jsonl to columns": convert(stream)} if stream else {})
-
-
-def report(figures: dict[str, Any]) -> Iterator[str]:
-    """The lines to print."""
-    for entry in figures["files"]:
-        yield (
-            f"{entry['format']:<13} {entry['megabytes']:6.2f} MB  {entry['megabytes_per_second']:6.1f} MB/s  "
-            f"{entry['times_the_least']:5.1f} × the least  {entry['file']}"
-        )
-    if made := figures.get("jsonl to columns"):
-        yield (
-            f"jsonl to columns: {made['megabytes']:.0f} MB in {made['seconds']:.0f} s, "
-            f"{made['peak_megabytes']:.0f} MB of memory at the peak"
-        )

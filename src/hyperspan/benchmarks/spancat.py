@@ -15,11 +15,11 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 WIDEST = 6
-"""The suggester proposes all spans of so many words and fewer."""
-AT_ONCE = 32
+"""The most words of a span that the suggester proposes."""
+BATCH_SIZE = 32
 """Sentences of a batch; the quickest of 16, 32, 64, 128 and 1,000."""
 MENTIONS = 0.1
-"""So many are found for a word, as in GENIA. Untrained and with its usual threshold, half of all spans would be mentions."""
+"""Mentions for each word, as in GENIA. Untrained and with its usual threshold, half of all spans would be mentions."""
 
 
 class Spancat:
@@ -37,40 +37,36 @@ class Spancat:
             raise RuntimeError("a process with spaCy ended early; what it wrote above says why")
         return [line.strip() for line in lines]
 
-    def tell(self, lines: Sequence[str]) -> None:
+    def send(self, lines: Sequence[str]) -> None:
         """Gives each process a line."""
         for worker, line in zip(self.workers, lines, strict=True):
             print(line, file=worker.stdin, flush=True)
 
     def __call__(self) -> None:
-        self.tell(["decode"] * len(self.workers))
+        self.send(["decode"] * len(self.workers))
         self.answers()
 
 
 @contextmanager
-def spancat(python: str, sentences: Sequence[Sequence[str]], labels: Sequence[str], threads: int) -> Iterator[Spancat]:
+def spancat_workers(
+    python: str, sentences: Sequence[Sequence[str]], labels: Sequence[str], threads: int
+) -> Iterator[Spancat]:
     """spaCy's spancat, ready to decode sentences with the interpreter `python`; its processes end with the ``with``."""
     from hyperspan.errors import InputError
 
-    command = [python, "-I", __file__]  # isolated: files beside this one are not to be taken for modules
+    command = [python, "-I", __file__]  # isolated: files beside this one are not modules
     environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     with ExitStack() as stack:
+        options: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8", "env": environment}
         try:
-            workers = [
-                stack.enter_context(
-                    subprocess.Popen(
-                        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", env=environment
-                    )
-                )
-                for _ in range(threads)
-            ]
+            workers = [stack.enter_context(subprocess.Popen(command, **options)) for _ in range(threads)]
         except OSError as error:
             raise InputError(f"{python} cannot be run ({error.strerror}); name an interpreter that has spaCy") from None
         beside = Spancat(workers)
         if not beside.version:
             raise InputError(f"{python} has no spaCy; install it there, or name an interpreter that has it")
         shares = [[list(tokens) for tokens in sentences[index::threads]] for index in range(threads)]
-        beside.tell([json.dumps({"sentences": share, "labels": list(labels)}) for share in shares])
+        beside.send([json.dumps({"sentences": share, "labels": list(labels)}) for share in shares])
         beside.answers()
         yield beside
 
@@ -91,7 +87,7 @@ def pipeline(sentences: Sequence[Sequence[str]], labels: Sequence[str]) -> tuple
     gold.spans["sc"] = [Span(gold, 0, 1, label) for label in labels]
     nlp.initialize(lambda: [Example(Doc(nlp.vocab, words=["word"]), gold)])
     categorizer: Any = nlp.get_pipe("spancat")
-    some = [nlp.get_pipe("tok2vec")(doc) for doc in docs[:AT_ONCE]]
+    some = [nlp.get_pipe("tok2vec")(doc) for doc in docs[:BATCH_SIZE]]
     _, scores = categorizer.predict(some)  # (spans, labels)
     found = MENTIONS * sum(map(len, some)) / scores.size
     categorizer.cfg["threshold"] = float(np.quantile(scores, 1 - found))
@@ -109,7 +105,7 @@ def main() -> None:
     nlp, docs = pipeline(**json.loads(sys.stdin.readline()))
     print("ready", flush=True)
     for _ in sys.stdin:
-        for _ in nlp.pipe(docs, batch_size=AT_ONCE):
+        for _ in nlp.pipe(docs, batch_size=BATCH_SIZE):
             pass
         print("done", flush=True)
 

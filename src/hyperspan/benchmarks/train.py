@@ -7,42 +7,44 @@ decoding needs count: one for the way forward, two for the way back.
 from __future__ import annotations
 
 import statistics
-import tempfile
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 import torch
-import typer
 
 from hyperspan.batch import shuffled_batches
 from hyperspan.benchmarks import gpu
-from hyperspan.benchmarks.invented import MAX_WIDTHS, invented_sentences, necessary_operations, paper_model
+from hyperspan.benchmarks.invented import (
+    MAX_WIDTHS,
+    Corpus,
+    invented_sentences,
+    necessary_operations,
+    paper_model,
+    trainer_for,
+)
 from hyperspan.benchmarks.measure import (
     Ceiling,
     Data,
+    Device,
     Rounds,
     Threads,
     in_turns,
     machine,
     median_ratio,
     peak_memory,
-    sentences_in,
 )
-from hyperspan.training.loop import Trainer
 from hyperspan.types import Sentence
 
 BATCHES = 6
-"""So many batches are trained on in a round, spread over all lengths."""
+"""Batches of a round, of all lengths."""
 LONGEST = 324
 """Words of the longest sentence of GENIA's train set."""
 
 
 def measure_width(max_width: str, sentences: Sequence[Sentence], rounds: int) -> dict[str, Any]:
     """All figures for one maximal width."""
-    model = paper_model(max_width, sentences, ["words.word_dropout=0.05"]).train()
-    with tempfile.TemporaryDirectory() as folder:
-        trainer = Trainer(model, sentences, [], Path(folder))
+    model = paper_model(max_width, sentences, ["words.word_dropout=0.05"])
+    trainer = trainer_for(model, sentences)
     every = [[sentences[i] for i in batch] for batch in shuffled_batches(trainer.lengths, 32, seed=0)]
     batches = sorted(every, key=lambda batch: len(batch[0]))[:: max(len(every) // BATCHES, 1)]
     lengths = [len(sentence) for batch in batches for sentence in batch]
@@ -64,45 +66,23 @@ def measure_width(max_width: str, sentences: Sequence[Sentence], rounds: int) ->
 def memory_of_a_long_sentence() -> dict[str, int]:
     """Peak memory before and after a step on the longest sentence of GENIA's train set, with no limit on width."""
     sentences = invented_sentences(50)
-    long = Sentence([f"word{index % 97}" for index in range(LONGEST)], tags=["T1"] * LONGEST)
-    with tempfile.TemporaryDirectory() as folder:
-        trainer = Trainer(paper_model("n", sentences).train(), sentences, [], Path(folder))
+    trainer = trainer_for(paper_model("n", sentences), sentences)
     before = peak_memory()
-    trainer.take_step([long])
+    trainer.take_step([Sentence([f"word{index % 97}" for index in range(LONGEST)], tags=["T1"] * LONGEST)])
     return {"words": LONGEST, "before, MB": before, "after, MB": peak_memory()}
 
 
-def run(
-    data: Data = None,
-    threads: Threads = 2,
-    rounds: Rounds = 5,
-    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="The CPU, or an NVIDIA GPU.")] = "cpu",
-) -> dict[str, Any]:
+def run(data: Data = None, threads: Threads = 2, rounds: Rounds = 5, device: Device = "cpu") -> dict[str, Any]:
     torch.set_num_threads(threads)
-    sentences = sentences_in(data)
-    return gpu.measure("train", sentences, rounds) if device == "cuda" else measure(sentences, rounds)
+    corpus = Corpus.read(data)
+    return gpu.measure("train", corpus, rounds) if device == "cuda" else measure(corpus, rounds)
 
 
-def measure(sentences: Sequence[Sentence] | None, rounds: int) -> dict[str, Any]:
-    """Everything, on the given sentences or on invented ones."""
-    used = sentences or invented_sentences()
+def measure(corpus: Corpus, rounds: int) -> dict[str, Any]:
+    """Everything, on the CPU."""
     return {
         "machine": machine(),
-        "sentences": "given" if sentences else "invented, as long as GENIA's",
-        "long sentence": memory_of_a_long_sentence(),  # first: peak memory only ever grows
-        "widths": [measure_width(max_width, used, rounds) for max_width in MAX_WIDTHS],
+        **corpus.figures,
+        "long sentence, c = n": memory_of_a_long_sentence(),  # first: peak memory only ever grows
+        "widths": [measure_width(max_width, corpus.sentences, rounds) for max_width in MAX_WIDTHS],
     }
-
-
-def report(figures: dict[str, Any]) -> Iterator[str]:
-    """The lines to print."""
-    if "memory_bytes_per_second" in figures:
-        yield from gpu.report(figures)
-        return
-    yield f"{figures['machine']}; sentences {figures['sentences']}"
-    for entry in figures["widths"]:
-        speed, share = entry["words_per_second"], entry["fraction_of_ceiling"]
-        yield f"c = {entry['c']}: {speed:>8,.0f} words/s in training, {share:.2f} of the ceiling"
-    yield "a long sentence, c = n: " + ", ".join(
-        f"{name} {value:,}" for name, value in figures["long sentence"].items()
-    )
