@@ -41,9 +41,9 @@ def vars_of(mention: Mention) -> dict[str, Any]:
 )
 def test_the_same_as_the_library(server: Running, annotator: Annotator, options: dict[str, Any]) -> None:
     [got] = server.annotate(text=TEXT, **options)
-    pins = {name: [Mention(**pin) for pin in options.get(name, [])] for name in ("require", "forbid")}
-    rest = {name: value for name, value in options.items() if name not in pins}
-    document = annotator(TEXT, **pins, **rest)
+    known = {name: [Mention(**mention) for mention in options.get(name, [])] for name in ("require", "forbid")}
+    rest = {name: value for name, value in options.items() if name not in known}
+    document = annotator(TEXT, **known, **rest)
     expected = sorted(document.mentions, key=lambda m: (m.start, -m.end, m.label))
     assert keys(got["mentions"]) == keys(expected)
     for one, other in zip(got["mentions"], expected, strict=True):
@@ -64,10 +64,10 @@ def test_the_same_as_the_library(server: Running, annotator: Annotator, options:
 
 def test_several_texts_and_what_is_known_of_one_of_them(server: Running) -> None:
     texts = ["Ada left.", "", "Ada left.", "  "]
-    pin = {"start": 0, "end": 3, "label": "person", "document": 2}
+    mention = {"start": 0, "end": 3, "label": "person", "document": 2}
     plain = server.annotate(texts=texts)
     assert [keys(d["mentions"]) for d in plain] == [[(0, 3, "person")], [], [(0, 3, "person")], []]
-    told = server.annotate(texts=texts, forbid=[pin])
+    told = server.annotate(texts=texts, forbid=[mention])
     assert [keys(d["mentions"]) for d in told] == [[(0, 3, "person")], [], [], []]
     assert server.annotate(texts=[]) == []
     answer = server.post(text="Ada", probabilities=False, candidates=0.1, model="other").json()
@@ -101,9 +101,9 @@ def test_offsets_as_javascript_counts_them(server: Running) -> None:
 
 def test_what_is_known_is_given_in_the_same_unit(server: Running) -> None:
     start = len(LION[: LION.index("Ada")].encode("utf-16-le")) // 2
-    pin = {"start": start, "end": start + 3, "label": "place"}
-    [document] = server.annotate(text=LION, require=[pin], offset_unit="utf16")
-    assert {"text": "Ada", "probability": 1.0, **pin} in document["mentions"]
+    mention = {"start": start, "end": start + 3, "label": "place"}
+    [document] = server.annotate(text=LION, require=[mention], offset_unit="utf16")
+    assert {"text": "Ada", "probability": 1.0, **mention} in document["mentions"]
     inside = server.post(text=LION, require=[{"start": 1, "end": 3, "label": "place"}], offset_unit="utf16")
     assert inside.status_code == 422 and "inside a character that takes two UTF-16 units" in inside.text
     beyond = server.post(text=LION, require=[{"start": 0, "end": 99, "label": "place"}], offset_unit="utf16")

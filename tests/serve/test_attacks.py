@@ -293,7 +293,7 @@ def test_it_stops_in_time_whatever_it_computes(tmp_path: Path, processes: list[P
     assert status == 0 and time.monotonic() - start < 6  # with a margin for a busy machine
     for thread in asking:
         thread.join(20)
-    assert 200 not in answers and 503 in answers
+    assert answers == [503] * 4  # what was not yet in the queue included
 
 
 def test_small_requests_are_answered_while_a_large_one_is_computed(tmp_path: Path, processes: list[Process]) -> None:  # noqa: F811

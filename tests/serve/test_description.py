@@ -64,7 +64,7 @@ FIELDS = [
     "offset_unit",
     "id",
 ]
-pins = st.fixed_dictionaries(
+known_mentions = st.fixed_dictionaries(
     {"start": st.integers(-2, 30), "end": st.integers(-2, 30), "label": st.sampled_from(["person", "x"])}
 )
 plausible: dict[str, st.SearchStrategy[Any]] = {
@@ -73,8 +73,8 @@ plausible: dict[str, st.SearchStrategy[Any]] = {
     "threshold": st.floats(0.001, 1) | st.dictionaries(st.sampled_from(["person", "*"]), st.floats(0.001, 1)),
     "types": st.lists(st.sampled_from(["person", "place"]), max_size=3),
     "top_k": st.integers(0, 3),
-    "require": st.lists(pins, max_size=2),
-    "forbid": st.lists(pins, max_size=2),
+    "require": st.lists(known_mentions, max_size=2),
+    "forbid": st.lists(known_mentions, max_size=2),
     "candidates": st.floats(0.001, 1),
     "offset_unit": st.sampled_from(["utf16", "codepoint"]),
 }

@@ -15,7 +15,7 @@ from hyperspan.inference.annotator import Annotator
 from hyperspan.serve.settings import Settings
 from tests.serve.running import Running, running, until
 
-PIN = {"start": 0, "end": 3, "label": "person"}
+KNOWN = {"start": 0, "end": 3, "label": "person"}
 DEEP = "[" * 100_000
 
 
@@ -69,16 +69,16 @@ def message_of(response: Any) -> str:
         ({"text": "a", "offset_unit": "byte"}, 422, "the field offset_unit is 'byte'"),
         ({"text": "a", "model": "third"}, 404, "there is no model 'third'; there are small, other"),
         ({"text": "Ada", "require": [{"start": 0, "label": "person"}]}, 422, "require[0].end is missing"),
-        ({"text": "Ada", "require": [PIN | {"colour": 1}]}, 422, "'require[0].colour' is not known; leave it out"),
-        ({"text": "Ada", "require": [PIN | {"end": 2}]}, 422, "whole words there are at 0:3"),
-        ({"text": "Ada", "require": [PIN | {"end": 0}]}, 422, "0 <= start < end is needed"),
-        ({"text": "Ada", "require": [PIN | {"start": -1}]}, 422, "the field require[0].start is -1"),
-        ({"text": "Ada", "require": [PIN | {"end": 2**60}]}, 422, "the field require[0].end is"),
-        ({"text": "Ada", "require": [PIN | {"end": 99}]}, 422, "reaches beyond the text"),
-        ({"text": "Ada", "require": [PIN | {"document": 1}]}, 422, "in document 1, but there are 1, counted from 0"),
-        ({"text": "Ada", "require": [PIN], "forbid": [PIN]}, 422, "both required and forbidden"),
-        ({"text": "Ada", "forbid": [PIN | {"label": "gene"}]}, 422, "a label that is not among those"),
-        ({"text": "Ada", "forbid": [PIN] * 1001}, 413, "more than 1,000 mentions are required and forbidden"),
+        ({"text": "Ada", "require": [KNOWN | {"colour": 1}]}, 422, "'require[0].colour' is not known; leave it out"),
+        ({"text": "Ada", "require": [KNOWN | {"end": 2}]}, 422, "whole words there are at 0:3"),
+        ({"text": "Ada", "require": [KNOWN | {"end": 0}]}, 422, "0 <= start < end is needed"),
+        ({"text": "Ada", "require": [KNOWN | {"start": -1}]}, 422, "the field require[0].start is -1"),
+        ({"text": "Ada", "require": [KNOWN | {"end": 2**60}]}, 422, "the field require[0].end is"),
+        ({"text": "Ada", "require": [KNOWN | {"end": 99}]}, 422, "reaches beyond the text"),
+        ({"text": "Ada", "require": [KNOWN | {"document": 1}]}, 422, "in document 1, but there are 1, counted from 0"),
+        ({"text": "Ada", "require": [KNOWN], "forbid": [KNOWN]}, 422, "both required and forbidden"),
+        ({"text": "Ada", "forbid": [KNOWN | {"label": "gene"}]}, 422, "a label that is not among those"),
+        ({"text": "Ada", "forbid": [KNOWN] * 1001}, 413, "more than 1,000 mentions are required and forbidden"),
         ({"texts": ["a"] * 1001}, 413, "1,001 texts, and the limit is 1,000"),
         ({"text": "a " * 250_001}, 413, "500,002 characters of text, and the limit is 500,000"),
         (b'{"texts":[' + b"0," * 1_900_000 + b"0]}", 413, "more than 20,000 values; send less at a time"),

@@ -21,7 +21,7 @@ from hyperspan.inference.thresholds import parse_thresholds
 from hyperspan.serve.bodies import LINES_TYPES, check_type, read
 from hyperspan.serve.middleware import RequestMiddleware
 from hyperspan.serve.openapi import describe
-from hyperspan.serve.problems import CODES, JSON, Problem, overloaded
+from hyperspan.serve.problems import CODES, JSON, Problem, shutting_down
 from hyperspan.serve.schema import AnnotateRequest, HypergraphRequest, Options, check, check_query
 from hyperspan.serve.service import Service, answer_size
 from hyperspan.serve.settings import Settings
@@ -111,7 +111,7 @@ class Routes:
     async def readyz(self, _: Request) -> Response:
         self.service.check_loaded()
         if self.service.draining:
-            raise overloaded("the server is shutting down", 5, "shutting_down")
+            raise shutting_down()
         return PlainTextResponse("ready\n")
 
     async def metrics(self, _: Request) -> Response:

@@ -21,7 +21,7 @@ from hyperspan.errors import EXIT_EXCEPTIONS
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.constraints import Constraints
 from hyperspan.serve.metrics import Metrics
-from hyperspan.serve.problems import Problem, overloaded
+from hyperspan.serve.problems import overloaded, shutting_down
 from hyperspan.types import Sentence
 
 if TYPE_CHECKING:
@@ -272,10 +272,6 @@ def _round(jobs: Sequence[BatchJob]) -> list[Share]:
             taken += share.extend(min(SHARE, room - taken))
         room -= taken
     return [share for share in shares if share.last > share.first]
-
-
-def shutting_down() -> Problem:
-    return Problem(503, "the server is shutting down; send the request again later", "shutting_down")
 
 
 def _alike(shares: Sequence[Share]) -> list[list[Share]]:

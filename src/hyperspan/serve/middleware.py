@@ -18,7 +18,7 @@ from hyperspan.errors import EXIT_EXCEPTIONS
 from hyperspan.serve.calls import Call
 from hyperspan.serve.hosts import is_own, name_of
 from hyperspan.serve.logs import ACCESS, frames, timestamp
-from hyperspan.serve.problems import Problem, overloaded
+from hyperspan.serve.problems import Problem, shutting_down
 from hyperspan.serve.service import Service
 
 ROUTES = (
@@ -90,8 +90,12 @@ class _Exchange:
             await self._answer(problem)
         except _UnreadAnswerError:  # the server closes the connection
             self.call.record["error"] = "the caller did not take the answer"
-        except (*EXIT_EXCEPTIONS, asyncio.CancelledError):
+        except EXIT_EXCEPTIONS:
             raise
+        except asyncio.CancelledError:  # uvicorn cancels what is unfinished at the end of its time for stopping
+            if self.status or not self.service.draining:
+                raise
+            await self._answer(shutting_down())
         except BaseException as error:  # native code raises more than Exception
             self.call.record |= {"error": type(error).__name__, "at": frames(error.__traceback__)}
             await self._answer(
@@ -120,9 +124,7 @@ class _Exchange:
                 headers={"WWW-Authenticate": "Bearer"},
             )
         if counted and self.service.draining:
-            raise overloaded(
-                "the server is shutting down; send the request to another one, or later", 5, "shutting_down"
-            )
+            raise shutting_down()
         if counted:
             self.service.check_place("streams" if self.route.endswith("/stream") else "requests")
 

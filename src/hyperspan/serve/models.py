@@ -32,7 +32,7 @@ class Served:
             "tokenizer": model.tokenizer,
             "kind": kind,
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
-            "pins": kind == "segmental",
+            "constraints": kind == "segmental",
             "description": description(self.card),
             "card": self.card,
         }

@@ -51,6 +51,10 @@ def overloaded(message: str, seconds: float = 1.0, code: str = "overloaded") -> 
     return Problem(503, message, code, {"Retry-After": str(max(1, min(round(seconds), 60)))})
 
 
+def shutting_down() -> Problem:
+    return overloaded("the server is shutting down; send the request to another one, or later", 5, "shutting_down")
+
+
 class JSON(Response):
     """Compact JSON, as UTF-8 where the text can be written so; halves of surrogate pairs, which it cannot, are escaped."""
 

@@ -227,7 +227,7 @@ class ModelInfo(BaseModel):
     tokenizer: str
     kind: str
     parameters: int
-    pins: bool = Field(description="Whether mentions can be required and forbidden.")
+    constraints: bool = Field(description="Whether mentions can be required and forbidden.")
     description: str
     card: str = Field(description="All that is known of the model, in Markdown.")
 

@@ -21,14 +21,14 @@ from tests.fuzz.target import FoundError, Input, Target, Workplace
 
 PATIENCE = 18.0
 """Seconds after which an answer that has not come is a hang; a little less than the worker has."""
-PIN = {"start": 0, "end": 3, "label": "person"}
+KNOWN = {"start": 0, "end": 3, "label": "person"}
 BODIES: dict[str, list[dict[str, Any]]] = {
     "annotate": [
         {"text": TEXTS[0], "threshold": 0.3, "types": ["person"]},
         {"texts": list(TEXTS), "top_k": 3, "probabilities": False},
-        {"text": "Ada left Oz.", "require": [PIN], "forbid": [PIN | {"start": 9, "end": 11, "label": "place"}]},
+        {"text": "Ada left Oz.", "require": [KNOWN], "forbid": [KNOWN | {"start": 9, "end": 11, "label": "place"}]},
         {"texts": ["Ada", "Oz"], "threshold": {"person": 0.1, "*": 0.5}, "candidates": 0.05, "model": "tiny"},
-        {"text": "a 😀 Ada", "offset_unit": "utf16", "require": [PIN | {"start": 5, "end": 8, "document": 0}]},
+        {"text": "a 😀 Ada", "offset_unit": "utf16", "require": [KNOWN | {"start": 5, "end": 8, "document": 0}]},
     ],
     "hypergraph": [{"text": "Ada left Oz.", "types": ["place"]}, {"text": "Ada slept.", "model": "tiny"}],
 }

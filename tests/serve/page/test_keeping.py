@@ -74,7 +74,7 @@ def test_a_link_shows_the_view_again(page: Page, server: Running, opened: Opener
     page.locator("#threshold").fill("0.2")
     page.get_by_label("Least probability of PER").fill("0.4")
     type_box(page, "VEH").uncheck()
-    expect(page.locator("#pins")).to_contain_text("Halifax")
+    expect(page.locator("#constraints")).to_contain_text("Halifax")
     before = listed(page)
     page.locator("#link").click()
     expect(page.locator("#taken")).to_contain_text("copied")
@@ -87,7 +87,7 @@ def test_a_link_shows_the_view_again(page: Page, server: Running, opened: Opener
     expect(other.locator("#threshold-value")).to_have_text("0.20")
     expect(other.get_by_label("Least probability of PER")).to_have_value("0.40")
     expect(type_box(other, "VEH")).not_to_be_checked()
-    expect(other.locator("#pins")).to_contain_text("Forbidden")
+    expect(other.locator("#constraints")).to_contain_text("Forbidden")
     other.locator("#text").press_sequentially("x")
     other.wait_for_function("() => !location.hash")  # the address says nothing that is no longer so
     other.reload()

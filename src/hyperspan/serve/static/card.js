@@ -1,14 +1,14 @@
 // The card beside a mention or a selection: what covers the place, how probable it is, and buttons to require or forbid it.
 
 import { $, make } from "./dom.js";
-import { pinButtons, swatch } from "./panels.js";
+import { constraintButtons, swatch } from "./panels.js";
 import { excerpt, keyOf, number } from "./text.js";
 
 export class Card {
-  /** `onPin(kind, mention)` is called when a button is pressed; `onClose()` when the card goes. */
-  constructor(onPin, onClose) {
+  /** `onConstrain(kind, mention)` is called when a button is pressed; `onClose()` when the card goes. */
+  constructor(onConstrain, onClose) {
     this.element = $("card");
-    this.onPin = onPin;
+    this.onConstrain = onConstrain;
     this.element.addEventListener("toggle", (event) => {
       if (event.newState === "closed") onClose();
     });
@@ -59,7 +59,7 @@ export class Card {
     meter.style.setProperty("--share", `${100 * (mention.probability ?? 0)}%`);
     meter.style.setProperty("--colour", colouring.colour(mention.label));
     const press = (kind) => {
-      this.onPin(kind, mention);
+      this.onConstrain(kind, mention);
       this.close();
     };
     return make("div", { className: "row" },
@@ -68,7 +68,7 @@ export class Card {
         make("b", {}, mention.label),
         meter,
         withWords ? make("bdi", { className: "words" }, words) : null),
-      make("div", { className: "buttons" }, ...pinButtons(view, mention, press, words)));
+      make("div", { className: "buttons" }, ...constraintButtons(view, mention, press, words)));
   }
 
   #show(children, anchor, title) {

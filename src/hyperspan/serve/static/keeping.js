@@ -28,10 +28,10 @@ export async function save(view, colouring, format) {
 /** How the mentions were chosen, in terms of the server's API; places in code points. */
 function settings(view) {
   const { place, model } = view.answer;
-  const pinned = (kind) => view.pins.filter((pin) => pin.kind === kind)
+  const constrained = (kind) => view.constraints.filter((constraint) => constraint.kind === kind)
     .map(({ start, end, label }) => ({ start: place(start), end: place(end), label }));
   const threshold = view.mode === "set" ? null : { "*": view.least, ...view.byLabel };
-  return { model: model.name, threshold, types: view.shownLabels, require: pinned("require"), forbid: pinned("forbid") };
+  return { model: model.name, threshold, types: view.shownLabels, require: constrained("require"), forbid: constrained("forbid") };
 }
 
 export async function copyLink(view) {

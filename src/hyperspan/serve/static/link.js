@@ -3,14 +3,14 @@
 const VERSION = "1";
 const MOST = 30_000; // a longer address is cut or refused by programs that people paste links into
 
-/** The fragment of a view {text, model, tab, mode, least, byLabel, hidden, pins, ranks}, and whether the text is in it. */
+/** The fragment of a view {text, model, tab, mode, least, byLabel, hidden, constraints, ranks}, and whether the text is in it. */
 export async function fragmentOf(view) {
   const fields = new URLSearchParams({ v: VERSION, model: view.model });
   if (view.tab !== "mentions") fields.set("tab", view.tab);
   if (view.mode === "threshold") fields.set("at", view.least);
   for (const [label, least] of Object.entries(view.byLabel)) fields.append("at-type", `${least}:${label}`);
   for (const label of view.hidden) fields.append("hide", label);
-  for (const { kind, start, end, label } of view.pins) fields.append(kind, `${start}:${end}:${label}`);
+  for (const { kind, start, end, label } of view.constraints) fields.append(kind, `${start}:${end}:${label}`);
   const chosen = [...view.ranks].filter(([, rank]) => rank).map((pair) => pair.join(":"));
   if (chosen.length) fields.set("sets", chosen.join());
   const written = [`t=${encodeURIComponent(view.text.toWellFormed())}`];
@@ -24,7 +24,7 @@ export async function fragmentOf(view) {
 export async function viewOf(fragment) {
   const fields = new URLSearchParams(fragment.replace(/^#/, ""));
   const problems = [];
-  const pin = (kind) => fields.getAll(kind).flatMap((written) => {
+  const constraints = (kind) => fields.getAll(kind).flatMap((written) => {
     const [, start, end, label] = /^(\d+):(\d+):(.+)$/s.exec(written) ?? [];
     const span = { kind, start: Number(start), end: Number(end), label };
     return label === undefined || span.start >= span.end ? [] : [span];
@@ -55,7 +55,7 @@ export async function viewOf(fragment) {
       least: probability(fields.get("at")) ?? 0.5,
       byLabel: Object.fromEntries(byLabel),
       hidden: fields.getAll("hide"),
-      pins: [...pin("require"), ...pin("forbid")],
+      constraints: [...constraints("require"), ...constraints("forbid")],
       ranks: new Map(ranks),
     },
   };

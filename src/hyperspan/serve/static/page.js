@@ -13,7 +13,7 @@ import { cleaned } from "./layout.js";
 import { viewOf } from "./link.js";
 import { notice, say } from "./notices.js";
 import { codePoints } from "./offsets.js";
-import { buildTypes, drawPins, updateTypes } from "./panels.js";
+import { buildTypes, drawConstraints, updateTypes } from "./panels.js";
 import { Reading } from "./reading.js";
 import { fileName } from "./save.js";
 import { Table } from "./table.js";
@@ -29,8 +29,8 @@ let took = 0; // milliseconds of the last answer
 let graph = null;
 
 const light = (mention) => reading.light(mention);
-const table = new Table({ changed: drawSoon, pin, light });
-const card = new Card(pin, () => reading.back());
+const table = new Table({ changed: drawSoon, constrain, light });
+const card = new Card(constrain, () => reading.back());
 const reading = new Reading({
   mentions: (mentions, rect) => card.forMentions(view, colouring, mentions, rect),
   words: (span, rect) => card.forWords(view, colouring, span, rect),
@@ -69,7 +69,7 @@ async function ask() {
 }
 
 function remedy({ status }) {
-  if (view.pins.length && (status === 400 || status === 422)) return ["Remove the pins", () => unpin(view.pins)];
+  if (view.constraints.length && (status === 400 || status === 422)) return ["Remove the constraints", () => removeConstraints(view.constraints)];
   return status === 0 || status >= 500 ? ["Try again", ask] : undefined;
 }
 
@@ -130,7 +130,7 @@ function draw() {
   $("threshold-value").textContent = view.least.toFixed(2);
   $("threshold").closest(".panel").classList.toggle("by-set", view.mode === "set");
   updateTypes(view);
-  drawPins(view, colouring, { remove: unpin, light });
+  drawConstraints(view, colouring, { remove: removeConstraints, light });
   drawSets(view, colouring, { choose, more: moreSets, anyway: setsAnyway, light });
   table.draw(view, shown, colouring);
   if (view.tab === "hypergraph") graph.open(view);
@@ -146,7 +146,7 @@ function sizeOf({ text, place, document: { sentences } }) {
 
 function edit(text, name = view.name) {
   const lost = view.edit(text);
-  notice("pins", lost ? `${count(lost, "pin")} removed, because the words changed.` : "");
+  notice("constraints", lost ? `${count(lost, "constraint")} removed, because the words changed.` : "");
   view.name = name;
   table.reset();
   keep(view);
@@ -169,7 +169,7 @@ function chooseModel(name) {
 
 function showModel() {
   $("model").value = view.model.name;
-  document.body.classList.toggle("no-pins", view.model.pins === false);
+  document.body.classList.toggle("no-constraints", view.model.constraints === false);
   colouring = new Colouring(view.model.labels);
   buildTypes(view, colouring, { toggle, least: setLeast });
   if (view.answer?.model !== view.model) view.answer = null;
@@ -209,14 +209,14 @@ function setsAnyway() {
   ask();
 }
 
-function pin(kind, mention) {
-  view.pin(kind, mention);
+function constrain(kind, mention) {
+  view.constrain(kind, mention);
   changed();
   ask();
 }
 
-function unpin(pins) {
-  view.pins = view.pins.filter((pin) => !pins.includes(pin));
+function removeConstraints(constraints) {
+  view.constraints = view.constraints.filter((constraint) => !constraints.includes(constraint));
   view.ranks = new Map();
   changed();
   ask();
@@ -227,10 +227,10 @@ function changed() {
   drawSoon();
 }
 
-/** The words that are selected in the field above: the way to pin them without a pointer. */
-function pinSelected() {
+/** The words that are selected in the field above: the way to constrain them without a pointer. */
+function constrainSelected() {
   const { selectionStart: start, selectionEnd: end } = $("text");
-  if (view.answer?.text === view.text.toWellFormed()) reading.choose([start, end], $("pin-words").getBoundingClientRect());
+  if (view.answer?.text === view.text.toWellFormed()) reading.choose([start, end], $("constrain-words").getBoundingClientRect());
 }
 
 async function openFile(file, files) {
@@ -242,7 +242,7 @@ async function openFile(file, files) {
 // -- arriving --------------------------------------------------------------------------------------------------------------
 
 async function arrive() {
-  for (const kind of ["link", "version", "pins", "file"]) notice(kind, "");
+  for (const kind of ["link", "version", "constraints", "file"]) notice(kind, "");
   if (history.state?.hyperspan) return restore(history.state.hyperspan);
   if (location.hash.includes("=")) {
     const { view: kept, problems } = await viewOf(location.hash);
@@ -275,9 +275,9 @@ function wire() {
   const on = (id, type, action) => $(id).addEventListener(type, action);
   on("text", "input", () => edit($("text").value));
   document.addEventListener("selectionchange", () => {
-    $("pin-words").hidden = document.activeElement !== $("pin-words") && $("text").selectionStart === $("text").selectionEnd;
+    $("constrain-words").hidden = document.activeElement !== $("constrain-words") && $("text").selectionStart === $("text").selectionEnd;
   });
-  on("pin-words", "click", pinSelected);
+  on("constrain-words", "click", constrainSelected);
   on("model", "change", () => chooseModel($("model").value));
   on("about", "click", () => showModelCard(view.model));
   on("clear", "click", () => (setText("", "hyperspan"), $("text").focus()));

@@ -1,4 +1,4 @@
-// The lists beside the text: types with their counts, and pins.
+// The lists beside the text: types with their counts, and constraints.
 
 import { $, fill, make } from "./dom.js";
 import { excerpt, keyOf } from "./text.js";
@@ -60,39 +60,39 @@ export function updateTypes(view) {
   }
 }
 
-/** `on`: remove(pins), light(mention or null). */
-export function drawPins(view, colouring, on) {
-  const items = [...view.pins].sort((a, b) => a.start - b.start).map((pin) => pinItem(view, colouring, on, pin));
+/** `on`: remove(constraints), light(mention or null). */
+export function drawConstraints(view, colouring, on) {
+  const items = [...view.constraints].sort((a, b) => a.start - b.start).map((constraint) => constraintItem(view, colouring, on, constraint));
   if (items.length > 1) {
-    const all = make("button", { className: "quiet", onclick: () => on.remove(view.pins) }, "Remove all");
+    const all = make("button", { className: "quiet", onclick: () => on.remove(view.constraints) }, "Remove all");
     items.push(make("li", { className: "all" }, all));
   }
-  fill($("pins"), ...(items.length ? items : [make("li", { className: "note" }, "None: nothing is required or forbidden.")]));
+  fill($("constraints"), ...(items.length ? items : [make("li", { className: "note" }, "None: nothing is required or forbidden.")]));
 }
 
-function pinItem(view, colouring, on, pin) {
-  const words = excerpt(view.text, pin, 60), kind = pin.kind === "require" ? "Required" : "Forbidden";
+function constraintItem(view, colouring, on, constraint) {
+  const words = excerpt(view.text, constraint, 60), kind = constraint.kind === "require" ? "Required" : "Forbidden";
   const remove = make("button", {
     className: "quiet",
-    "aria-label": `Remove: ${kind.toLowerCase()} ${pin.label}, ${words}`,
-    "data-key": `pin-${keyOf(pin)}`,
-    onclick: () => on.remove([pin]),
+    "aria-label": `Remove: ${kind.toLowerCase()} ${constraint.label}, ${words}`,
+    "data-key": `constraint-${keyOf(constraint)}`,
+    onclick: () => on.remove([constraint]),
   }, "×");
-  return make("li", { className: pin.kind, onmouseenter: () => on.light(pin), onmouseleave: () => on.light(null) },
+  return make("li", { className: constraint.kind, onmouseenter: () => on.light(constraint), onmouseleave: () => on.light(null) },
     make("span", { className: "kind" }, kind),
-    make("span", { className: "words" }, make("bdi", {}, words), " ", typeName(colouring, pin.label)),
+    make("span", { className: "words" }, make("bdi", {}, words), " ", typeName(colouring, constraint.label)),
     remove);
 }
 
 /** Buttons to require and to forbid a mention, pressed where it is. */
-export function pinButtons(view, mention, onPin, words) {
-  const now = view.pinOf(mention);
+export function constraintButtons(view, mention, onConstrain, words) {
+  const now = view.constraintOf(mention);
   return [["require", "Require"], ["forbid", "Forbid"]].map(([kind, title]) =>
     make("button", {
-      className: `pin ${kind}`,
+      className: `constraint ${kind}`,
       "aria-pressed": String(now === kind),
       "aria-label": `${title} ${mention.label}, ${words}`,
       "data-key": `${kind}-${keyOf(mention)}`,
-      onclick: () => onPin(kind, mention),
+      onclick: () => onConstrain(kind, mention),
     }, title));
 }

@@ -5,7 +5,7 @@ import { snapped } from "./offsets.js";
 import { RunningText, keyOf, number } from "./text.js";
 
 export class Reading {
-  /** `on`: mentions(list, rect) and words(span, rect) where something is to be pinned, problem(sentence, rect). */
+  /** `on`: mentions(list, rect) and words(span, rect) where something is to be constrained, problem(sentence, rect). */
   constructor(on) {
     this.on = on;
     this.element = $("result");
@@ -35,7 +35,7 @@ export class Reading {
     this.#tip(null);
     const { shownText = "", document: found } = view.answer ?? {};
     const breaks = found?.sentences.map((sentence) => sentence.start);
-    this.text.draw(shownText, mentions, { colouring, breaks, pinned: (m) => view.pinOf(m) });
+    this.text.draw(shownText, mentions, { colouring, breaks, constrained: (m) => view.constraintOf(m) });
     const kept = this.#nearest();
     if (kept) kept.tabIndex = 0;
     if (hadFocus && document.activeElement === document.body) (kept ?? this.element).focus({ preventScroll: true });

@@ -1,7 +1,7 @@
 // The table of mentions: for screen readers, the keyboard, and whoever wants numbers.
 
 import { $, count, fill, make } from "./dom.js";
-import { pinButtons, swatch } from "./panels.js";
+import { constraintButtons, swatch } from "./panels.js";
 import { excerpt, number } from "./text.js";
 
 const ROWS = 200; // before someone asks for more
@@ -17,7 +17,7 @@ export class Table {
   #backwards = false;
   #most = ROWS;
 
-  /** `on`: changed() when it is to be drawn again, pin(kind, mention), light(mention or null). */
+  /** `on`: changed() when it is to be drawn again, constrain(kind, mention), light(mention or null). */
   constructor(on) {
     this.on = on;
     $("listing").addEventListener("toggle", on.changed);
@@ -60,6 +60,6 @@ export class Table {
       make("td", {}, swatch(colouring, mention.label), mention.label),
       make("td", { className: "number" }, number(mention.probability)),
       make("td", { className: "number place" }, `${place(mention.start)}–${place(mention.end)}`),
-      make("td", { className: "pin" }, ...pinButtons(view, mention, on.pin, excerpt(text, mention, 60))));
+      make("td", { className: "constraint" }, ...constraintButtons(view, mention, on.constrain, excerpt(text, mention, 60))));
   }
 }

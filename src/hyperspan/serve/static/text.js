@@ -43,7 +43,7 @@ export class RunningText {
     this.lit = [];
   }
 
-  /** `options`: colouring; pinned(mention) -> "require" or undefined; breaks: as in `parts`; still: without a script. */
+  /** `options`: colouring; constrained(mention) -> "require" or undefined; breaks: as in `parts`; still: without a script. */
   draw(text, mentions, options) {
     const shown = [...mentions].sort((a, b) => a.start - b.start || b.end - a.end);
     const before = this.drawn;
@@ -60,22 +60,22 @@ export class RunningText {
   }
 
   #part(text, mentions, start, options, before) {
-    const pinned = (m) => options.pinned?.(shifted(m, start));
-    const shown = mentions.map((m) => [m.start, m.end, m.label, options.colouring.number(m.label), m.probability, pinned(m)]);
+    const constrained = (m) => options.constrained?.(shifted(m, start));
+    const shown = mentions.map((m) => [m.start, m.end, m.label, options.colouring.number(m.label), m.probability, constrained(m)]);
     const key = JSON.stringify([text, shown]);
     const kept = before.get(key)?.pop();
     const element = kept ?? document.createElement("div");
     if (!kept) {
       element.className = "part";
-      element.append(...this.#content(text, mentions, pinned, options));
+      element.append(...this.#content(text, mentions, constrained, options));
     }
     this.spans.set(element, [start, start + text.length]);
     this.drawn.set(key, [...(this.drawn.get(key) ?? []), element]);
     return element;
   }
 
-  *#content(text, mentions, pinned, options) {
-    const bars = barsOf(text, mentions, (m) => (pinned(m) === "require" ? "✓ " : "") + m.label);
+  *#content(text, mentions, constrained, options) {
+    const bars = barsOf(text, mentions, (m) => (constrained(m) === "require" ? "✓ " : "") + m.label);
     const starting = Map.groupBy(bars, (bar) => bar.mention.start);
     const labelled = new Map();
     const cuts = new Set([0, text.length]);

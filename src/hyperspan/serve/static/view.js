@@ -18,7 +18,7 @@ export class View {
   least = 0.5;
   byLabel = {};
   hidden = new Set();
-  pins = []; // {kind: "require" | "forbid", start, end, label}
+  constraints = []; // {kind: "require" | "forbid", start, end, label}
   ranks = new Map(); // sentence -> which of its best sets is shown, where not the first
   sets = 5; // how many of them are asked for
   setsAnyway = false; // although the text is long
@@ -47,12 +47,12 @@ export class View {
 
   /** The body of a request for all that can be shown without another one. */
   get request() {
-    const pinned = (kind) => this.pins.filter((pin) => pin.kind === kind).map(({ start, end, label }) => ({ start, end, label }));
+    const constrained = (kind) => this.constraints.filter((constraint) => constraint.kind === kind).map(({ start, end, label }) => ({ start, end, label }));
     return {
       text: this.text.toWellFormed(),
       model: this.model.name,
-      require: pinned("require"),
-      forbid: pinned("forbid"),
+      require: constrained("require"),
+      forbid: constrained("forbid"),
       candidates: this.candidates,
       top_k: this.hidden.size || this.text.length > SHORT ? 0 : this.topK,
       offset_unit: "utf16",
@@ -64,19 +64,19 @@ export class View {
     return { ...this.request, candidates: null, types: this.shownLabels, top_k: this.topK };
   }
 
-  /** A new text; pins move with their words, and the number of those that cannot is given back. */
+  /** A new text; constraints move with their words, and the number of those that cannot is given back. */
   edit(text) {
-    const before = this.pins.length;
-    this.pins = afterEdit(this.pins, this.text, text);
+    const before = this.constraints.length;
+    this.constraints = afterEdit(this.constraints, this.text, text);
     this.ranks = new Map();
     this.text = text;
-    return before - this.pins.length;
+    return before - this.constraints.length;
   }
 
   /** What a link or the browser's history keeps. */
   get snapshot() {
-    const { text, name, tab, mode, least, byLabel, pins, ranks } = this;
-    return { text, name, model: this.model.name, tab, mode, least, byLabel, hidden: [...this.hidden], pins, ranks };
+    const { text, name, tab, mode, least, byLabel, constraints, ranks } = this;
+    return { text, name, model: this.model.name, tab, mode, least, byLabel, hidden: [...this.hidden], constraints, ranks };
   }
 
   /** Takes over what was kept; false if the model is not there. */
@@ -86,7 +86,7 @@ export class View {
     Object.assign(this, { mode, least, tab, text, byLabel: { ...byLabel }, hidden: new Set(kept.hidden) });
     this.name = kept.name ?? "hyperspan";
     this.answer = null;
-    this.pins = kept.pins.filter((pin) => pin.end <= text.length);
+    this.constraints = kept.constraints.filter((constraint) => constraint.end <= text.length);
     this.choose(model ?? this.model);
     this.ranks = new Map(kept.ranks);
     return model !== undefined || !kept.model;
@@ -94,24 +94,24 @@ export class View {
 
   choose(model) {
     this.model = model;
-    this.pins = this.pins.filter((pin) => model.labels.includes(pin.label));
+    this.constraints = this.constraints.filter((constraint) => model.labels.includes(constraint.label));
     this.hidden = new Set([...this.hidden].filter((label) => model.labels.includes(label)));
     if (this.hidden.size >= model.labels.length) this.hidden.clear();
     this.byLabel = Object.fromEntries(Object.entries(this.byLabel).filter(([label]) => model.labels.includes(label)));
     this.ranks = new Map();
   }
 
-  pinOf(mention) {
-    return this.pins.find((pin) => keyOf(pin) === keyOf(mention))?.kind;
+  constraintOf(mention) {
+    return this.constraints.find((constraint) => keyOf(constraint) === keyOf(mention))?.kind;
   }
 
   /** Requires or forbids a mention; neither, if that is what it already is. */
-  pin(kind, { start, end, label }) {
+  constrain(kind, { start, end, label }) {
     const [span] = afterEdit([{ start, end, label }], this.answer.text, this.text); // the text may have gone on
     if (!span) return;
-    const was = this.pinOf(span);
-    this.pins = this.pins.filter((pin) => keyOf(pin) !== keyOf(span));
-    if (was !== kind) this.pins.push({ kind, ...span });
+    const was = this.constraintOf(span);
+    this.constraints = this.constraints.filter((constraint) => keyOf(constraint) !== keyOf(span));
+    if (was !== kind) this.constraints.push({ kind, ...span });
     this.ranks = new Map();
   }
 

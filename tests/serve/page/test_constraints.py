@@ -18,7 +18,7 @@ def test_a_click_forbids_and_words_are_required(page: Page, server: Running) -> 
     page.locator("#card").get_by_role("button", name="Forbid DNA, IL-2 promoter").click()
     forbid = [{"start": 29, "end": 42, "label": "DNA"}]
     eventually(page, listed, found(annotate(server, TEXT, forbid=forbid)["mentions"]))
-    expect(page.locator("#pins")).to_contain_text("Forbidden")
+    expect(page.locator("#constraints")).to_contain_text("Forbidden")
 
     select(page, "Jurk")  # words are completed
     page.locator("#card").get_by_role("button", name="Require cell_line, Jurkat").click()
@@ -29,16 +29,16 @@ def test_a_click_forbids_and_words_are_required(page: Page, server: Running) -> 
     assert page.locator("#result .tag", has_text="✓ cell_line").count() == 1
 
     page.locator("#text").press("Home")
-    page.locator("#text").press_sequentially("So ")  # pins move with their words
+    page.locator("#text").press_sequentially("So ")  # constraints move with their words
     forbid, require = (
-        [{**pin, "start": pin["start"] + 3, "end": pin["end"] + 3} for pin in pins] for pins in (forbid, require)
+        [{**constraint, "start": constraint["start"] + 3, "end": constraint["end"] + 3} for constraint in constraints] for constraints in (forbid, require)
     )
     wait_for_text(page, f"So {TEXT}")
     eventually(page, listed, found(annotate(server, f"So {TEXT}", forbid=forbid, require=require)["mentions"]))
     page.get_by_role("button", name="Remove: forbidden DNA").click()
     eventually(page, listed, found(annotate(server, f"So {TEXT}", require=require)["mentions"]))
     page.locator("#text").fill(f"So {TEXT}".replace("Jurkat", "Jurka"))
-    expect(page.locator("#notices")).to_contain_text("1 pin removed")
+    expect(page.locator("#notices")).to_contain_text("1 constraint removed")
 
 
 def test_keyboard_alone(page: Page, server: Running) -> None:
