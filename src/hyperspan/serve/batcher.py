@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from hyperspan.inference.options import DecodingOptions
 
 ROUND = 4_000
-"""So much work is done at a time: enough to fill the kernels, and soon over."""
+"""The work that is done at a time: enough to fill the kernels, and soon over."""
 SHARE = 1_000
 """What one request gets of a round while others wait; a sentence that is more work is computed alone."""
 USUAL_WIDTH = 25
-"""A word of a sentence of so many words is the unit of work; in longer ones it begins more spans."""
+"""The unit of work is a word of a sentence of this length; in longer sentences a word begins more spans."""
 SETS_A_SENTENCE = 50
-"""So many best sets of a sentence take as long as its mentions alone."""
+"""This many best sets of a sentence take as long as its mentions alone."""
 
 
 @dataclass(eq=False)
@@ -123,16 +123,16 @@ class Batcher:
         return sum(job.left for job in list(self._accepted))
 
     def ahead(self, size: float) -> float:
-        """What is computed before so much work is done: of every other request as much, since those who got least come first."""
+        """The work that is done before a job of this size: of every other request as much, since those who got least come first."""
         most = max(size, SHARE)
         return sum(min(job.left, most) for job in list(self._accepted))
 
     def is_full(self, size: float) -> bool:
-        """Whether so much work would have to wait for more than the limit."""
+        """Whether a job of this size would have to wait for more than the limit."""
         return self.ahead(size) >= self.max_queued
 
     def check_room(self, size: float) -> None:
-        """Says so if there is no place in the queue for so much work."""
+        """Raises an error if the queue has no place for a job of this size."""
         if self.is_full(size):
             self.metrics.shed.add(1, "queue")
             ahead = self.ahead(size)
@@ -142,7 +142,7 @@ class Batcher:
             )
 
     def submit(self, job: BatchJob) -> Future[list[SentencePrediction]]:
-        """Puts a job into the queue, or says that there is no place."""
+        """Puts a job into the queue, or raises an error if there is no place."""
         if not job.sentences:
             job.done.set_result([])
             return job.done
@@ -182,7 +182,7 @@ class Batcher:
         self._thread.join()
 
     def join(self, seconds: float) -> None:
-        """Waits for the thread to end, which it does when it is closed, but no longer than so many seconds."""
+        """Waits for the thread to end, which it does when it is closed, for at most these seconds."""
         self._thread.join(seconds)
 
     # -- in the thread ---------------------------------------------------------------------------------------------------

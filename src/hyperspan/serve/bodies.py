@@ -57,7 +57,7 @@ async def read(request: Request, service: Service, call: Call, kind: type[_Check
     except TimeoutError:
         raise Problem(
             408,
-            f"the body did not come within {service.settings.seconds:g} seconds; send it faster, or in smaller pieces",
+            f"the body did not come within {service.settings.seconds:g} seconds; send it faster, or in smaller parts",
         ) from None
     service.take_place("requests", call)
     return await service.offload(len(parts), call, lambda: check(kind, parse(bytes(parts))))

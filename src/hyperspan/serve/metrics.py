@@ -50,7 +50,7 @@ class Gauge:
 
 
 class Histogram:
-    """How many values were at most so large, for each combination of labels."""
+    """How many values were at most as large as each bound, for each combination of labels."""
 
     kind = "histogram"
 

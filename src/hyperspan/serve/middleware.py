@@ -30,7 +30,7 @@ HEALTH = ("/healthz", "/readyz")
 OPEN = ("/", *HEALTH)
 """What anybody may ask for: the page, which holds nothing secret, and whether the server is well."""
 CHUNK = 256 * 1024
-"""A longer answer is sent in pieces, each when the caller has taken the one before."""
+"""A longer answer is sent in parts, each when the caller has taken the one before."""
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; "
@@ -168,8 +168,8 @@ class _Exchange:
                 headers.setdefault(name, value)
         body: bytes = message.get("body", b"")
         for first in range(0, len(body) - CHUNK, CHUNK):
-            piece = {"type": "http.response.body", "body": body[first : first + CHUNK], "more_body": True}
-            await self._pass_on(piece)
+            part = {"type": "http.response.body", "body": body[first : first + CHUNK], "more_body": True}
+            await self._pass_on(part)
         if len(body) > CHUNK:
             message = dict(message) | {"body": body[(len(body) - 1) // CHUNK * CHUNK :]}
         await self._pass_on(message)

@@ -25,7 +25,7 @@ CODES = {
 }
 """What each status means, in a word that programs can rely on."""
 TOGETHER = 100
-"""So many records are written at a time."""
+"""How many records are written at a time."""
 
 
 class Problem(Exception):  # noqa: N818

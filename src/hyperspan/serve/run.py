@@ -29,7 +29,7 @@ LOOPBACK = ("127.", "::1", "localhost")
 SWITCH_SECONDS = 0.001
 """How long a thread computes in Python while another waits, such as the one that answers; 5 ms is usual."""
 LAST_SHARE = 0.15
-"""Of the time for stopping, so much is kept for answering requests that are given up."""
+"""The share of the time for stopping that is kept for answering requests that are given up."""
 
 
 def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000) -> None:

@@ -27,7 +27,7 @@ LARGEST = 2**53 - 1
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("must be a string")
-    return value  # as it stands: pydantic would refuse halves of surrogate pairs, which a browser may send
+    return value  # as it is: pydantic would refuse halves of surrogate pairs, which a browser may send
 
 
 def _probability(value: Any) -> float:
@@ -71,7 +71,7 @@ Threshold = Annotated[
         {"anyOf": [PROBABILITY, {"type": "object", "additionalProperties": PROBABILITY}, {"type": "null"}]},
     ),
 ]
-Probability = Annotated[float, PlainValidator(_probability), WithJsonSchema(PROBABILITY)]
+Probability = Annotated[float, Field(gt=0, le=1)]
 Place = Annotated[int, Field(ge=0, le=LARGEST)]
 Unit = Literal["codepoint", "utf16"]
 
@@ -105,7 +105,9 @@ class Options(_Strict):
         description="Null: the most probable set. A number, or one by label: every mention at least that probable.",
     )
     types: Labels | None = Field(default=None, description="The only labels to look for.")
-    top_k: int = Field(default=0, ge=0, le=LARGEST, description="Also so many most probable sets of each sentence.")
+    top_k: int = Field(
+        default=0, ge=0, le=LARGEST, description="Also this number of most probable sets of each sentence."
+    )
     candidates: Probability | None = Field(default=None, description="Also list every mention at least this probable.")
     probabilities: bool = Field(default=True, description="Whether mentions come with their probabilities.")
     offset_unit: Unit = Field(default="codepoint", description="What offsets count, in requests and answers.")
@@ -167,10 +169,13 @@ class HypergraphRequest(_Strict):
     offset_unit: Unit = "codepoint"
 
 
-class FoundMention(BaseModel):
+class Span(BaseModel):
     start: int
     end: int
     label: str
+
+
+class FoundMention(Span):
     text: str
     probability: float | None = Field(default=None, ge=0, le=1)
 
@@ -179,12 +184,6 @@ class SplitSentence(BaseModel):
     start: int
     end: int
     tokens: list[tuple[int, int]]
-
-
-class Span(BaseModel):
-    start: int
-    end: int
-    label: str
 
 
 class RankedSet(BaseModel):

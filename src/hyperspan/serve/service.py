@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from hyperspan.inference.options import DecodingOptions
 
 SMALL = 500
-"""Texts of so many characters are dealt with at once; more is done in another thread, so that nobody waits for it."""
+"""Up to this many characters of text are dealt with at once; more is done in another thread, so that nobody waits for it."""
 LARGE = 20_000
 """What is more than this has threads of its own, so that others need not wait for them."""
 MENTIONS_A_WORD = 20
-"""So much longer may an answer be that has improbable mentions."""
+"""How much longer an answer with improbable mentions may be."""
 ENDING_SECONDS = 0.5
 """How long the end waits for what is being computed."""
 CHARACTERS_A_WORD = 6
@@ -153,7 +153,7 @@ class Service:
             raise overloaded("the server has stopped working; it must be started again", 60, "not_ready")
 
     def check_place(self, kind: str) -> None:
-        """Says so if no place of this kind is free. Who sends slowly takes none, so that nobody can take all of them by that."""
+        """Raises an error if no place of this kind is free. Who sends slowly takes none, so that nobody can take all of them by that."""
         if self.taken[kind] >= self.settings.max_requests:
             self.metrics.shed.add(1, kind)
             raise overloaded(
@@ -357,6 +357,5 @@ def _check_drawable(document: Document, types: Sequence[str] | None, limits: Set
     if types is not None and not 0 < len(types) <= limits.max_hypergraph_types:
         raise Problem(
             422,
-            f"{len(types):,} types are asked for, and 1 to {limits.max_hypergraph_types} are drawn; name so many, or leave "
-            "`types` out",
+            f"{len(types):,} types are asked for, and 1 to {limits.max_hypergraph_types} are drawn; name fewer, or leave `types` out",
         )

@@ -1,7 +1,7 @@
 """Lines of JSON in, lines of JSON out, in the same order, any number of them.
 
-So many lines are at work at a time, and no more are read until the first of them is answered and taken: a caller who sends faster
-than the model works, or who does not read, has to wait.
+At most AT_WORK lines are at work at a time, and no more are read until the first of them is answered and taken: a caller who
+sends faster than the model works, or who does not read, has to wait.
 """
 
 from __future__ import annotations
@@ -144,12 +144,12 @@ class LineStream(Response):
             more = message.get("more_body", False)
             *parts, rest = message.get("body", b"").split(b"\n")
             for part in parts:
-                line.add(part)
-                if ended := line.end():
-                    yield ended
-            line.add(rest)
-            if (refused := line.refused()) or (not more and (refused := line.end())):
-                yield refused
+                for found in (line.add(part), line.end()):
+                    if found:
+                        yield found
+            for found in (line.add(rest), None if more else line.end()):
+                if found:
+                    yield found
 
     async def _next(self, receive: Receive, tasks: set[asyncio.Task[Any]], line: _OpenLine) -> Any:
         """The next part of the body, or why no more is read. Who waits for answers may take his time, but not within a line."""
@@ -185,50 +185,35 @@ class _OpenLine:
         self.waited = 0.0
         """Seconds since it was begun in which more could have come."""
         self._content = bytearray()
-        self._problem: Problem | None = None
-        self._is_reported = False
+        self._is_refused = False
 
     @property
     def is_open(self) -> bool:
-        return bool(self._content) or self._problem is not None
+        return bool(self._content) or self._is_refused
 
-    def add(self, part: bytes) -> None:
-        if not part or self._problem is not None:
-            return
+    def add(self, part: bytes) -> StreamedLine | None:
+        """Adds what has come; returns the line if that is more than is taken, once."""
+        if not part or self._is_refused:
+            return None
         if not self.is_open:
             self.waited = 0.0
         try:
             if len(self._content) + len(part) > self.limit:
-                raise _too_long(self.limit)
+                taken = f"the {self.limit:,} bytes that are taken"
+                raise Problem(413, f"the line has more than {taken}; send less text in a line")
             self.memory.hold(self.call, len(part))
         except Problem as problem:
             self.memory.release(self.call, len(self._content))
-            self._content, self._problem = bytearray(), problem
-        else:
-            self._content += part
-
-    def refused(self) -> StreamedLine | None:
-        """The line, if it was refused before its end and that was not yet told."""
-        if self._problem is None or self._is_reported:
-            return None
-        self._is_reported = True
-        return StreamedLine(self.number, b"", self._problem)
+            self._content, self._is_refused = bytearray(), True
+            return StreamedLine(self.number, b"", problem)
+        self._content += part
+        return None
 
     def end(self) -> StreamedLine | None:
-        """The whole line, if there is anything to tell of it; the next one begins."""
-        content = bytes(self._content)
-        ended = (
-            self.refused()
-            if self._problem is not None
-            else StreamedLine(self.number, content)
-            if content.strip()
-            else None
-        )
-        if ended is None:
-            self.memory.release(self.call, len(content))
+        """The whole line, unless it is empty or was refused; the next one begins."""
+        number, content = self.number, bytes(self._content)
         self._begin()
-        return ended
-
-
-def _too_long(limit: int) -> Problem:
-    return Problem(413, f"the line has more than the {limit:,} bytes that are taken; send less text in a line")
+        if content.strip():
+            return StreamedLine(number, content)
+        self.memory.release(self.call, len(content))
+        return None
