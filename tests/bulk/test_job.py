@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan.bulk import Progress, annotate_files, records
-from hyperspan.bulk.folder import Folder
+from hyperspan.bulk.folder import LocalFolder
 from hyperspan.errors import InputError, JobError, OutputExistsError
 from tests.bulk.fakes import CRASHES, FakeAnnotator, contents, lines_in, manifest_of, texts_in, write_jsonl
 
@@ -215,7 +215,7 @@ def test_a_job_given_up_leaves_nothing_even_if_the_next_is_killed_at_once(
 ) -> None:
     annotate_files(corpus, tmp_path / "out", shard_records=2)
     with monkeypatch.context() as patched:
-        patched.setattr(Folder, "sweep", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(LocalFolder, "sweep", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             annotate_files(corpus, tmp_path / "out", shard_records=8, force=True)
     assert len(list((tmp_path / "out/documents").iterdir())) == 11 and not manifest_of(tmp_path / "out")["complete"]
@@ -252,7 +252,7 @@ def test_the_output_may_lie_among_the_inputs(corpus: Path) -> None:
 
 
 def test_two_runs_at_once_are_told_apart(corpus: Path, tmp_path: Path) -> None:
-    folder = Folder(str(tmp_path / "out"))
+    folder = LocalFolder(str(tmp_path / "out"))
     with folder.created(), pytest.raises(OutputExistsError, match="another run is writing to"):
         annotate_files([corpus], tmp_path / "out")
     assert annotate_files([corpus], tmp_path / "out").documents == 20
@@ -282,10 +282,10 @@ def test_documents_of_the_same_name_are_all_kept(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_for_a_while(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = Folder.writing
+    written = LocalFolder.writing
     calls = 0
 
-    def full(folder: Folder, name: str) -> Any:
+    def full(folder: LocalFolder, name: str) -> Any:
         nonlocal calls
         calls += 1
         if calls > 7:
@@ -293,7 +293,7 @@ def test_a_disk_that_is_full_for_a_while(corpus: Path, tmp_path: Path, monkeypat
         return written(folder, name)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Folder, "writing", full)
+        patched.setattr(LocalFolder, "writing", full)
         with pytest.raises(JobError) as raised:
             annotate_files([corpus], tmp_path / "out", shard_records=5)
     assert "(No space left on device): make room; 3 of 5 shards are finished and kept" in str(raised.value)

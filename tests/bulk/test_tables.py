@@ -130,7 +130,7 @@ def test_a_text_has_the_same_limits_in_a_bulk_job(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(source, "LONGEST_LINE_OF_TEXT", 2**20)
     (tmp_path / "a.txt").write_bytes(b"Ada\n" + b"x" * 2**21)
     (tmp_path / "b.txt").write_bytes(b"Ada left.\n" * 2**19)
-    (tmp_path / "c.txt").write_bytes(b"Ada\n" * 2**18)
+    (tmp_path / "c.txt").write_bytes(b"Ada\n" + b"\n" * 2**20)
     summary = annotate_files([tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "c.txt"], tmp_path / "out")
     reasons = [letter["reason"] for letter in lines_in(tmp_path / "out/rejected")]
     assert summary.documents == 1 and "a.txt:2: a line has more than 1 MiB" in reasons[0]

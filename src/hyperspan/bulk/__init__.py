@@ -12,13 +12,12 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Literal
 
-from hyperspan.bulk.engine import Engine
+from hyperspan.bulk.engine import Engine, PlainEngine
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import Kind, find_inputs
-from hyperspan.bulk.plain import PlainEngine
 from hyperspan.bulk.plan import ShardLimits
 from hyperspan.bulk.ray import RayEngine
-from hyperspan.bulk.run import JobRun, JobSummary, Progress
+from hyperspan.bulk.run import JobSummary, Progress, run_job
 from hyperspan.bulk.shards import JobSettings, OutputFormat
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
@@ -79,8 +78,7 @@ def annotate_files(
         else []
     )
     with _engine(engine, workers, ray_address, device) as chosen:
-        run = JobRun(chosen, folder, settings, str(model), on_progress)
-        return run(found, force, notes)
+        return run_job(chosen, folder, settings, str(model), found, force, notes, on_progress)
 
 
 def _engine(name: str, workers: int | None, address: str | None, device: str) -> AbstractContextManager[Engine]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -16,15 +17,49 @@ from hyperspan.files import Target, is_url
 LOCK = ".lock"
 
 
-class Folder:
-    """A folder on this machine, or on one that it mounts."""
+class Folder(ABC):
+    """A folder of files."""
 
     def __init__(self, name: str):
         self.name = name
+
+    @abstractmethod
+    def sizes(self, below: str = "") -> dict[str, int]:
+        """The names of all files in the folder, or in one below it, and their bytes."""
+
+    @abstractmethod
+    def holds_anything(self) -> bool: ...
+
+    @abstractmethod
+    def read(self, name: str) -> bytes | None:
+        """The content of a file, None if it is not there."""
+
+    @abstractmethod
+    def writing(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        """A stream to a new file, which takes its name when all of it is written. Another of that name is replaced."""
+
+    @abstractmethod
+    def remove(self, below: str, names: list[str]) -> None:
+        """Removes files, and the folder below that they were in if it is empty then."""
+
+    @abstractmethod
+    def created(self) -> AbstractContextManager[None]:
+        """Creates the folder, and keeps other runs from it where that is possible."""
+
+    def sweep(self, *folders: str) -> None:
+        """Removes what writers that were killed have left."""
+        for below in ("", *folders):
+            self.remove(below, [name for name in self.sizes(below) if _is_beside(name)])
+
+
+class LocalFolder(Folder):
+    """A folder on this machine, or on one that it mounts."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
         self.path = Path(name)
 
     def sizes(self, below: str = "") -> dict[str, int]:
-        """The names of all files in the folder, or in one below it, and their bytes."""
         sizes: dict[str, int] = {}
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in os.scandir(self.path / below):
@@ -37,7 +72,6 @@ class Folder:
         return any(file.name != LOCK and not _is_beside(file.name) for file in self.path.iterdir())
 
     def read(self, name: str) -> bytes | None:
-        """The content of a file, None if it is not there."""
         try:
             return (self.path / name).read_bytes()
         except FileNotFoundError:
@@ -45,7 +79,6 @@ class Folder:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
-        """A stream to a new file, which takes its name when all of it is on disk. Another of that name is replaced."""
         path = self.path / name
         path.parent.mkdir(exist_ok=True)
         with Target(str(path), force=True).open_binary() as stream:
@@ -66,14 +99,9 @@ class Folder:
             with suppress(OSError):  # others may have put something there
                 (self.path / below).rmdir()
 
-    def sweep(self, *folders: str) -> None:
-        """Removes what writers that were killed have left."""
-        for below in ("", *folders):
-            self.remove(below, [name for name in self.sizes(below) if _is_beside(name)])
-
     @contextmanager
     def created(self) -> Iterator[None]:
-        """The folder is there, and nobody else on this machine works on it. A new one in which nothing is left is removed."""
+        """Nobody else on this machine works on it. A new folder in which nothing is left is removed."""
         if self.path.exists() and not self.path.is_dir():
             raise OutputExistsError(f"{self.path} exists and is no folder; choose another name")
         if not self.path.parent.is_dir():
@@ -89,11 +117,11 @@ class Folder:
                     self.path.rmdir()
 
 
-class RemoteFolder:
+class RemoteFolder(Folder):
     """The same behind a URL; whether two runs work on it at once is not known there."""
 
     def __init__(self, name: str):
-        self.name = name
+        super().__init__(name)
         self.filesystem, self.root = remote(name)
 
     def sizes(self, below: str = "") -> dict[str, int]:
@@ -130,10 +158,6 @@ class RemoteFolder:
         if below and not self._listed(below):
             with suppress(OSError):
                 self.filesystem.delete_dir(self._path(below))
-
-    def sweep(self, *folders: str) -> None:
-        for below in ("", *folders):
-            self.remove(below, [name for name in self.sizes(below) if _is_beside(name)])
 
     @contextmanager
     def created(self) -> Iterator[None]:
@@ -174,10 +198,10 @@ def _locked(path: Path) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def folder_at(name: str) -> Folder | RemoteFolder:
+def folder_at(name: str) -> Folder:
     """The folder of a name; every process that is given it finds the same one."""
     place = absolute(name)
-    return RemoteFolder(place) if is_url(place) else Folder(place)
+    return RemoteFolder(place) if is_url(place) else LocalFolder(place)
 
 
 def _is_beside(name: str) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperspan import __version__
-from hyperspan.bulk.folder import Folder, RemoteFolder
+from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import Map, Plan, Shard, make_plan
 from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, Done, JobSettings
@@ -45,7 +45,7 @@ def hash_of(model: str | Path) -> str:
 class Job:
     """What is to be done, in which folder, and what of it is done already."""
 
-    output: Folder | RemoteFolder
+    output: Folder
     model: dict[str, str]
     """Its name and its hash."""
     settings: JobSettings
@@ -56,7 +56,7 @@ class Job:
 
     @staticmethod
     def open(
-        output: Folder | RemoteFolder,
+        output: Folder,
         model: dict[str, str],
         settings: JobSettings,
         inputs: Sequence[Input],
@@ -131,8 +131,10 @@ class Job:
         self.output.remove(PROGRESS, list(self.output.sizes(PROGRESS)))
 
     def write_manifest(self) -> None:
-        results = {number: _result(done) for number, done in self.done.items()}
-        plan = self.plan.to_json()
+        plan = asdict(self.plan)
+        for shard in plan["shards"]:
+            done = self.done.get(shard["number"])
+            shard["result"] = done and {name: value for name, value in asdict(done).items() if name != "number"}
         manifest = {
             "format": FORMAT,
             "version": VERSION,
@@ -142,8 +144,7 @@ class Job:
             "model": self.model,
             "options": self.settings.to_json(),
             "totals": self.totals(),
-            "inputs": plan["inputs"],
-            "shards": [{**shard, "result": results.get(shard["number"])} for shard in plan["shards"]],
+            **plan,
         }
         with self.output.writing(MANIFEST) as stream:
             stream.write(json.dumps(manifest, indent=1).encode() + b"\n")
@@ -159,11 +160,7 @@ def _is_ours(name: str) -> bool:
     return name.startswith("part-")
 
 
-def _result(done: Done) -> dict[str, Any]:
-    return {name: value for name, value in asdict(done).items() if name != "number"}
-
-
-def _manifest(output: Folder | RemoteFolder) -> dict[str, Any] | None:
+def _manifest(output: Folder) -> dict[str, Any] | None:
     raw = output.read(MANIFEST)
     if raw is None:
         return None

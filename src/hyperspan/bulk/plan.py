@@ -70,8 +70,9 @@ class Plan:
     inputs: tuple[Input, ...]
     shards: tuple[Shard, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+    def inputs_of(self, shard: Shard) -> dict[int, Input]:
+        """Those that a shard reads, by their index."""
+        return {piece.input: self.inputs[piece.input] for piece in shard.pieces}
 
     @staticmethod
     def from_json(record: dict[str, Any]) -> Plan:
@@ -155,7 +156,7 @@ def _cut_rows(number: int, lines: TableLines, header: Header, limits: ShardLimit
 
 
 def parts_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """TableLines with their ends; one of more than :data:`hyperspan.corpora.source.LONGEST_LINE` bytes comes in several parts."""
+    """Lines with their ends; one of more than :data:`hyperspan.corpora.source.LONGEST_LINE` bytes comes in several parts."""
     return iter(lambda: stream.readline(LONGEST_LINE), b"")
 
 

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hyperspan import __version__
-from hyperspan.bulk.engine import Task
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import Input
-from hyperspan.bulk.job import model_files
+from hyperspan.bulk.job import Job, model_files
 from hyperspan.bulk.plan import Shard, Sized
 from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
 from hyperspan.errors import HyperspanError, InputError, JobError, require
@@ -113,10 +112,10 @@ class RayEngine:
         while running:
             yield _result(ray, running.popleft())
 
-    def run(self, task: Task) -> Iterator[Done]:
-        files = model_files(task.model)
+    def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[Done]:
+        files = model_files(job.model["name"])
         ray = self._ray(sum(map(len, files.values())))
-        pool = _Pool(ray, task, self.worker_device, ray.put(files), deque(task.shards))
+        pool = _Pool(ray, job, self.worker_device, ray.put(files), deque(job.missing))
         kind = "GPU" if self.worker_device.startswith("cuda") else "CPU"
         there = int(ray.cluster_resources().get(kind, 0))
         if kind == "GPU" and not there:
@@ -156,7 +155,7 @@ class _Pool:
     """Actors and the shards that they do. What is waited for is an actor that starts (no shard) or a shard."""
 
     ray: Any
-    task: Task
+    job: Job
     device: str
     files: Any
     waiting: deque[Shard]
@@ -241,8 +240,9 @@ class _Pool:
             self.running[actor.start.remote(self.files, self.device)] = (actor, None)
 
     def _give(self, actor: Any, shard: Shard) -> None:
-        task = self.task
-        reference = actor.annotate.remote(shard, task.inputs_of(shard), task.settings, task.output.name, task.job)
+        job = self.job
+        inputs = job.plan.inputs_of(shard)
+        reference = actor.annotate.remote(shard, inputs, job.settings, job.output.name, job.id)
         self.running[reference] = (actor, shard)
 
     def _let_go(self, actor: Any) -> None:

@@ -6,10 +6,11 @@ import codecs
 import csv
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import IO, Any
+from functools import partial
+from typing import IO, Any, TypeVar
 
 from hyperspan.bulk import plan
 from hyperspan.bulk.inputs import Input
@@ -23,6 +24,8 @@ from hyperspan.corpora.tables import TABLES, Columns, Header, TableLines, docume
 from hyperspan.errors import EXIT_EXCEPTIONS, CorpusError, HyperspanError, InputError
 from hyperspan.file_types import HEAD_BYTES, why_not_text
 from hyperspan.types import Document
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -117,12 +120,7 @@ def _whole(file: Input) -> Given | Rejected:
             raw = Source(file.name).text_in(stream, head)
     except (DamagedError, CorpusError, MemoryError) as error:
         return Rejected.because(error, file.name, {})
-    try:
-        return Given(Document(_text(raw.removeprefix(codecs.BOM_UTF8)), id=file.id), file.name, {})
-    except EXIT_EXCEPTIONS:
-        raise
-    except BaseException as error:
-        return Rejected.because(error, file.name, {})
+    return _given(file, {}, None, lambda: Document(_text(raw.removeprefix(codecs.BOM_UTF8)), id=file.id))
 
 
 def _rows(file: Input, piece: InputPiece, columns: Columns) -> Iterator[Given | Rejected]:
@@ -133,7 +131,8 @@ def _rows(file: Input, piece: InputPiece, columns: Columns) -> Iterator[Given | 
         if isinstance(row, ValueError):
             yield Rejected(file.name, place, str(row))
         else:
-            yield _given(file.name, place, _plain(row), columns)
+            record = _plain(row)
+            yield _given(file, place, record, partial(document_of, record, columns))
 
 
 def _lines(file: Input, piece: InputPiece, stream: IO[bytes], columns: Columns) -> Iterator[Given | Rejected]:
@@ -171,44 +170,37 @@ def _table(
     for line, row in rows_of(lines, header) if piece.end > piece.start else ():
         raw = lines.take()
         position, checksum = position + len(raw), zlib.crc32(raw, checksum)
-        yield _row(file.name, {"line": line}, row, header, columns)
+        record = None if isinstance(row, csv.Error) else row
+        yield _given(file, {"line": line}, record, partial(_document_of_row, row, header, columns))
         if position >= piece.end:
             break
     if (position, checksum) != (piece.end, piece.checksum):
         raise _changed(file)
 
 
-def _row(
-    name: str, place: dict[str, int], row: list[str] | csv.Error, header: Header, columns: Columns
-) -> Given | Rejected:
-    try:
-        return Given(document_of_row(header.record(row), columns), name, place)
-    except EXIT_EXCEPTIONS:
-        raise
-    except BaseException as error:
-        return Rejected.because(error, name, place, None if isinstance(row, csv.Error) else row)
+def _document_of_row(row: list[str] | csv.Error, header: Header, columns: Columns) -> Document:
+    return document_of_row(header.record(row), columns)
 
 
 def _line(file: Input, place: dict[str, int], line: bytes, columns: Columns) -> Given | Rejected:
+    if file.kind == "lines":
+        return _given(file, place, None, lambda: Document(_text(line).removesuffix("\n").removesuffix("\r")))
+    record = _tried(file, place, None, lambda: value_of_line(_text(line)))
+    return record if isinstance(record, Rejected) else _given(file, place, record, lambda: document_of(record, columns))
+
+
+def _given(file: Input, place: dict[str, int], record: Any, read: Callable[[], Document]) -> Given | Rejected:
+    return _tried(file, place, record, lambda: Given(read(), file.name, place))
+
+
+def _tried(file: Input, place: dict[str, int], record: Any, read: Callable[[], _T]) -> _T | Rejected:
+    """What `read` returns, or the record rejected with the error that it raises."""
     try:
-        text = _text(line)
-        if file.kind == "lines":
-            return Given(Document(text.removesuffix("\n").removesuffix("\r")), file.name, place)
-        record = value_of_line(text)
+        return read()
     except EXIT_EXCEPTIONS:
         raise
     except BaseException as error:
-        return Rejected.because(error, file.name, place)
-    return _given(file.name, place, record, columns)
-
-
-def _given(name: str, place: dict[str, int], record: Any, columns: Columns) -> Given | Rejected:
-    try:
-        return Given(document_of(record, columns), name, place)
-    except EXIT_EXCEPTIONS:
-        raise
-    except BaseException as error:
-        return Rejected.because(error, name, place, record)
+        return Rejected.because(error, file.name, place, record)
 
 
 def document_of(record: Any, columns: Columns) -> Document:

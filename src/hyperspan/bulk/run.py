@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hyperspan.bulk.engine import Engine, Task
-from hyperspan.bulk.folder import Folder, RemoteFolder
+from hyperspan.bulk.engine import Engine
+from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.job import Job, hash_of
-from hyperspan.bulk.shards import PROGRESS, REJECTED, Done, JobSettings
+from hyperspan.bulk.shards import PROGRESS, REJECTED, JobSettings
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import HyperspanError, JobError
 from hyperspan.inference.annotator import Annotator
@@ -43,80 +43,65 @@ class JobSummary:
     notes: tuple[str, ...] = ()
 
 
-@dataclass
-class JobRun:
+def run_job(
+    engine: Engine,
+    output: Folder,
+    settings: JobSettings,
+    model: str,
+    inputs: Sequence[Input],
+    force: bool,
+    notes: Sequence[str],
+    on_progress: Callable[[Progress], None],
+) -> JobSummary:
     """One run of a job, to its end or to what stops it."""
+    annotator = load(model, engine.device)
+    annotator.options(**settings.wanted)
+    with output.created():
+        about = {"name": model, "hash": hash_of(model)}
+        try:
+            job = Job.open(output, about, settings, inputs, each=engine.each, force=force)
+        except OSError as error:
+            raise JobError(f"{_reason(error, output)}; nothing is annotated yet") from None
+        resumed = len(job.done)
+        try:
+            _annotate(job, engine, annotator, on_progress)
+        except (HyperspanError, OSError) as error:
+            with suppress(OSError):
+                job.look_again()
+            raise JobError(
+                f"{_reason(error, output)}; {len(job.done):,} of {len(job.plan.shards):,} shards are finished and "
+                "kept, and the same command goes on with the others"
+            ) from None
+    untagged = sum(done.untagged for done in job.done.values())
+    if untagged and annotator.reads_tags:
+        missing = f"this model was trained with part-of-speech tags, which {untagged:,} documents have not"
+        notes = (*notes, f"{missing}; expect it to find less")
+    return _summary(job, resumed, notes)
 
-    engine: Engine
-    output: Folder | RemoteFolder
-    settings: JobSettings
-    model: str
-    on_progress: Callable[[Progress], None]
 
-    def __call__(self, inputs: Sequence[Input], force: bool, notes: Sequence[str] = ()) -> JobSummary:
-        annotator = load(self.model, self.engine.device)
-        annotator.options(**self.settings.wanted)
-        with self.output.created():
-            model = {"name": self.model, "hash": hash_of(self.model)}
-            try:
-                job = Job.open(self.output, model, self.settings, inputs, each=self.engine.each, force=force)
-            except OSError as error:
-                raise JobError(f"{_reason(error, self.output)}; nothing is annotated yet") from None
-            resumed = len(job.done)
-            try:
-                self._annotate(job, annotator)
-            except (HyperspanError, OSError) as error:
-                with suppress(OSError):
-                    job.look_again()
-                raise JobError(
-                    f"{_reason(error, self.output)}; {len(job.done):,} of {len(job.plan.shards):,} shards are finished and "
-                    "kept, and the same command goes on with the others"
-                ) from None
-        untagged = sum(done.untagged for done in job.done.values())
-        if untagged and annotator.reads_tags:
-            notes = (
-                *notes,
-                f"this model was trained with part-of-speech tags, which {untagged:,} documents have not; expect it to find less",
+def _annotate(job: Job, engine: Engine, annotator: Annotator, on_progress: Callable[[Progress], None]) -> None:
+    """Annotates what is missing, until nothing is."""
+    missing = job.missing
+    progress = Progress(len(job.done), len(job.plan.shards), 0)
+    unfinished = 0  # words of the shard that is being annotated
+
+    def add_words(words: int) -> None:
+        nonlocal unfinished
+        unfinished += words
+        on_progress(replace(progress, words=progress.words + unfinished))
+
+    if missing:
+        for done in engine.run(job, annotator, add_words):
+            progress, unfinished = replace(progress, shards=progress.shards + 1, words=progress.words + done.words), 0
+            on_progress(progress)
+        job.look_again()
+        if job.missing:
+            raise JobError(
+                f"{len(job.missing):,} shards that workers have written are not in {job.output.name}; "
+                "name a folder or URL that all machines share"
             )
-        return _summary(job, resumed, notes)
-
-    def _annotate(self, job: Job, annotator: Annotator) -> None:
-        """Does what is missing, until nothing is."""
-        counter = _ProgressCounter(self.on_progress, len(job.done), len(job.plan.shards))
-        missing = job.missing
-        if missing:
-            task = Task(annotator, self.model, job.id, job.plan.inputs, missing, job.settings, job.output, counter.add)
-            for done in self.engine.run(task):
-                counter.done(done)
-            job.look_again()
-            if job.missing:
-                raise JobError(
-                    f"{len(job.missing):,} shards that workers have written are not in {self.output.name}; "
-                    "name a folder or URL that all machines share"
-                )
-        if missing or self.output.sizes(PROGRESS):
-            job.finish()
-
-
-class _ProgressCounter:
-    """Words and shards as they are done; the words of a shard may be reported before it is done."""
-
-    def __init__(self, on_progress: Callable[[Progress], None], shards: int, total: int):
-        self.on_progress = on_progress
-        self.shards, self.total = shards, total
-        self.words = self.unfinished = 0
-
-    def add(self, words: int) -> None:
-        self.unfinished += words
-        self._show()
-
-    def done(self, done: Done) -> None:
-        self.words, self.unfinished = self.words + done.words, 0
-        self.shards += 1
-        self._show()
-
-    def _show(self) -> None:
-        self.on_progress(Progress(self.shards, self.total, self.words + self.unfinished))
+    if missing or job.output.sizes(PROGRESS):
+        job.finish()
 
 
 def _summary(job: Job, resumed: int, notes: Sequence[str]) -> JobSummary:
@@ -136,7 +121,7 @@ def _summary(job: Job, resumed: int, notes: Sequence[str]) -> JobSummary:
     return JobSummary(**totals, resumed=resumed, notes=tuple(notes))
 
 
-def _reason(error: HyperspanError | OSError, output: Folder | RemoteFolder) -> str:
+def _reason(error: HyperspanError | OSError, output: Folder) -> str:
     if isinstance(error, HyperspanError):
         return str(error)
     full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import evolve
 
-from hyperspan.bulk.folder import Folder, RemoteFolder
+from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import Input, Kind
 from hyperspan.bulk.plan import Shard, ShardLimits
 from hyperspan.bulk.records import Given, Rejected, read_piece
@@ -59,90 +59,30 @@ class JobSettings:
         return json.loads(json.dumps(asdict(self)))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Done:
-    """What a shard turned out to hold."""
+    """What a shard holds, counted while it is written."""
 
     number: int
-    documents: int
-    rejected: int
-    mentions: int
-    words: int
-    bytes: int
+    documents: int = 0
+    rejected: int = 0
+    mentions: int = 0
+    words: int = 0
+    bytes: int = 0
     """Of the file of its documents."""
     first_reason: str = ""
-    """Why the first record was rejected that was."""
+    """Why the first of its rejected records was rejected."""
     nameless: int = 0
     """The documents without an id."""
     untagged: int = 0
     """The documents without part-of-speech tags."""
 
-
-def annotate_shard(
-    annotator: Annotator,
-    inputs: Mapping[int, Input],
-    shard: Shard,
-    settings: JobSettings,
-    output: Folder | RemoteFolder,
-    job: str,
-    on_words: Callable[[int], None] = lambda words: None,
-) -> Done:
-    """Annotates a shard and commits it: dead letters, then documents, and last the note that it is done.
-
-    Killed at any moment, it has left no note, and is done again; done twice, at once even, it has the same files.
-    """
-    tally = _Tally(on_words)
-    records = (
-        tally.seen(record)
-        for piece in shard.pieces
-        for record in read_piece(inputs[piece.input], piece, settings.columns)
-    )
-    with ExitStack() as named_at_the_end:  # the last one first, so that documents follow their dead letters
-        stream = named_at_the_end.enter_context(output.writing(documents_name(shard, settings)))
-        dead_letters: IO[bytes] | None = None
-        with _writer(stream, settings.format) as write:
-            for record in annotated(annotator, records, settings, tally.add_words):
-                if (rejected := tally.write(write, record)) is not None:
-                    if dead_letters is None:
-                        dead_letters = named_at_the_end.enter_context(output.writing(rejected_name(shard)))
-                    dead_letters.write(_dead_letter(rejected))
-        size = stream.tell()
-    counted = (tally.documents, tally.rejected, tally.mentions, tally.words)
-    done = Done(shard.number, *counted, size, tally.reason, tally.nameless, tally.untagged)
-    with output.writing(progress_name(shard)) as stream:
-        stream.write(json.dumps({"job": job, **asdict(done)}).encode())
-    return done
-
-
-@dataclass
-class _Tally:
-    """Counts what is written."""
-
-    on_words: Callable[[int], None]
-    documents: int = 0
-    rejected: int = 0
-    mentions: int = 0
-    words: int = 0
-    reason: str = ""
-    nameless: int = 0
-    untagged: int = 0
-
-    def seen(self, record: Given | Rejected) -> Given | Rejected:
-        """Counts what annotating takes away."""
-        if isinstance(record, Given):
-            self.untagged += not any(sentence.tags for sentence in record.document.sentences)
-        return record
-
-    def add_words(self, words: int) -> None:
-        self.words += words
-        self.on_words(words)
-
     def write(self, write: Callable[[Document], None], record: Given | Rejected) -> Rejected | None:
-        """Writes a document, or returns why it cannot be."""
+        """Writes a document, or returns why it cannot."""
         if isinstance(record, Given):
             try:
                 write(record.document)
-            except (*EXIT_EXCEPTIONS, OSError):  # it is the file that cannot be written, not the document
+            except (*EXIT_EXCEPTIONS, OSError):  # the file cannot be written, whatever the document
                 raise
             except BaseException as error:
                 record = Rejected.because(error, record.input, record.place)
@@ -152,8 +92,50 @@ class _Tally:
                 self.mentions += len(record.document.mentions)
                 return None
         self.rejected += 1
-        self.reason = self.reason or record.reason
+        self.first_reason = self.first_reason or record.reason
         return record
+
+
+def annotate_shard(
+    annotator: Annotator,
+    inputs: Mapping[int, Input],
+    shard: Shard,
+    settings: JobSettings,
+    output: Folder,
+    job: str,
+    on_words: Callable[[int], None] = lambda words: None,
+) -> Done:
+    """Annotates a shard and commits it: dead letters, then documents, and last the note that it is done.
+
+    Killed at any moment, it has left no note, and is done again; done twice, at once even, it has the same files.
+    """
+    done = Done(shard.number)
+
+    def records() -> Iterator[Given | Rejected]:
+        for piece in shard.pieces:
+            for record in read_piece(inputs[piece.input], piece, settings.columns):
+                if isinstance(record, Given):
+                    done.untagged += not any(sentence.tags for sentence in record.document.sentences)
+                yield record
+
+    def count_words(words: int) -> None:
+        done.words += words
+        on_words(words)
+
+    with ExitStack() as named_at_the_end:  # the last one first, so that documents follow their dead letters
+        stream = named_at_the_end.enter_context(output.writing(f"{DOCUMENTS}/{shard.name}.{settings.format}"))
+        dead_letters: IO[bytes] | None = None
+        with _writer(stream, settings.format) as write:
+            for record in annotated(annotator, records(), settings, count_words):
+                if (rejected := done.write(write, record)) is not None:
+                    if dead_letters is None:
+                        name = f"{REJECTED}/{shard.name}.jsonl"
+                        dead_letters = named_at_the_end.enter_context(output.writing(name))
+                    dead_letters.write(_dead_letter(rejected))
+        done.bytes = stream.tell()
+    with output.writing(f"{PROGRESS}/{shard.name}.json") as stream:
+        stream.write(json.dumps({"job": job, **asdict(done)}).encode())
+    return done
 
 
 def annotated(
@@ -181,12 +163,10 @@ def annotated(
         if isinstance(result, Document):
             yield replace(record, document=evolve(result, sentences=()))
         else:
-            yield record.reject(_reason(result.error))
+            error = result.error
+            known = isinstance(error, InputError)
+            yield record.reject(str(error) if known else f"the model failed: {type(error).__name__}: {error}")
     yield from waiting
-
-
-def _reason(error: BaseException) -> str:
-    return str(error) if isinstance(error, InputError) else f"the model failed: {type(error).__name__}: {error}"
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -215,15 +195,3 @@ def _dead_letter(rejected: Rejected) -> bytes:
         with suppress(ValueError, RecursionError):  # what could be read need not be what can be written
             return json.dumps(letter.to_json(), ensure_ascii=only_ascii).encode() + b"\n"
     return json.dumps(replace(rejected, record=None).to_json()).encode() + b"\n"
-
-
-def documents_name(shard: Shard, settings: JobSettings) -> str:
-    return f"{DOCUMENTS}/{shard.name}.{settings.format}"
-
-
-def rejected_name(shard: Shard) -> str:
-    return f"{REJECTED}/{shard.name}.jsonl"
-
-
-def progress_name(shard: Shard) -> str:
-    return f"{PROGRESS}/{shard.name}.json"
