@@ -372,3 +372,9 @@ def test_what_is_known_of_a_text_can_be_told(model: str, tmp_path: Path) -> None
         (tmp_path / name).write_text("Ada", encoding="utf-8")
     several = hyperspan("annotate", str(tmp_path), "-m", model, "--require", "0:3:person")
     assert several.returncode == 2 and "so give one text, not several or none" in several.stderr
+
+
+def test_annotate_names_the_command_that_has_engines() -> None:
+    result = hyperspan("annotate", TEXT, "--engine", "ray")
+    assert result.returncode == 2 and result.stdout == "" and len(result.stderr.splitlines()) == 1
+    assert "--engine ray is an option of hyperspan bulk" in result.stderr

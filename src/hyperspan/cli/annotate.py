@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from hyperspan.cli.corpora import From, OnError, Options, parse_options, report
 from hyperspan.cli.draw import parse_mention
 from hyperspan.cli.failures import Failures
-from hyperspan.cli.options import Device, Force, IdKey, Labels, ModelName, TextKey, Thresholds, TopK
+from hyperspan.cli.options import (
+    Device,
+    Force,
+    From,
+    IdKey,
+    Labels,
+    ModelName,
+    OnError,
+    Options,
+    TextKey,
+    Thresholds,
+    TopK,
+    parse_options,
+)
+from hyperspan.cli.output import counting, report
 from hyperspan.corpora.inputs import exists, read_inputs
 from hyperspan.corpora.outputs import OUTPUTS, choose_output
 from hyperspan.corpora.registry import write_corpus
@@ -25,14 +38,10 @@ from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.thresholds import parse_thresholds
-from hyperspan.progress import print_every_minute
 from hyperspan.render.html import iter_html
 from hyperspan.render.layout import colours
 from hyperspan.render.terminal import render_sentence
 from hyperspan.types import Document, Mention, RankedMentions
-
-if TYPE_CHECKING:
-    pass
 
 
 def annotate(
@@ -77,6 +86,7 @@ def annotate(
     option: Options = None,
     text_column: TextKey = None,
     id_column: IdKey = None,
+    engine: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Find the mentions in a text, in files, or in a corpus, whose sentences and words are then kept.
 
@@ -86,6 +96,10 @@ def annotate(
 
     Example: hyperspan annotate notes.csv --column note --output notes.jsonl
     """
+    if engine is not None:
+        raise InputError(
+            f"--engine {engine} is an option of hyperspan bulk, which writes a folder; use that, or leave it out"
+        )
     inputs = given or []
     format_name = choose_output(output, format_, inputs)
     columns = Columns(text_column or Columns.text, id_column or Columns.id) if text_column or id_column else None
@@ -98,22 +112,22 @@ def annotate(
     annotator = load(model, device)
     if annotator.reads_tags:
         documents = _noting_missing_tags(documents)
-    failures, words = Failures(problems), _WordCount()
-    found = annotator.pipe(
-        [(_only(documents), constraints)] if constraints else documents,
-        threshold=thresholds,
-        types=type_,
-        top_k=top_k,
-        keep_sentences=format_name not in ("html", "jsonl", "brat"),  # the other formats need no sentences
-        on_error=failures.add,
-        on_words=words.add,
-    )
+    failures = Failures(problems)
     on_screen = output == "-" and sys.stdout.isatty()
-    annotated = _Counted(failures.without(found if on_screen else words.shown_during(found)))
-    _write(annotated, format_name, Target(output, force), annotator.labels, _title(inputs), problems)
+    with nullcontext() if on_screen else counting("annotating", "words") as add_words:
+        found = annotator.pipe(
+            [(_only(documents), constraints)] if constraints else documents,
+            threshold=thresholds,
+            types=type_,
+            top_k=top_k,
+            keep_sentences=format_name not in ("html", "jsonl", "brat"),  # the other formats need no sentences
+            on_error=failures.add,
+            on_words=add_words,
+        )
+        _write(failures.without(found), format_name, Target(output, force), annotator.labels, _title(inputs), problems)
     report(problems)
     if output != "-":
-        print(f"hyperspan: wrote {annotated.mentions:,} mentions as {format_name} to {output}", file=sys.stderr)
+        print(f"hyperspan: wrote {failures.mentions:,} mentions as {format_name} to {output}", file=sys.stderr)
     failures.check()
 
 
@@ -142,41 +156,6 @@ def _noting_missing_tags(documents: Iterable[str | Document]) -> Iterator[str | 
                 file=sys.stderr,
             )
         yield document
-
-
-class _WordCount:
-    """The words done so far, on standard error: always on a terminal, else every minute."""
-
-    def __init__(self) -> None:
-        self._console = Console(stderr=True)
-        columns = (SpinnerColumn(), TextColumn("annotating {task.completed:,} words"), TimeElapsedColumn())
-        hidden = not self._console.is_terminal
-        self._progress = Progress(*columns, console=self._console, transient=True, disable=hidden)
-        self._task = self._progress.add_task("annotating", total=None)
-
-    def add(self, words: int) -> None:
-        self._progress.advance(self._task, words)
-
-    def shown_during(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The documents, while the count is shown."""
-        words = self._progress.tasks[0]
-        with (
-            self._progress,
-            print_every_minute(lambda: f"hyperspan: annotated {words.completed:,} words", self._console),
-        ):
-            yield from documents
-
-
-class _Counted:
-    """Documents that pass, and how many mentions they had."""
-
-    def __init__(self, documents: Iterable[Document]):
-        self.documents, self.mentions = documents, 0
-
-    def __iter__(self) -> Iterator[Document]:
-        for document in self.documents:
-            self.mentions += len(document.mentions)
-            yield document
 
 
 def _title(given: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from hyperspan.cli.options import Force
 from hyperspan.errors import OutputExistsError
 from hyperspan.files import Target
 
@@ -19,7 +20,7 @@ def compact(
         int | None,
         typer.Option(min=0, help="How many of the words that only the pretrained vectors know are kept. Default: all."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the model in OUTPUT.")] = False,
+    force: Force = False,
 ) -> None:
     """Write a model in few bytes, and with fewer words if asked, to send it to others.
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hyperspan.cli.corpora import From, OnError, Options, Split, parse_options, report, with_progress
-from hyperspan.cli.evaluate import Format, PredictionsFrom, PredictionsOptions, Seed
+from hyperspan.cli.options import (
+    Format,
+    From,
+    OnError,
+    Options,
+    PredictionsFrom,
+    PredictionsOptions,
+    Seed,
+    Split,
+    parse_options,
+)
+from hyperspan.cli.output import print_json, report, with_progress
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
@@ -46,7 +55,7 @@ def compare(
     aligned = align(truth, *systems, problems=problems)
     found = test(aligned.gold, *aligned.systems, rounds=rounds, seed=seed)
     if format_ == "json":
-        print(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+        print_json(found.to_dict())
     else:
         names = (Path(a).name, Path(b).name) if Path(a).name != Path(b).name else (a, b)
         print_sections(comparison_sections(found, *names), markdown=format_ == "markdown")

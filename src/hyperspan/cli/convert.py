@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from hyperspan.cli.corpora import From, OnError, Options, Split, parse_options, report, with_progress
+from hyperspan.cli.options import Force, From, OnError, Options, Split, parse_options
+from hyperspan.cli.output import report, with_progress
 from hyperspan.corpora.registry import WRITERS, format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.splits import in_order
@@ -47,7 +48,7 @@ def convert(
         list[str] | None,
         typer.Option("--write-option", metavar="NAME=VALUE", help="The same for the format that is written."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Convert a corpus from one format into another.
 

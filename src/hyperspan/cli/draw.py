@@ -10,12 +10,13 @@ from typing import Annotated
 
 import typer
 
+from hyperspan.cli.options import Force, split_names
 from hyperspan.errors import InputError, SpanError
 from hyperspan.files import Target
 from hyperspan.types import Mention
 
 READINGS = 8
-"""So many of the other mention sets that a picture stands for are listed; there may be thousands."""
+"""How many of the other mention sets that a picture stands for are listed; there may be thousands."""
 
 
 class Show(StrEnum):
@@ -27,7 +28,7 @@ class Show(StrEnum):
 
 
 class StructureName(StrEnum):
-    """What stands over the sentence."""
+    """The structure of the hypergraph."""
 
     segmental = "segmental"
     linear_chain = "linear-chain"
@@ -67,7 +68,7 @@ def draw(
         Show, typer.Option(help="The hypergraph with the hyperpath in it, the hypergraph, or the hyperpath.")
     ] = Show.both,
     output: Annotated[str, typer.Option("--output", "-o", help="The SVG file to write; - is standard output.")] = "-",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    force: Force = False,
 ) -> None:
     """Draw the hypergraph of a sentence and the hyperpath that encodes its mentions.
 
@@ -78,7 +79,7 @@ def draw(
     from hyperspan.render.hypergraph_svg import draw_hypergraph
 
     words = (sys.stdin.read() if text == "-" else text).split()
-    labels = [label.strip() for group in types or [] for label in group.split(",") if label.strip()]
+    labels = split_names(types)
     mentions = [parse_mention(written) for written in mention or []]
     picture = draw_hypergraph(
         words, mentions, types=labels or None, max_width=max_width, show=show.value, structure=structure.value

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from hyperspan.cli.corpora import From, OnError, Options, Split, parse_options, report, with_progress
+from hyperspan.cli.options import (
+    Device,
+    Force,
+    Format,
+    From,
+    OnError,
+    Options,
+    PredictionsFrom,
+    PredictionsOptions,
+    Seed,
+    Split,
+    parse_options,
+)
+from hyperspan.cli.output import counting, print_json, report, with_progress
 from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
-from hyperspan.progress import print_every_minute
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
     from hyperspan.evaluation import Report
-
-PredictionsFrom = Annotated[str | None, typer.Option("--predictions-from", help="The same as --from, for predictions.")]
-PredictionsOptions = Annotated[
-    list[str] | None,
-    typer.Option("--predictions-option", metavar="NAME=VALUE", help="The same as --option, for predictions."),
-]
-Format = Annotated[
-    Literal["table", "json", "markdown"],
-    typer.Option("--format", help="How to print the scores: in percent, or as fractions in json."),
-]
-Seed = Annotated[
-    int, typer.Option("--seed", min=0, help="Of the random samples; the same seed gives the same figures.")
-]
 
 
 def evaluate(
@@ -66,8 +63,8 @@ def evaluate(
     on_error: OnError = "raise",
     option: Options = None,
     predictions_option: PredictionsOptions = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what exists.")] = False,
-    device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, cuda:1 …")] = "cpu",
+    force: Force = False,
+    device: Device = "cpu",
 ) -> None:
     """Score a model, or predictions, against annotated text: exact matches of span and type.
 
@@ -151,13 +148,7 @@ def _score_model(
     from hyperspan.inference.loading import load
 
     annotator = load(name, device)
-    words = 0
-
-    def count(more: int) -> None:
-        nonlocal words
-        words += more
-
-    with print_every_minute(lambda: f"hyperspan: scoring, the model has read {words:,} words", Console(stderr=True)):
+    with counting("scoring", "words") as add_words:
         found = evaluate_model(
             annotator,
             gold,
@@ -166,7 +157,7 @@ def _score_model(
             seed=seed,
             tokenizer=annotator.model.tokenizer,
             problems=problems,
-            on_words=count,
+            on_words=add_words,
         )
     if output is not None:
         write_corpus(found.documents, output, format_for(output), force=force, problems=problems)
@@ -190,6 +181,6 @@ def _show(scores: Report, format_: str) -> None:
     from hyperspan.evaluation.tables import print_sections, report_sections
 
     if format_ == "json":
-        print(json.dumps(scores.to_dict(), indent=2, ensure_ascii=False))
+        print_json(scores.to_dict())
     else:
         print_sections(report_sections(scores), markdown=format_ == "markdown")

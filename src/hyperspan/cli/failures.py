@@ -14,7 +14,7 @@ class Failures:
 
     def __init__(self, problems: Problems):
         self._problems = problems
-        self._failed = self._passed = 0
+        self._failed = self._passed = self.mentions = 0
         self._first = ""
 
     def add(self, given: str | Document, error: BaseException) -> None:
@@ -28,9 +28,10 @@ class Failures:
         self._first = self._first or reason
 
     def without(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The documents that have not failed; if there are none, an error, so that nothing is written."""
+        """The documents that have not failed, their mentions counted; if there are none, an error, so that nothing is written."""
         for document in documents:
             self._passed += 1
+            self.mentions += len(document.mentions)
             yield document
         if self._failed and not self._passed:
             self.check()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
+from hyperspan.cli.output import print_json
 from hyperspan.info import info as collect
 from hyperspan.info import lines
 
@@ -17,4 +17,4 @@ def info(json_: Annotated[bool, typer.Option("--json", help="Print JSON, for pro
     HYPERSPAN_KERNELS=reference computes everything in plain PyTorch.
     """
     found = collect()
-    print(json.dumps(found, indent=2, ensure_ascii=False) if json_ else "\n".join(lines(found)))
+    print_json(found) if json_ else print("\n".join(lines(found)))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
+
+from hyperspan.corpora.registry import FORMATS
+from hyperspan.errors import InputError
 
 ModelName = Annotated[str, typer.Option("--model", "-m", help="A bundled model, or the folder of one.")]
 Thresholds = Annotated[
@@ -26,3 +29,69 @@ TextKey = Annotated[
 IdKey = Annotated[str | None, typer.Option("--id-column", help="The one with their names. Default: id.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what exists.")]
 Device = Annotated[str, typer.Option("--device", help="Where the model runs: cpu, cuda, cuda:1 …")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Replace a value of the configuration; repeat for more."),
+]
+TrainingDevice = Annotated[
+    str, typer.Option("--device", help="cpu, cuda, cuda:1, …, or auto: a GPU where there is one.")
+]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads. Default: all cores.")]
+
+# -- corpora and scores ------------------------------------------------------------------------------------------------
+
+_KNOWN = ", ".join(FORMATS.built_in)
+From = Annotated[
+    str | None, typer.Option("--from", help=f"The format of the input. Default: recognised. One of {_KNOWN}.")
+]
+OnError = Annotated[
+    Literal["raise", "skip"],
+    typer.Option("--on-error", help="Stop at what is wrong in the input, or leave it out and count it."),
+]
+Options = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", metavar="NAME=VALUE", help="What a format understands besides, e.g. repair=true; repeat for more."
+    ),
+]
+Split = Annotated[
+    str | None, typer.Option("--split", metavar="FILE", help="Of a folder of ACE, the documents that this file lists.")
+]
+PredictionsFrom = Annotated[str | None, typer.Option("--predictions-from", help="The same as --from, for predictions.")]
+PredictionsOptions = Annotated[
+    list[str] | None,
+    typer.Option("--predictions-option", metavar="NAME=VALUE", help="The same as --option, for predictions."),
+]
+Format = Annotated[
+    Literal["table", "json", "markdown"],
+    typer.Option("--format", help="How to print the figures; json has fractions where tables have percents."),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, help="Of the random samples; the same seed gives the same figures.")
+]
+
+
+def parse_options(given: list[str] | None) -> dict[str, Any]:
+    """NAME=VALUE pairs; true, false, none and whole numbers become what they say.
+
+    >>> parse_options(["repair=true", "layers=4", "types=raw"])
+    {'repair': True, 'layers': 4, 'types': 'raw'}
+    """
+    words = {"true": True, "false": False, "none": None}
+    options: dict[str, Any] = {}
+    for pair in given or []:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise InputError(f"--option {pair!r} is not NAME=VALUE; write for example --option repair=true")
+        whole = value.removeprefix("-").isdecimal() and len(value) < 10
+        options[name.replace("-", "_")] = int(value) if whole else words.get(value.lower(), value)
+    return options
+
+
+def split_names(given: list[str] | None) -> list[str]:
+    """The names of an option that may be repeated, or separated by commas.
+
+    >>> split_names(["DNA,RNA", "protein"])
+    ['DNA', 'RNA', 'protein']
+    """
+    return [name.strip() for group in given or [] for name in group.split(",") if name.strip()]

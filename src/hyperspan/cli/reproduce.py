@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from hyperspan.cli.evaluate import Format
+from hyperspan.cli.options import Format, Overrides, Threads, TrainingDevice, split_names
 from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.errors import InputError
 
@@ -35,19 +35,14 @@ def reproduce(
         Path, typer.Option("--output", "-o", help="The folder of models, predictions, results and tables.")
     ] = Path("runs/reproduce"),
     configs: Annotated[Path, typer.Option(help="A folder of configurations in place of the shipped ones.")] = SHIPPED,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="SECTION.KEY=VALUE", help="Replace a value of all configurations; repeat for more."
-        ),
-    ] = None,
+    overrides: Overrides = None,
     against: Annotated[str, typer.Option(help="The row that all others are compared with.")] = "sh-n",
     no_train: Annotated[
         bool, typer.Option("--no-train", help="Only tabulate what is finished, with whatever configuration.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Train rows anew that are begun or finished.")] = False,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …, or auto: a GPU where there is one.")] = "auto",
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads. Default: all cores.")] = None,
+    device: TrainingDevice = "auto",
+    threads: Threads = None,
     format_: Format = "table",
 ) -> None:
     """Make the paper's tables: train and score every row, beside the paper's figures.
@@ -63,7 +58,7 @@ def reproduce(
     request = Request(
         data=data,
         data_dir=data_dir,
-        rows=_names(rows),
+        rows=tuple(split_names(rows)),
         seeds=_seeds(seeds),
         output=output,
         configs=configs,
@@ -84,12 +79,8 @@ def reproduce(
         make_table(table, request, format_)
 
 
-def _names(given: list[str] | None) -> tuple[str, ...]:
-    return tuple(name.strip() for group in given or [] for name in group.split(",") if name.strip())
-
-
 def _seeds(given: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in given.split(",") if part.strip()]
+    parts = split_names([given])
     if not parts or not all(part.isdecimal() and len(part) < 10 for part in parts):
         raise InputError(f"--seeds {given!r} is not a list of whole numbers; write for example --seeds 1,2,3")
     return tuple(dict.fromkeys(map(int, parts)))

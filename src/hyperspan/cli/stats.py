@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from hyperspan.cli.corpora import From, OnError, Options, Split, parse_options, report, with_progress
+from hyperspan.cli.options import Format, From, OnError, Options, Split, parse_options
+from hyperspan.cli.output import print_json, report, with_progress
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.statistics import Statistics
@@ -36,9 +36,7 @@ ROWS = {
 def stats(
     files: Annotated[list[str], typer.Argument(help="Corpora: files, folders, or - for standard input.")],
     from_: From = None,
-    format_: Annotated[
-        Literal["table", "json", "markdown"], typer.Option("--format", help="How to print the counts.")
-    ] = "table",
+    format_: Format = "table",
     split: Split = None,
     on_error: OnError = "raise",
     option: Options = None,
@@ -54,7 +52,7 @@ def stats(
         for document in with_progress(read_corpus(file, from_, problems, split=split, **parse_options(option)), file):
             counts[file].add(document, problems)
     if format_ == "json":
-        print(json.dumps({file: vars(found) for file, found in counts.items()}, indent=2, ensure_ascii=False))
+        print_json({file: vars(found) for file, found in counts.items()})
     else:
         _print_table(counts, markdown=format_ == "markdown")
     report(problems)

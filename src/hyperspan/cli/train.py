@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from hyperspan.cli.options import Overrides, Threads, TrainingDevice
 from hyperspan.config import Config
 
 
@@ -19,15 +20,10 @@ def train(
         Path | None,
         typer.Option("--output", "-o", help="The folder for the model. Default: runs/ and the configuration's name."),
     ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="SECTION.KEY=VALUE", help="Replace a value of the configuration; repeat for more."
-        ),
-    ] = None,
+    overrides: Overrides = None,
     seed: Annotated[int | None, typer.Option(help="The same as --set training.seed=….")] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …, or auto: a GPU where there is one.")] = "auto",
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads. Default: all cores.")] = None,
+    device: TrainingDevice = "auto",
+    threads: Threads = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the output folder.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Begin anew where a run is already.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from hyperspan.cli.corpora import From, OnError, Options, parse_options, report
+from hyperspan.cli.options import From, OnError, Options, parse_options
+from hyperspan.cli.output import report
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.overlaps import overlaps
 from hyperspan.corpora.registry import read_corpus

@@ -1,0 +1,55 @@
+"""How the commands show progress, problems and JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from hyperspan.corpora.source import Problems
+from hyperspan.progress import print_every_minute
+from hyperspan.types import Document
+
+SHOWN = 5
+"""How many of the skipped records are named; the rest is counted."""
+
+
+@contextmanager
+def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
+    """A count on standard error, to which the block adds: always on a terminal, else every minute."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn(f"{{task.description}} {{task.completed:,}} {unit}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what, total=None)
+        with print_every_minute(
+            lambda: f"hyperspan: {what}, {progress.tasks[0].completed:,.0f} {unit} so far", console
+        ):
+            yield lambda more: progress.advance(task, more)
+
+
+def with_progress(documents: Iterable[Document], what: str) -> Iterator[Document]:
+    """The documents, counted while they pass."""
+    with counting(what, "documents") as add:
+        for document in documents:
+            yield document
+            add(1)
+
+
+def print_json(found: object) -> None:
+    print(json.dumps(found, indent=2, ensure_ascii=False))
+
+
+def report(problems: Problems) -> None:
+    """On standard error: what was decided, and what was left out."""
+    for what, times in problems.notes.items():
+        print(f"hyperspan: {times:,} × {what}", file=sys.stderr)
+    if problems.skipped:
+        print(f"hyperspan: left out {len(problems.skipped):,} records that cannot be read:", file=sys.stderr)
+        for line in problems.skipped[:SHOWN]:
+            print(f"  {line}", file=sys.stderr)
+        if len(problems.skipped) > SHOWN:
+            print(f"  and {len(problems.skipped) - SHOWN:,} more", file=sys.stderr)
