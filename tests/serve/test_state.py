@@ -31,7 +31,12 @@ def test_models_with_their_cards(tmp_path: Path) -> None:
         assert (genia["name"], genia["default"], zoo["name"], zoo["default"]) == ("genia", True, "zoo", False)
         assert zoo["description"] == "Finds people and places." and zoo["card"].startswith("# small")
         assert genia["labels"] == list(load("genia").labels) and genia["parameters"] > 1_000_000
-        assert (zoo["kind"], zoo["max_width"], zoo["tokenizer"], zoo["constraints"]) == ("segmental", None, "words", True)
+        assert (zoo["kind"], zoo["max_width"], zoo["tokenizer"], zoo["constraints"]) == (
+            "segmental",
+            None,
+            "words",
+            True,
+        )
         assert content["limits"]["texts"] == 7 and "api_key" not in content["limits"]
         text = "c-Rel binds the IL-2 promoter."
         assert {m["text"] for m in one.annotate(text=text)[0]["mentions"]} == {"c-Rel", "IL-2", "IL-2 promoter"}

@@ -31,7 +31,8 @@ def test_a_click_forbids_and_words_are_required(page: Page, server: Running) -> 
     page.locator("#text").press("Home")
     page.locator("#text").press_sequentially("So ")  # constraints move with their words
     forbid, require = (
-        [{**constraint, "start": constraint["start"] + 3, "end": constraint["end"] + 3} for constraint in constraints] for constraints in (forbid, require)
+        [{**constraint, "start": constraint["start"] + 3, "end": constraint["end"] + 3} for constraint in constraints]
+        for constraints in (forbid, require)
     )
     wait_for_text(page, f"So {TEXT}")
     eventually(page, listed, found(annotate(server, f"So {TEXT}", forbid=forbid, require=require)["mentions"]))
