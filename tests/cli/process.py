@@ -5,20 +5,36 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
+from typing import Any
 
-_AT_HAND = multiprocessing.get_context("forkserver")
-_AT_HAND.set_forkserver_preload(["hyperspan.cli", "hyperspan.inference.loading", "hyperspan.training.run"])
+_PRELOADED = multiprocessing.get_context("forkserver")
+_PRELOADED.set_forkserver_preload(["hyperspan.cli", "hyperspan.inference.loading", "hyperspan.training.run"])
 
 
-def hyperspan(*arguments: str, stdin: str = "", cwd: Path | None = None) -> CompletedProcess[str]:
-    """What the command answers; its streams are files, so not a terminal."""
+def hyperspan(
+    *arguments: str, stdin: str = "", cwd: Path | None = None, path: Sequence[Path] = ()
+) -> CompletedProcess[str]:
+    """What the command answers; its streams are files, so not a terminal. `path` comes first on Python's path."""
+    return called(_main, arguments, stdin=stdin, cwd=cwd, path=path)
+
+
+def called(
+    function: Callable[..., object],
+    *arguments: Any,
+    stdin: str = "",
+    cwd: Path | None = None,
+    path: Sequence[Path] = (),
+) -> CompletedProcess[str]:
+    """What a function of a module prints when a new process calls it."""
     with TemporaryDirectory() as folder:
         streams = [Path(folder) / name for name in ("stdin", "stdout", "stderr")]
         streams[0].write_text(stdin, encoding="utf-8", newline="")
-        process = _AT_HAND.Process(target=_run, args=(arguments, streams, cwd or Path.cwd(), dict(os.environ)))
+        settings = (streams, cwd or Path.cwd(), dict(os.environ), [str(entry) for entry in path])
+        process = _PRELOADED.Process(target=_run, args=(function, arguments, *settings))
         process.start()
         process.join()
         assert process.exitcode is not None
@@ -26,13 +42,25 @@ def hyperspan(*arguments: str, stdin: str = "", cwd: Path | None = None) -> Comp
         return CompletedProcess(arguments, process.exitcode, *said)
 
 
-def _run(arguments: tuple[str, ...], streams: list[Path], cwd: Path, environment: dict[str, str]) -> None:
+def _run(
+    function: Callable[..., object],
+    arguments: tuple[Any, ...],
+    streams: list[Path],
+    cwd: Path,
+    environment: dict[str, str],
+    path: list[str],
+) -> None:
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)
+    sys.path[:0] = path
     for number, stream in enumerate(streams):
         os.dup2(os.open(stream, os.O_RDWR | os.O_CREAT), number)
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+    function(*arguments)
+
+
+def _main(arguments: tuple[str, ...]) -> None:
     sys.argv = ["hyperspan", *arguments]
     from hyperspan.cli import main
 

@@ -2,86 +2,85 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from hyperspan import Document, HyperspanError, Mention, read_corpus, train, write_corpus
+from hyperspan.corpora import FORMATS
+from hyperspan.models import MODELS
+from tests.cli.process import called, hyperspan
+
 HERE = Path(__file__).parent
 HARBOUR = "examples/harbour.data"
+ZOO = (HERE / "zoo",)
+BROKEN = (HERE / "broken", *ZOO)
 
 
-def run(*arguments: str, plugins: tuple[str, ...] = ("zoo",)) -> subprocess.CompletedProcess[str]:
-    """Python with these distributions on its path."""
-    path = os.pathsep.join([*(str(HERE / name) for name in plugins), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": path}
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, env=environment)
+def convert_in_python(folder: Path) -> None:
+    [document] = read_corpus(folder / "given.zoo", shout=True)
+    print(document)
+    write_corpus(read_corpus(folder / "read.jsonl"), folder / "again.zoo")
+    nested = [Document("a b", [Mention(0, 3, "X"), Mention(2, 3, "Y")])]
+    try:
+        write_corpus(nested, folder / "nested.zoo")
+    except HyperspanError as error:
+        print(error)
 
 
-def hyperspan(*arguments: object, plugins: tuple[str, ...] = ("zoo",)) -> subprocess.CompletedProcess[str]:
-    return run("-m", "hyperspan", *map(str, arguments), plugins=plugins)
-
-
-def test_a_format_is_read_written_and_recognised(tmp_path: Path) -> None:
+def test_plugin_format_is_read_written_and_recognised(tmp_path: Path) -> None:
     given = tmp_path / "given.zoo"
     given.write_text("the [[Seattle zoo|FAC]] sleeps\n")
-    done = hyperspan("convert", given, tmp_path / "read.jsonl")
+    done = hyperspan("convert", str(given), str(tmp_path / "read.jsonl"), path=ZOO)
     assert done.returncode == 0, done.stderr
-    code = f"""import hyperspan
-[document] = hyperspan.read_corpus({str(given)!r}, shout=True)
-print(document)
-hyperspan.write_corpus(hyperspan.read_corpus({str(tmp_path / "read.jsonl")!r}), {str(tmp_path / "again.zoo")!r})
-nested = [hyperspan.Document("a b", [hyperspan.Mention(0, 3, "X"), hyperspan.Mention(2, 3, "Y")])]
-try:
-    hyperspan.write_corpus(nested, {str(tmp_path / "nested.zoo")!r})
-except hyperspan.HyperspanError as error:
-    print(error)
-"""
-    shown, refused = run("-c", code).stdout.splitlines()
+    shown, refused = called(convert_in_python, tmp_path, path=ZOO).stdout.splitlines()
     assert shown == "Document('THE SEATTLE ZOO SLEEPS', 1 mention, 0 sentences)"
     assert refused.startswith("zoo cannot hold 1 of 2 mentions (1 overlap another)")
     assert (tmp_path / "again.zoo").read_text() == given.read_text() and not (tmp_path / "nested.zoo").exists()
 
 
+def train_in_python(folder: str, kind: str, encoder: str) -> None:
+    config = {
+        "data": {"train": HARBOUR, "dev": HARBOUR},
+        "model": {"kind": kind},
+        "words": {"dimension": 8},
+        "encoder": {"kind": encoder, "hidden": 8},
+        "training": {"epochs": 15, "learning_rate": 0.1, "batch_size": 4},
+    }
+    print(train(config, folder, device="cpu").dev_f1)
+
+
 @pytest.mark.parametrize(("kind", "encoder"), [("lexicon", "hashes"), ("single-words", "neural")])
-def test_a_model_an_encoder_and_a_structure_are_trained_and_used(tmp_path: Path, kind: str, encoder: str) -> None:
-    code = f"""import hyperspan
-config = {{"data": {{"train": {HARBOUR!r}, "dev": {HARBOUR!r}}}, "model": {{"kind": {kind!r}}},
-          "words": {{"dimension": 8}}, "encoder": {{"kind": {encoder!r}, "hidden": 8}}, "training": {{"epochs": 15, "learning_rate": 0.1, "batch_size": 4}}}}
-result = hyperspan.train(config, {str(tmp_path / "model")!r}, device="cpu")
-print(result.dev_f1)
-"""
-    trained = run("-c", code)
+def test_plugin_model_encoder_and_structure_are_trained_and_used(tmp_path: Path, kind: str, encoder: str) -> None:
+    model = str(tmp_path / "model")
+    trained = called(train_in_python, model, kind, encoder, path=ZOO)
     assert float(trained.stdout or 0) > 0.15, trained.stderr  # most of its mentions have several words
-    used = hyperspan(
-        "annotate", "Nobody in Lindau waved .", "--model", tmp_path / "model", "--format", "zoo", "-o", "-"
-    )
+    used = hyperspan("annotate", "Nobody in Lindau waved .", "--model", model, "--format", "zoo", "-o", "-", path=ZOO)
     assert "[[Lindau|GPE]]" in used.stdout, used.stderr
-    missing = hyperspan("annotate", "Nobody waved .", "--model", tmp_path / "model", plugins=())
+    missing = hyperspan("annotate", "Nobody waved .", "--model", model)
     assert missing.returncode == 2 and f"model.kind is '{kind}', but must be one of segmental" in missing.stderr
 
 
-def test_a_broken_plugin_breaks_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "given.zoo").write_text("the [[zoo|FAC]]\n")
-    both = ("broken", "zoo")
-    done = hyperspan("convert", tmp_path / "given.zoo", tmp_path / "out.jsonl", plugins=both)
-    assert done.returncode == 0 and (tmp_path / "out.jsonl").exists(), done.stderr
+def test_broken_plugin_breaks_nothing_else(tmp_path: Path) -> None:
+    given, converted = tmp_path / "given.zoo", tmp_path / "out.jsonl"
+    given.write_text("the [[zoo|FAC]]\n")
+    done = hyperspan("convert", str(given), str(converted), path=BROKEN)
+    assert done.returncode == 0 and converted.exists(), done.stderr
     assert "the package hyperspan-broken 0.1 adds the name 'jsonl', which is built in and stays" in done.stderr
     for name, reason in (("gone", "cannot be loaded (ModuleNotFoundError"), ("number", "is 3.14")):
         sentence = f"hyperspan: '{name}' of the group hyperspan.formats {reason}"
-        done = hyperspan("convert", "--from", name, tmp_path / "given.zoo", tmp_path / "no.jsonl", plugins=both)
+        done = hyperspan("convert", "--from", name, str(given), str(tmp_path / "no.jsonl"), path=BROKEN)
         assert done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr
         assert "update or uninstall the package hyperspan-broken 0.1" in done.stderr
 
 
+def look_up_names() -> None:
+    _ = FORMATS["jsonl"], MODELS["segmental"], MODELS["fofe"]
+    print("hyperspan_zoo" in sys.modules, "_entry_points" in vars(FORMATS), "_entry_points" in vars(MODELS))
+    print("zoo" in FORMATS, "hyperspan_zoo" in sys.modules, "lexicon" in list(MODELS))
+
+
 def test_built_in_names_are_found_without_looking_for_plugins() -> None:
-    code = """import sys
-from hyperspan.corpora import FORMATS
-from hyperspan.models import MODELS
-FORMATS["jsonl"], MODELS["segmental"], MODELS["fofe"]
-print("hyperspan_zoo" in sys.modules, "_entry_points" in vars(FORMATS), "_entry_points" in vars(MODELS))
-print("zoo" in FORMATS, "hyperspan_zoo" in sys.modules, "lexicon" in list(MODELS))"""
-    done = run("-c", code)
+    done = called(look_up_names, path=ZOO)
     assert done.stdout == "False False False\nTrue False True\n", done.stderr
