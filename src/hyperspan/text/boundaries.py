@@ -1,4 +1,4 @@
-"""Where sentences end inside a paragraph: a stop, and what stands close to it on both sides.
+"""Where sentences end inside a paragraph: a stop, and the characters close to it on both sides.
 
 Every decision looks at no more than :data:`CONTEXT` characters before and after a stop, so the whole is linear in the text.
 """
@@ -125,7 +125,7 @@ def _begins(following: str, bare: str) -> bool:
     if following[0] == "(":
         return True
     word = bare.split(None, 1)[0]
-    named = any(sign.isdigit() or sign.isupper() for sign in word)
+    named = any(character.isdigit() or character.isupper() for character in word)
     return named and following[0] == bare[0] and ":" not in word and "www." not in word and "@" not in word
 
 

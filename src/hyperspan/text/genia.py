@@ -23,7 +23,7 @@ _GLUED = regex.compile(
     """,
     regex.VERBOSE,
 )
-_SIGN = regex.compile(r"[^\s\w,./+-]")
+_PUNCTUATION = regex.compile(r"[^\s\w,./+-]")
 _TOKEN = regex.compile(
     rf"""
     [Cc]an(?=not\b)
@@ -47,5 +47,5 @@ def genia_tokens(text: str) -> list[Span]:
     >>> [text[start:end] for start, end in genia_tokens(text)]
     ['CD4(', '+', ')', 'cells', "'", "5'", '-', 'ends', 'ca', "n't", 'bind', '(', 'IL', '-', '2', ')']
     """
-    glued = _GLUED.sub(lambda match: _SIGN.sub("x", match[0]), text)  # of the same length
+    glued = _GLUED.sub(lambda match: _PUNCTUATION.sub("x", match[0]), text)  # of the same length
     return [match.span() for match in _TOKEN.finditer(glued)]

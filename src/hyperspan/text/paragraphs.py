@@ -16,11 +16,11 @@ from hyperspan.types import Span
 NARROWEST, WIDEST = 24, 120
 """Columns to which text is wrapped."""
 LONG_LINE = 40
-"""Without a known width, a line of so many columns may go on with a small letter on the next."""
+"""Without a known width, a line of this many columns may go on with a lower-case character on the next."""
 SLACK = 3
-"""By so many columns lines may be shorter than they could be, as the longest may be indented."""
+"""By this many columns lines may be shorter than they could be, as the longest may be indented."""
 TOGETHER = 256
-"""So many lines are looked at to learn how wide they are."""
+"""The width is learnt from this many lines."""
 
 _BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _LINE = re.compile(
@@ -30,7 +30,7 @@ _LINE = re.compile(
 )
 _LEAD = re.compile(r"([\s>|]*+)(\S{0,64}+)")
 _BULLET = re.compile(r"(?:[-–—*+•‣◦▪·]|[(\[]?\d{1,3}[.)\]]|[(\[]?(?:[a-zA-Z]|[ivxIVX]{1,5})[)\]])\s")
-_SIGN = re.compile(r"\s*+[-–—*+•‣◦▪·]\s++(?=\S)")
+_BULLET_ALONE = re.compile(r"\s*+[-–—*+•‣◦▪·]\s++(?=\S)")
 _STOPPED = re.compile(r"[.!?…:;‽。！？]['\"”’»)\]]{0,4}+$")
 _DANGLING = re.compile(r"(?:,|\s(?:a|an|the|of|in|on|at|to|by|for|from|with|and|or|as|is|are|was|were|that))$")
 _GAP = " " * 4
@@ -129,8 +129,8 @@ def _cells(text: str, start: int, last: _Line, in_table: bool) -> Iterator[Span]
     if separator == "\t" or (separator and in_table):
         yield from (cell.span() for cell in _CELLS[separator].finditer(text, start, last.end))
     else:
-        sign = _SIGN.match(text, start, last.end)
-        if sign is not None:  # no model has learnt what "- NF-kappa B" is
-            yield sign.span()
-            start = sign.end()
+        bullet = _BULLET_ALONE.match(text, start, last.end)
+        if bullet is not None:  # no model has learnt what "- NF-kappa B" is
+            yield bullet.span()
+            start = bullet.end()
         yield start, last.end

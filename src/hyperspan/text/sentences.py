@@ -10,7 +10,7 @@ from hyperspan.text.tokenize import tokenize
 from hyperspan.types import Sentence, Span
 
 MOST_TOKENS = 500
-"""A sentence of more tokens than this is no sentence, and is cut where it hurts least."""
+"""A longer sentence is cut where it hurts least."""
 
 
 def sentence_spans(text: str) -> Iterator[Span]:

@@ -1,6 +1,6 @@
-"""Text to tokens. Every character that is no white space is in exactly one token, and a token is a piece of the text.
+"""Text to tokens. Every character but white space is in exactly one token, and a token is a substring of the text.
 
-A tokenizer is known by name and version, and a model stores both: its words must be cut in use as they were in training.
+A tokenizer is known by name and version, and a model stores both: text is tokenized for inference as it was for training.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from hyperspan.errors import InputError
 from hyperspan.text.genia import SPACE, genia_tokens
 from hyperspan.types import Span
 
-_LETTER = r"[\p{L}\p{M}\p{N}_]"
+_CHARACTER = r"[\p{L}\p{M}\p{N}_]"
 _CLITIC = r"['’](?:s|re|ve|ll|d|m)"
 
 _WORDS = rf"""
     (?:https?://|www\.)[^{SPACE}<>"]*[^{SPACE}<>"'’.,;:!?)\]]  # an address, less the punctuation after it
-  | {_LETTER}[\p{{L}}\p{{M}}\p{{N}}_.+-]{{0,63}}+@{_LETTER}{{1,63}}+(?:[.-]{_LETTER}{{1,63}}+)+  # an address, of lengths that exist
+  | {_CHARACTER}[\p{{L}}\p{{M}}\p{{N}}_.+-]{{0,63}}+@{_CHARACTER}{{1,63}}+(?:[.-]{_CHARACTER}{{1,63}}+)+  # an address, of lengths that exist
   | \p{{L}}\.(?:\p{{L}}\.)+                                      # U.S., e.g.
   | (?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|No|Fig|al)\.(?=[{SPACE}]|$)
   | \d+(?:[.,:]\d+)+                                             # 5.50, 1,000, 10:30
-  | {_LETTER}+?(?=n['’]t\b)                                      # do|n't
+  | {_CHARACTER}+?(?=n['’]t\b)                                      # do|n't
   | n['’]t\b
   | {_CLITIC}\b                                                  # it|'s
-  | (?:{_LETTER}(?!n['’]t\b))+{_LETTER}?(?:[-‐‑]{_LETTER}+)*      # a word, with hyphens inside
-  | {_LETTER}
+  | (?:{_CHARACTER}(?!n['’]t\b))+{_CHARACTER}?(?:[-‐‑]{_CHARACTER}+)*      # a word, with hyphens inside
+  | {_CHARACTER}
   | --+|\.\.\.+
   | [^{SPACE}](?:\p{{M}}|\p{{Emoji_Modifier}}|\u200d[^{SPACE}])*  # anything else, a sign with its marks at a time
 """
