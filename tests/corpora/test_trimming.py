@@ -108,14 +108,19 @@ def test_trimmed_leaves_mentions_of_blanks_and_wrong_ones_to_others() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in WRITERS if name not in ("brat", "jsonl", "w2ner", "docbin")])
-def test_a_refused_conversion_writes_nothing(name: str, tmp_path: Path) -> None:
-    done = hyperspan("convert", "-", "-", "--to", name, stdin=APART)
+def test_write_corpus_writes_nothing_if_a_mention_is_refused(name: str, tmp_path: Path, capsysbinary: Any) -> None:
+    (tmp_path / "in.jsonl").write_text(APART, encoding="utf-8")
+    for target in ("-", tmp_path / "out"):
+        with pytest.raises(LossError, match=r"cannot hold 1 of 1 mentions \(1 "):
+            write_corpus(read_corpus(tmp_path / "in.jsonl"), target, name)
+    assert capsysbinary.readouterr().out == b""
+    assert [file.name for file in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def test_convert_writes_nothing_if_a_mention_is_refused() -> None:
+    done = hyperspan("convert", "-", "-", "--to", "gliner", stdin=APART)
     assert (done.returncode, done.stdout) == (2, "")
     assert "cannot hold 1 of 1 mentions (1 " in done.stderr
-    (tmp_path / "in.jsonl").write_text(APART, encoding="utf-8")
-    done = hyperspan("convert", "in.jsonl", "out", "--to", name, cwd=tmp_path)
-    assert done.returncode == 2
-    assert [file.name for file in tmp_path.iterdir()] == ["in.jsonl"]
 
 
 def test_a_refused_conversion_writes_nothing_to_a_pipe(tmp_path: Path) -> None:
