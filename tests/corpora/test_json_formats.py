@@ -181,7 +181,7 @@ def read(
 def written(write_format: Write, documents: list[Document], losses: Losses | None = None, **options: Any) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "out"
-        write_format(documents, Target(str(path)), losses or Losses(), **options)
+        write_format(documents, Target(str(path)), losses or Losses(), **{"problems": Problems(), **options})
         return path.read_bytes()
 
 

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Literal
 from xml.parsers import expat
 
-from hyperspan.corpora.brat import beside, file_name
-from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.source import Problems, Source, quoted
 from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, InputError
 from hyperspan.types import Document, Mention, Span
@@ -54,12 +53,11 @@ def read_ace(
     metadata has "text_spans": where the content of <TEXT> is and, if mentions are there, that of <HEADLINE>.
     """
     wanted = frozenset(mention_types.split(",") if isinstance(mention_types, str) else mention_types)
-    if label not in ("type", "subtype") or not wanted <= set(MENTION_TYPES):
+    if not wanted <= set(MENTION_TYPES):
         raise InputError(
-            f"label is {label!r} and mention_types {sorted(wanted)}, but ACE has labels type and subtype, "
-            f"and mention types {', '.join(MENTION_TYPES)}"
+            f"mention_types is {sorted(wanted)}, but ACE has {', '.join(MENTION_TYPES)}; choose among them"
         )
-    stem = _stem(file_name(source))
+    stem = _stem(source.file_name)
     for identifier, annotated, tagged in _files(source, stem, problems):
         reading = _reading(tagged, annotated, problems)
         mentions: list[Mention] = []
@@ -81,7 +79,7 @@ def read_ace(
 
 def _files(source: Source, stem: str, problems: Problems) -> Iterator[tuple[str, list[_Annotation], str]]:
     """Of each document: its id, what is annotated, and its text with tags."""
-    text_file = beside(source, stem, (".sgm", ".sgm.gz", ".SGM"))
+    text_file = source.beside(stem, (".sgm", ".sgm.gz", ".SGM"))
     if text_file is None:
         problems.wrong(
             source.name, f"no {stem or 'X'}.sgm with the text is beside it; ACE needs X.apf.xml and X.sgm in one folder"
@@ -90,9 +88,7 @@ def _files(source: Source, stem: str, problems: Problems) -> Iterator[tuple[str,
     try:
         documents, tagged = _Apf(source).documents, text_file.text()
     except CorpusError as error:
-        if problems.on_error == "raise":
-            raise
-        problems.wrong(*str(error).split(": ", maxsplit=1))  # a file that cannot be read is a record to skip
+        problems.skip_file(error)
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
         problems.wrong(source.at(error.lineno), f"is no well-formed XML ({reason}); check that the file is complete")
@@ -109,7 +105,7 @@ class _Place:
     kind: str
     start: str
     end: str
-    pieces: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
 
     def span(self) -> Span | None:
         """Half-open, or nothing if it is none."""
@@ -120,17 +116,17 @@ class _Place:
 
     def unlike(self, text: str) -> str:
         """How the text differs from what was annotated; nothing if it does not, but for white space."""
-        span, given = self.span(), "".join(self.pieces)
+        span, given = self.span(), "".join(self.parts)
         if span is None:
             return (
-                f"has START {_short(self.start)} and END {_short(self.end)}, but END must be a number not before START"
+                f"has START {quoted(self.start)} and END {quoted(self.end)}, but END must be a number not before START"
             )
         if span[1] > len(text):
             return f"ends at {self.end}, but the .sgm file has {len(text)} characters without its tags"
         end = min(span[1], span[0] + 10 * len(given) + 1000)  # many short ones over long spans must not take long
         covered = text[span[0] : end]
         if given.strip() and (end < span[1] or html.unescape(covered).split() != html.unescape(given).split()):
-            return f"is {_short(given)}, but the .sgm file without its tags reads {_short(covered)} at {self.start}:{self.end}"
+            return f"is {quoted(given)}, but the .sgm file without its tags reads {quoted(covered)} at {self.start}:{self.end}"
         return ""
 
 
@@ -152,9 +148,9 @@ class _Annotation:
     def mention(self, text: str, label: str, problems: Problems) -> Mention | str:
         """The mention, or what is wrong with it."""
         if self.type not in TYPES:
-            return f"is of an entity of type {_short(self.type)}, but ACE has {', '.join(TYPES)}"
+            return f"is of an entity of type {quoted(self.type)}, but ACE has {', '.join(TYPES)}"
         if self.mention_type not in MENTION_TYPES:
-            return f"is of mention type {_short(self.mention_type)}, but ACE has {', '.join(MENTION_TYPES)}"
+            return f"is of mention type {quoted(self.mention_type)}, but ACE has {', '.join(MENTION_TYPES)}"
         if "extent" not in self.places:
             return "has no <extent> with a <charseq>; only annotations of text can be read"
         for name, place in self.places.items():
@@ -167,10 +163,6 @@ class _Annotation:
             head = None
         name = f"{self.type}-{self.subtype}" if label == "subtype" and self.subtype else self.type
         return Mention(start, end, name, head=head, id=self.id)
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:59] + "…")
 
 
 class _Apf:
@@ -187,11 +179,11 @@ class _Apf:
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = lambda text: self._place and self._place.pieces.append(text)
+        self._parser.CharacterDataHandler = lambda text: self._place and self._place.parts.append(text)
         self._parser.EntityDeclHandler = lambda name, *_: self._refuse(f"declares the entity {name!r}; remove it")
         self._parser.SkippedEntityHandler = lambda name, *_: self._refuse(f"refers to an unknown entity {name!r}")
 
-        # External DTDs are not looked for: expat does not unless it is told how.
+        # External DTDs are not looked for: expat does not by default.
         self._parser.Parse(source.text(), True)
 
     def _refuse(self, what: str) -> None:
@@ -201,7 +193,7 @@ class _Apf:
         inside = self._open[-1] if self._open else ""
         self._open.append(name)
         if not inside and name != "source_file":
-            self._refuse(f"begins with <{_short(name)[1:-1]}>, but apf with <source_file>; name an .apf.xml file")
+            self._refuse(f"begins with <{quoted(name)[1:-1]}>, but apf with <source_file>; name an .apf.xml file")
         elif (inside, name) == ("source_file", "document"):
             self.documents.append((attributes.get("DOCID", "").strip(), []))
         elif (inside, name) == ("document", "entity"):
@@ -268,20 +260,20 @@ def _reading(tagged: str, annotations: Sequence[_Annotation], problems: Problems
 
 
 def _without_tags(tagged: str) -> _Reading:
-    pieces: list[str] = []
+    parts: list[str] = []
     length = position = 0
     opened: dict[str, int] = {}
     found: dict[str, list[Span]] = {"TEXT": [], "HEADLINE": []}
     # Up to the last ">", so that each "<" is looked at once even where none is closed.
     for tag in _TAG.finditer(tagged, 0, tagged.rfind(">") + 1):
-        pieces.append(tagged[position : tag.start()])
-        length, position = length + len(pieces[-1]), tag.end()
+        parts.append(tagged[position : tag.start()])
+        length, position = length + len(parts[-1]), tag.end()
         name = (tag[2] or "").upper()
         if name in found and not tag[1]:
             opened.setdefault(name, length)
         elif name in opened and (start := opened.pop(name)) < length:
             found[name].append((start, length))
-    text = "".join((*pieces, tagged[position:]))
+    text = "".join((*parts, tagged[position:]))
     for name, start in opened.items():
         found[name] += [(start, len(text))] if start < len(text) else []
     return _Reading(text, found["TEXT"], found["HEADLINE"])
@@ -296,13 +288,8 @@ def looks_like_ace(head: str) -> bool:
     return head.lstrip("\ufeff \t\r\n").startswith("<") and bool(re.search(r"<(!DOCTYPE\s+)?source_file\s", head))
 
 
-def read_split(path: str | Path) -> list[str]:
-    """The lines of a list of documents, such as those of Lu & Roth (2015)."""
-    return [line.strip() for _, line in Source(str(path), Path(path)).lines() if line.strip()]
-
-
 def ace_split(ids: Iterable[str] | str | Path) -> list[str]:
-    """The documents of a split, from its list or the file that holds it, as folder and name.
+    """The documents of a split, from its list or the file that holds it (as of Lu & Roth, 2015), as folder and name.
 
     >>> ace_split(["bc/adj/CNN_CF_20030303.1900.00", "wl/MARKBACKER_20041202.0711.txt", "chinese_treebank/chtb_283.eng"])
     ['bc/CNN_CF_20030303.1900.00', 'wl/MARKBACKER_20041202.0711', 'chinese_treebank/chtb_283.eng']
@@ -311,7 +298,7 @@ def ace_split(ids: Iterable[str] | str | Path) -> list[str]:
 
 
 def _listed(ids: Iterable[str] | str | Path) -> list[str]:
-    lines = read_split(ids) if isinstance(ids, str | Path) else ids
+    lines = (line for _, line in Source(str(ids), Path(ids)).lines()) if isinstance(ids, str | Path) else ids
     return [_stem(line.strip()) for line in lines if line.strip()]
 
 

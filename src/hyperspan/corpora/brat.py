@@ -22,10 +22,9 @@ from itertools import pairwise
 
 from attrs import evolve
 
-from hyperspan.archives import has_member
-from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.source import Problems, Source, quoted
 from hyperspan.corpora.target import Losses, Target
-from hyperspan.corpora.trimming import trimmed
+from hyperspan.corpora.trimming import joined, trimmed
 from hyperspan.errors import CorpusError
 from hyperspan.types import Document, Mention, Span
 
@@ -53,7 +52,7 @@ def read_brat(source: Source, problems: Problems) -> Iterator[Document]:
     >>> document.id, [(mention.id, mention.label, mention.text) for mention in document.mentions]
     ('zoo', [('T1', 'GPE', 'Seattle')])
     """
-    name = file_name(source).removesuffix(".gz")
+    name = source.file_name.removesuffix(".gz")
     stem = re.sub(r"\.[^./]*\Z", "", name)
     if source.path is None:
         problems.wrong(
@@ -61,9 +60,9 @@ def read_brat(source: Source, problems: Problems) -> Iterator[Document]:
             "brat keeps text and annotations in two files, and a stream is only one; name the .ann file or its folder",
         )
         return
-    annotations, text_file = source, beside(source, stem, (".txt", ".txt.gz"))
+    annotations, text_file = source, source.beside(stem, (".txt", ".txt.gz"))
     if name.endswith(".txt"):
-        text_file, found = source, beside(source, stem, (".ann", ".ann.gz"))
+        text_file, found = source, source.beside(stem, (".ann", ".ann.gz"))
         if found is None:
             problems.wrong(source.name, f"no {stem}.ann with annotations is beside it; add one, empty if need be")
             return
@@ -74,11 +73,9 @@ def read_brat(source: Source, problems: Problems) -> Iterator[Document]:
     try:
         document = _document(annotations, text_file.text(), stem.rpartition("/")[2], problems)
     except CorpusError as error:
-        if problems.on_error == "raise":
-            raise
-        problems.wrong(*str(error).split(": ", maxsplit=1))  # a file that cannot be read is a record to skip
-        return
-    yield document
+        problems.skip_file(error)
+    else:
+        yield document
 
 
 def _document(annotations: Source, text: str, name: str, problems: Problems) -> Document:
@@ -116,20 +113,20 @@ def _mention(line: str, text: str, problems: Problems) -> Mention | str:
     """The mention of a `T` line, or what is wrong with the line."""
     match = _ENTITY.fullmatch(line)
     if match is None:
-        return f"expected id, tab, label and offsets, tab, text, such as 'T1<tab>PER 0 5<tab>Alice', but found {_short(line)}"
+        return f"expected id, tab, label and offsets, tab, text, such as 'T1<tab>PER 0 5<tab>Alice', but found {quoted(line)}"
     identifier, label, offsets, given = match.groups()
     listed = [(int(start), int(end)) for start, end in (pair.split(" ") for pair in offsets.split(";"))]
     spans = sorted(listed)
     if any(start >= end for start, end in spans) or any(right < left for (_, left), (right, _) in pairwise(spans)):
-        return f"{identifier} has the span {_short(offsets)}, but each part must end after it starts, and none overlap another"
+        return f"{identifier} has the span {quoted(offsets)}, but each part must end after it starts, and none overlap another"
     if spans[-1][1] > len(text):
         return f"{identifier} ends at {spans[-1][1]}, but the text has {len(text)} characters; offsets count Unicode code points"
     unlike = _unlike(given, listed, text)
     if unlike == "space":
         problems.note("text of a mention differs from the document in white space")
     elif unlike:
-        return f"{identifier} is {_short(given)}, but the text at {_short(offsets)} reads {unlike}; offsets count Unicode code points"
-    parts = _touching_joined(spans)
+        return f"{identifier} is {quoted(given)}, but the text at {quoted(offsets)} reads {unlike}; offsets count Unicode code points"
+    parts = joined(spans)
     if parts != listed:
         problems.note("parts of a mention sorted, and joined where they touch")
     return Mention(parts[0][0], parts[-1][1], label, tuple(parts) if len(parts) > 1 else (), id=identifier)
@@ -139,43 +136,26 @@ def _unlike(given: str, spans: list[Span], text: str) -> str:
     """Nothing if the text is as given, "space" if it is but for white space, and else what the text reads."""
     length = sum(end - start + 1 for start, end in spans) - 1
     if length > 4 * len(given) + 1000:  # many short lines about a long text must not take the time to look at all of it
-        return _short(text[spans[0][0] : spans[0][0] + 60] + " …")
+        return quoted(text[spans[0][0] : spans[0][0] + 60] + " …")
     covered = _covered(text, spans)
     if covered == given.translate(_LINE_BREAKS):
         return ""
-    return "space" if covered.split() == given.split() else _short(covered)
+    return "space" if covered.split() == given.split() else quoted(covered)
 
 
 def _covered(text: str, spans: Iterable[Span]) -> str:
     return " ".join(text[start:end] for start, end in spans).translate(_LINE_BREAKS)
 
 
-def _touching_joined(spans: list[Span]) -> list[Span]:
-    joined = spans[:1]
-    for start, end in spans[1:]:
-        if start == joined[-1][1]:
-            joined[-1] = (joined[-1][0], end)
-        else:
-            joined.append((start, end))
-    return joined
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:59] + "…")
-
-
-def write_brat(
-    documents: Iterable[Document], target: Target, losses: Losses, *, problems: Problems | None = None
-) -> None:
+def write_brat(documents: Iterable[Document], target: Target, losses: Losses, problems: Problems) -> None:
     """A folder with an ``.ann`` and a ``.txt`` for each document, named after its id.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_brat([Document("the Seattle zoo", [Mention(4, 11, "GPE")], id="zoo")], Target(folder), Losses())
+    ...     write_brat([Document("the Seattle zoo", [Mention(4, 11, "GPE")], id="zoo")], Target(folder), Losses(), Problems())
     ...     (pathlib.Path(folder) / "zoo.ann").read_text()
     'T1\\tGPE 4 11\\tSeattle\\n'
     """
-    problems = problems or Problems()
     names = _FileNames()
     with target.open_folder() as folder:
         for document in documents:
@@ -281,20 +261,3 @@ def looks_like_brat(head: str) -> bool:
     complete = [line.removesuffix("\r") for line in (lines[:-1] or lines) if line.strip()]
     entities = sum(_ENTITY.fullmatch(line) is not None for line in complete)
     return entities > 0 and all(_ENTITY.fullmatch(line) or _OTHER.fullmatch(line) for line in complete)
-
-
-def file_name(source: Source) -> str:
-    """The name of a source's file, or of its member of an archive with the folders there."""
-    return source.member or (source.path.name if source.path else "")
-
-
-def beside(source: Source, stem: str, endings: Iterable[str]) -> Source | None:
-    """The file or archive member in the same place that has another ending, the first there is."""
-    if source.path is None:
-        return None
-    if source.member is None:
-        found = [source.path.with_name(stem + ending) for ending in endings]
-        return next((Source(str(path), path) for path in found if path.is_file()), None)
-    names = (stem + ending for ending in endings)
-    found = (Source(f"{source.path}/{name}", source.path, name) for name in names if has_member(source.path, name))
-    return next(found, None)

@@ -13,9 +13,9 @@ from hyperspan.corpora.tags import (
 LOOK_AHEAD = 10_000
 """How many lines are read to guess the scheme and what the columns hold."""
 MOST = 0.9
-"""The share of lines that must agree with a guess: a few wrong ones are to be reported, not to mislead it."""
+"""The share of lines that must agree with a guess: a few wrong ones are reported and do not mislead it."""
 NOTHING = "-X-"
-"""Stands in columns for what is not known, as in CoNLL-2003."""
+"""What a column holds where nothing is known, as in CoNLL-2003."""
 DOCUMENT = "-DOCSTART-"
 MEDLINE = "###MEDLINE:"
 """Begins a document in the original files of JNLPBA."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
@@ -38,9 +38,9 @@ class ColumnWriter:
     innermost_first: bool = False
     sources: bool = False
     separator: str = "\t"
-    leading_width: int = 1
-    widest: int = 1
-    several_sentences: bool = False
+    leading_width: int = field(default=1, init=False)
+    widest: int = field(default=1, init=False)
+    several_sentences: bool = field(default=False, init=False)
 
     def write(self, documents: Iterable[Document], target: Target) -> None:
         self.widest = self.layers or 1

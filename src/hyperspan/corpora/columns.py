@@ -41,7 +41,6 @@ from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.tags import (
     Scheme,
-    check_scheme,
     decode,
     guess_scheme,
 )
@@ -119,8 +118,8 @@ def write_columns(
     documents: Iterable[Document],
     target: Target,
     losses: Losses,
+    problems: Problems,
     *,
-    problems: Problems | None = None,
     scheme: Scheme = "IOB2",
     layers: int | None = None,
     first_layer: Lossy = "outermost",
@@ -131,7 +130,7 @@ def write_columns(
 
     The first layer holds the outermost mentions, as in GermEval, or the innermost, as in LitBank and the layered GENIA.
     With `numbered` they are those of GermEval's official files, which name a document's ``metadata["source"]``; unless
-    given, the first document decides by having one. With `pos` the part of speech stands behind each token.
+    given, the first document decides by having one. With `pos` the part of speech follows each token.
     """
     if layers is not None and layers < 1:
         raise InputError(f"{layers} layers cannot hold a mention; give 1 or more, or none for as many as are needed")
@@ -144,19 +143,13 @@ def write_columns(
         numbers = [[str(position) for position in range(1, len(sentence) + 1)]] if number else []
         return [*numbers, sentence.tokens, *([sentence.tags or [NOTHING] * len(sentence)] if pos else [])]
 
-    writer = ColumnWriter("columns", losses, problems or Problems(), check_scheme(scheme), layers, leading)
-    writer.innermost_first = first_layer == "innermost"
-    writer.sources = number
+    inner = first_layer == "innermost"
+    writer = ColumnWriter("columns", losses, problems, scheme, layers, leading, innermost_first=inner, sources=number)
     writer.write(chain(first, coming), target)
 
 
 def write_conll2003(
-    documents: Iterable[Document],
-    target: Target,
-    losses: Losses,
-    *,
-    problems: Problems | None = None,
-    scheme: Scheme = "IOB2",
+    documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, scheme: Scheme = "IOB2"
 ) -> None:
     """The four columns of CoNLL-2003, separated by spaces, or by tabs if a token holds a space; only flat mentions fit."""
 
@@ -165,9 +158,7 @@ def write_conll2003(
         nothing = [NOTHING] * len(sentence)
         return [sentence.tokens, sentence.tags or nothing, chunks_of(document, index) or nothing]
 
-    writer = ColumnWriter("conll2003", losses, problems or Problems(), check_scheme(scheme), 1, leading)
-    writer.separator = " "
-    writer.write(documents, target)
+    ColumnWriter("conll2003", losses, problems, scheme, 1, leading, separator=" ").write(documents, target)
 
 
 def _chosen(
@@ -218,7 +209,7 @@ def _read(
     layout = layout_of(head) if any(block.lines for block in head) else Layout(2, 0, (1,))
     if layout.unread:
         problems.note(f"{layout.unread} columns left out that hold neither tokens nor tags")
-    known = check_scheme(scheme) if scheme else guess_scheme(_tag_sequences(head, layout))
+    known = scheme or guess_scheme(_tag_sequences(head, layout))
     yield from _Reader(source, problems, known, repair, layout).documents(chain(head, blocks))
 
 

@@ -1,7 +1,7 @@
 """spaCy's DocBin (.spacy files): the span groups of its documents, ``doc.spans``, with their tokens and sentences.
 
-Needs the extra `spacy`, which is imported on use alone. spaCy's tokens cover a text without gaps: a token of blanks stands
-for what is more than one space. Here those are left out, at the ends of mentions too, unless nothing else is in one.
+Needs the extra `spacy`, which is imported when first used. spaCy's tokens cover a text without gaps: where more than one
+space follows a token, a token of blanks does. Those are left out here, at the ends of mentions too, unless one has no others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hyperspan.text.sentences import sentence_spans
 from hyperspan.types import Document, Mention, Sentence, Span
 
 OURS = "hyperspan"
-"""The key of a spaCy document's user data under which its id and its metadata stand, as JSON."""
+"""The key of a spaCy document's user data for its id and its metadata, as JSON."""
 USUAL_KEY = "sc"
 """The span group that spaCy's span categorizer reads and writes."""
 
@@ -51,19 +51,13 @@ def read_docbin(source: Source, problems: Problems, *, spans_key: str | None = N
 
 
 def write_docbin(
-    documents: Iterable[Document],
-    target: Target,
-    losses: Losses,
-    *,
-    problems: Problems | None = None,
-    spans_key: str | None = None,
+    documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, spans_key: str | None = None
 ) -> None:
     """All mentions in one span group: the one given, or the one they were read from, or else "sc".
 
     Probabilities become the group's scores, as the span categorizer has them. Discontinuous mentions are lost.
     """
     tokens, vocab = _spacy("writing spaCy's DocBin")
-    problems = problems or Problems()
     docs = tokens.DocBin(attrs=["ORTH", "TAG", "SENT_START"], store_user_data=True)
     for document in documents:
         placed = all(sentence.offsets or not sentence.tokens for sentence in document.sentences)
@@ -277,7 +271,7 @@ def _token_annotation(document: Document, spans: Sequence[Span]) -> dict[str, An
 def _tiled(document: Document, mentions: Sequence[Mention]) -> tuple[list[Span], list[bool]]:
     """Spans that cover the text, cut wherever a token or a mention begins or ends, and whether a space follows each.
 
-    A space after a token belongs to it; what else stands between tokens becomes tokens.
+    A space after a token belongs to it; other characters between tokens become tokens.
     """
     offsets = {offset for sentence in document.sentences for offset in sentence.offsets}
     starts, ends = {mention.start for mention in mentions}, {mention.end for mention in mentions}

@@ -16,16 +16,18 @@ from hyperspan.corpora.json_records import (
     ORDER,
     Record,
     WrongValueError,
+    distinct,
     documents_in,
+    id_of,
     in_order,
     list_of,
-    note_duplicates,
+    listed,
+    note_other_keys,
     number_of,
     records_in,
     remembered_order,
-    shown,
     text_of,
-    write_lines,
+    write_records,
 )
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
@@ -49,16 +51,11 @@ def read_doccano(source: Source, problems: Problems) -> Iterator[Document]:
 
 
 def write_doccano(
-    documents: Iterable[Document],
-    target: Target,
-    losses: Losses,
-    *,
-    problems: Problems | None = None,
-    key: Key | None = None,
+    documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, key: Key | None = None
 ) -> None:
     """Lines that doccano imports; discontinuous mentions are lost.
 
-    The mentions stand under the key given, or else under "entities" if they have names or relations, or else "label".
+    The mentions are under the key given, or else under "entities" if they have names or relations, or else "label".
     """
 
     def records() -> Iterator[Record]:
@@ -67,9 +64,7 @@ def write_doccano(
             losses.written += len(kept)
             yield _record(document, kept, key)
 
-    with target.open_binary() as stream:
-        write_lines(stream, records())
-        losses.check("doccano")
+    write_records(records(), target, losses, "doccano", lines=True)
 
 
 def looks_like_doccano(head: str) -> bool:
@@ -98,30 +93,19 @@ def _document(record: Record, problems: Problems) -> Document:
     key = next((key for key in KEYS if key in record), None)
     if key is None:
         problems.note("text without annotation read as one without mentions")
-    listed = [_mention(item, problems) for item in list_of(record, key)] if key else []
-    mentions = trimmed(listed, text, problems)
-    note_duplicates(mentions, problems)
+    given = [_mention(item, problems) for item in list_of(record, key)] if key else []
+    mentions = distinct(trimmed(given, text, problems), problems)
     metadata = {name: value for name, value in record.items() if name not in {"text", key}}
-    distinct = list(dict.fromkeys(mentions))
-    name = record.get("id")
-    return Document(
-        text,
-        distinct,
-        id=str(name) if isinstance(name, str | int) else "",
-        metadata=metadata | remembered_order(distinct),
-    )
+    return Document(text, mentions, id=id_of(record.get("id")), metadata=metadata | remembered_order(mentions))
 
 
 def _mention(item: Any, problems: Problems) -> Mention:
     if isinstance(item, dict):
-        for name in item.keys() - {"id", "label", "start_offset", "end_offset"}:
-            problems.note(f"key {shown(name)} of mentions left out")
-        name = item.get("id")
+        note_other_keys(item, ("id", "label", "start_offset", "end_offset"), problems)
         start, end = number_of(item, "start_offset"), number_of(item, "end_offset")
-        return Mention(start, end, text_of(item, "label"), id=str(name) if isinstance(name, str | int) else "")
+        return Mention(start, end, text_of(item, "label"), id=id_of(item.get("id")))
     if not _is_triple(item):
-        found = f"[{', '.join(map(shown, item[:4]))}]" if isinstance(item, list) else shown(item)
-        raise WrongValueError(f"a mention is {found}, but [start, end, label] is expected")
+        raise WrongValueError(f"a mention is {listed(item)}, but [start, end, label] is expected")
     return Mention(*item)
 
 
@@ -130,16 +114,15 @@ def _record(document: Document, mentions: Sequence[Mention], key: Key | None) ->
     if key is None:
         named = "relations" in metadata or any(mention.id for mention in mentions)
         key = "entities" if named else "label"
+    written: list[Any] = [[mention.start, mention.end, mention.label] for mention in mentions]
     if key == "entities":
-        listed: list[Any] = _entities(mentions)
-    else:
-        listed = [[mention.start, mention.end, mention.label] for mention in mentions]
+        written = _entities(mentions)
     record: Record = {}
     if document.id and str(metadata.get("id")) != document.id:
         record["id"] = document.id
     elif "id" in metadata:
         record["id"] = metadata["id"]
-    return record | {"text": document.text, key: listed} | {k: v for k, v in metadata.items() if k != "id"}
+    return record | {"text": document.text, key: written} | {k: v for k, v in metadata.items() if k != "id"}
 
 
 def _entities(mentions: Sequence[Mention]) -> list[Record]:

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve
 
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.trimming import trimmed
+from hyperspan.corpora.trimming import joined, trimmed
 from hyperspan.text.sentences import sentence_of, sentence_spans, token_spans
 from hyperspan.types import Document, Mention, Sentence, Span
 
@@ -40,7 +40,7 @@ def document_of(sentences: Iterable[Sentence], id: str = "", metadata: Mapping[s
 
 
 def with_context(sentences: Iterable[Sentence], words: int) -> Iterator[Sentence]:
-    """The sentences of a document, each with up to so many words of those before and after it; they are taken as needed.
+    """The sentences of a document, each with up to `words` words of those before and after it; they are taken as needed.
 
     >>> zoo = [Sentence(["The", "zoo"]), Sentence(["sleeps"]), Sentence(["Why", "?"])]
     >>> [(sentence.before, sentence.after) for sentence in with_context(zoo, 2)]
@@ -104,15 +104,16 @@ def with_sentences(document: Document, problems: Problems, tokenizer: str = "wor
         return _projected(document, problems)
     mentions = set(trimmed(document.mentions, document.text, problems))
     ends = sorted(mentions, key=lambda mention: (mention.start, mention.end))
-    spans = _joined(list(_sentences(document)), ends, problems)
-    cuts = sorted({cut for mention in ends for span in (mention.span, *mention.fragments) for cut in span})
+    spans = _join_crossed(list(_sentences(document)), ends, problems)
     sentences: list[Sentence] = []
     waiting = ends[::-1]
     for start, end in spans:
-        offsets = _cut(token_spans(document.text, start, end, tokenizer), cuts, problems)
-        here: list[Mention] = []
+        upcoming: list[Mention] = []
         while waiting and waiting[-1].start < end:
-            mention = waiting.pop()
+            upcoming.append(waiting.pop())
+        offsets = cut_at_mentions(token_spans(document.text, start, end, tokenizer), upcoming, problems)
+        here: list[Mention] = []
+        for mention in upcoming:
             if start <= mention.start and mention.end <= end and offsets and not mention.text.isspace():
                 here.append(by_tokens(mention, offsets))
             else:
@@ -179,35 +180,29 @@ def by_tokens(mention: Mention, offsets: Sequence[Span]) -> Mention:
     start, end = touched(mention.span)
     head = touched(mention.head) if mention.head else None
     head = head if head and start <= head[0] < head[1] <= end else None
-    fragments: list[Span] = []
-    for first, last in map(touched, mention.fragments):
-        if first >= last:  # white space alone
-            continue
-        if fragments and first <= fragments[-1][1]:  # only white space was between them
-            fragments[-1] = (fragments[-1][0], last)
-        else:
-            fragments.append((first, last))
+    # Fragments of white space alone have no tokens; between those that touch in tokens there is nothing else.
+    fragments = joined((first, last) for first, last in map(touched, mention.fragments) if first < last)
     kept = tuple(fragments) if len(fragments) > 1 else ()
     return evolve(mention, start=start, end=end, fragments=kept, head=head, text="")
 
 
-def _joined(spans: list[Span], mentions: Sequence[Mention], problems: Problems) -> list[Span]:
+def _join_crossed(spans: list[Span], mentions: Sequence[Mention], problems: Problems) -> list[Span]:
     """Sentences, joined where a mention (sorted by start) reaches from one into the next."""
-    joined: list[Span] = []
+    sentences: list[Span] = []
     reach, upcoming = 0, list(mentions[::-1])
     for start, end in spans:
-        if joined and reach > start:
-            joined[-1] = (joined[-1][0], end)
+        if sentences and reach > start:
+            start = sentences.pop()[0]
             problems.note("sentences joined because a mention crosses them")
-        else:
-            joined.append((start, end))
+        sentences.append((start, end))
         while upcoming and upcoming[-1].start < end:
             reach = max(reach, upcoming.pop().end)
-    return joined
+    return sentences
 
 
-def _cut(offsets: list[Span], cuts: Sequence[int], problems: Problems) -> list[Span]:
-    """Tokens, cut in two at each of the (sorted) places inside one."""
+def cut_at_mentions(offsets: Iterable[Span], mentions: Iterable[Mention], problems: Problems) -> list[Span]:
+    """Tokens, cut where a mention begins or ends inside one, so that each mention is one of whole tokens."""
+    cuts = sorted({cut for mention in mentions for span in (mention.span, *mention.fragments) for cut in span})
     result: list[Span] = []
     for start, end in offsets:
         for place in cuts[bisect_right(cuts, start) : bisect_left(cuts, end)]:

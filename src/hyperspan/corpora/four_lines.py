@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyperspan.corpora.documents import document_of, with_sentences
-from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.source import Problems, Source, quoted
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.errors import InputError
 from hyperspan.types import Document, Mention, Sentence, Span
@@ -65,21 +65,15 @@ def read_four_lines(source: Source, problems: Problems, *, prefix: str = _GENIA)
 
 
 def write_four_lines(
-    documents: Iterable[Document],
-    target: Target,
-    losses: Losses,
-    *,
-    problems: Problems | None = None,
-    prefix: str | None = None,
+    documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, prefix: str | None = None
 ) -> None:
     """Four lines for each sentence; every document that was read from such lines gets the same lines again.
 
-    Discontinuous mentions cannot be held; where they are to be given up, their span from beginning to end is written.
+    A discontinuous mention is lost; with `losses.lossy` its span from beginning to end is written.
 
     Args:
-        prefix: stands before every label; if None, the one that the document was read with.
+        prefix: comes before every label; if None, the one that the document was read with.
     """
-    problems = problems or Problems()
     if prefix and not _LABEL.fullmatch(prefix):
         raise InputError(
             f"the prefix is {prefix!r}, but it may not begin with a space nor have | or a line break in it"
@@ -186,7 +180,7 @@ def _group(block: Sequence[str], first: int, size: int) -> _Group:
         parts = "tokens, tags, mentions, a blank line" if size == 4 else "tokens, mentions, a blank line"
         group.wrong = _WrongLine(
             first + size - 1,
-            f"is {_short(block[-1])}, but the sentence that begins in line {first} has {size} lines ({parts}), "
+            f"is {quoted(block[-1])}, but the sentence that begins in line {first} has {size} lines ({parts}), "
             "so that a blank line is expected here; add what is missing or remove what is too much",
         )
     return group
@@ -239,7 +233,7 @@ def _parsed(mention_line: str, prefix: str, length: int, line: int) -> tuple[lis
         if match is None:
             raise _WrongLine(
                 line,
-                f"has {_short(item)} for a mention, but start,end TYPE or start,end,head_start,head_end TYPE is expected, "
+                f"has {quoted(item)} for a mention, but start,end TYPE or start,end,head_start,head_end TYPE is expected, "
                 "with | between mentions; correct it",
             )
         start, end, label = int(match[1]), int(match[2]), match[5]
@@ -247,7 +241,7 @@ def _parsed(mention_line: str, prefix: str, length: int, line: int) -> tuple[lis
         if not start < end <= length or (head and not head[0] < head[1] <= length):
             raise _WrongLine(
                 line,
-                f"has the mention {_short(item)}, but its sentence has {length} tokens, and 0 <= start < end <= {length} "
+                f"has the mention {quoted(item)}, but its sentence has {length} tokens, and 0 <= start < end <= {length} "
                 "is needed; `end` is exclusive",
             )
         if label.startswith(prefix) and label != prefix:
@@ -356,7 +350,3 @@ def _is_blank(line: str) -> bool:
 
 def _are_mentions(line: str) -> bool:
     return all(_MENTION.fullmatch(item) for item in line.split("|"))
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else f"{text[:37]}...")

@@ -13,7 +13,7 @@
     </set>
 
 Coordinated terms name their members in an outer element and mark the parts they share: above, "red cell" is a
-discontinuous mention of "red" and "cells", and "blue cells" one in a single piece. There is no writer: the lexical names
+discontinuous mention of "red" and "cells", and "blue cells" a contiguous one. There is no writer: the lexical names
 and the marking of shared parts cannot be made up again from mentions.
 """
 
@@ -26,9 +26,10 @@ from xml.parsers import expat
 
 import regex
 
+from hyperspan.corpora.documents import by_tokens, cut_at_mentions
 from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
 from hyperspan.corpora.trimming import without_space
-from hyperspan.errors import InputError
+from hyperspan.text.sentences import sentence_of, token_spans
 from hyperspan.text.tokenize import tokenize
 from hyperspan.types import Document, Mention, Sentence, Span
 
@@ -67,12 +68,6 @@ def read_genia_xml(
     >>> document.text, [(mention.text, mention.label) for mention in document.mentions]
     ('A mRNA.', [('mRNA', 'RNA')])
     """
-    for name, value, choices in (
-        ("types", types, ("five", "raw")),
-        ("coordination", coordination, ("fragments", "span")),
-    ):
-        if value not in choices:
-            raise InputError(f"{name} is {value!r}, but it must be one of {', '.join(choices)}")
     tokenize("", tokenizer)  # an unknown name is an error before anything is read
     for article in _Articles(source, problems).read():
         yield _document(article, types, tokenizer, coordination, problems)
@@ -249,7 +244,7 @@ class _Articles:
             self.article.wrong = (self.parser.CurrentLineNumber, what)
 
     def _refuse(self, what: str) -> None:
-        """The file is none of ours, or dangerous: nothing more of it is read."""
+        """Ends the reading: the file is not GENIA XML, or dangerous."""
         self.problems.wrong(self.source.at(self.parser.CurrentLineNumber), what)
         raise _Refused
 
@@ -262,45 +257,17 @@ def _document(
     sentences: list[Sentence] = []
     for start, end, terms in article.sentences:
         mentions = [mention for term in terms for mention in _mentions(term, text, types, coordination, problems)]
-        cuts = {place for mention in mentions for span in (mention.span, *mention.fragments) for place in span}
-        piece = text[start:end]
-        spans = tokenize(piece, tokenizer)
-        offsets = list(_cut([(start + a, start + b) for a, b in spans], cuts, problems))
-        sentences.append(_sentence(text, offsets, mentions))
+        offsets = cut_at_mentions(token_spans(text, start, end, tokenizer), mentions, problems)
+        in_tokens = [by_tokens(mention, offsets) for mention in mentions]
+        sentences.append(sentence_of(text, offsets).with_mentions(in_tokens))
         everywhere += mentions
     return Document(text, everywhere, sentences, "".join(article.id).strip(), {"title_sentences": article.in_title})
-
-
-def _cut(offsets: Sequence[Span], cuts: set[int], problems: Problems) -> Iterator[Span]:
-    """The tokens, cut where a mention begins or ends inside, so that each mention is one of whole tokens."""
-    for start, end in offsets:
-        for place in range(start + 1, end):
-            if place in cuts:
-                yield start, place
-                start = place
-                problems.note("tokens cut because a mention begins or ends inside")
-        yield start, end
-
-
-def _sentence(text: str, offsets: Sequence[Span], mentions: Sequence[Mention]) -> Sentence:
-    first = {start: position for position, (start, _) in enumerate(offsets)}
-    last = {end: position + 1 for position, (_, end) in enumerate(offsets)}
-    by_tokens = (
-        Mention(
-            first[mention.start],
-            last[mention.end],
-            mention.label,
-            tuple((first[start], last[end]) for start, end in mention.fragments),
-        )
-        for mention in mentions
-    )
-    return Sentence([text[start:end] for start, end in offsets], offsets=offsets).with_mentions(by_tokens)
 
 
 def _mentions(
     term: _Term, text: str, types: Types, coordination: Coordination, problems: Problems
 ) -> Iterator[Mention]:
-    """The mentions, by character, that a term stands for: none, one, or those of a coordination."""
+    """The mentions, by character, of a term: none, one, or those of a coordination."""
     whole = without_space((term.start, term.end), text)
     if whole is None:
         problems.note("term without text left out")
@@ -333,7 +300,7 @@ def _coordinated(term: _Term, whole: Span, text: str, types: Types, problems: Pr
             problems.note("member of a coordinated term without parts of its own read as the span of the whole")
             yield Mention(*whole, label)
         elif len(spans) == 1:
-            problems.note("member of a coordinated term read as a mention in one piece")
+            problems.note("member of a coordinated term read as a contiguous mention")
             yield Mention(*spans[0], label)
         else:
             problems.note("member of a coordinated term read as a discontinuous mention")

@@ -64,7 +64,7 @@ def _documents(
 ) -> Iterator[str | Document]:
     if name != "-" and not exists(name):
         looks_like_a_path = name.endswith((*TEXTS, *CORPORA, *_OTHER)) or name.startswith(("/", "./", "../", "~/"))
-        if format_name is not None or (looks_like_a_path and not any(sign.isspace() for sign in name)):
+        if format_name is not None or (looks_like_a_path and not any(character.isspace() for character in name)):
             raise InputError(f"{name} does not exist; check the name, or add a space to annotate it as a text")
         return iter([name])
     if format_name is not None and format_name not in TABLES:
@@ -137,17 +137,14 @@ def _texts(sources: list[Source], problems: Problems) -> Iterator[Document]:
         try:
             document = _text_of(source)
         except InputError as error:
-            if problems.on_error == "raise":
-                raise
-            problems.skipped.append(str(error))
+            problems.skip_file(error)
         else:
             yield document
 
 
 def _text_of(source: Source) -> Document:
-    """One document with the characters of a file, as they stand there but for a byte order mark."""
-    name = source.member or (source.path.name if source.path else "")
-    stem = name.removesuffix(".gz").rpartition(".")[0] or name
+    """One document with the characters of a file, without a byte order mark."""
+    stem = source.file_name.removesuffix(".gz").rpartition(".")[0] or source.file_name
     if (
         source.stream is None and (what := why_not_text(source.head(), source.name)) is not None
     ):  # a stream was looked at before

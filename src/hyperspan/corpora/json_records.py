@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
-from typing import IO, Any
+from math import isfinite
+from typing import Any
 
 from hyperspan.corpora.json_values import BLANK, json_values
 from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.target import Losses, Target
 from hyperspan.errors import InputError, SpanError
 from hyperspan.types import Document, Mention
 
@@ -59,6 +62,11 @@ def shown(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
+def listed(value: object) -> str:
+    """A value for messages, a list with its first elements."""
+    return f"[{', '.join(map(shown, value[:4]))}]" if isinstance(value, list) else shown(value)
+
+
 def value_of(record: Mapping[str, Any], key: str, kind: type, name: str) -> Any:
     """The value of a key, which must be there and of the kind, named for messages."""
     if key not in record:
@@ -80,6 +88,22 @@ def number_of(record: Mapping[str, Any], key: str) -> int:
 
 def list_of(record: Mapping[str, Any], key: str) -> list[Any]:
     return value_of(record, key, list, "a list")
+
+
+def finite_of(record: Mapping[str, Any], key: str, name: str = "a number") -> float | None:
+    """The finite number of a key, or None where there is none."""
+    value = record.get(key)
+    if value is None:
+        return None
+    with suppress(OverflowError):  # an integer that no float can hold
+        if type(value) in {int, float} and isfinite(value):
+            return float(value)
+    raise WrongValueError(f'"{key}" is {shown(value)}, but {name} is expected')
+
+
+def id_of(value: object) -> str:
+    """What a record has for an id, which may be anything: a string if it is one or an integer, else none."""
+    return str(value) if isinstance(value, str | int) else ""
 
 
 def objects_of(record: Mapping[str, Any], key: str) -> list[Record]:
@@ -110,10 +134,17 @@ def check_keys(record: Mapping[str, Any], allowed: Collection[str], what: str) -
             raise WrongValueError(f"{what} has the unknown key {shown(key)}, {meant}")
 
 
-def note_duplicates(mentions: Sequence[Mention], problems: Problems) -> None:
-    """Documents hold sets: what a corpus says twice is read once."""
-    if times := len(mentions) - len(set(mentions)):
+def distinct(mentions: Sequence[Mention], problems: Problems) -> list[Mention]:
+    """The mentions in their order; one that a corpus lists twice is read once."""
+    kept = list(dict.fromkeys(mentions))
+    if times := len(mentions) - len(kept):
         problems.note("mention listed twice read as one", times)
+    return kept
+
+
+def note_other_keys(mention: Record, known: Collection[str], problems: Problems) -> None:
+    for key in mention.keys() - set(known):
+        problems.note(f"key {shown(key)} of mentions left out")
 
 
 def remembered_order(mentions: Sequence[Mention]) -> dict[str, list[int]]:
@@ -142,18 +173,15 @@ def in_order(mentions: Iterable[Mention], metadata: Mapping[str, Any]) -> list[M
     return [mention for _, mention in sorted(zip(places, listed, strict=True), key=lambda pair: pair[0])]
 
 
-def write_lines(stream: IO[bytes], lines: Iterable[Record]) -> None:
-    for record in lines:
-        stream.write(json_bytes(record) + b"\n")
-
-
-def write_array(stream: IO[bytes], elements: Iterable[Record]) -> None:
-    """An array on one line, laid out as json.dumps does."""
-    before = b"["
-    for record in elements:
-        stream.write(before + json_bytes(record))
-        before = b", "
-    stream.write(b"[]\n" if before == b"[" else b"]\n")
+def write_records(records: Iterable[Record], target: Target, losses: Losses, format_name: str, lines: bool) -> None:
+    """A record a line, or an array on one line, laid out as json.dumps does."""
+    before, separator, closing = (b"", b"\n", b"\n") if lines else (b"[", b", ", b"]\n")
+    with target.open_binary() as stream:
+        for record in records:
+            stream.write(before + json_bytes(record))
+            before = separator
+        stream.write(closing if before == separator else b"" if lines else b"[]\n")
+        losses.check(format_name)
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)

@@ -18,7 +18,7 @@ NEARLY_ALL = 16
 
 
 class _NoJsonError(Exception):
-    """What stands at the position is no JSON."""
+    """The text at a position is not JSON."""
 
     def __init__(self, reason: str, position: int, may_go_on: bool = False):
         super().__init__(reason)

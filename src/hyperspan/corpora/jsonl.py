@@ -12,8 +12,7 @@ may have "probability", "fragments", "head" and "id", sentences "tags" and "dupl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from math import isfinite
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from attrs import evolve
@@ -22,10 +21,12 @@ from hyperspan.corpora.json_records import (
     Record,
     WrongValueError,
     check_keys,
+    distinct,
     documents_in,
+    finite_of,
     json_bytes,
     list_of,
-    note_duplicates,
+    listed,
     number_of,
     objects_of,
     records_in,
@@ -80,9 +81,7 @@ def looks_like_texts(head: str) -> bool:
     return isinstance(first.get("text"), str) and not looks_like_jsonl(head)
 
 
-def write_jsonl(
-    documents: Iterable[Document], target: Target, losses: Losses, *, problems: Problems | None = None
-) -> None:
+def write_jsonl(documents: Iterable[Document], target: Target, losses: Losses, problems: Problems) -> None:
     """Everything that the documents hold; nothing is ever lost."""
     with target.open_binary() as stream:
         for document in documents:
@@ -171,9 +170,8 @@ def document_of_record(record: Record, problems: Problems) -> Document:
     sentences = [_sentence(value, text) for value in _objects(record, "sentences")]
     if not sentences:  # which say themselves what words are
         mentions = trimmed(mentions, text, problems)
-    note_duplicates(mentions, problems)
     metadata = value_of({"metadata": {}, **record}, "metadata", dict, "an object")
-    return Document(text, mentions, sentences, text_of({"id": "", **record}, "id"), metadata)
+    return Document(text, distinct(mentions, problems), sentences, text_of({"id": "", **record}, "id"), metadata)
 
 
 def _sentence(record: Record, text: str) -> Sentence:
@@ -200,7 +198,7 @@ def _token_span(value: object, text: str) -> Span:
             if 0 <= start <= end <= len(text) and all(isinstance(token, str) for token in rest):
                 return start, end
     raise WrongValueError(
-        f"a token is {_listed(value)}, but a span within the text's {len(text)} characters is expected, such as [0, 4]"
+        f"a token is {listed(value)}, but a span within the text's {len(text)} characters is expected, such as [0, 4]"
     )
 
 
@@ -219,33 +217,17 @@ def _mention(record: Record, length: int, unit: str) -> Mention:
         label,
         fragments,
         text=text_of({"text": "", **record}, "text"),
-        probability=_probability(record),
+        probability=finite_of(record, "probability", "a number from 0 to 1"),
         head=None if head is None else _span(head, "a head", length, unit),
         id=text_of({"id": "", **record}, "id"),
     )
-
-
-def _probability(record: Mapping[str, Any]) -> float | None:
-    value = record.get("probability")
-    if value is None:
-        return None
-    try:
-        if type(value) in {int, float} and isfinite(value):
-            return float(value)
-    except OverflowError:
-        pass
-    raise WrongValueError(f'"probability" is {shown(value)}, but a number from 0 to 1 is expected')
 
 
 def _span(value: object, what: str, length: int, unit: str) -> Span:
     match value:
         case [start, end] if type(start) is int and type(end) is int and 0 <= start < end <= length:
             return start, end
-    raise WrongValueError(f"{what} is {_listed(value)}, but a span within the {length} {unit} is expected")
-
-
-def _listed(value: object) -> str:
-    return f"[{', '.join(map(shown, value[:4]))}]" if isinstance(value, list) else shown(value)
+    raise WrongValueError(f"{what} is {listed(value)}, but a span within the {length} {unit} is expected")
 
 
 def _objects(record: Record, key: str) -> list[Record]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import isfinite
 from typing import Literal
 
 from attrs import evolve
@@ -22,9 +21,11 @@ from hyperspan.corpora.json_records import (
     ORDER,
     Record,
     WrongValueError,
+    distinct,
     documents_in,
+    finite_of,
+    id_of,
     in_order,
-    note_duplicates,
     number_of,
     objects_of,
     records_in,
@@ -33,7 +34,7 @@ from hyperspan.corpora.json_records import (
     strings_of,
     text_of,
     value_of,
-    write_array,
+    write_records,
 )
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
@@ -43,7 +44,7 @@ from hyperspan.types import Document, Mention
 OffsetUnit = Literal["auto", "codepoint", "utf16"]
 Results = Literal["annotations", "predictions"]
 OTHER_RESULTS = "other_results"
-"""The key of the metadata under which results stand that are no mentions, such as relations and choices."""
+"""The key of the metadata for results that are not mentions, such as relations and choices."""
 OWN_KEYS = {
     "data",
     "annotations",
@@ -91,15 +92,10 @@ def read_label_studio(
         if annotation == "first" and len(lists) > 1:
             problems.note("annotation left out because only the first of a task is read", len(lists) - 1)
         for regions in lists[:1] if annotation == "first" else lists:
-            mentions, more = _mentions(regions, text, offset_unit, problems)
-            note_duplicates(mentions, problems)
-            distinct = list(dict.fromkeys(mentions))
-            yield Document(
-                text,
-                distinct,
-                id=str(name) if isinstance(name, str | int) else "",
-                metadata=metadata | more | remembered_order(distinct),
-            )
+            listed, more = _mentions(regions, text, offset_unit, problems)
+            mentions = distinct(listed, problems)
+            more |= remembered_order(mentions)
+            yield Document(text, mentions, id=id_of(name), metadata=metadata | more)
 
     return documents_in(source, problems, build)
 
@@ -108,8 +104,8 @@ def write_label_studio(
     documents: Iterable[Document],
     target: Target,
     losses: Losses,
+    problems: Problems,
     *,
-    problems: Problems | None = None,
     results: Results = "annotations",
     from_name: str = "label",
     to_name: str = "text",
@@ -129,9 +125,7 @@ def write_label_studio(
             yield _task(document) | {results: [{"result": found}]}
 
     defaults = {"from_name": from_name, "to_name": to_name}
-    with target.open_binary() as stream:
-        write_array(stream, tasks())
-        losses.check("label-studio")
+    write_records(tasks(), target, losses, "label-studio", lines=False)
 
 
 def looks_like_label_studio(head: str) -> bool:
@@ -218,29 +212,18 @@ def _mentions(
 
 
 def _region_mentions(region: Record, problems: Problems) -> list[Mention]:
-    """A mention for every label of the region, with its offsets and its quoted text as they stand there."""
+    """A mention for every label of the region, with its offsets and its quoted text as given."""
     value = value_of(region, "value", dict, "an object")
     start, end, labels = number_of(value, "start"), number_of(value, "end"), strings_of(value, "labels")
     if not labels:
         problems.note("region without labels left out")
     quoted = text_of(value, "text") if value.get("text") is not None else ""
     name = region.get("id")
+    identifier = name if isinstance(name, str) else ""
     return [
-        Mention(start, end, label, text=quoted, probability=_score(region), id=name if isinstance(name, str) else "")
+        Mention(start, end, label, text=quoted, probability=finite_of(region, "score"), id=identifier)
         for label in labels
     ]
-
-
-def _score(region: Record) -> float | None:
-    score = region.get("score")
-    if score is None:
-        return None
-    try:
-        if type(score) in {int, float} and isfinite(score):
-            return float(score)
-    except OverflowError:
-        pass
-    raise WrongValueError(f'"score" is {shown(score)}, but a number is expected')
 
 
 def _in_code_points(mentions: list[Mention], text: str, unit: OffsetUnit, problems: Problems) -> list[Mention]:
@@ -284,7 +267,7 @@ def _code_point(offset: int, places: Sequence[int]) -> int:
 
 
 def _task(document: Document) -> Record:
-    """What a task has besides results. Its id is a number; other ids of documents stand among its data."""
+    """What a task has besides results. Its id is a number; other ids of documents are among its data."""
     metadata = document.metadata
     rest = metadata.get("data")
     data: Record = {str(metadata.get("text_key", "text")): document.text}

@@ -22,7 +22,7 @@ def check_options(function: Callable[..., Any], format_name: str, given: Mapping
     hyperspan.errors.InputError: the format zoo has no option 'colums'; it has columns, repair
     """
     parameters = inspect.signature(function).parameters.values()
-    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "problems"]
+    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     if unknown := next((name for name in given if name not in known), None):
         has = f"it has {', '.join(known)}" if known else "it has none"
         raise InputError(f"the format {format_name} has no option {unknown!r}; {has}")
@@ -47,7 +47,9 @@ def _converted(value: Any, hint: Any, name: str) -> Any:
                 continue
         elif type(value) is kind or (kind is str and not isinstance(value, bool | None)):
             return kind(value) if kind is str else value
-    wanted = (
-        hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "").replace("collections.abc.", "")
-    )
+    wanted = str(hint).replace("typing.", "").replace("collections.abc.", "")
+    if isinstance(hint, type):
+        wanted = hint.__name__
+    elif choices := [choice for member in members if get_origin(member) is Literal for choice in get_args(member)]:
+        wanted = f"one of {', '.join(choices)}"
     raise InputError(f"the option {name} is {value!r}, but must be {wanted}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from hyperspan.corpora import (
 )
 from hyperspan.corpora.options import check_options
 from hyperspan.corpora.results import from_metadata, in_metadata
-from hyperspan.corpora.source import OnError, Problems, Source, sources_in
+from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.target import Losses, Lossy, Target
 from hyperspan.errors import CorpusError, InputError
 from hyperspan.plugins import PluginTable
@@ -37,7 +38,7 @@ class Format:
     """How to read, write and recognise a format.
 
     A reader takes a :class:`Source` and :class:`Problems` and yields documents; a writer takes documents, a
-    :class:`Target`, :class:`Losses` and ``problems=``. Keyword arguments with defaults are options of the format.
+    :class:`Target`, :class:`Losses` and :class:`Problems`. Keyword arguments with defaults are options of the format.
     """
 
     read: Reader
@@ -168,11 +169,14 @@ def read_corpus(
         _note_left_out(every, sources, format, problems)
     if split is not None:
         sources = ace.select(sources, ace.ace_split(split), problems)
-    for source in sources:
-        name = format or detect(source)
-        source.lenient = problems
-        read = FORMATS[name].read
-        yield from map(from_metadata, read(source, problems, **check_options(read, name, options)))
+    return chain.from_iterable(_read(source, format, problems, options) for source in sources)
+
+
+def _read(source: Source, name: str | None, problems: Problems, options: dict[str, Any]) -> Iterator[Document]:
+    name = name or detect(source)
+    source.lenient = problems
+    read = FORMATS[name].read
+    return map(from_metadata, read(source, problems, **check_options(read, name, options)))
 
 
 def _holds_several(given: str | Path) -> bool:
@@ -242,7 +246,8 @@ def write_corpus(
     losses = Losses(lossy)
     # On standard output, jsonl alone is a stream: it refuses no mention, and each of its lines is a document.
     target = Target(str(path), force, buffered=format != "jsonl")
-    write(map(in_metadata, documents), target, losses, problems=problems, **check_options(write, format, options))
+    noted = problems if problems is not None else Problems()
+    write(map(in_metadata, documents), target, losses, noted, **check_options(write, format, options))
     return losses
 
 
@@ -259,16 +264,3 @@ def format_for(path: str) -> str:
             return format_name
     endings = ", ".join(entry.suffixes[0] for entry in writable_formats().values() if entry.suffixes)
     raise InputError(f"the name {path} does not say its format; let it end in one of {endings}, or name the format")
-
-
-__all__ = [
-    "FORMATS",
-    "WRITERS",
-    "Format",
-    "OnError",
-    "detect",
-    "format_for",
-    "read_corpus",
-    "writable_formats",
-    "write_corpus",
-]

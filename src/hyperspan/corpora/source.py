@@ -5,14 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, NoReturn
 
-from hyperspan.archives import check_unpacked, is_archive, members_of, open_member, unpacking
+from hyperspan.archives import check_unpacked, has_member, is_archive, members_of, open_member, unpacking
 from hyperspan.errors import CorpusError, InputError
 
 OnError = Literal["raise", "skip"]
@@ -43,9 +43,20 @@ class Problems:
             raise CorpusError(f"{place}: {what}")
         self.skipped.append(f"{place}: {what}")
 
+    def skip_file(self, error: InputError) -> None:
+        """A file cannot be read. Returns only where it is to be skipped as a record is."""
+        if self.on_error == "raise":
+            raise error
+        self.skipped.append(str(error))
+
     def note(self, what: str, times: int = 1) -> None:
         """Something was decided; nothing is wrong."""
         self.notes[what] = self.notes.get(what, 0) + times
+
+
+def quoted(text: str, most: int = 60) -> str:
+    """The first characters of a text, for messages."""
+    return repr(text if len(text) <= most else f"{text[: most - 1]}…")
 
 
 @dataclass
@@ -53,7 +64,7 @@ class Source:
     """One file, one member of a zip archive, or standard input."""
 
     name: str
-    """As users know it; stands before every message about its content."""
+    """As users know it; every message about its content begins with it."""
     path: Path | None = None
     """Its file, if it has one."""
     member: str | None = None
@@ -62,6 +73,21 @@ class Source:
     """An open stream instead of a file: it can be read once, and `head` does not take from it."""
     lenient: Problems | None = None
     """Where given and set to skip, a line that is not UTF-8 does not end the reading, and is noted there."""
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file, or of the member of an archive with the folders there."""
+        return self.member or (self.path.name if self.path else "")
+
+    def beside(self, stem: str, endings: Iterable[str]) -> Source | None:
+        """The file or archive member in the same place that has another ending, the first there is."""
+        for name in (stem + ending for ending in endings):
+            if self.path is not None and self.member is not None:
+                if has_member(self.path, name):
+                    return Source(f"{self.path}/{name}", self.path, name)
+            elif self.path is not None and (file := self.path.with_name(name)).is_file():
+                return Source(str(file), file)
+        return None
 
     def head(self) -> bytes:
         """The first bytes, decompressed, without taking them away."""
@@ -127,7 +153,7 @@ class Source:
             return line.decode("utf-8", errors="replace")
 
     def text(self) -> str:
-        """All of it, as UTF-8 text, every character as it stands there."""
+        """All of it, as UTF-8 text, every character as it is."""
         with self.open() as stream:
             raw = self.text_in(stream)
         try:
@@ -137,34 +163,34 @@ class Source:
 
     def text_in(self, stream: IO[bytes], head: bytes = b"") -> bytes:
         """All of the open source, of which `head` has been read, if it and its lines are no longer than those of a text may be."""
-        pieces: list[bytes] = []
-        length = 0  # of the line that a piece begins in
-        for piece in self._pieces(stream, head):
-            first = piece.find(b"\n")
-            length += first if first >= 0 else len(piece)
+        chunks: list[bytes] = []
+        length = 0  # of the line that a chunk begins in
+        for chunk in self._chunks(stream, head):
+            first = chunk.find(b"\n")
+            length += first if first >= 0 else len(chunk)
             if length > LONGEST_LINE_OF_TEXT:
-                line = 1 + sum(earlier.count(b"\n") for earlier in pieces)
+                line = 1 + sum(earlier.count(b"\n") for earlier in chunks)
                 self.too_long(line, "a line", LONGEST_LINE_OF_TEXT)
             if first >= 0:
-                length = len(piece) - 1 - piece.rfind(b"\n")
-            pieces.append(piece)
-        return b"".join(pieces)
+                length = len(chunk) - 1 - chunk.rfind(b"\n")
+            chunks.append(chunk)
+        return b"".join(chunks)
 
     def content(self) -> bytes:
         """All of its bytes."""
         with self.open() as stream:
-            return b"".join(self._pieces(stream))
+            return b"".join(self._chunks(stream))
 
-    def _pieces(self, stream: IO[bytes], head: bytes = b"") -> Iterator[bytes]:
-        """The bytes of the open source in pieces no longer than a line of text may be."""
+    def _chunks(self, stream: IO[bytes], head: bytes = b"") -> Iterator[bytes]:
+        """The bytes of the open source in chunks no longer than a line of text may be."""
         size = 0
-        for piece in chain([head], iter(lambda: stream.read(LONGEST_LINE_OF_TEXT), b"")):
-            size += len(piece)
+        for chunk in chain([head], iter(lambda: stream.read(LONGEST_LINE_OF_TEXT), b"")):
+            size += len(chunk)
             if size > LARGEST_TEXT:
                 raise CorpusError(
                     f"{self.name}: has more than {LARGEST_TEXT // 2**20} MiB, but must fit into memory; cut it into several files"
                 )
-            yield piece
+            yield chunk
 
     def at(self, line: int | str) -> str:
         """The name with a line number, or with what else says where in it."""
@@ -201,13 +227,13 @@ class _Remembering(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         if self.first:
-            piece, self.first = self.first[: len(buffer)], self.first[len(buffer) :]
+            chunk, self.first = self.first[: len(buffer)], self.first[len(buffer) :]
         else:
-            piece = self.stream.read(len(buffer)) or b""
+            chunk = self.stream.read(len(buffer)) or b""
             if self.kept is not None:
-                self.kept += piece
-        buffer[: len(piece)] = piece
-        return len(piece)
+                self.kept += chunk
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
 
 
 def sources_in(given: str | Path, suffixes: tuple[str, ...] = ()) -> list[Source]:

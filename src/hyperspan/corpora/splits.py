@@ -13,7 +13,7 @@ Part = Literal["train", "dev", "test"]
 
 
 def part_of(sentences: int, part: Part) -> range:
-    """Which of so many sentences are in a part: the first 80 %, the next 10 %, the last 10 %, as GENIA is split.
+    """Which of a number of sentences are in a part: the first 80 %, the next 10 %, the last 10 %, as GENIA is split.
 
     >>> [len(part_of(18_546, part)) for part in ("train", "dev", "test")]
     [14836, 1855, 1855]

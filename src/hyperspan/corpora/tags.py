@@ -15,19 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
-from hyperspan.errors import InputError, SpanError
+from hyperspan.errors import SpanError
 
 Scheme = Literal["IOB1", "IOB2", "BIOES", "BILOU"]
-SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 LabelledSpan = tuple[int, int, str]
 
 _OUTSIDE = "O"
 _KINDS = {"B": "B", "I": "I", "E": "E", "S": "S", "L": "E", "U": "S"}
 """BILOU says "last" for the end and "unit" for the single tag of BIOES; otherwise they are the same."""
-_LETTERS: dict[Scheme, str] = {"IOB1": "BIIB", "IOB2": "BIIB", "BIOES": "BIES", "BILOU": "BILU"}
-"""What a mention begins, goes on and ends with, and what one of a single token has."""
+_PREFIXES: dict[Scheme, str] = {"IOB1": "BIIB", "IOB2": "BIIB", "BIOES": "BIES", "BILOU": "BILU"}
+"""The prefixes of the first token of a mention, of those inside, of the last, and of a single one."""
 
 
 class TagError(NamedTuple):
@@ -60,7 +59,7 @@ def encode(spans: Iterable[LabelledSpan], length: int, scheme: Scheme) -> list[s
     >>> encode([(0, 2, "PER"), (2, 3, "PER")], 4, "IOB1")
     ['I-PER', 'I-PER', 'B-PER', 'O']
     """
-    begin, inside, end, single = _LETTERS[check_scheme(scheme)]
+    begin, inside, end, single = _PREFIXES[scheme]
     tags = [_OUTSIDE] * length
     before: LabelledSpan = (0, 0, "")
     for span in sorted(spans):
@@ -89,14 +88,6 @@ def guess_scheme(sequences: Iterable[Sequence[str]]) -> Scheme:
         for scheme in mistakes:
             mistakes[scheme] += len(_mistakes(tags, scheme))
     return min(mistakes, key=mistakes.__getitem__)
-
-
-def check_scheme(name: str) -> Scheme:
-    """The scheme of this name."""
-    for scheme in SCHEMES:
-        if scheme == name:
-            return scheme
-    raise InputError(f"{name!r} is no tagging scheme; choose one of {', '.join(SCHEMES)}")
 
 
 def is_tag(text: str) -> bool:
@@ -176,12 +167,12 @@ def _conlleval_spans(tags: Sequence[str]) -> list[LabelledSpan]:
 
 def _mistakes(tags: Sequence[str], scheme: Scheme | None) -> list[TagError]:
     """What is wrong in a scheme, or in all of them."""
-    letters = _LETTERS[scheme] if scheme else "".join(_KINDS)
+    prefixes = _PREFIXES[scheme] if scheme else "".join(_KINDS)
     errors: list[TagError] = []
     before = _OUTSIDE
     for position, tag in enumerate(tags):
         if tag != _OUTSIDE or before != _OUTSIDE:
-            if not is_tag(tag) or (tag != _OUTSIDE and tag[0] not in letters):
+            if not is_tag(tag) or (tag != _OUTSIDE and tag[0] not in prefixes):
                 errors.append(
                     TagError(position, f"{tag!r} is no tag" if scheme is None else f"{tag!r} is no {scheme} tag")
                 )

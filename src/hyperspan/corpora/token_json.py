@@ -26,6 +26,8 @@ from hyperspan.corpora.json_records import (
     as_object,
     in_order,
     list_of,
+    listed,
+    note_other_keys,
     number_of,
     records,
     records_in,
@@ -33,14 +35,14 @@ from hyperspan.corpora.json_records import (
     shown,
     strings_of,
     text_of,
-    write_array,
-    write_lines,
+    write_records,
     wrong_record,
 )
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
+from hyperspan.corpora.trimming import joined
 from hyperspan.errors import SpanError
-from hyperspan.types import Document, Mention, Sentence, Span
+from hyperspan.types import Document, Mention, Sentence
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,7 @@ def read_gliner(source: Source, problems: Problems) -> Iterator[Document]:
 
 
 def write_w2ner(
-    documents: Iterable[Document],
-    target: Target,
-    losses: Losses,
-    *,
-    problems: Problems | None = None,
-    lines: bool = False,
+    documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, lines: bool = False
 ) -> None:
     """An array, or a sentence a line."""
     _write(documents, target, losses, problems, W2NER, "w2ner", lines)
@@ -91,8 +88,8 @@ def write_cnn_ner(
     documents: Iterable[Document],
     target: Target,
     losses: Losses,
+    problems: Problems,
     *,
-    problems: Problems | None = None,
     style: Literal["cnn_ner", "spert"] = "cnn_ner",
 ) -> None:
     """JSON Lines with "entity_mentions", or an array with SpERT's "entities"; discontinuous mentions are lost."""
@@ -100,12 +97,7 @@ def write_cnn_ner(
 
 
 def write_gliner(
-    documents: Iterable[Document],
-    target: Target,
-    losses: Losses,
-    *,
-    problems: Problems | None = None,
-    lines: bool = False,
+    documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, lines: bool = False
 ) -> None:
     """An array, or a sentence a line; discontinuous mentions are lost."""
     _write(documents, target, losses, problems, GLINER, "gliner", lines)
@@ -164,25 +156,19 @@ def _sentences(
             continue
         rest = {key: value for key, value in record.items() if key not in {layout.tokens, layout.mentions}}
         rest |= remembered_order(mentions)
-        name = rest.pop("doc_id") if _is_name(rest.get("doc_id")) else ""
+        name = rest.pop("doc_id") if isinstance(rest.get("doc_id"), str) and rest["doc_id"] else ""
         yield (name, 0 if name else number), sentence, rest
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and value != ""
 
 
 def _write(
     documents: Iterable[Document],
     target: Target,
     losses: Losses,
-    problems: Problems | None,
+    problems: Problems,
     layout: _Layout,
     name: str,
     lines: bool,
 ) -> None:
-    problems = problems or Problems()
-
     def sentence_records() -> Iterator[Record]:
         for document in documents:
             document = with_sentences(document, problems)
@@ -191,9 +177,7 @@ def _write(
             for sentence, rest in zip(document.sentences, _rests(document, problems), strict=True):
                 yield _record(sentence, rest, document.id, layout, losses)
 
-    with target.open_binary() as stream:
-        (write_lines if lines else write_array)(stream, sentence_records())
-        losses.check(name)
+    write_records(sentence_records(), target, losses, name, lines)
 
 
 def _rests(document: Document, problems: Problems) -> list[Mapping[str, Any]]:
@@ -227,13 +211,8 @@ def _from_index(item: Any, problems: Problems) -> Mention:
     index = list_of(item, "index")
     if not index or set(map(type, index)) != {int} or any(a >= b for a, b in pairwise(index)):
         raise WrongValueError(f'"index" is [{", ".join(map(shown, index[:8]))}], but ascending integers are expected')
-    fragments: list[Span] = []
-    for position in index:
-        if fragments and fragments[-1][1] == position:
-            fragments[-1] = (fragments[-1][0], position + 1)
-        else:
-            fragments.append((position, position + 1))
-    _note_other_keys(item, ("index", "type"), problems)
+    fragments = joined((position, position + 1) for position in index)
+    note_other_keys(item, ("index", "type"), problems)
     return Mention(index[0], index[-1] + 1, text_of(item, "type"), tuple(fragments) if len(fragments) > 1 else ())
 
 
@@ -246,7 +225,7 @@ def _from_object(item: Any, problems: Problems) -> Mention:
     item = as_object(item, "of the mentions")
     label = text_of(item, "entity_type" if "entity_type" in item else "type")
     name = item.get("id")
-    _note_other_keys(item, ("start", "end", "type", "entity_type", "text", "id"), problems)
+    note_other_keys(item, ("start", "end", "type", "entity_type", "text", "id"), problems)
     return Mention(number_of(item, "start"), number_of(item, "end"), label, id=name if isinstance(name, str) else "")
 
 
@@ -264,17 +243,11 @@ def _from_triple(item: Any, _: Problems) -> Mention:
     match item:
         case [first, last, str(label)] if type(first) is int and type(last) is int:
             return Mention(first, last + 1, label)
-    found = f"[{', '.join(map(shown, item[:4]))}]" if isinstance(item, list) else shown(item)
-    raise WrongValueError(f'an element of "ner" is {found}, but [first token, last token, label] is expected')
+    raise WrongValueError(f'an element of "ner" is {listed(item)}, but [first token, last token, label] is expected')
 
 
 def _to_triple(mention: Mention, _: Sentence) -> Any:
     return [mention.start, mention.end - 1, mention.label]
-
-
-def _note_other_keys(item: Record, known: tuple[str, ...], problems: Problems) -> None:
-    for key in item.keys() - set(known):
-        problems.note(f"key {shown(key)} of mentions left out")
 
 
 W2NER = _Layout("sentence", "ner", _from_index, _to_index, discontinuous=True)

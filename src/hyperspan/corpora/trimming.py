@@ -51,6 +51,20 @@ def _shorter(mention: Mention, text: str) -> Mention | None:
     return evolve(mention, start=start, end=end, fragments=fragments, head=head, text="")
 
 
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Spans in order, joined where they touch.
+
+    >>> joined([(0, 2), (2, 3), (5, 6)])
+    [(0, 3), (5, 6)]
+    """
+    result: list[Span] = []
+    for start, end in spans:
+        if result and start <= result[-1][1]:
+            start = result.pop()[0]
+        result.append((start, end))
+    return result
+
+
 def without_space(span: Span, text: str) -> Span | None:
     """The span without white space at its ends, or None if nothing else is there."""
     covered = text[slice(*span)]

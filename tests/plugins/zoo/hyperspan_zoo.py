@@ -37,9 +37,7 @@ def read_zoo(source: Source, problems: Problems, *, shout: bool = False) -> Iter
         yield Document(text.upper() if shout else text, mentions)
 
 
-def write_zoo(
-    documents: Iterable[Document], target: Target, losses: Losses, *, problems: Problems | None = None
-) -> None:
+def write_zoo(documents: Iterable[Document], target: Target, losses: Losses, problems: Problems) -> None:
     lines: list[str] = []
     for document in documents:
         line, written = "", 0
