@@ -8,10 +8,11 @@ differences remain. So they are found by counting on small grids, without any ro
 
 from __future__ import annotations
 
-import gc
 import time
+import timeit
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -49,11 +50,8 @@ class Growth:
 
 def measure(system: System) -> Growth:
     """Counts and times the growth of a system."""
-    return Growth(
-        order=counted_order(system),
-        exponent=_time_exponent(system, None),
-        limited=_time_exponent(system, WIDTH) if system.limited else None,
-    )
+    limited = _time_exponent(system, WIDTH) if system.limited else None
+    return Growth(counted_order(system), _time_exponent(system, None), limited)
 
 
 def counted_order(system: System) -> str:
@@ -112,18 +110,15 @@ def _time_exponent(system: System, width: int | None) -> float:
     while len(seconds) < SIZES or 2 * taken <= MOST:
         graphs = system.graphs(words, 1, width)
         taken = sum(map(operations, graphs))
-        seconds[words] = min(_seconds(graphs) for _ in range(ROUNDS))
+        timer = timeit.Timer(
+            partial(_pass, graphs), timer=time.process_time
+        )  # which switches the garbage collector off
+        seconds[words] = min(timer.repeat(ROUNDS, number=1))
         words *= 2
     sizes, times = np.log(list(seconds.items())[-SIZES:]).T
     return float(np.polyfit(sizes, times, 1)[0])
 
 
-def _seconds(graphs: Sequence[Hypergraph]) -> float:
-    """Of one pass, on this process's own clock."""
-    gc.disable()
-    begun = time.process_time()
+def _pass(graphs: Sequence[Hypergraph]) -> None:
     for graph in graphs:
         inside(graph, lambda edge: 0.0, Max())
-    spent = time.process_time() - begun
-    gc.enable()
-    return spent

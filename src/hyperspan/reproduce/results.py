@@ -52,7 +52,8 @@ class Result:
 
     def write(self, path: Path) -> None:
         """Writes it as JSON; the file is complete or not there."""
-        given = {**vars(self), "counts": _listed(self.counts)}
+        columns = zip(COUNTED, self.counts.T.tolist(), strict=True)
+        given = {**vars(self), "counts": {name: " ".join(map(str, column)) for name, column in columns}}
         with Target(str(path), force=True).open() as file:
             file.write(json.dumps(given, indent=1, ensure_ascii=False) + "\n")
 
@@ -69,11 +70,6 @@ class Result:
                 f"{path} is not a result of hyperspan reproduce ({error}); remove it to train that row again"
             ) from None
         return found
-
-
-def _listed(counts: Counts) -> dict[str, str]:
-    """Each column as one line of numbers, which is short and can be read."""
-    return {name: " ".join(map(str, column)) for name, column in zip(COUNTED, counts.T.tolist(), strict=True)}
 
 
 def folder_of(output: Path, data: str, row: Row, seed: int) -> Path:
