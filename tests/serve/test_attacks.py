@@ -296,9 +296,7 @@ def test_it_stops_in_time_whatever_it_computes(tmp_path: Path, processes: list[P
     assert answers == [503] * 4  # what was not yet in the queue included
 
 
-def test_process_answers_small_requests_beside_a_large_one_and_logs_json(
-    tmp_path: Path, processes: list[Process]
-) -> None:  # noqa: F811
+def test_process_answers_beside_a_large_request_and_logs_json(tmp_path: Path, processes: list[Process]) -> None:  # noqa: F811
     """12 sentences of 500 words are more work than the whole queue may hold."""
     save_model(small_model(), tmp_path / "small")
     one = Process("--model", str(tmp_path / "small"), "--port", "0", "--max-queued-words", "20000")
