@@ -6,20 +6,20 @@ import pytest
 import torch
 
 from hyperspan.benchmarks import gpu
-from hyperspan.benchmarks.invented import Corpus, invented_sentences, paper_model
+from hyperspan.benchmarks.invented import BenchmarkCorpus, invented_sentences, paper_model
 from hyperspan.errors import InputError
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_gpu_measure_needs_a_gpu() -> None:
     with pytest.raises(InputError, match="finds no NVIDIA GPU here; leave --device out"):
-        gpu.measure("decode", Corpus([], "none"), rounds=1)
+        gpu.measure("decode", BenchmarkCorpus([], "none"), rounds=1)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 @pytest.mark.parametrize("what", ["decode", "train"])
 def test_gpu_measures_each_width(what: str) -> None:
-    figures = gpu.measure(what, Corpus(invented_sentences(60), "invented"), rounds=1)
+    figures = gpu.measure(what, BenchmarkCorpus(invented_sentences(60), "invented"), rounds=1)
     assert [entry["c"] for entry in figures["widths"]] == ["6", "n"]
     assert all(entry["words_per_second"] > 0 and entry["fraction_of_ceiling"] > 0 for entry in figures["widths"])
     assert all(entry["limit"] for entry in figures["widths"])

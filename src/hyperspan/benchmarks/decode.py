@@ -20,7 +20,7 @@ from hyperspan.benchmarks import gpu
 from hyperspan.benchmarks.invented import (
     MAX_WIDTHS,
     TYPES,
-    Corpus,
+    BenchmarkCorpus,
     batches_for,
     decoder,
     invented_sentences,
@@ -132,7 +132,7 @@ def run(
     device: Device = "cpu",
 ) -> dict[str, Any]:
     torch.set_num_threads(threads)
-    corpus = Corpus.read(data)
+    corpus = BenchmarkCorpus.read(data)
     if device == "cuda":
         return gpu.measure("decode", corpus, rounds)
     streamed = {"stream": memory_of_a_stream(stream)} if stream else {}  # first: peak memory only ever grows

@@ -18,7 +18,7 @@ from torch.profiler import ProfilerActivity, profile
 from hyperspan.batch import shuffled_batches
 from hyperspan.benchmarks.invented import (
     MAX_WIDTHS,
-    Corpus,
+    BenchmarkCorpus,
     batches_for,
     decoder,
     necessary_operations,
@@ -126,7 +126,7 @@ def train_width(max_width: str, sentences: Sequence[Sentence], rounds: int, limi
     return {"c": max_width, **best, "by_size": by_size}
 
 
-def measure(what: str, corpus: Corpus, rounds: int) -> dict[str, Any]:
+def measure(what: str, corpus: BenchmarkCorpus, rounds: int) -> dict[str, Any]:
     """Decoding or training."""
     if not torch.cuda.is_available():
         raise InputError("PyTorch finds no NVIDIA GPU here; leave --device out to measure the CPU")

@@ -59,14 +59,14 @@ def invented_sentences(count: int = SENTENCES, types: Sequence[str] = TYPES, see
     return made
 
 
-class Corpus(NamedTuple):
+class BenchmarkCorpus(NamedTuple):
     """Sentences to measure with, and where they come from."""
 
     sentences: list[Sentence]
     source: str
 
     @classmethod
-    def read(cls, data: Path | None) -> Corpus:
+    def read(cls, data: Path | None) -> BenchmarkCorpus:
         """The sentences of a file, or invented ones."""
         if data is None:
             return cls(invented_sentences(), "invented, as long as GENIA's")

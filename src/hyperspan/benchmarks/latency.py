@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from hyperspan.benchmarks.invented import MAX_WIDTHS, Corpus, paper_model
+from hyperspan.benchmarks.invented import MAX_WIDTHS, BenchmarkCorpus, paper_model
 from hyperspan.benchmarks.measure import Data, Rounds, Threads, in_turns, machine, peak_memory
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import bundled_models, load
@@ -34,7 +34,7 @@ def start_up() -> float:
 
 def run(data: Data = None, threads: Threads = 2, rounds: Rounds = 5) -> dict[str, Any]:
     torch.set_num_threads(threads)
-    used = Corpus.read(data).sentences[:300]
+    used = BenchmarkCorpus.read(data).sentences[:300]
     texts = [" ".join(sentence.tokens) for sentence in used]
     annotators = {f"paper's sizes, c = {c}": Annotator(paper_model(c, used)) for c in MAX_WIDTHS}
     annotators |= {f"bundled model {name}": load(name) for name in bundled_models()}

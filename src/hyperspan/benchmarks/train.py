@@ -16,7 +16,7 @@ from hyperspan.batch import shuffled_batches
 from hyperspan.benchmarks import gpu
 from hyperspan.benchmarks.invented import (
     MAX_WIDTHS,
-    Corpus,
+    BenchmarkCorpus,
     invented_sentences,
     necessary_operations,
     paper_model,
@@ -74,11 +74,11 @@ def memory_of_a_long_sentence() -> dict[str, int]:
 
 def run(data: Data = None, threads: Threads = 2, rounds: Rounds = 5, device: Device = "cpu") -> dict[str, Any]:
     torch.set_num_threads(threads)
-    corpus = Corpus.read(data)
+    corpus = BenchmarkCorpus.read(data)
     return gpu.measure("train", corpus, rounds) if device == "cuda" else measure(corpus, rounds)
 
 
-def measure(corpus: Corpus, rounds: int) -> dict[str, Any]:
+def measure(corpus: BenchmarkCorpus, rounds: int) -> dict[str, Any]:
     """Everything, on the CPU."""
     return {
         "machine": machine(),
