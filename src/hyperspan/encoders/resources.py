@@ -1,7 +1,6 @@
 """What others learnt from large text: word vectors and Brown clusters, read from the files they are published in.
 
-The format is told from the content, never from the name, and a file may be gzipped. Text and binary vectors are streamed: with
-`wanted`, a file of any size costs the memory of the words asked for.
+The content shows the format, never the name, and a file may be gzipped. Text and binary vectors are streamed.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import io
 import math
 import re
 from array import array
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,41 +45,46 @@ class WordVectors:
     """float32, a row for every word."""
 
 
-def read_vectors(path: str | Path, wanted: Container[str] | None = None) -> WordVectors:
-    """The vectors of a file in GloVe text, word2vec text, word2vec binary or npz, limited to the `wanted` words.
-
-    Of a word that stands there twice, the first vector counts.
+def read_vectors(path: str | Path) -> WordVectors:
+    """The vectors of a file in GloVe text, word2vec text, word2vec binary or npz; the first of each word counts.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "vectors.txt"
     >>> _ = file.write_text("the 0.5 1\\nIL-2 0.25 -2\\n", encoding="utf-8")
     >>> read_vectors(file).words
     ['the', 'IL-2']
-    >>> read_vectors(file, wanted={"IL-2", "NF-kB"}).vectors
-    array([[ 0.25, -2.  ]], dtype=float32)
+    >>> read_vectors(file).vectors
+    array([[ 0.5 ,  1.  ],
+           [ 0.25, -2.  ]], dtype=float32)
     """
     path = Path(path)
     head = _head(path)
     if head.startswith(b"PK\x03\x04"):
-        return _npz(path, wanted)
-    chosen = _Chosen(wanted)
+        return _npz(path)
     with _opened(path) as stream:
         header = re.match(rb"(?:\xef\xbb\xbf)?([0-9]{1,18}) ([0-9]{1,18})[ \r]*\n", head)
         if header is None:
             size = _glove_size(path, head)
-            _read_text(path, stream, size, chosen)
-            return chosen.vectors(size)
+            return _collected(_read_text(path, stream, size), size)
         stream.readline()
         count, size = int(header[1]), int(header[2])
         if not 0 < size <= _LARGEST:
             raise CorpusError(
                 f"{path}:1: the header says vectors of {size} numbers; expected `n d` with d from 1 to {_LARGEST:,}"
             )
-        if _is_text(head[header.end() :], size):
-            _read_text(path, stream, size, chosen, count)
-        else:
-            _read_binary(path, stream, size, chosen, count)
-        return chosen.vectors(size)
+        read = _read_text if _is_text(head[header.end() :], size) else _read_binary
+        return _collected(read(path, stream, size, count), size)
+
+
+def _collected(rows: Iterable[tuple[str, array[float]]], size: int) -> WordVectors:
+    """The first vector of each word; all numbers are in one array, so that none is in memory twice."""
+    words: dict[str, None] = {}
+    numbers = array("f")
+    for word, vector in rows:
+        if word not in words:
+            words[word] = None
+            numbers.extend(vector)
+    return WordVectors(list(words), np.asarray(numbers, dtype=np.float32).reshape(-1, size))
 
 
 def read_clusters(path: str | Path) -> dict[str, str]:
@@ -109,7 +113,7 @@ def read_clusters(path: str | Path) -> dict[str, str]:
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             if line:
-                rows.append((number, _decoded(path, number, line).split("\t")))
+                rows.append((number, _decoded(line, f"{path}:{number}").split("\t")))
     for number, row in rows:
         if len(row) not in (2, 3):
             raise CorpusError(
@@ -127,27 +131,8 @@ def read_clusters(path: str | Path) -> dict[str, str]:
     return first
 
 
-class _Chosen:
-    """Collects the vectors that are wanted; numbers stand one after the other, so that nothing is held twice."""
-
-    def __init__(self, wanted: Container[str] | None):
-        self.wanted = wanted
-        self.words: dict[str, None] = {}
-        self.numbers = array("f")
-
-    def wants(self, word: str) -> bool:
-        return word not in self.words and (self.wanted is None or word in self.wanted)
-
-    def add(self, word: str, numbers: array[float]) -> None:
-        self.words[word] = None
-        self.numbers.extend(numbers)
-
-    def vectors(self, size: int) -> WordVectors:
-        return WordVectors(list(self.words), np.asarray(self.numbers, dtype=np.float32).reshape(-1, size))
-
-
 def _head(path: Path) -> bytes:
-    """The first bytes of a file, decompressed; whoever names no file that can be read is told so here."""
+    """The first bytes of a file, decompressed; an error if there is no file or nothing in it."""
     if not path.exists():
         raise InputError(f"{path} does not exist; name a file of word vectors or clusters")
     if not path.is_file():
@@ -180,12 +165,11 @@ def _numbered(path: Path, stream: IO[bytes], start: int = 1) -> Iterator[tuple[i
         number += 1
 
 
-def _decoded(path: Path, number: int, word: bytes) -> str:
+def _decoded(text: bytes, where: str, advice: str = "convert the file to UTF-8") -> str:
     try:
-        return word.decode("utf-8")
+        return text.decode("utf-8")
     except UnicodeDecodeError as error:
-        message = f"{word[:40]!r} is not UTF-8 text ({error.reason}); convert the file to UTF-8"
-        raise CorpusError(f"{path}:{number}: {message}") from None
+        raise CorpusError(f"{where}: {text[:40]!r} is not UTF-8 text ({error.reason}); {advice}") from None
 
 
 def _is_number(field: bytes) -> bool:
@@ -215,7 +199,9 @@ def _is_text(body: bytes, size: int) -> bool:
     return numbers == len(fields) - 1 == size or (numbers > 0 and _CONTROL.search(body) is None) or not body.strip()
 
 
-def _read_text(path: Path, stream: IO[bytes], size: int, chosen: _Chosen, count: int | None = None) -> None:
+def _read_text(
+    path: Path, stream: IO[bytes], size: int, count: int | None = None
+) -> Iterator[tuple[str, array[float]]]:
     """Lines of a word and its numbers; `count` is what a header, which was the first line, promises."""
     found = 0
     for number, raw in _numbered(path, stream, start=1 if count is None else 2):
@@ -231,9 +217,7 @@ def _read_text(path: Path, stream: IO[bytes], size: int, chosen: _Chosen, count:
             given = len(line.split(b" ")) - 1
             message = f"{given} numbers after the word; expected {size}, as in the first line; mend or remove the line"
             raise CorpusError(f"{path}:{number}: {message}")
-        word = _decoded(path, number, fields[0])
-        if chosen.wants(word):
-            chosen.add(word, _numbers(path, number, fields[1:]))
+        yield _decoded(fields[0], f"{path}:{number}"), _numbers(path, number, fields[1:])
     if count is not None and found != count:
         raise CorpusError(
             f"{path}: {found} vectors, but the header promises {count}; the file is incomplete or its header wrong"
@@ -251,8 +235,8 @@ def _numbers(path: Path, number: int, fields: list[bytes]) -> array[float]:
     return numbers
 
 
-def _read_binary(path: Path, stream: IO[bytes], size: int, chosen: _Chosen, count: int) -> None:
-    """`count` times a word, a space and `size` little-endian float32; a newline may stand between."""
+def _read_binary(path: Path, stream: IO[bytes], size: int, count: int) -> Iterator[tuple[str, array[float]]]:
+    """`count` times a word, a space and `size` little-endian float32; a newline may be between."""
     for number in range(1, count + 1):
         word = bytearray()
         while (byte := stream.read(1)) not in (b" ", b""):
@@ -264,27 +248,18 @@ def _read_binary(path: Path, stream: IO[bytes], size: int, chosen: _Chosen, coun
         if byte != b" " or len(raw) != 4 * size:
             message = f"word {number} of {count} is cut off or is not a word and {size} float32; fetch the file again"
             raise CorpusError(f"{path}: {message}")
-        text = _decoded_binary(path, number, bytes(word))
-        if chosen.wants(text):
-            numbers = np.frombuffer(raw, dtype="<f4")
-            if not np.isfinite(numbers).all():
-                raise CorpusError(f"{path}: the vector of word {number}, {text!r}, is not finite; the file is damaged")
-            chosen.add(text, array("f", numbers.tolist()))
+        text = _decoded(bytes(word), f"{path}: word {number}", "the file is damaged or no word2vec file")
+        numbers = np.frombuffer(raw, dtype="<f4")
+        if not np.isfinite(numbers).all():
+            raise CorpusError(f"{path}: the vector of word {number}, {text!r}, is not finite; the file is damaged")
+        yield text, array("f", numbers.tolist())
     if stream.read(2).strip():
         raise CorpusError(
             f"{path}: more follows the {count} vectors that the header promises; the file is damaged or its header wrong"
         )
 
 
-def _decoded_binary(path: Path, number: int, word: bytes) -> str:
-    try:
-        return word.decode("utf-8")
-    except UnicodeDecodeError:
-        message = f"word {number}, {word[:40]!r}, is not UTF-8 text; the file is damaged or no word2vec file"
-        raise CorpusError(f"{path}: {message}") from None
-
-
-def _npz(path: Path, wanted: Container[str] | None) -> WordVectors:
+def _npz(path: Path) -> WordVectors:
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
             words, vectors = arrays["words"], arrays["vectors"]
@@ -304,17 +279,14 @@ def _npz(path: Path, wanted: Container[str] | None) -> WordVectors:
         texts.pop()  # a newline after the last word
     if len(texts) != len(vectors):
         raise CorpusError(f"{path}: {len(texts)} words but {len(vectors)} vectors; expected one for each")
-    chosen = _Chosen(wanted)
-    rows: list[int] = []
+    first: dict[str, int] = {}
     for row, word in enumerate(texts):
-        if chosen.wants(word):
-            chosen.words[word] = None
-            rows.append(row)
-    kept = vectors[rows].astype(np.float32)
-    if not np.isfinite(kept).all():
-        row = rows[int(np.argmin(np.isfinite(kept).all(axis=1)))]
-        raise CorpusError(f"{path}: the vector of {texts[row]!r} is not finite; remove the word or mend its vector")
-    return WordVectors(list(chosen.words), kept)
+        first.setdefault(word, row)
+    kept, known = vectors[list(first.values())].astype(np.float32), list(first)
+    if not (finite := np.isfinite(kept).all(axis=1)).all():
+        word = known[int(np.argmin(finite))]
+        raise CorpusError(f"{path}: the vector of {word!r} is not finite; remove the word or mend its vector")
+    return WordVectors(known, kept)
 
 
 def _npz_words(path: Path, words: np.ndarray) -> list[str]:
