@@ -18,7 +18,7 @@ from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
 from hyperspan.models.fofe import THRESHOLDS, Codes, Fofe, IndependentSpans, character_codes, forgetting
-from hyperspan.models.tuning import best_threshold
+from hyperspan.models.tuning import best_by_f1
 from hyperspan.models.validation import validate
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.types import Mention, Sentence
@@ -169,7 +169,7 @@ def test_the_best_threshold_is_chosen_and_annotating_uses_it(tmp_path: Path) -> 
         return dev_scores(model, dev)["f1"]
 
     scores = {threshold: f1(threshold) for threshold in THRESHOLDS}
-    best = best_threshold(model, model.config.fofe.threshold, model.found_at, dev, THRESHOLDS)
+    best = best_by_f1(model, model.found_at, dev, THRESHOLDS, model.config.fofe.threshold)
     assert scores[best] == max(scores.values()) > min(scores.values())
     model.tune(dev)
     assert scores[model.config.fofe.threshold] == max(scores.values())

@@ -19,7 +19,7 @@ from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
 from hyperspan.models.katiyar_cardie import THRESHOLDS, KatiyarCardie, label_sets, links, mentions_of
-from hyperspan.models.tuning import best_threshold
+from hyperspan.models.tuning import best_by_f1
 from hyperspan.models.validation import validate
 from hyperspan.structures import is_ambiguous, is_nested
 from hyperspan.structures.linear_chain import BEGIN, LAST
@@ -156,7 +156,7 @@ def test_the_best_threshold_is_chosen(trained: KatiyarCardie) -> None:
         return dev_scores(trained, dev)["f1"]
 
     scores = {threshold: f1(threshold) for threshold in THRESHOLDS}
-    best = best_threshold(trained, trained.config.katiyar_cardie.threshold, trained.found_at, dev, THRESHOLDS)
+    best = best_by_f1(trained, trained.found_at, dev, THRESHOLDS, trained.config.katiyar_cardie.threshold)
     assert scores[best] == max(scores.values()) > min(scores.values())
     trained.tune(dev)
     assert scores[trained.config.katiyar_cardie.threshold] == max(scores.values())

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -30,9 +30,8 @@ TEMPERATURES = [round(0.5 * 1.04**step, 4) for step in range(60)]
 MENTION_BIASES = [step / 4 for step in range(-8, 17)]
 """From -2 to 4."""
 
-Gold = list[set[tuple[int, int, int]]]
 Encode = Callable[[Sequence[Sentence]], Callable[[float], list[MentionSet]]]
-"""Sentences -> what a model finds in them with a threshold; they are encoded once for all thresholds."""
+"""Sentences -> what a model finds in them, by a threshold or a bias; they are encoded once for all values of it."""
 
 
 def _known_gold(model: Model, sentence: Sentence) -> set[tuple[int, int, int]]:
@@ -41,21 +40,21 @@ def _known_gold(model: Model, sentence: Sentence) -> set[tuple[int, int, int]]:
     return model.vocabulary.gold(sentence.with_mentions(known))
 
 
-def _scored(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[tuple[Any, list[int], Gold]]:
-    """The scores of batches of sentences, their lengths, and their mentions."""
+def _batches(model: Model, sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
+    """Sentences of similar length."""
     for indices in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
-        given = [sentences[index] for index in indices]
-        yield model(model.collate(given)), [len(sentence) for sentence in given], [_known_gold(model, s) for s in given]
+        yield [sentences[index] for index in indices]
 
 
 @torch.inference_mode()
 def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
-    """The temperature under which the sentences' mentions (those that the model can hold) are most probable."""
+    """The temperature under which the sentences' mentions (those that the model can represent) are most probable."""
     scorer, bias = model.scorer, model.config.model.mention_bias
     batches = []
-    for scores, lengths, gold in _scored(model, sentences):
-        kept = [scorer.representable(mentions, max(lengths)) for mentions in gold]
-        batches.append((scorer.add_mention_bias(scores, bias) if bias else scores, lengths, kept))
+    for given in _batches(model, sentences):
+        scores, lengths = model(model.collate(given)), [len(sentence) for sentence in given]
+        gold = [scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
+        batches.append((scorer.add_mention_bias(scores, bias) if bias else scores, lengths, gold))
 
     def surprise(temperature: float) -> float:
         distributions = ((scorer.distribution(s / temperature, lengths), gold) for s, lengths, gold in batches)
@@ -81,17 +80,31 @@ def _lowest(count: int, value: Callable[[int], float]) -> int:
 
 
 @torch.inference_mode()
+def best_by_f1(
+    model: Model, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float], now: float
+) -> float:
+    """The value with the best F1 of those tried; of equals the nearest to the one that the model has now."""
+    found, right = dict.fromkeys(tried, 0), dict.fromkeys(tried, 0)
+    expected = 0
+    for given in _batches(model, sentences):
+        gold = [_known_gold(model, sentence) for sentence in given]
+        expected += sum(map(len, gold))
+        find = encode(given)
+        for value in tried:
+            best = find(value)
+            found[value] += sum(map(len, best))
+            right[value] += sum(len(one & other) for one, other in zip(best, gold, strict=True))
+    return max(tried, key=lambda value: (right[value] / max(found[value] + expected, 1), -abs(value - now)))
+
+
 def best_mention_bias(model: Recognizer, sentences: Sequence[Sentence]) -> float:
     """The mention bias with the best F1; of equals the nearest to 0."""
-    found, right = dict.fromkeys(MENTION_BIASES, 0), dict.fromkeys(MENTION_BIASES, 0)
-    expected = 0
-    for scores, lengths, gold in _scored(model, sentences):
-        expected += sum(map(len, gold))
-        for bias in MENTION_BIASES:
-            best = model.scorer.distribution(model.scorer.add_mention_bias(scores, bias), lengths).argmax()
-            found[bias] += sum(map(len, best))
-            right[bias] += sum(len(one & other) for one, other in zip(best, gold, strict=True))
-    return max(MENTION_BIASES, key=lambda bias: (right[bias] / max(found[bias] + expected, 1), -abs(bias)))
+
+    def encode(given: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
+        scores, lengths, scorer = model(model.collate(given)), [len(sentence) for sentence in given], model.scorer
+        return lambda bias: scorer.distribution(scorer.add_mention_bias(scores, bias), lengths).argmax()
+
+    return best_by_f1(model, encode, sentences, MENTION_BIASES, 0.0)
 
 
 def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
@@ -101,31 +114,12 @@ def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
     _set(model, "model", temperature=best_temperature(model, sentences))
 
 
-@torch.inference_mode()
-def best_threshold(
-    model: Model, now: float, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float]
-) -> float:
-    """The threshold with the best F1 of those tried; of equals the nearest to the one that the model has now."""
-    found, right = dict.fromkeys(tried, 0), dict.fromkeys(tried, 0)
-    expected = 0
-    for indices in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
-        given = [sentences[index] for index in indices]
-        gold = [_known_gold(model, sentence) for sentence in given]
-        expected += sum(map(len, gold))
-        find = encode(given)
-        for threshold in tried:
-            best = find(threshold)
-            found[threshold] += sum(map(len, best))
-            right[threshold] += sum(len(one & other) for one, other in zip(best, gold, strict=True))
-    return max(tried, key=lambda value: (right[value] / max(found[value] + expected, 1), -abs(value - now)))
-
-
 def tune_threshold(
     model: Model, section: str, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float]
 ) -> None:
     """Chooses the threshold and puts it into a section of the model's configuration."""
     now = getattr(model.config, section).threshold
-    _set(model, section, threshold=best_threshold(model, now, encode, sentences, tried))
+    _set(model, section, threshold=best_by_f1(model, encode, sentences, tried, now))
 
 
 def _set(model: Model, section: str, **values: float) -> None:
