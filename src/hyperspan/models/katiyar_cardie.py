@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -39,8 +38,8 @@ from hyperspan.encoders.registry import ENCODERS
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import to_device
 from hyperspan.models.base import Model
+from hyperspan.models.greedy import GreedySets
 from hyperspan.models.tuning import tune_threshold
-from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.linear_chain import BEGIN, INSIDE, LAST, OUTSIDE, UNIT
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.readings import Reading, pairs_of
@@ -200,45 +199,20 @@ def mentions_of(labels: np.ndarray, reading: Reading) -> MentionSet:
     return frozenset(found)
 
 
-class LabelSets(Distribution):
-    """The labels that were chosen for the words of a batch, and the mentions that they are read as.
+class LabelSets(GreedySets):
+    """The mentions of the labels that were chosen for the words of a batch.
 
-    As a model that decides greedily says nothing of other sets, there is one set for each sentence, and all other mentions have
-    the probability 0. That of a mention is the lowest of its labels', each times the number of labels of its word.
+    The probability of a mention is the lowest of its labels', each times the number of labels of its word; that of a set is
+    the product of those of its mentions.
     """
 
     limits = "labels are chosen greedily, and other choices are not followed"
 
     def __init__(self, shares: Tensor, lengths: list[int], reading: Reading):
-        self.shares = shares
-        """(B, n, labels): how sure each label is, 0 where it was not chosen; anything in padding."""
-        self.lengths, self.types = lengths, shares.shape[2] // 4
-        self.reading: Reading = reading
-
-    @cached_property
-    def _found(self) -> list[dict[Mention, float]]:
-        """The mentions of each sentence with their probabilities."""
+        """(B, n, labels): the probability of each label, 0 where it was not chosen; anything in padding."""
         found: list[dict[Mention, float]] = []
-        for shares, length in zip(self.shares.cpu().numpy(), self.lengths, strict=True):
-            mentions = mentions_of(shares[:length] > 0, self.reading)
-            found.append({m: float(min(shares[word, label] for word, label in labelled([m]))) for m in mentions})
-        return found
-
-    @property
-    def marginals(self) -> Tensor:
-        """(B, n, n, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
-        sentences, n, _ = self.shares.shape
-        result = torch.zeros(sentences, n, max(n, 1), self.types)
-        for b, mentions in enumerate(self._found):
-            for (start, end, kind), probability in mentions.items():
-                result[b, start, end - start - 1, kind] = probability
-        return result.to(self.shares.device)
-
-    def argmax(self) -> list[MentionSet]:
-        """The set of mentions of each sentence."""
-        return [frozenset(mentions) for mentions in self._found]
-
-    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
-        """The one set that there is, as if its mentions were independent."""
-        ranked = ((frozenset(mentions), sum(map(math.log, mentions.values()))) for mentions in self._found)
-        return [[one][:k] for one in ranked]
+        for rows, length in zip(shares.cpu().numpy(), lengths, strict=True):
+            mentions = mentions_of(rows[:length] > 0, reading)
+            found.append({m: float(min(rows[word, label] for word, label in labelled([m]))) for m in mentions})
+        totals = [sum(map(math.log, mentions.values())) for mentions in found]
+        super().__init__(found, totals, lengths, shares.shape[2] // 4, shares.device)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,10 +13,9 @@ from torch.nn.functional import linear
 from hyperspan.batch import Batch
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import to_device
+from hyperspan.models.greedy import GreedySets
 from hyperspan.models.shift_reduce import NOTHING, SHIFT, valid_actions
-from hyperspan.structures.common import check_count
-from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.structures.scores import Mention
 
 if TYPE_CHECKING:
     from hyperspan.models.transition import Transition
@@ -51,44 +49,15 @@ def buffer_rows(batch: Batch) -> np.ndarray:
     return rows
 
 
-@dataclass(frozen=True)
-class ActionSequences(Distribution):
-    """The actions that were taken, and how probable each was among the valid ones."""
+class ActionSequences(GreedySets):
+    """The mentions that the best actions made; the probability of a mention is that of the action that made it."""
 
     limits = "it takes the best action at each step and compares no sets"
 
-    lengths: list[int]
-    types: int
-    device: torch.device
-    actions: list[list[int]]
-    log_probabilities: list[float]
-    """Of all actions of a sentence."""
-    found: list[dict[Mention, float]]
-    """The mentions of each sentence, and the probability of the action that made each."""
-
-    @property
-    def marginals(self) -> Tensor:
-        """(B, n, n, m): the probability of the action that made a mention, given the actions before it; 0 where none did.
-
-        So it says nothing of mentions that were not made, nor how probable one is after other actions.
-        """
-        n = max(self.lengths, default=0)
-        result = torch.zeros(len(self.lengths), n, n, self.types, device=self.device)
-        places = [(b, i, j - i - 1, k) for b, mentions in enumerate(self.found) for i, j, k in mentions]
-        values = [value for mentions in self.found for value in mentions.values()]
-        result[tuple(torch.tensor(places, dtype=torch.long, device=self.device).view(-1, 4).T)] = result.new_tensor(
-            values
-        )
-        return result
-
-    def argmax(self) -> list[MentionSet]:
-        """The mentions that were made."""
-        return [frozenset(mentions) for mentions in self.found]
-
-    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
-        """What was found, with the log-probability of its actions (others may lead to the same set); no other sets."""
-        check_count(k)
-        return [[pair][:k] for pair in zip(self.argmax(), self.log_probabilities, strict=True)]
+    def __init__(self, actions: list[list[int]], *given: Any):
+        super().__init__(*given)
+        self.actions = actions
+        """Those of each sentence."""
 
 
 class Step(NamedTuple):
@@ -126,7 +95,7 @@ def _action_sequences(steps: Sequence[Step], lengths: list[int], types: int, dev
         found[b][first, after, k] = p
     actions = [row[row != NOTHING].tolist() for row in action]
     totals = np.where(action == NOTHING, 0.0, log_probability.astype(np.float64)).sum(1).tolist()
-    return ActionSequences(lengths, types, device, actions, totals, found)
+    return ActionSequences(actions, found, totals, lengths, types, device)
 
 
 class Stacks:
