@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +49,19 @@ def _umask() -> int:
     return mask
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and the JSON state of a file that :func:`write_tensors` wrote."""
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turns any error of reading a safetensors file into an InputError."""
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(metadata.get("state", "{}"))  # noqa: SIM118
+        yield
     except FileNotFoundError:
         raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
     except Exception as error:  # safetensors raises an exception of its own for each kind of damage
         raise InputError(f"{path} cannot be read as safetensors ({error}); train the model again") from None
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the JSON state of a file that :func:`write_tensors` wrote."""
+    with readable(path), safe_open(path, framework="pt") as file:
+        metadata = file.metadata() or {}
+        return {name: file.get_tensor(name) for name in file.keys()}, json.loads(metadata.get("state", "{}"))  # noqa: SIM118

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.overrides import TorchFunctionMode
 
 from hyperspan.errors import HyperspanError, InputError
 from hyperspan.models.base import Model
+from hyperspan.models.tensors import readable
 
 SCALE = "_scale"
 """Ends the name of the factors of a tensor of whole numbers, one for each of its rows."""
@@ -49,7 +50,7 @@ def load_weights(folder: Path, build: Callable[[], M]) -> M:
         wanted, fixed = untrained.state_dict(), fixed_names(untrained)
     _check(path, header, wanted, fixed)
     model = build()
-    with _readable(path), safe_open(path, framework="pt") as file:
+    with readable(path), safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in header}
     for name in fixed:
         if name + SCALE in tensors:
@@ -93,19 +94,9 @@ class _NoChance(TorchFunctionMode):
 
 def _header(path: Path) -> dict[str, Entry]:
     """Types and shapes of the tensors in a file, by their names."""
-    with _readable(path), safe_open(path, framework="pt") as file:
+    with readable(path), safe_open(path, framework="pt") as file:
         slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
         return {name: Entry(part.get_dtype(), tuple(part.get_shape())) for name, part in slices.items()}
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
-    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} cannot be read as safetensors ({error}); train the model again") from None
 
 
 @contextmanager
