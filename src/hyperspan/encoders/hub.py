@@ -36,40 +36,30 @@ def require_transformers() -> None:
 
 def check_pretrained(name: str) -> None:
     """Raises an error for an encoder that is not there or cannot be used, before its weights are read."""
-    require_transformers()
-    offline = _located(name)
-    with quietly():
-        _check_kind(name, _read_config(name, offline))
-        _read_tokenizer(name, offline)
+    _read_description(name)
 
 
 def read_pretrained(name: str) -> tuple[dict[str, Any], nn.Module]:
     """The description of an encoder, and the encoder itself with its weights."""
-    require_transformers()
+    config, tokenizer, offline = _read_description(name)
     import torch
     from transformers import AutoModel
 
-    offline = _located(name)
-    with quietly():
-        config = _read_config(name, offline)
-        _check_kind(name, config)
-        tokenizer = _read_tokenizer(name, offline)
-        try:
-            encoder, found = AutoModel.from_pretrained(
-                name, config=config, dtype=torch.float32, local_files_only=offline, output_loading_info=True
-            )
-        except Exception as error:  # what is raised differs by file format and kind of damage
-            raise InputError(
-                f"transformer.name is {name}, whose weights cannot be read ({_first_line(error)}); "
-                "it must hold model.safetensors that fit its config.json"
-            ) from None
+    with _reading(name, "weights", "it must hold model.safetensors that fit its config.json"):
+        encoder, found = AutoModel.from_pretrained(
+            name, config=config, dtype=torch.float32, local_files_only=offline, output_loading_info=True
+        )
     lacking = [key for key in found["missing_keys"] if "pooler" not in key and "position_ids" not in key]
     if lacking:
         raise InputError(
-            f"transformer.name is {name}, whose weights lack {lacking[0]} and {len(lacking) - 1} others that its config.json "
-            "tells of; name an encoder with all of its weights"
+            f"transformer.name is {name}, whose weights lack {lacking[0]} and {len(lacking) - 1} others of its config.json; "
+            "name an encoder with all of its weights"
         )
-    _check_sizes(name, len(tokenizer), encoder)
+    if (subwords := len(tokenizer)) > (known := encoder.get_input_embeddings().num_embeddings):
+        raise InputError(
+            f"transformer.name is {name}, whose tokenizer has {subwords:,} subwords, but whose weights know {known:,}; "
+            "use the tokenizer that the encoder was trained with"
+        )
     description = {
         "config": _plain(config),
         "tokenizer": json.loads(tokenizer.backend_tokenizer.to_str()),
@@ -77,6 +67,28 @@ def read_pretrained(name: str) -> tuple[dict[str, Any], nn.Module]:
         "nothing": _stand_in(tokenizer),
     }
     return description, encoder
+
+
+def _read_description(name: str) -> tuple[Any, Any, bool]:
+    """The configuration of an encoder, its tokenizer, and whether both are on this machine."""
+    require_transformers()
+    from transformers import AutoConfig, AutoTokenizer
+
+    offline = _located(name)
+    with _reading(name, "config.json", _EXAMPLE):
+        config = AutoConfig.from_pretrained(name, local_files_only=offline)
+    _check_kind(name, config)
+    advice = "put the tokenizer.json of the same encoder beside its config.json"
+    with _reading(name, "tokenizer", advice):
+        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=offline)
+    if not tokenizer.is_fast:
+        raise InputError(
+            f"transformer.name is {name}, whose tokenizer ({type(tokenizer).__name__}) is not one of the library tokenizers and does "
+            "not say which subwords are of which word; name an encoder with a tokenizer.json"
+        )
+    if len(tokenizer) <= len(tokenizer.all_special_ids):  # made of nothing where no files of it were found
+        raise InputError(f"transformer.name is {name}, which comes without a tokenizer; {advice}")
+    return config, tokenizer, offline
 
 
 def _located(name: str) -> bool:
@@ -116,17 +128,6 @@ def _located(name: str) -> bool:
     return True
 
 
-def _read_config(name: str, offline: bool) -> Any:
-    from transformers import AutoConfig
-
-    try:
-        return AutoConfig.from_pretrained(name, local_files_only=offline)
-    except Exception as error:  # what is raised differs by what is wrong
-        raise InputError(
-            f"transformer.name is {name}, whose config.json cannot be read ({_first_line(error)}); {_EXAMPLE}"
-        ) from None
-
-
 def _check_kind(name: str, config: Any) -> None:
     """Raises an error for what is no encoder of text."""
     from transformers.models.auto.modeling_auto import (
@@ -144,37 +145,6 @@ def _check_kind(name: str, config: Any) -> None:
         )
     if not hasattr(config, "hidden_size") or not hasattr(config, "vocab_size"):
         raise InputError(f"transformer.name is {name}, which does not read text ({kind}); {_EXAMPLE}")
-
-
-def _read_tokenizer(name: str, offline: bool) -> Any:
-    from transformers import AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=offline)
-    except Exception as error:  # what is raised differs by what is missing
-        raise InputError(
-            f"transformer.name is {name}, whose tokenizer cannot be read ({_first_line(error)}); "
-            "put the tokenizer.json of the same encoder beside its config.json"
-        ) from None
-    if not tokenizer.is_fast:
-        raise InputError(
-            f"transformer.name is {name}, whose tokenizer ({type(tokenizer).__name__}) is not one of the library tokenizers and does "
-            "not say which subwords are of which word; name an encoder with a tokenizer.json"
-        )
-    if len(tokenizer) <= len(tokenizer.all_special_ids):  # made of nothing where no files of it were found
-        raise InputError(
-            f"transformer.name is {name}, which comes without a tokenizer; put the tokenizer.json of the same encoder beside its config.json"
-        )
-    return tokenizer
-
-
-def _check_sizes(name: str, subwords: int, encoder: Any) -> None:
-    known = encoder.get_input_embeddings().num_embeddings
-    if subwords > known:
-        raise InputError(
-            f"transformer.name is {name}, whose tokenizer has {subwords:,} subwords, but whose weights know {known:,}; "
-            "use the tokenizer that the encoder was trained with"
-        )
 
 
 def _limit(encoder: nn.Module, tokenizer: Any) -> int:
@@ -202,8 +172,8 @@ def _plain(config: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
-    """Without bars and remarks: what matters of them is said by errors here."""
+def _reading(name: str, what: str, advice: str) -> Iterator[None]:
+    """Reads without progress bars and warnings; any error becomes an InputError."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -211,11 +181,10 @@ def quietly() -> Iterator[None]:
     logging.disable_progress_bar()
     try:
         yield
+    except Exception as error:  # its kind differs by file format and kind of damage
+        reason = str(error).strip().partition("\n")[0].rstrip(".")[:200] or type(error).__name__
+        raise InputError(f"transformer.name is {name}, whose {what} cannot be read ({reason}); {advice}") from None
     finally:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".")[:200] or type(error).__name__
