@@ -238,7 +238,7 @@ class Trainer:
     def resume(self) -> None:
         """Goes back to where the checkpoint in the folder was written."""
         tensors, state = read_tensors(self.folder / CHECKPOINT) if self.processes.is_first else ({}, {})
-        tensors, state = self.processes.broadcast_named(tensors), self.processes.broadcast(state)
+        tensors, state = self.processes.broadcast((tensors, state))
         config = Config.from_toml(state.pop("config"))
         if state.pop("data") != self.data:
             raise InputError(

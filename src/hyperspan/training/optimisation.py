@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from hyperspan.batch import Batch
+from hyperspan.encoders.base import ParameterOptions
 from hyperspan.encoders.language_model import LanguageModelLoss
 from hyperspan.models.base import Model
 from hyperspan.training.checkpoint import optimizer_tensors, restore_optimizer
 from hyperspan.training.parallel import Processes
-from hyperspan.training.parameters import parameter_groups
 from hyperspan.types import Sentence
 
 ITERATIONS = 10
@@ -40,20 +40,30 @@ class Optimisation:
         )
         whole = nn.ModuleDict({"model": model} | ({"lm_loss": self.lm_loss} if self.lm_loss else {}))
         processes.broadcast_tensors(whole.state_dict().values())
-        self.groups = parameter_groups(whole, model)
-        self.names = [name for group in self.groups for name in group.names]
-        self.parameters = [parameter for group in self.groups for parameter in group.parameters]
+        self.groups = self._grouped(whole)
+        self.names = [name for group in self.groups.values() for name in group]
+        self.parameters = [parameter for group in self.groups.values() for parameter in group.values()]
         self.optimizer = self._new_optimizer()
         self.average = [p.detach().clone() for p in self.parameters] if self.config.ema_decay else None
         self.step = 0
+
+    def _grouped(self, whole: nn.Module) -> dict[ParameterOptions, dict[str, nn.Parameter]]:
+        """The parameters that learn, by their options and names; the encoder says which have other options than usual."""
+        usual = ParameterOptions(self.config.learning_rate, self.config.weight_decay)
+        own = self.model.encoder.parameter_options(self.config)
+        groups: dict[ParameterOptions, dict[str, nn.Parameter]] = {}
+        for name, parameter in whole.named_parameters():
+            if parameter.requires_grad:
+                groups.setdefault(own.get(parameter, usual), {})[name] = parameter
+        return groups
 
     def _new_optimizer(self) -> torch.optim.Optimizer:
         if self.config.optimizer == "lbfgs":
             some = {"max_iter": ITERATIONS, "max_eval": 3 * ITERATIONS, "history_size": ITERATIONS}
             return torch.optim.LBFGS(self.parameters, line_search_fn="strong_wolfe", **some)
         groups = [
-            {"params": g.parameters, "weight_decay": g.options.weight_decay, "highest": g.options.learning_rate}
-            for g in self.groups
+            {"params": list(group.values()), "weight_decay": options.weight_decay, "highest": options.learning_rate}
+            for options, group in self.groups.items()
         ]
         kind = torch.optim.AdamW if self.config.optimizer == "adamw" else torch.optim.Adam
         return kind(groups, lr=self.config.learning_rate, fused=self.model.device.type == "cuda")

@@ -10,7 +10,6 @@ CUDA devices by NCCL. A process that has lost the others ends; of all that end b
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import os
@@ -22,7 +21,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -30,6 +29,7 @@ from torch import Tensor, nn
 
 from hyperspan.errors import HyperspanError, InputError, TrainingError
 
+T = TypeVar("T")
 PATIENCE = timedelta(minutes=10)
 """So long a process waits for the others, which may be reading their data or writing a checkpoint."""
 RESTARTS = "TORCHELASTIC_RESTART_COUNT"
@@ -140,39 +140,24 @@ class Processes:
                     dist.broadcast(content, 0)
                 tensor.detach().copy_(content)  # which counts as a change, as a broadcast does not
 
-    def broadcast(self, value: Any) -> Any:
-        """What the first process gives here, in all of them; JSON must be able to hold it."""
-        if self.count == 1:
-            return value
-        text = torch.frombuffer(bytearray(json.dumps(value), "ascii"), dtype=torch.uint8)
-        size = torch.tensor([len(text)])
-        self.broadcast_tensors([size])
-        text = text if self.is_first else text.new_empty(int(size))
-        self.broadcast_tensors([text])
-        return json.loads(bytes(text.tolist()))
+    def broadcast(self, value: T) -> T:
+        """The value that the first process has."""
+        values = [value]
+        if self.count > 1:
+            with _answered():
+                dist.broadcast_object_list(values, 0)
+        return values[0]
 
-    def broadcast_named(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The same for tensors on the CPU."""
-        about = {name: [str(tensor.dtype), *tensor.shape] for name, tensor in tensors.items()}
-        known = {
-            name: tensors[name] if self.is_first else torch.empty(shape, dtype=getattr(torch, dtype.split(".")[1]))
-            for name, (dtype, *shape) in self.broadcast(about).items()
-        }
-        self.broadcast_tensors(known.values())
-        return known
-
-    def check_same(self, what: Mapping[str, str]) -> None:
+    def check_same(self, values: Mapping[str, str]) -> None:
         """Raises an error, in all processes, where some of these texts are not the same in all."""
         if self.count == 1:
             return
-        digests = b"".join(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in what.values())
-        own = torch.frombuffer(bytearray(digests), dtype=torch.uint8).view(len(what), -1)
-        every = [torch.empty_like(own) for _ in range(self.count)]
+        every: list[Any] = [None] * self.count
         with _answered():
-            dist.all_gather(every, own)
+            dist.all_gather_object(every, values)
         for rank, other in enumerate(every):
-            for name, same in zip(what, (other == every[0]).all(1).tolist(), strict=True):
-                if not same:
+            for name, value in every[0].items():
+                if other[name] != value:
                     raise InputError(
                         f"process {rank} of {self.count} has another {name} than process 0; start all of them with the same"
                     )
