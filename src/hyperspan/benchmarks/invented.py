@@ -16,8 +16,8 @@ from hyperspan.batch import Batch, batches_by_length
 from hyperspan.benchmarks.measure import Call
 from hyperspan.config import Config
 from hyperspan.corpora import read_corpus
-from hyperspan.encoders.layers import SpanLinear
 from hyperspan.encoders.neural import NeuralEncoder
+from hyperspan.encoders.spans import SpanLinear
 from hyperspan.errors import InputError
 from hyperspan.models import Recognizer, new_model
 from hyperspan.models.base import Model

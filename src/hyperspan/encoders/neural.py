@@ -13,9 +13,8 @@ from hyperspan.config import Config, TrainingConfig
 from hyperspan.encoders.base import Encoder, ParameterOptions
 from hyperspan.encoders.characters import CHARACTER_ENCODERS
 from hyperspan.encoders.hub import read_pretrained
-from hyperspan.encoders.layers import SpanLinear
 from hyperspan.encoders.resources import WordVectors, read_clusters, read_vectors
-from hyperspan.encoders.spans import SpanLSTM
+from hyperspan.encoders.spans import SpanLinear, SpanLSTM
 from hyperspan.encoders.transformer import Transformer
 from hyperspan.encoders.words import RowDropout, WordEmbedding
 from hyperspan.errors import InputError
