@@ -39,7 +39,7 @@ class SubwordWindows:
     counts: Tensor
     """(W,): how many subwords a window has."""
     place: Tensor
-    """(P,): where the subwords of each row stand, as window * L + position; the first one alone if no others are looked at."""
+    """(P,): the places of each row's subwords, as window * L + position; of its first one alone with the pooling first."""
     owner: Tensor
     """(P,): the row that each is of."""
 
@@ -150,7 +150,7 @@ def _subword_arrays(
 
 
 def _spell(spellings: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where each spelling stands when the longest come first, all of them in that order (padded with 0), and their lengths."""
+    """The place of each spelling when the longest come first, all of them in that order (padded with 0), and their lengths."""
     counts = np.array([len(spelling) for spelling in spellings], dtype=np.int64)
     longest_first = np.argsort(-counts, kind="stable")
     place = np.empty_like(longest_first)
@@ -179,7 +179,7 @@ def shuffled_batches(lengths: Sequence[int], batch_size: int, seed: int) -> Iter
 
 
 def split_evenly(items: list[T], most: int) -> list[list[T]]:
-    """The items in their order, in as few parts as hold at most so many each, and about as many each.
+    """The items in their order, in as few parts of at most `most` as possible, all of about the same size.
 
     >>> split_evenly([1, 2, 3, 4, 5], 4), split_evenly([], 4)
     ([[1, 2, 3], [4, 5]], [])

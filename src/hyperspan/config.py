@@ -81,14 +81,14 @@ class ModelConfig:
     scorer_hidden: int = _number(0, 0, MOST_UNITS)
     """Hidden units between span vectors and scores; 0 for the paper's linear scores."""
     temperature: float = _number(1.0, 0.01, 1000)
-    """Scores are divided by this in use; training chooses it on dev at the end."""
+    """Scores are divided by this in inference; training chooses it on dev at the end."""
     mention_bias: float = _number(0.0, -1000, 1000)
-    """Added to the score of every mention in use: above 0 raises recall, below 0 precision."""
+    """Added to the score of every mention in inference: above 0 raises recall, below 0 precision."""
     reading: Literal["all", "nested"] = "nested"
     """How ambiguous structures are decoded: all pairs every start with every end, nested each start with its nearest
     end."""
     tokenizer: str = "words"
-    """The tokenizer of raw text: of training documents without tokens, and of all text in use."""
+    """The tokenizer of raw text: of training documents without tokens, and of all text in inference."""
     tokenizer_version: int = _number(1, 1)
     """The version of the tokenizer; a model is used with the version it was trained with."""
 
@@ -153,7 +153,7 @@ class TransformerConfig:
     gradient_checkpointing: bool = False
     """Whether training computes its layers twice instead of storing them, to save memory."""
     precision: Literal["float32", "bfloat16"] = "float32"
-    """bfloat16 runs its matrix products on a CUDA device in half precision, in training and in use."""
+    """bfloat16 runs its matrix products on a CUDA device in half precision, in training and inference."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class Vocabulary:
     """The bits of the Brown clusters of words."""
     lowercase: bool = True
     function_words: list[str] = field(default_factory=list)
-    """Words that stand inside mentions; handcrafted encoders alone know them, and features by their names."""
+    """Words inside mentions; handcrafted encoders alone have them, and features by their names."""
     features: list[str] = field(default_factory=list)
     span_features: list[str] = field(default_factory=list)
     transformer: dict[str, Any] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Vocabulary:
         return len(self._prefixes)
 
     def word_id(self, token: str) -> int:
-        """The id of a token, as it stands or in lower case."""
+        """The id of a token, as it is or in lower case."""
         found = None if self.lowercase else self._words.get(token)
         return found if found is not None else self._words.get(token.lower(), UNKNOWN)
 

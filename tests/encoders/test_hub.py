@@ -66,7 +66,7 @@ def test_a_folder_that_cannot_be_used(break_it: Callable[[Path], object], messag
     assert "\n" not in str(error.value)
 
 
-def test_a_tokenizer_with_more_pieces_than_weights_is_refused(tmp_path: Path) -> None:
+def test_a_tokenizer_with_more_subwords_than_weights_is_refused(tmp_path: Path) -> None:
     make_tiny(tmp_path)
     known = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))
     known["model"]["vocab"] |= {f"more{number}": 900 + number for number in range(900)}
@@ -118,7 +118,7 @@ def test_what_does_not_go_together(changes: list[str], message: str) -> None:
     [
         ("transformer.window=49", "reads from 4 to 48 subwords at once"),
         ("transformer.window=3", "reads from 4 to 48 subwords at once"),
-        ("transformer.stride=46", "windows hold 46 subwords of words and must overlap"),
+        ("transformer.stride=46", "windows have 46 subwords of words and must overlap"),
         ("transformer.layers=4", "has 2 layers and embeddings"),
         ("transformer.freeze=3", "has 2 layers; choose a smaller number"),
     ],

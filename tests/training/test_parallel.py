@@ -267,7 +267,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))
     try:
-        with pytest.raises(TrainingError, match=r"cannot hold what is to be written \(File too large\).*--resume"):
+        with pytest.raises(TrainingError, match=r"has no room for what training writes \(File too large\).*--resume"):
             run(2, resume=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -79,7 +79,7 @@ class Encoder(nn.Module, ABC):
     def span_layer(self, outputs: int, *, whole: bool = False) -> Any:
         """A layer from (words, spans, batch, layout) to (rows, outputs), with a `bias`.
 
-        With `whole` it sees all words of a span; without, those before its last are scored elsewhere.
+        With `whole` it sees all words of a span; without, its end alone.
         """
 
     def vectors(self, batch: Batch) -> Tensor:
@@ -110,14 +110,14 @@ class Encoder(nn.Module, ABC):
         return bool(self.vocabulary.tags)
 
     def span_layout(self, batch: Batch) -> SpanLayout | None:
-        """Where the spans of a batch stand; None where there are none, or none are looked at."""
+        """The layout of the spans of a batch; None without spans."""
         if not self.over_spans or batch.longest == 0:
             return None
         return batch_layout(batch, self.config)
 
 
 def batch_layout(batch: Batch, config: Config) -> SpanLayout:
-    """Where all spans of a batch stand that are no wider than `model.max_width`."""
+    """The layout of all spans of a batch that are no wider than `model.max_width`."""
     limit = config.model.max_width
     width = batch.longest if limit == "n" else min(limit, batch.longest)
     return span_layout(tuple(batch.lengths), batch.longest, width, batch.words.device)

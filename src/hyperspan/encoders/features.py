@@ -23,7 +23,7 @@ REACH = 5
 WIDE = 10
 """Spans of more words than this, and one, are all alike."""
 BEYOND = "·"
-"""What stands before the first and after the last word of a sentence."""
+"""The symbol before the first and after the last word of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Template:
 
 
 def n_grams(layer: str, longest: int) -> list[Template]:
-    """Every n-gram, up to the longest, that contains the word, keyed by n and where the word stands in it.
+    """Every n-gram, up to the longest, that contains the word, keyed by n and the place of the word in it.
 
     >>> [template.name for template in n_grams("word", 2)]
     ['word[0]', 'word[-1,0]', 'word[0,+1]']
@@ -143,7 +143,7 @@ def outline(word: str) -> str:
 
 
 def function_words_of(sentences: Sequence[Sentence], least: int = 3) -> frozenset[str]:
-    """Lower-case alphabetic words that occur inside mentions at least so many times, but are not their first or last word."""
+    """Lower-case alphabetic words that occur at least `least` times inside mentions, but not as their first or last word."""
     counts: dict[str, int] = {}
     for sentence in sentences:
         for mention in sentence.mentions:
@@ -253,7 +253,7 @@ class SentenceFeatures:
         return f"{template.name} {' '.join(said)}"
 
     def of_spans(self, sentence: np.ndarray, start: np.ndarray, width: np.ndarray) -> np.ndarray:
-        """(spans, templates): the hashes of the features of spans of so many words more than one."""
+        """(spans, templates): the hashes of the features of spans of `width` + 1 words."""
         first = self.first[sentence] + start
         columns = np.zeros((len(first), len(self.extractor.spans)), dtype=np.int64)
         for column, name in enumerate(self.extractor.spans):
@@ -269,7 +269,7 @@ class SentenceFeatures:
             values = self.symbols(layer)
             return _mix(_mix(key, values[first - outside]), values[first + width + outside])
         values = self.symbols(SEQUENCES[name])
-        running = np.full(self.size, symbol(f"span {name}"), dtype=np.int64)  # by first place: of so many words
+        running = np.full(self.size, symbol(f"span {name}"), dtype=np.int64)  # by first place
         for words_more in range(int(width.max(initial=-1)) + 1):
             running = _mix(running[: self.size - words_more], values[words_more:])
             wanted = np.flatnonzero(width == words_more)
@@ -304,7 +304,7 @@ def _mix(state: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def frequent(hashes: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
-    """The hashes other than 0 that occur at least so many times, sorted, and where each occurs first in the flat array."""
+    """The hashes other than 0 that occur at least `least` times, sorted, and where each occurs first in the flat array."""
     values, places, counts = np.unique(hashes, return_index=True, return_counts=True)
     kept = (counts >= least) & (values != 0)
     return values[kept], places[kept]

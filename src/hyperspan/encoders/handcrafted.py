@@ -32,7 +32,7 @@ from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 REMEMBERED_SENTENCES = 50_000
-"""So many sentences' features are kept in training, about 10 kB each."""
+"""Sentences whose features are cached in training, about 10 kB each."""
 
 
 def extractor_of(config: Config, vocabulary: Vocabulary) -> FeatureExtractor:
@@ -103,7 +103,7 @@ def _frequent_of_words(reading: SentenceFeatures, least: int) -> tuple[np.ndarra
 
 
 def _places(places: np.ndarray, columns: int) -> Iterator[tuple[int, int]]:
-    """The rows and columns that indices of a flat array stand for."""
+    """The rows and columns of indices of a flat array."""
     yield from zip(*(part.tolist() for part in np.divmod(places, max(columns, 1))), strict=True)
 
 
@@ -259,7 +259,7 @@ class FeatureWeights(nn.Module):
 
 
 def _beside(values: Tensor, batch: Batch, step: int) -> Tensor:
-    """(N, d), of words -> (B * n, d): of the word so many places later than each place of the batch, 0 where there is none."""
+    """(N, d), of words -> (B * n, d): of the word `step` places later, 0 where there is none."""
     place = torch.arange(batch.longest, device=values.device) + step
     lengths = torch.tensor(batch.lengths, device=values.device)
     inside = (place >= 0) & (place < lengths[:, None])  # (B, n)

@@ -1,7 +1,7 @@
-"""Pretrained encoders of Hugging Face: found by folder or name, checked, and described so that a model can be kept without them.
+"""Pretrained encoders of Hugging Face: found by folder or name, checked, and described, so that models do not need them again.
 
 A *description* is what a model needs beside its weights: how the encoder is built, and how its tokenizer cuts words. It is plain
-data, and a model's vocabulary.json holds it, so that nothing is looked for on the hub when a model is loaded.
+data in a model's vocabulary.json, so that loading a model asks no hub.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _located(name: str) -> bool:
 
 
 def _check_kind(name: str, config: Any) -> None:
-    """Raises an error for what is no encoder of text."""
+    """Raises an error unless this is an encoder of text."""
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
         MODEL_FOR_MASKED_LM_MAPPING_NAMES,
@@ -141,7 +141,7 @@ def _check_kind(name: str, config: Any) -> None:
     one_way = kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
     if getattr(config, "is_decoder", False) or one_way:
         raise InputError(
-            f"transformer.name is {name}, a causal model ({kind}), whose words know nothing of what follows them; {_EXAMPLE}"
+            f"transformer.name is {name}, a causal model ({kind}), which does not read the words after each word; {_EXAMPLE}"
         )
     if not hasattr(config, "hidden_size") or not hasattr(config, "vocab_size"):
         raise InputError(f"transformer.name is {name}, which does not read text ({kind}); {_EXAMPLE}")
@@ -160,13 +160,13 @@ def _limit(encoder: nn.Module, tokenizer: Any) -> int:
 
 
 def _stand_in(tokenizer: Any) -> int:
-    """The id of what stands for a word that is cut into nothing, such as one of control characters."""
+    """The id for a word without subwords, such as one of control characters."""
     known = (tokenizer.unk_token_id, tokenizer.mask_token_id, tokenizer.pad_token_id)
     return next((number for number in known if number is not None), 0)
 
 
 def _plain(config: Any) -> dict[str, Any]:
-    """How an encoder is built, as JSON has it: with defaults, which may be others one day, and nothing about this machine."""
+    """The configuration as plain JSON: with defaults, which may change, and without the paths of this machine."""
     content = json.loads(config.to_json_string(use_diff=False))
     return {key: value for key, value in content.items() if not key.startswith("_") and key != "transformers_version"}
 

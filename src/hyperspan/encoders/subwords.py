@@ -24,7 +24,7 @@ LONGEST_WORD = 1_000
 
 
 class Cut(NamedTuple):
-    """Sentences as windows of subwords, and where their words stand; words are in the order of sentences."""
+    """Sentences as windows of subwords, and the places of their words; words are in the order of sentences."""
 
     ids: np.ndarray
     """(W, L): the windows, with padding after them."""
@@ -103,10 +103,10 @@ class SubwordTokenizer:
         self.stride: int = config.stride or max(self.capacity // 2, 1)
         if self.stride >= self.capacity:
             raise InputError(
-                f"transformer.stride is {self.stride}, but windows hold {self.capacity} subwords of words and must overlap; choose a smaller one"
+                f"transformer.stride is {self.stride}, but windows have {self.capacity} subwords of words and must overlap; choose a smaller one"
             )
         self._nothing: int = description["nothing"]
-        # Tokenizers that work on bytes know words as they stand in a text, with the space before them.
+        # Tokenizers that work on bytes know words with the space before them.
         self._space = " " if "ByteLevel" in json.dumps(description["tokenizer"].get("pre_tokenizer")) else ""
         self._known: dict[str, list[int]] = {}
 
@@ -119,7 +119,7 @@ class SubwordTokenizer:
         return made.ids[: words[0]], made.ids[words[-1] + 1 :]
 
     def encode(self, token: str) -> list[int]:
-        """The ids of a word's subwords: at least one, and no more than half a window holds, from its beginning and end."""
+        """The ids of a word's subwords: at least one, and at most half a window, from its beginning and end."""
         if (known := self._known.get(token)) is not None:
             return known
         if len(self._known) > REMEMBERED_TOKENS:
@@ -175,7 +175,7 @@ class SubwordTokenizer:
         return Cut(ids, counts, first, np.concatenate(sizes or empty))
 
     def _around(self, sentence: Sentence, room: int) -> tuple[list[int], list[int]]:
-        """Of what stands before and after a sentence the nearest whole words that there is room for, as many on both sides."""
+        """The nearest whole words before and after a sentence that there is room for, as many on both sides."""
         before = [self.encode(token) for token in reversed(sentence.before)]
         after = [self.encode(token) for token in sentence.after]
         wanted = [sum(map(len, side)) for side in (before, after)]

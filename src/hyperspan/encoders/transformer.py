@@ -1,7 +1,7 @@
 """Words read by a pretrained transformer: subwords of words to vectors in context, and those of a word's subwords to one.
 
-What it says of a word stands beside its word vector, tag and characters in :class:`hyperspan.encoders.neural.NeuralEncoder`, so that every
-model reads it, with LSTMs on top or without. Its weights are a model's own, in model.safetensors with the others.
+Its vector of a word joins word vector, tag and characters in :class:`hyperspan.encoders.neural.NeuralEncoder`, so that every model
+reads it, with LSTMs on top or without. Its weights are a model's own, in model.safetensors with the others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hyperspan.encoders.subwords import SubwordTokenizer
 from hyperspan.errors import InputError
 
 MAX_BATCH_SUBWORDS = 2**16
-"""Subwords that are read at once in use, padding included."""
+"""Subwords of a batch in inference, padding included."""
 
 
 class Transformer(nn.Module):
@@ -35,7 +35,7 @@ class Transformer(nn.Module):
         self.depth = _depths(self.encoder)
         """Of each parameter of the encoder: how many layers are above its own."""
         self.levels = max(self.depth.values())
-        """How many layers there are; the embeddings are below so many."""
+        """How many layers there are; the embeddings are below all of them."""
         if config.layers > self.levels + 1:
             raise InputError(
                 f"transformer.layers is {config.layers}, but {config.name} has {self.levels} layers and embeddings; choose a smaller number"

@@ -1,4 +1,4 @@
-"""What all models have, whatever they are made of."""
+"""The interface of all models."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Model(nn.Module):
         self.max_width = None if width == "n" else width
         """c, or None for no limit."""
         self.options = InferenceOptions()
-        """What is traded for speed in use."""
+        """Precision and skipping, which trade exactness for speed in inference."""
 
     @classmethod
     def limits_width(cls, config: Config) -> bool:
@@ -112,11 +112,11 @@ class Model(nn.Module):
         raise NotImplementedError
 
     def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
-        """What the model says of each sentence; types are indices into `labels`."""
+        """The distribution over the mention sets of each sentence; types are indices into `labels`."""
         raise NotImplementedError
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
-        """Those mentions that the model can represent together, in a batch with sentences up to so many words."""
+        """Those mentions that the model can represent together, in a batch whose longest sentence has `longest` words."""
         return mentions
 
     def tune(self, sentences: Sequence[Sentence]) -> None:

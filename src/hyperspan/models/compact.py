@@ -1,4 +1,4 @@
-"""A model made small enough to send to others: fewer words, half the bytes a number."""
+"""A smaller copy of a model, to share it: fewer words."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hyperspan.vocabulary import Vocabulary
 
 
 def compact(model: Model, pretrained_words: int | None = None) -> Model:
-    """The same model with the first so many (None: all) of the words that it knows from pretrained vectors alone.
+    """The same model with the first `pretrained_words` (None: all) of the words that only its pretrained vectors know.
 
-    Files of vectors begin with the most frequent words. The words of the training data all stay. What the configuration said
-    about files of the machine it was trained on is shortened to their names.
+    Files of vectors begin with the most frequent words. The words of the training data all stay. Paths of
+    files in the configuration are shortened to their names.
     """
     old = model.vocabulary
     kept = old.words if pretrained_words is None else old.words[: old.trained + pretrained_words]

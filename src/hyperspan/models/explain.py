@@ -1,4 +1,4 @@
-"""What a model with handcrafted features goes by: those with the largest weights, by name."""
+"""The handcrafted features of a model with the largest weights, by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class FeatureWeight:
 
 
 def feature_weights(model: Model, labels: list[str] | None = None, top: int = 10) -> Iterator[FeatureWeight]:
-    """For each label and role so many features that speak for it, and so many that speak against it, by falling weight."""
+    """For each label and role the `top` features with the highest weights and the `top` with the lowest, by falling weight."""
     if not isinstance(model, Recognizer) or model.encoder.dense:
         raise InputError(
             f"the model is neural (encoder.kind = {model.config.encoder.kind!r}), and its numbers have no names; "

@@ -8,7 +8,7 @@ words from the other side likewise; the sum of the span's own words (α = 1); an
 z_{i:j} = z_j - α^(j - i + 1) z_{i-1}, of codes of prefixes. So n codes of each kind say all about n c spans; the first layer
 multiplies those of contexts once a word, and adds them up once a span.
 
-*What it can hold.* Mentions nested, crossing, of the same type, in any number; but one type a span, as the types of a span exclude
+*Represented.* Mentions nested, crossing, of the same type, in any number; but one type a span, as the types of a span exclude
 each other. Of several types on a span the first label by name is learnt. Nothing removes overlapping mentions afterwards: where
 Xu et al. keep the most probable of those that overlap, here all stay that are probable enough. The threshold is chosen on dev.
 
@@ -45,7 +45,7 @@ from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 MOSTLY_NONE = 3.0
-"""What none scores at first."""
+"""The first score of none."""
 THRESHOLDS = [step / 40 for step in range(4, 40)]
 """From 0.1 to 0.975."""
 
@@ -123,7 +123,7 @@ class Fofe(Model):
         return self.layers(together + self.inside(codes.inside(start, end))).float()
 
     def distribution(self, sentences: Sequence[Sentence]) -> IndependentSpans:
-        """What the classifier says of every span of each sentence."""
+        """The probabilities of the types of every span."""
         batch, types = self.collate(sentences), len(self.labels)
         if batch.longest == 0:
             empty = torch.zeros(len(sentences), 0, 1, types + 1, device=self.device)
@@ -208,7 +208,7 @@ def character_codes(embedded: Tensor, characters: Tensor, forget: float) -> tupl
 
 
 class Codes(NamedTuple):
-    """The codes of all spans of a batch, by where they start and end; words stand as sentence * n + position."""
+    """The codes of all spans of a batch, by where they start and end; a word's place is sentence * n + position."""
 
     starts: Tensor  # (B n, 2 d): of what is before a span that starts here; of that and the span, read from the right
     ends: Tensor  # (B n, 2 d): of a span that ends here and what is before; of what is after, read from the right

@@ -4,15 +4,15 @@ A word has a *set* of labels: that it begins a mention of type X (B-X), is insid
 or that it is outside all (O). Labels of neighbouring words are linked, B-X and I-X to I-X and L-X, and each I-X and L-X needs such a
 label before it. So the labels of a sentence are a hypergraph, and its paths B-X I-X … L-X, and U-X, are the mentions.
 
-An LSTM reads, word by word, what the word LSTMs say of a word and the average of the embeddings of the labels of the word before;
-from its state and that of the word come scores of labels. In training the labels before are the gold ones, and a softmax is to give each of the s gold
-labels of a word the probability 1 / s. In use labels are chosen greedily: all that have at least the probability T, which is
-chosen on dev, and always the most probable one. All sentences of a batch are at the same word at the same time.
+An LSTM reads, word by word, the state of the word LSTMs and the average embedding of the labels of the word before; its state and
+that of the word score the labels. In training the labels before are gold, and the softmax learns to give each of the s gold labels
+of a word the probability 1 / s. Inference chooses labels greedily: all with at least the probability T, which is chosen on dev, and
+always the most probable one. All sentences of a batch are at the same word at the same time.
 
-*What it can hold.* Any mentions: nested, crossing, of the same type, several types on a span. *What it cannot tell apart*: within
+*Represented.* Any mentions: nested, crossing, of the same type, several types on a span. *Ambiguous.* Within
 a stretch of words of one type that I-X connects, each B-X may belong to each later L-X. "B C" with "A B C D" leaves the labels that
 "A B C" with "B C D" leaves, and the four together; `model.reading` says which are meant: all paths, or few that nest. Mentions of
-one word, and two that cross in one word, are told apart, unlike where starts and ends alone are marked
+one word, and two that cross in one word, are unambiguous, unlike where starts and ends alone are marked
 (:mod:`hyperspan.structures.readings`).
 
 >>> nested = label_sets({(0, 4, 0), (1, 3, 0)}, length=4, types=1)
@@ -71,7 +71,7 @@ class KatiyarCardie(Model):
         self.register_buffer("links", torch.from_numpy(links(len(self.labels))).float(), persistent=False)
 
     def _outside(self, words: int) -> Tensor:
-        """(words, labels) of 0 and 1: O alone, which is what stands before a sentence's first word."""
+        """(words, labels) of 0 and 1: O alone, the labels before a sentence's first word."""
         return nn.functional.one_hot(torch.full((words,), OUTSIDE, device=self.device), len(self.embedding)).float()
 
     def _log_probabilities(self, scores: Tensor, before: Tensor) -> Tensor:
@@ -149,7 +149,7 @@ class KatiyarCardie(Model):
 
 
 def links(types: int) -> np.ndarray:
-    """(labels, labels): whether the second can stand after the first: O, B-X and U-X after any, I-X and L-X after B-X and I-X."""
+    """(labels, labels): whether the second can follow the first: O, B-X and U-X after any, I-X and L-X after B-X and I-X."""
     linked = np.ones((4 * types + 1, 4 * types + 1), dtype=bool)
     for first in range(0, 4 * types, 4):
         linked[:, [first + INSIDE, first + LAST]] = False

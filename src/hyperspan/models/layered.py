@@ -7,12 +7,12 @@ which the mentions around those found are flat again. Layers follow until one fi
 *Shared.* All layers have the same weights of tags and steps, and all above the first the same LSTM. The first LSTM is the word
 encoder, because words have vectors of another size; where they have not, as in the original, it is shared too.
 
-*Held.* Mentions may be nested to any depth up to `MOST_LAYERS`, of the same type or not, but may not cross. A second type on one
+*Represented.* Mentions may be nested to any depth up to `MOST_LAYERS`, of the same type or not, but may not cross. A second type on one
 span is one layer further out, by the order of labels: a merged mention is one position, which can be found again. The original does
 the same, since it counts a mention as inside another of the same span.
 
 *Training* merges gold mentions, whereas the original merges what it finds itself; the loss is the sum over the layers of a
-sentence, the last of which is to find nothing.
+sentence, the last of which finds nothing.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 MOST_LAYERS = 16
-"""Layers that are looked at, however many find something."""
+"""Inference stops after this many layers."""
 
 
 def layers_of(mentions: Iterable[Mention]) -> list[MentionSet]:
-    """Mentions that do not cross as flat sets, innermost first: each stands one above the highest of those inside it.
+    """Mentions that do not cross as flat sets, innermost first: each is one above the highest of those inside it.
 
     >>> [sorted(layer) for layer in layers_of({(0, 4, 0), (1, 2, 0), (5, 6, 0), (5, 6, 1)})]
     [[(1, 2, 0), (5, 6, 0)], [(0, 4, 0), (5, 6, 1)]]
@@ -71,7 +71,7 @@ class Merge(NamedTuple):
 class Sequences:
     """Some sentences of a batch as a layer sees them, longest first: P positions, each a word or what was merged into one.
 
-    Positions stand in arrays sentence after sentence; `row` is where each stands in packed order.
+    Arrays have one sentence after the other; `row` is the place of each position in packed order.
     """
 
     def __init__(self, sentence: np.ndarray, lengths: np.ndarray, start: np.ndarray, end: np.ndarray):
@@ -137,7 +137,7 @@ class Sequences:
 
 
 class Layer(NamedTuple):
-    """A layer in use: its sequences, its chain over them, and the best mentions of their positions."""
+    """A layer in inference: its sequences, its chain over them, and the best mentions of their positions."""
 
     sequences: Sequences
     chain: LinearChain

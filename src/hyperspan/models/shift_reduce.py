@@ -1,4 +1,4 @@
-"""The actions of the transition-based model (Wang et al. 2018), without any network: what they do, which are valid, the oracle.
+"""The actions of the transition-based model (Wang et al. 2018), without any network: their effects, which are valid, the oracle.
 
 A sentence is read from a *buffer*, its words and an end symbol, onto a *stack* of trees. With m types there are 3 m + 1 actions:
 
@@ -28,7 +28,7 @@ from hyperspan.structures.scores import Mention, MentionSet
 
 SHIFT = 0
 NOTHING = -1
-"""The label of a place of the stack where no tree is, and in tables what stands for no tree."""
+"""The label of an empty place of the stack, and the number of no tree in tables."""
 
 
 def oracle(mentions: Iterable[Mention], length: int, types: int) -> list[int]:
@@ -104,7 +104,7 @@ def valid_actions(top: Tensor, second: Tensor, left: Tensor, partial: Tensor, ty
 class Derivations(NamedTuple):
     """What actions do, sentence after sentence: arrays with an entry for each of A actions.
 
-    A tree has the number of the action that makes it; -1 stands for none.
+    A tree has the number of the action that makes it; -1 is no tree.
     """
 
     action: np.ndarray
@@ -116,9 +116,9 @@ class Derivations(NamedTuple):
     stack: np.ndarray
     """(A, 3): the top three trees of the stack, before the action."""
     below: np.ndarray
-    """The tree that the new tree stands on."""
+    """The tree below the new tree on the stack."""
     depth: np.ndarray
-    """How many trees it stands on."""
+    """How many trees are below it."""
     height: np.ndarray
     """0 for a bare word, or one more than the higher of the trees that it is made of."""
     partial: np.ndarray

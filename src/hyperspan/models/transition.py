@@ -1,14 +1,14 @@
 """The transition-based model of Wang et al. (2018): a sentence is read action by action, and mentions are trees of a stack.
 
-What decides on the next action sees the top three trees of the stack, the next word of the buffer and the actions so far:
+The next action depends on the top three trees of the stack, the next word of the buffer and the actions so far:
 
     stack     an LSTM over the trees from the bottom up; a tree's vector is made of those of its parts (a Tree-LSTM)
     buffer    the word encoder, whose backward half has read the rest of the sentence
     history   an LSTM over the actions
 
-then a hidden layer and a softmax over the valid actions. In use the best action is taken each time, for all sentences of a batch
-together. In training all actions are known beforehand, so there is no need to go through them one by one: trees are made from low
-to high, states of the stack from the bottom up, each time all of the batch at once; and the decisions are scored all together.
+then a hidden layer and a softmax over the valid actions. Inference takes the best action each time, for all sentences of a batch
+together. Training knows all actions beforehand: it makes trees from low to high and states of the stack from the bottom up, for
+the whole batch at once, and scores all decisions together.
 
 The original has weights for each label where trees are composed; here labels have vectors that are added to the gates, and
 Unary-X composes a word with nothing beside it, so that a batch with different actions takes the same products. Actions and what is
@@ -42,7 +42,7 @@ from hyperspan.vocabulary import Vocabulary
 ACTION = 20
 """Size of the vector of an action, as in the paper."""
 GAIN = 1.5
-"""What a word says reaches a decision through several functions that flatten it; with weights as small as usual little is left."""
+"""Of the initial weights between words and decisions: with the usual ones, several saturating functions leave little gradient."""
 
 
 class Composition(nn.Module):
@@ -70,7 +70,7 @@ class Composition(nn.Module):
 
 
 class Transition(Model):
-    """A stack, a buffer and a history of actions, and what decides on the next one."""
+    """A stack, a buffer and a history of actions, and a network that chooses the next one."""
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)
@@ -80,7 +80,7 @@ class Transition(Model):
         self.compose = Composition(d, h, self.actions)
         self.stack = nn.LSTMCell(h, h)
         self.bottom = nn.Parameter(torch.zeros(2, 1, h).uniform_(-(h**-0.5), h**-0.5))
-        self.action = nn.Embedding(self.actions + 1, ACTION)  # the last one stands before the first action
+        self.action = nn.Embedding(self.actions + 1, ACTION)  # the last one comes before the first action
         self.history = nn.LSTM(ACTION, h)
         self.dropout = nn.Dropout(config.transition.dropout)
         hidden = nn.Linear(4 * h + d, h)
@@ -90,7 +90,7 @@ class Transition(Model):
 
     @property
     def batch_entries(self) -> int:
-        """Sentences × words × widths of a batch, in use: more than others take, since widths cost nothing here."""
+        """Sentences × words × widths of a batch in inference: many, since widths cost nothing here."""
         return 5 * super().batch_entries
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
@@ -142,7 +142,7 @@ class Transition(Model):
     def _states(self, vectors: Tensor, known: Derivations) -> Tensor:
         """(A, h), the vectors of trees -> (A + 1, h): the states of the stack with each on top, and that of the empty stack."""
         order, place, sizes = _in_blocks(known.depth)
-        lower = (np.cumsum(sizes) - sizes)[known.depth - 1]  # where the trees begin that stand one lower
+        lower = (np.cumsum(sizes) - sizes)[known.depth - 1]  # where the trees begin that are one lower
         below = np.where(known.depth > 0, place[known.below] - lower, 0)[order]
         order, place, below = to_device([order, place, below], self.device)
         bias, recurrent = self.stack.bias_ih + self.stack.bias_hh, self.stack.weight_hh.t()
@@ -168,7 +168,7 @@ class Transition(Model):
         packed, _ = self.history(PackedSequence(self.action(before), torch.from_numpy(counts)))
         return packed.data.index_select(0, row)
 
-    # -- use ------------------------------------------------------------------------------------------------------
+    # -- inference ------------------------------------------------------------------------------------------------------
 
     def distribution(self, sentences: Sequence[Sentence]) -> ActionSequences:
         batch = self.collate(sentences)

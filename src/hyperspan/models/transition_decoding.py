@@ -1,4 +1,4 @@
-"""How the transition-based model is used: all sentences of a batch take their best valid action together, step after step."""
+"""Inference of the transition-based model: all sentences of a batch take their best valid action together, step after step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EMPTY = 3
 """Places without a tree below every stack, so that it always has a top three."""
 LOOKS = 8
-"""A GPU, which would have to wait, is asked only after so many steps whether all sentences are read."""
+"""Steps between two checks whether all sentences are read, on a GPU, which has to wait for each."""
 
 
 def cell(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
@@ -101,7 +101,7 @@ def _action_sequences(steps: Sequence[Step], lengths: list[int], types: int, dev
 class Stacks:
     """The stacks, buffers and histories of all sentences of a batch.
 
-    Tree i of the stack of sentence b stands in row b * room + EMPTY + i, so pushing is writing there, and popping is only counting.
+    Tree i of the stack of sentence b is in row b * room + EMPTY + i: pushing writes there, and popping only counts.
     """
 
     def __init__(self, model: Transition, words: Tensor, batch: Batch):

@@ -35,7 +35,7 @@ Encode = Callable[[Sequence[Sentence]], Callable[[float], list[MentionSet]]]
 
 
 def _known_gold(model: Model, sentence: Sentence) -> set[tuple[int, int, int]]:
-    """The mentions of a sentence whose labels the model has; dev may hold others."""
+    """The mentions of a sentence whose labels the model has; dev may have others."""
     known = [mention for mention in sentence.mentions if mention.label in model.labels]
     return model.vocabulary.gold(sentence.with_mentions(known))
 

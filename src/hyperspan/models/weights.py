@@ -35,7 +35,7 @@ M = TypeVar("M", bound=Model)
 
 
 class Entry(NamedTuple):
-    """What the header of a safetensors file says of a tensor."""
+    """A tensor in the header of a safetensors file."""
 
     kind: str
     shape: tuple[int, ...]
@@ -136,7 +136,7 @@ def _check(path: Path, header: Mapping[str, Entry], wanted: Mapping[str, Tensor]
     expected = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
     scaled = [name for name in fixed if name + SCALE in header]
     expected |= {name + SCALE: (*expected[name][:1], 1) for name in scaled}
-    for name in expected.keys() ^ header.keys():
+    for name in sorted(expected.keys() ^ header.keys()):
         _unfit(path, f"it {'lacks' if name in expected else 'has'} {name[:100]}")
     for name, (kind, shape) in header.items():
         if shape != expected[name]:
@@ -148,7 +148,8 @@ def _check(path: Path, header: Mapping[str, Entry], wanted: Mapping[str, Tensor]
 
 def _unfit(path: Path, why: str) -> NoReturn:
     raise InputError(
-        f"{path} does not fit config.toml and vocabulary.json beside it ({why}); train the model again"
+        f"{path} does not fit config.toml and vocabulary.json beside it ({why}): it is damaged, or an earlier version of hyperspan "
+        "wrote it; train the model again"
     ) from None
 
 

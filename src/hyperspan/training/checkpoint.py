@@ -38,7 +38,7 @@ def while_there_is_room(folder: Path) -> Iterator[None]:
             raise
         hint = "go on with --resume" if (folder / CHECKPOINT).is_file() else "begin again with --force"
         raise TrainingError(
-            f"{folder} cannot hold what is to be written ({error.strerror}), and what it holds already is unharmed; make room, and {hint}"
+            f"{folder} has no room for what training writes ({error.strerror}), and its files are unharmed; make room, and {hint}"
         ) from None
 
 
@@ -112,9 +112,9 @@ def fingerprint(sentences: Sequence[Sentence]) -> str:
 
 
 def fingerprint_of_built(model: nn.Module, vocabulary: Vocabulary) -> str:
-    """The same for the same vocabulary and the same numbers that do not learn, which a checkpoint does not hold."""
+    """The same for the same vocabulary and the same numbers that do not learn, which are not in a checkpoint."""
     known = {entry.name: getattr(vocabulary, entry.name) for entry in fields(vocabulary)}
-    # How an encoder is built shows in its parameters; what is said of it differs by the version of transformers.
+    # The build of an encoder shows in its parameters; its description differs by the version of transformers.
     known["transformer"] = known["transformer"].get("tokenizer")
     digest = hashlib.sha256(json.dumps(known).encode())
     learning = {name for name, parameter in model.named_parameters() if parameter.requires_grad}

@@ -1,4 +1,4 @@
-"""A training run as people watch it: bars on a terminal, elsewhere a line for each epoch, and at least one a minute."""
+"""A training run as people watch it: bars on a terminal; in files a line for each epoch, and at least one a minute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training run tells its listeners, as frozen values; `record` is what a log keeps of one, in JSON."""
+"""The events of a training run, for its listeners; `record` is one as JSON, for logs."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ class Trainer:
         self.save_checkpoint()  # after it is logged: what is repeated when a run resumes is taken out of the log, too
 
     def _add_losses(self, losses: list[Tensor]) -> None:
-        """Adds up what some steps returned; a loss that is no number ends the training."""
+        """Adds up what some steps returned; a loss that is not finite ends the training."""
         if not losses:
             return
         total, unrepresentable = torch.stack(losses).double().sum(0).tolist()

@@ -69,7 +69,7 @@ class Optimisation:
         return kind(groups, lr=self.config.learning_rate, fused=self.model.device.type == "cuda")
 
     def take_step(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
-        """One update on a batch of so many sentences, of which this process has some micro-batches.
+        """One update on a batch of this many sentences; `parts` are the micro-batches of this process.
 
         Returns (2,), still on the device: the sum of the sentences' losses, and how many gold mentions cannot be represented.
         """
@@ -89,7 +89,7 @@ class Optimisation:
         return sums
 
     def _add_gradients(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
-        """Computes the gradients of the mean loss of so many sentences, of all processes; returns sums as a step does."""
+        """Computes the gradients of the mean loss of the sentences of all processes; returns sums as a step does."""
         half = self.config.precision == "bfloat16" and self.model.device.type == "cuda"
         sums = torch.zeros(2, device=self.model.device)
         for given, batch in parts:
@@ -164,7 +164,7 @@ class Optimisation:
         return tensors
 
     def fits(self, tensors: Mapping[str, Tensor]) -> bool:
-        """Whether some tensors hold all parameters, in their shapes."""
+        """Whether some tensors have all parameters, in their shapes."""
         parameters = zip(self.names, self.parameters, strict=True)
         return all(name in tensors and tensors[name].shape == parameter.shape for name, parameter in parameters)
 

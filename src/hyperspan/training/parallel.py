@@ -1,11 +1,11 @@
-"""Several processes that train one model together: who they are, and what they tell each other.
+"""Several processes that train one model together: their ranks, and the values that they exchange.
 
-Each of them holds the whole model and takes its share of every batch. Losses are sums over sentences, so the gradients of all
-processes together are those of the batch; each takes the same step with them. The first process alone writes and shows anything.
-For a process by itself nothing of this does anything.
+Each has the whole model and takes its share of every batch. Losses are sums over sentences, so the gradients of all
+processes together are those of the batch; each takes the same step with them. The first process alone writes and shows
+anything. With one process, all of this does nothing.
 
-torchrun, or whatever else sets its variables, starts the processes and tells them who they are. Tensors travel by gloo, those on
-CUDA devices by NCCL. A process that has lost the others ends; of all that end because of one thing, one says what it was.
+torchrun, or another program that sets its variables, starts the processes. gloo sends tensors of the CPU, NCCL those of CUDA
+devices. When one process fails all end, and one of them says why.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hyperspan.errors import HyperspanError, InputError, TrainingError
 
 T = TypeVar("T")
 PATIENCE = timedelta(minutes=10)
-"""So long a process waits for the others, which may be reading their data or writing a checkpoint."""
+"""The longest that a process waits for the others, which may be reading data or writing a checkpoint."""
 RESTARTS = "TORCHELASTIC_RESTART_COUNT"
 VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
@@ -40,19 +40,19 @@ class Processes:
     """All processes of a run, as one of them sees them.
 
     >>> alone = Processes()
-    >>> alone.is_first, alone.share([3, 1, 2]), alone.broadcast("what the first says")
-    (True, [0, 1, 2], 'what the first says')
+    >>> alone.is_first, alone.share([3, 1, 2]), alone.broadcast("of the first")
+    (True, [0, 1, 2], 'of the first')
     """
 
     def __init__(self, rank: int = 0, count: int = 1, local: int = 0, *, store: Any = None):
         self.rank, self.count, self.local = rank, count, local
-        """Which one it is, of how many; and which one on its machine."""
-        self._store = store  # where they leave word for each other while they cannot meet
+        """The number of this process, of all, and that among those of its machine."""
+        self._store = store  # for messages outside of collectives
         self._buffer = torch.zeros(0)
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the one that writes and shows things."""
+        """Whether this is the process that writes and shows things."""
         return self.rank == 0
 
     @property
@@ -80,7 +80,7 @@ class Processes:
         return f"cuda:{self.local}"
 
     def share(self, work: Sequence[float]) -> list[int]:
-        """What this process does of things that are so much work each: all have about as much to do.
+        """The items of this process, such that all processes have about the same work.
 
         >>> [Processes(rank, 2).share([5, 1, 4]) for rank in range(2)], Processes(1, 2).share([7])
         ([[0], [1, 2]], [])
@@ -132,7 +132,7 @@ class Processes:
         return values.clone()
 
     def broadcast_tensors(self, tensors: Iterable[Tensor]) -> None:
-        """Gives all processes what these tensors hold in the first."""
+        """Copies these tensors from the first process to all."""
         for tensor in tensors if self.count > 1 else ():
             if tensor.numel():
                 content = tensor.detach().clone(memory_format=torch.contiguous_format)
@@ -165,7 +165,7 @@ class Processes:
     # -- the end of one is the end of all -------------------------------------------------------------------------
 
     def _speaks(self) -> bool:
-        """Whether no other process has said yet why they end."""
+        """Whether no other process has reported yet why they end."""
         try:
             return self._store is None or self._store.add("said", 1) == 1
         except RuntimeError:  # the store is gone with the process that kept it
@@ -187,10 +187,9 @@ _joined: list[Processes] = []
 
 @contextmanager
 def joined() -> Iterator[Processes]:
-    """All processes of this run, as the environment tells of them; within another such block, those of that one.
+    """All processes of this run, as the environment describes them; within another such block, those of that one.
 
-    If the block ends with a user's mistake or another error that is meant to be read, in as many processes as may be, it is
-    raised in one of them, and the others end without a word.
+    If the block ends with an error for users, in however many processes, one of them raises it, and the others end silently.
     """
     rank, count, local = (0, 1, 0) if _joined else _environment()
     if count == 1:
@@ -223,7 +222,7 @@ def _environment() -> tuple[int, int, int]:
         return 0, 1, 0
     if missing := [name for name in VARIABLES if not os.environ.get(name)]:
         raise InputError(
-            f"this process is to be one of several, as RANK or WORLD_SIZE is set, but without {', '.join(missing)} it cannot find the "
+            f"RANK or WORLD_SIZE is set, so this process is one of several, but without {', '.join(missing)} it cannot find the "
             "others; start it with torchrun, or unset RANK and WORLD_SIZE"
         )
     try:
@@ -247,7 +246,7 @@ def _meet(rank: int, count: int, local: int) -> Processes:
 
     try:
         store, _, _ = next(rendezvous("env://", rank=rank, world_size=count, timeout=PATIENCE))
-        # Names of its own for every meeting: where old ones of a run that was started again are left, they lead nowhere.
+        # A prefix for each group: keys of an earlier group of a restarted run must not be read.
         store = PrefixStore(f"hyperspan/{os.environ.get(RESTARTS, '0')}/{next(_numbers)}", store)
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=PATIENCE)
@@ -262,7 +261,7 @@ def _meet(rank: int, count: int, local: int) -> Processes:
 
 @contextmanager
 def _answered() -> Iterator[None]:
-    """Turns whatever befalls those that wait for each other into one error."""
+    """Turns any error of a collective into one sentence."""
     try:
         yield
     except RuntimeError as error:
@@ -274,6 +273,6 @@ def _answered() -> Iterator[None]:
 
 def _on_terminate(number: int, frame: FrameType | None) -> NoReturn:
     raise TrainingError(
-        "this process was told to end (SIGTERM), as torchrun does when another process of the run has ended; go on from the last "
+        "this process got SIGTERM, which torchrun sends when another process of the run has ended; go on from the last "
         "checkpoint with --resume"
     )

@@ -58,8 +58,8 @@ def train(
 
     `config` is a :class:`hyperspan.Config`, a mapping of the same shape, a TOML file, or the name of a shipped configuration;
     `overrides` are like ``"training.seed=3"``. A folder that holds a run is an error unless `resume` goes on with it or `force`
-    begins anew. What can be refused is refused before data is read. Listeners get what a run has to tell. Where torchrun has
-    started several processes, each calls this; listeners hear the first alone, which alone writes to the folder.
+    begins anew. Mistakes in the configuration are errors before data is read. Listeners get all events. Where torchrun has
+    started several processes, each calls this; the first alone calls listeners and writes to the folder.
 
     >>> import tempfile
     >>> from hyperspan import Document, Mention, load, write_corpus

@@ -17,11 +17,11 @@ from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention
 
 FEW = -3.0
-"""What mentions score at first: a sentence has very many sets of many, so it is better to begin with few."""
+"""The first score of mentions: most mention sets of a sentence are large, so training begins with small ones."""
 
 
 class WeightColumns(NamedTuple):
-    """Weights of handcrafted features, and what their columns stand for."""
+    """Weights of handcrafted features, and the roles of their columns."""
 
     weights: Tensor  # (features + 1, roles * m); row 0 is of unknown features
     roles: list[str]
@@ -56,7 +56,7 @@ class Scorer(nn.Module):
         raise NotImplementedError
 
     def weight_columns(self) -> list[WeightColumns]:
-        """What the columns of the weights of handcrafted features stand for."""
+        """The weights of handcrafted features, and the roles of their columns."""
         raise NotImplementedError
 
     def distribution(self, scores: Any, lengths: Sequence[int]) -> Distribution:
@@ -64,7 +64,7 @@ class Scorer(nn.Module):
         raise NotImplementedError
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
-        """Those mentions that the structure can represent together, in a batch with sentences up to so many words."""
+        """Those mentions that the structure can represent together, in a batch whose longest sentence has `longest` words."""
         return mentions
 
     def loss(self, scores: Any, gold: Sequence[set[Mention]], lengths: Sequence[int]) -> Loss:

@@ -58,7 +58,7 @@ class SegmentalScorer(Scorer):
         close = chains.unpack_widths(next(parts))
 
         def step() -> Tensor:
-            """What the next parts say of leaving one span and arriving at the next."""
+            """The scores of leaving one span and arriving at the next."""
             leaving = chains.shorter(next(parts))
             return chains.unpack_extensions(leaving + next(parts)[chains.longer] if self.contextual else leaving)
 
