@@ -337,7 +337,7 @@ def test_odd_texts(model: str, text: str) -> None:
         (["Ada", "-t", "gene"], "'gene' is not among those of the model; it knows person, place"),
         (["Ada", "--threshold", "2"], "must be a probability"),
         (["Ada", "--threshold", "gene=0.5"], "'gene' is not among"),
-        (["Ada", "--threshold", "high"], "the threshold 'high' is no probability"),
+        (["Ada", "--threshold", "high"], "the threshold 'high' is not a probability"),
         (["Ada", "-f", "brat"], "name one with --output"),
         (["Ada", "-f", "nonsense"], "there is no format 'nonsense'"),
         (["Ada", "-o", "nonsense"], "does not say its format; name it with --format"),

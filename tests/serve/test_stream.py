@@ -81,7 +81,7 @@ def test_options_of_all_lines_and_of_one(server: Running) -> None:
     for wrong, status, sentence in (
         ("?top_k=x", 422, "the field top_k is 'x'"),
         ("?top_k=101", 422, "top_k is 101, and the limit is 100"),
-        ("?threshold=high", 422, "the threshold 'high' is no probability; write for example 0.5, or protein=0.3"),
+        ("?threshold=high", 422, "the threshold 'high' is not a probability; write for example 0.5, or protein=0.3"),
         ("?threshold=7", 422, "must be a number above 0 and at most 1"),
         ("?colour=red", 422, "the parameter 'colour' is not known; known are model, threshold"),
         ("?model=third", 404, "there is no model 'third'"),

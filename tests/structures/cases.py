@@ -56,12 +56,12 @@ def segmental_weights(scores: SimpleNamespace, sentence: int) -> Callable[[Hyper
 
 def segmental_case(scores: EdgeScores, lengths: list[int], tolerance: float) -> Case:
     _, _, c, m = scores.close.shape
-    vectorised, scores = SegmentalHypergraph(scores, lengths), arrays(scores.to(torch.float64).untied())
+    vectorised, known = SegmentalHypergraph(scores, lengths), arrays(scores.to(torch.float64).untied())
     brute, explicit = [], []
     for sentence, length in enumerate(lengths):
         sets = all_sets(all_mentions(length, m, c))
-        brute.append(BruteForce({s: segmental_score(scores, sentence, length, s) for s in sets}))
-        explicit.append(Explicit(segmental_hypergraph(length, m, c), segmental_weights(scores, sentence), mentions_of))
+        brute.append(BruteForce({s: segmental_score(known, sentence, length, s) for s in sets}))
+        explicit.append(Explicit(segmental_hypergraph(length, m, c), segmental_weights(known, sentence), mentions_of))
     return Case(vectorised, lengths, m, c, brute, explicit, tolerance, conditions=True, independent_types=True)
 
 

@@ -21,7 +21,7 @@ def merged(by_type: Iterable[MentionSet]) -> MentionSet:
 def side_by_side(n: int, m: int) -> Hypergraph:
     """A linear chain for each type under one root; their nodes are pairs of a type and a node."""
     chain = linear_chain_hypergraph(n, 1)
-    edges = [
+    edges: list[Hyperedge] = [
         Hyperedge((kind, edge.head), tuple((kind, node) for node in edge.tail))
         for kind in range(m)
         for edge in chain.edges
@@ -52,9 +52,9 @@ def cascaded_weights(weights: list[Callable[[Hyperedge], float]], total: float) 
 
 def cascaded_case(chains: list[TagScores], lengths: list[int], order: list[int], tolerance: float) -> Case:
     m, n = len(chains), chains[0].emit.shape[1]
-    parts = [torch.stack([getattr(chain, name) for chain in chains]) for name in ("emit", "step", "first", "last")]
-    earlier = torch.zeros(m, m, 3, 5, 5, dtype=parts[0].dtype)
-    vectorised = CascadedChains(CascadeScores(parts[0].permute(1, 2, 0, 3), *parts[1:], earlier), lengths, order)
+    emit, step, first, last = map(torch.stack, zip(*(chain.tensors().values() for chain in chains), strict=True))
+    earlier = torch.zeros(m, m, 3, 5, 5, dtype=emit.dtype)
+    vectorised = CascadedChains(CascadeScores(emit.permute(1, 2, 0, 3), step, first, last, earlier), lengths, order)
     known, brute, explicit = [arrays(chain) for chain in chains], [], []
     for sentence, length in enumerate(lengths):
         flat = list(flat_sets(length, 1, length))

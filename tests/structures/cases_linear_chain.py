@@ -63,13 +63,13 @@ def chain_weights(scores: SimpleNamespace, sentence: int, length: int) -> Callab
 
 def linear_chain_case(scores: TagScores, lengths: list[int], max_width: int, tolerance: float) -> Case:
     m = scores.tags // 4
-    vectorised, scores = LinearChain(scores, lengths, max_width), arrays(scores)
+    vectorised, known = LinearChain(scores, lengths, max_width), arrays(scores)
     brute, explicit = [], []
     for sentence, length in enumerate(lengths):
         sets = flat_sets(length, m, length)
-        brute.append(BruteForce({s: chain_score(scores, sentence, length, s) for s in sets}))
+        brute.append(BruteForce({s: chain_score(known, sentence, length, s) for s in sets}))
         graph = linear_chain_hypergraph(length, m)
-        explicit.append(Explicit(graph, chain_weights(scores, sentence, length), linear_chain_mentions))
+        explicit.append(Explicit(graph, chain_weights(known, sentence, length), linear_chain_mentions))
     return Case(vectorised, lengths, m, max_width, brute, explicit, tolerance)
 
 

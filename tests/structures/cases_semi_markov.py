@@ -37,12 +37,12 @@ def segment_weights(scores: SimpleNamespace, sentence: int) -> Callable[[Hypered
 
 def semi_markov_case(scores: SegmentScores, lengths: list[int], tolerance: float) -> Case:
     _, _, c, m = scores.segment.shape
-    vectorised, scores = SemiMarkov(scores, lengths), arrays(scores)
+    vectorised, known = SemiMarkov(scores, lengths), arrays(scores)
     brute, explicit = [], []
     for sentence, length in enumerate(lengths):
-        brute.append(BruteForce({s: segment_score(scores, sentence, length, s) for s in flat_sets(length, m, c)}))
+        brute.append(BruteForce({s: segment_score(known, sentence, length, s) for s in flat_sets(length, m, c)}))
         graph = semi_markov_hypergraph(length, m, c)
-        explicit.append(Explicit(graph, segment_weights(scores, sentence), semi_markov_mentions))
+        explicit.append(Explicit(graph, segment_weights(known, sentence), semi_markov_mentions))
     return Case(vectorised, lengths, m, c, brute, explicit, tolerance)
 
 

@@ -41,7 +41,7 @@ def test_cuda_agrees_with_cpu() -> None:
                 values.append(negative_log_likelihood(scores, GOLD, LENGTHS, beta=2.0).values)
                 assert all(value.device.type == device for value in values)
                 torch.stack([value.sum() for value in values]).sum().backward()
-                values += [tensor.grad for _, tensor in scores._tensors()]
+                values += [tensor.grad for tensor in scores.tensors().values()]
                 constrained = distribution.condition(
                     require=[{(0, 2, 0)}, [], [], []], forbid=[[], [], {(0, 1, 1)}, []]
                 )

@@ -37,7 +37,7 @@ from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.inference.constraints import Constraints
-from hyperspan.inference.thresholds import parse_thresholds
+from hyperspan.inference.options import parse_thresholds
 from hyperspan.render.html import iter_html
 from hyperspan.render.layout import colours
 from hyperspan.render.terminal import render_sentence

@@ -20,7 +20,7 @@ from hyperspan.cli.options import Device, Force, IdKey, Labels, ModelName, TextK
 from hyperspan.corpora.outputs import check_bulk_output
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
-from hyperspan.inference.thresholds import parse_thresholds
+from hyperspan.inference.options import parse_thresholds
 from hyperspan.progress import print_every_minute
 
 

@@ -21,9 +21,8 @@ from hyperspan.errors import EXIT_EXCEPTIONS, InputError
 from hyperspan.inference.assembly import SentencePrediction, assemble
 from hyperspan.inference.constraints import NO_CONSTRAINTS, Constraints, constraints_by_sentence
 from hyperspan.inference.forks import use_one_thread_in_forks
-from hyperspan.inference.options import DecodingOptions, decoding_options
+from hyperspan.inference.options import DecodingOptions, Threshold, decoding_options
 from hyperspan.inference.streams import Failure, attempt, windows
-from hyperspan.inference.thresholds import Threshold
 from hyperspan.text.sentences import iter_sentences
 from hyperspan.types import Document, Mention, Sentence
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from hyperspan.models.base import Model
 
 WINDOW = 20_000
-"""So many words are read ahead, to put sentences of similar length together."""
+"""How many words are read ahead, to put sentences of similar length together."""
 LONG_TEXT = 1_000_000
 """A text of more characters than this can be annotated part by part."""
 MAX_SPANS = 1_000 * 1_000
@@ -58,7 +57,7 @@ class Annotator:
 
     All methods take `threshold`: None for the most probable set of mentions of each sentence, or a number above 0 and up to 1
     for every mention at least that probable; at 0.5 the fewest errors are expected. It may differ by label,
-    ``{"protein": 0.3, "*": 0.5}``; labels that are not named take what stands under "*" or None, and 0.5 where there is
+    ``{"protein": 0.3, "*": 0.5}``; labels that are not named take that of "*" or None, and 0.5 where there is
     neither. `types` are the only labels to look for. Each mention carries its exact marginal probability.
 
     A text may come with mentions that it has (`require`) and has not (`forbid`), in characters of the text. The rest, and all

@@ -1,19 +1,18 @@
-"""What is asked of an annotator, checked against the labels of its model."""
+"""What to decode, checked against the labels of a model: types, thresholds, alternatives and candidates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hyperspan.errors import InputError, LabelError
-from hyperspan.inference.thresholds import (
-    OTHERS,
-    Threshold,
-    check_probability,
-    least_probabilities,
-    thresholds_by_label,
-)
 
+Threshold = float | Mapping[str | None, float] | Mapping[str, float] | None
+"""None for the most probable set; or the least probability, for all labels or by label (None or "*": the others)."""
+OTHERS = "*"
+"""The name of all labels that are not named."""
+USUAL = 0.5
+"""For labels that are not named, where no threshold is given for the others: the fewest errors are expected."""
 MAX_ALTERNATIVES = 10_000
 """The largest `top_k`."""
 
@@ -27,7 +26,7 @@ class DecodingOptions:
     thresholds: tuple[float, ...] | None = None
     """For each of these types the least probability; None for the most probable set."""
     top_k: int = 0
-    """Also so many of the most probable sets."""
+    """How many of the most probable sets to add."""
     candidates: float | None = None
     """Also every mention that is at least this probable."""
 
@@ -45,14 +44,50 @@ def decoding_options(
     DecodingOptions(types=(0, 2), thresholds=(0.3, 0.5), top_k=0, candidates=None)
     """
     asked = [types] if isinstance(types, str) else list(types) if types is not None else list(labels)
-    thresholds = thresholds_by_label(threshold)
+    thresholds = _thresholds_by_label(threshold)
     for label in (*asked, *thresholds.keys() - {OTHERS}):
         if label not in labels:
             raise LabelError(f"the label {label!r} is not among those of the model; it knows {', '.join(labels)}")
     if candidates is not None:
-        check_probability("the least probability of candidates", candidates)
+        _check_probability("the least probability of candidates", candidates)
     if not 0 <= top_k <= MAX_ALTERNATIVES:
         raise InputError(f"the number of alternatives is {top_k}; it must be from 0 to {MAX_ALTERNATIVES:,}")
     chosen = tuple(index for index, label in enumerate(labels) if label in asked)
-    least = None if threshold is None else least_probabilities(thresholds, [labels[index] for index in chosen])
+    least = (
+        None
+        if threshold is None
+        else tuple(thresholds.get(labels[index], thresholds.get(OTHERS, USUAL)) for index in chosen)
+    )
     return DecodingOptions(chosen, least, top_k, candidates)
+
+
+def parse_thresholds(written: Iterable[str]) -> dict[str, float] | None:
+    """P and LABEL=P, as command lines and addresses have them, by label; None where there are none.
+
+    >>> parse_thresholds(["0.5", "protein=0.3"])
+    {'*': 0.5, 'protein': 0.3}
+    """
+    thresholds: dict[str, float] = {}
+    for one in written:
+        label, _, number = one.rpartition("=")
+        try:
+            thresholds[label or OTHERS] = float(number)
+        except ValueError:
+            raise InputError(
+                f"the threshold {one[:60]!r} is not a probability; write for example 0.5, or protein=0.3 for one label"
+            ) from None
+    return thresholds or None
+
+
+def _thresholds_by_label(threshold: Threshold) -> dict[str, float]:
+    """A threshold by label, or an error that says why it is none."""
+    by_label = threshold if isinstance(threshold, Mapping) else {} if threshold is None else {OTHERS: threshold}
+    result = {label or OTHERS: value for label, value in by_label.items()}
+    for value in result.values():
+        _check_probability("the threshold", value)
+    return result
+
+
+def _check_probability(what: str, value: object) -> None:
+    if not isinstance(value, (int, float)) or not 0.0 < value <= 1.0:
+        raise InputError(f"{what} is {value!r}; it must be a probability above 0 and at most 1")

@@ -32,7 +32,7 @@ def attempt(given: str | Document, function: Callable[[], _Result]) -> _Result |
 
 
 def windows(items: Iterable[_Item], words_in: Callable[[_Item], int], words: int) -> Iterator[list[_Item]]:
-    """The items in groups of about so many words.
+    """The items in groups of about `words` words.
 
     >>> list(windows(["a b", "", "c", "d"], lambda text: len(text.split()), words=4))
     [['a b', ''], ['c', 'd']]

@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.thresholds import parse_thresholds
+from hyperspan.inference.options import parse_thresholds
 from hyperspan.serve.bodies import LINES_TYPES, check_type, read
 from hyperspan.serve.middleware import RequestMiddleware
 from hyperspan.serve.openapi import describe

@@ -18,7 +18,7 @@ from hyperspan.structures.common import ScoreTensors, check_count, check_scores
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.kbest import best_products
 from hyperspan.structures.linear_chain import LinearChain, outermost, tags_of
-from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
+from hyperspan.structures.scores import MentionSet, MentionSets, check_lengths, check_mentions
 from hyperspan.structures.tag_chain import TagChain, TagScores
 
 TAGS = 5
@@ -85,7 +85,7 @@ class CascadedChains(Distribution):
         """(B,): 0."""
         return self.scores.emit.new_zeros(len(self.lengths))
 
-    def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
+    def log_prob(self, mention_sets: MentionSets) -> Tensor:
         """(B,): the log-probability of one mention set a sentence; -inf if mentions of one type overlap."""
         sets = check_mentions(mention_sets, self.lengths, self.types)
         result = self.log_partition

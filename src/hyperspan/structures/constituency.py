@@ -14,12 +14,12 @@ The hypergraph of this is spelled out in :mod:`hyperspan.structures.graphs.const
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor
 
-from hyperspan.kernels.numerics import MINUS_INFINITY
+from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import (
     check_count,
     check_no_nan,
@@ -31,8 +31,7 @@ from hyperspan.structures.common import (
 )
 from hyperspan.structures.constituency_charts import BestTrees, TreeChart, TreeSampler
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.posteriors import entropy_of, with_posteriors
-from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
+from hyperspan.structures.scores import Mention, MentionSet, MentionSets, check_lengths, check_mentions
 
 
 class ConstituencyTrees(Distribution):
@@ -81,7 +80,7 @@ class ConstituencyTrees(Distribution):
         """(B,): the logarithm of the sum of exp(score) over all mention sets without crossing."""
         return self._total(self.scores, self.outside)
 
-    def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
+    def log_prob(self, mention_sets: MentionSets) -> Tensor:
         """(B,): the log-probability of one mention set a sentence; -inf for a set that is impossible, or wider than c.
 
         :func:`without_crossing` says what to leave out of a set so that it becomes possible.
@@ -103,7 +102,14 @@ class ConstituencyTrees(Distribution):
 
     @property
     def entropy(self) -> Tensor:
-        return entropy_of(self._total, [self.scores, self.outside])
+        # log Z less the expected score; in float64, as the two nearly cancel for large scores.
+        exact = [self.scores.double(), self.outside.double()]
+        total, posteriors = with_posteriors(self._total, exact)
+        entropy = finite(total)
+        for tensor, expected in zip(exact, posteriors, strict=True):
+            # Scores that are never used may be -inf, or NaN in padding.
+            entropy = entropy - (torch.where(expected == 0, 0.0, tensor) * expected).flatten(1).sum(1)
+        return entropy.clamp(min=0.0).to(self.scores.dtype)
 
     # -- decoding -------------------------------------------------------------------------------------------------
 
@@ -150,6 +156,37 @@ class ConstituencyTrees(Distribution):
             uniform = torch.rand(shape, generator=generator, dtype=torch.float64, device=device).tolist()
             samples.append([sampler.draw(length, row) for row in uniform])
         return samples
+
+
+def with_posteriors(
+    log_partition: Callable[..., Tensor], scores: Sequence[Tensor]
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """A log-partition (B,) and its gradients: how often each score is expected to be used.
+
+    Both are differentiable where the scores are followed by autograd, and come out in any mode, inference mode included.
+
+    >>> _, (probability, _) = with_posteriors(torch.logaddexp, [torch.zeros(1), torch.zeros(1)])
+    >>> probability
+    tensor([0.5000])
+    """
+    followed = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in scores)
+    with torch.inference_mode(False), torch.enable_grad():
+        # A view of its own for each: scores that were computed from one another must not share their gradients.
+        own = [
+            tensor.view_as(tensor) if followed and tensor.requires_grad else tensor.detach().clone().requires_grad_()
+            for tensor in scores
+        ]
+        total = log_partition(*own)
+        gradients = (
+            torch.autograd.grad(total.sum(), own, create_graph=followed, allow_unused=True)
+            if total.requires_grad
+            else [None] * len(own)
+        )
+    expected = tuple(
+        torch.zeros_like(tensor) if gradient is None else gradient
+        for tensor, gradient in zip(scores, gradients, strict=True)
+    )
+    return (total if followed else total.detach()), expected
 
 
 def is_nested(mentions: Iterable[Mention]) -> bool:

@@ -14,7 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.structures.scores import Mention, MentionSet, MentionSets
 
 SETS_PER_SET = 50
 """Where types depend on each other, `topk` of some types looks at so many of the best sets of all types for each set."""
@@ -56,7 +56,7 @@ class Distribution(ABC):
         """(B,): the logarithm of the sum of exp(score) over all mention sets."""
         raise self._not_supported("log_partition")
 
-    def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
+    def log_prob(self, mention_sets: MentionSets) -> Tensor:
         """(B,): the log-probability of one mention set per sentence."""
         raise self._not_supported("log_prob")
 
@@ -69,9 +69,7 @@ class Distribution(ABC):
         """k independent samples of each sentence's set; the same state of the generator gives the same samples."""
         raise self._not_supported("sample")
 
-    def condition(
-        self, require: Sequence[Iterable[Mention]] | None = None, forbid: Sequence[Iterable[Mention]] | None = None
-    ) -> Distribution:
+    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Distribution:
         """The distribution given that some mentions are in the set and others are not; one collection of each per sentence."""
         raise self._not_supported("condition")
 
@@ -142,10 +140,8 @@ class Restricted(Distribution):
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         return [[self._project(mentions) for mentions in drawn] for drawn in self.whole.sample(k, generator)]
 
-    def condition(
-        self, require: Sequence[Iterable[Mention]] | None = None, forbid: Sequence[Iterable[Mention]] | None = None
-    ) -> Distribution:
-        def of_all(sets: Sequence[Iterable[Mention]] | None) -> list[list[Mention]] | None:
+    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Distribution:
+        def of_all(sets: MentionSets | None) -> list[list[Mention]] | None:
             if sets is None:
                 return None
             return [[(start, end, self.chosen[kind]) for start, end, kind in some] for some in sets]

@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import in_sentence, log_probability
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.scores import Mention, MentionSet, check_mentions
+from hyperspan.structures.scores import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.tag_chain import TagChain, Tags, TagScores
 
 OUTSIDE = 0
@@ -134,7 +134,7 @@ class LinearChain(Distribution):
     def log_partition(self) -> Tensor:
         return self.tag_chain.log_partition
 
-    def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
+    def log_prob(self, mention_sets: MentionSets) -> Tensor:
         """(B,): the log-probability of one mention set a sentence; -inf for a set with mentions that overlap."""
         wanted = check_mentions(mention_sets, self.lengths, self.types)
         chosen, dropped = zip(*map(outermost, wanted), strict=True) if wanted else ((), ())

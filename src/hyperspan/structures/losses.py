@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from hyperspan.structures.scores import EdgeScores, Hyperpaths, Mention, check_lengths, hyperpaths_of
+from hyperspan.structures.scores import EdgeScores, Hyperpaths, MentionSets, check_lengths, hyperpaths_of
 from hyperspan.structures.segmental import SegmentalHypergraph
 
 
 def softmax_margin(
-    scores: EdgeScores, gold: Sequence[Iterable[Mention]], lengths: Tensor | Sequence[int], beta: float = 1.0
+    scores: EdgeScores, gold: MentionSets, lengths: Tensor | Sequence[int], beta: float = 1.0
 ) -> EdgeScores:
     """Scores augmented with the paper's cost Δ of the edges that gold does not use.
 
@@ -47,7 +47,7 @@ class Loss(NamedTuple):
 
 
 def negative_log_likelihood(
-    scores: EdgeScores, gold: Sequence[Iterable[Mention]], lengths: Tensor | Sequence[int], beta: float | None = None
+    scores: EdgeScores, gold: MentionSets, lengths: Tensor | Sequence[int], beta: float | None = None
 ) -> Loss:
     """-log p(gold) for each sentence, under scores augmented by :func:`softmax_margin` when `beta` is given.
 

@@ -17,7 +17,7 @@ node, so it is consistent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -27,7 +27,7 @@ from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
 from hyperspan.structures.common import ScoreTensors, check_possible, check_scores, log_probability
 from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.readings import Reading, Structure, check_reading, read
-from hyperspan.structures.scores import EdgeScores, Mention, MentionSet, check_lengths, check_mentions
+from hyperspan.structures.scores import EdgeScores, MentionSet, MentionSets, check_lengths, check_mentions
 from hyperspan.structures.segmental import SegmentalHypergraph
 
 
@@ -147,7 +147,7 @@ class MentionHypergraph(Distribution):
         """(B,): the logarithm of the sum of exp(score) over all hyperpaths, spurious ones included."""
         return self._log_partition.sum((1, 2))
 
-    def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
+    def log_prob(self, mention_sets: MentionSets) -> Tensor:
         """(B,): the log-probability of the consistent hyperpath of one mention set a sentence."""
         starts, ends, goes_on = self._marks(mention_sets)
         absent, present, extend, close, branch = self._edges()
@@ -159,7 +159,7 @@ class MentionHypergraph(Distribution):
         # Start by start, so that large scores cancel before they are added up.
         return log_probability(torch.where(starts, present + inside, absent), self._log_partition).sum((1, 2))
 
-    def _marks(self, mention_sets: Sequence[Iterable[Mention]]) -> tuple[Tensor, Tensor, Tensor]:
+    def _marks(self, mention_sets: MentionSets) -> tuple[Tensor, Tensor, Tensor]:
         """(B, n, m) each: whether a mention starts with a word, ends with it, goes on after it."""
         marks = [torch.zeros(self.scores.absent.shape, dtype=torch.bool, device="cpu") for _ in range(3)]
         starts, ends, goes_on = marks

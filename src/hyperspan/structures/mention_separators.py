@@ -20,7 +20,7 @@ from hyperspan.structures.common import check_count, check_possible, check_score
 from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.kbest import best_products
 from hyperspan.structures.readings import Reading, Structure, check_reading, read, structure_of
-from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
+from hyperspan.structures.scores import Mention, MentionSet, MentionSets, check_lengths, check_mentions
 from hyperspan.structures.tag_chain import TagChain, Tags, TagScores
 
 LABELS = ("X", "S", "E", "C", "ES", "CS", "EC", "ECS")
@@ -113,7 +113,7 @@ class MentionSeparators(Distribution):
         """(B,): the logarithm of the sum of exp(score) over all structures."""
         return self._by_sentence(self._chain().log_partition)
 
-    def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
+    def log_prob(self, mention_sets: MentionSets) -> Tensor:
         """(B,): the log-probability of the structure of one mention set a sentence."""
         sets = check_mentions(mention_sets, self.lengths, self.types)
         labels = [

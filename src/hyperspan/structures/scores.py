@@ -16,6 +16,8 @@ from hyperspan.structures.common import ScoreTensors, check_scores
 Mention = tuple[int, int, int]
 """(start, end, type index) in words, `end` exclusive."""
 MentionSet = frozenset[Mention]
+MentionSets = Sequence[Iterable[Mention]]
+"""One collection of mentions for each sentence of a batch."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class Hyperpaths:
 
 
 def hyperpaths_of(
-    mention_sets: Sequence[Iterable[Mention]],
+    mention_sets: MentionSets,
     lengths: Sequence[int],
     max_width: int,
     types: int,
@@ -141,9 +143,7 @@ def hyperpaths_of(
     return Hyperpaths(*to_device(columns, device or "cpu"), too_wide=tuple(too_wide.tolist()))
 
 
-def check_mentions(
-    mention_sets: Sequence[Iterable[Mention]] | None, lengths: Sequence[int], types: int
-) -> list[set[Mention]]:
+def check_mentions(mention_sets: MentionSets | None, lengths: Sequence[int], types: int) -> list[set[Mention]]:
     """One set of mentions a sentence (empty ones for None), or an error that names the first that cannot be there."""
     if mention_sets is None:
         return [set() for _ in lengths]

@@ -7,7 +7,7 @@ why that is the same, is in :mod:`hyperspan.kernels.chain_reference`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import torch
@@ -27,6 +27,7 @@ from hyperspan.structures.scores import (
     Hyperpaths,
     Mention,
     MentionSet,
+    MentionSets,
     check_lengths,
     check_mentions,
     hyperpaths_of,
@@ -96,7 +97,7 @@ class SegmentalHypergraph(Distribution):
     def log_partition(self) -> Tensor:
         return self._log_partition.sum((1, 2))
 
-    def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
+    def log_prob(self, mention_sets: MentionSets) -> Tensor:
         """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention wider than c."""
         device = self.scores.close.device
         return self.log_prob_of(hyperpaths_of(mention_sets, self.lengths, self.max_width, self.types, device))
@@ -166,9 +167,7 @@ class SegmentalHypergraph(Distribution):
         per_toss = layout.unpack_extensions(posteriors.went_on * toss.masked_fill(certain, 0.0))
         return per_chain.sum((1, 2)) + per_row.sum((1, 2, 3)) + per_toss.sum((1, 2, 3))
 
-    def condition(
-        self, require: Sequence[Iterable[Mention]] | None = None, forbid: Sequence[Iterable[Mention]] | None = None
-    ) -> SegmentalHypergraph:
+    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> SegmentalHypergraph:
         """The distribution given that some mentions are in the set and others are not; one collection of each a sentence.
 
         Its `log_partition` minus that of `self` is the log-probability of what was required and forbidden.

@@ -8,7 +8,7 @@ counted as one more type, the first, which only w = 0 has; everything below is t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -32,7 +32,7 @@ from hyperspan.structures.common import (
 )
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.linear_chain import outermost
-from hyperspan.structures.scores import Mention, MentionSet, check_lengths, check_mentions
+from hyperspan.structures.scores import Mention, MentionSet, MentionSets, check_lengths, check_mentions
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class SemiMarkov(Distribution):
     def log_partition(self) -> Tensor:
         return self._rest(self._ways)[:, 0]
 
-    def log_prob(self, mention_sets: Sequence[Iterable[Mention]]) -> Tensor:
+    def log_prob(self, mention_sets: MentionSets) -> Tensor:
         """(B,): the log-probability of one mention set a sentence; -inf if mentions overlap or one is wider than c."""
         sets = check_mentions(mention_sets, self.lengths, self.types)
         possible = [

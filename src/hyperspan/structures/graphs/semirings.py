@@ -74,19 +74,11 @@ class Log(Semiring[float]):
         return weight
 
 
-class Max(Semiring[float]):
-    """The best score of any hyperpath."""
-
-    zero, one = -math.inf, 0.0
+class Max(Log):
+    """The best score of any hyperpath; "both" means the same as in :class:`Log`."""
 
     def plus(self, left: float, right: float) -> float:
         return max(left, right)
-
-    def times(self, left: float, right: float) -> float:
-        return left + right
-
-    def lift(self, edge: Hashable, weight: float) -> float:
-        return weight
 
 
 Scored = tuple[float, tuple[Any, ...]]  # a score and the edges, in pre-order, that earn it
