@@ -27,13 +27,13 @@ def test_choose_takes_the_compiled_kernels_on_a_cpu() -> None:
 
 
 def test_reference_holds_within_alone_and_for_its_thread() -> None:
-    before, elsewhere = choose("argmax", "cpu"), []
+    before, other_thread = choose("argmax", "cpu"), []
     with kernels.reference():
         assert {choose(name, device) for name in COMPUTATIONS for device in ("cpu", "cuda")} == {"reference"}
-        thread = threading.Thread(target=lambda: elsewhere.append(choose("argmax", "cpu")))
+        thread = threading.Thread(target=lambda: other_thread.append(choose("argmax", "cpu")))
         thread.start()
         thread.join()
-    assert [before] == elsewhere == [choose("argmax", "cpu")]
+    assert [before] == other_thread == [choose("argmax", "cpu")]
 
 
 def test_only_falls_back_to_the_reference() -> None:

@@ -3,7 +3,7 @@
 A server in a process of its own is sent one kind of hostile request after the other, by several callers at once. Meanwhile one
 caller sends small requests, which must be answered, and another process asks it for /healthz fifty times a second, each time over a new connection. For each attack: the times of /healthz, what the
 attackers were answered, and the most memory that the server held. A plain request follows each attack and must be answered.
-At the end the server is told to stop in the middle of one, and must end within its limit.
+At the end the server must stop in the middle of one, and must end within its limit.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Prober:
         return sorted(self.here.recv())
 
 
-def probe(told: Connection) -> None:
-    while port := told.recv():
+def probe(parent: Connection) -> None:
+    while port := parent.recv():
         times: list[float] = []
-        while not told.poll(0.02):
+        while not parent.poll(0.02):
             start = time.perf_counter()
             status = 0
             with suppress(OSError, http.client.HTTPException):
@@ -61,8 +61,8 @@ def probe(told: Connection) -> None:
                 asking.close()
                 status = answer.status
             times.append(time.perf_counter() - start if status == 200 else math.inf)
-        told.recv()
-        told.send(times)
+        parent.recv()
+        parent.send(times)
 
 
 def posts(*bodies: bytes, callers: int = 4, patience: float = 60.0) -> Attack:

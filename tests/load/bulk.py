@@ -43,8 +43,8 @@ EMPTY = 30_000
 def make_corpus(path: Path, words: int) -> int:
     """Writes documents of invented words, sentences as long as GENIA's; returns how many."""
     chance = random.Random(0)
-    letters = "aeioubcdfglmnprst"
-    vocabulary = ["".join(chance.choices(letters, k=chance.randint(2, 11))) for _ in range(8_000)]
+    characters = "aeioubcdfglmnprst"
+    vocabulary = ["".join(chance.choices(characters, k=chance.randint(2, 11))) for _ in range(8_000)]
     documents = made = 0
     with path.open("w", encoding="utf-8") as file:
         while made < words:

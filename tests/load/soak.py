@@ -24,7 +24,7 @@ SETTLED = 0.2
 ALLOWED = 0.05
 KEPT_SECONDS = 3.0
 """A connection that was not used for longer is opened anew, before the server closes it."""
-AT_ONCE = 400
+CONNECTIONS = 400
 """Requests that are waited for at the same time, at most: more than the server takes on."""
 
 
@@ -44,7 +44,7 @@ class Soak:
 
     async def run(self, requests: int, rate: float) -> float:
         watching = asyncio.create_task(self._watch())
-        room, idle = asyncio.Semaphore(AT_ONCE), []
+        room, idle = asyncio.Semaphore(CONNECTIONS), []
         start = time.perf_counter()
         async with asyncio.TaskGroup() as tasks:
             while self.sent < requests:

@@ -37,6 +37,7 @@ def lines(figures: Any, indent: str = "") -> Iterator[str]:
     >>> print(*lines({"machine": "a CPU", "widths": [{"c": "n", "words_per_second": 12345.6}]}), sep="\\n")
     machine: a CPU
     widths:
+    <BLANKLINE>
       c: n
       words per second: 12,346
     """
@@ -44,7 +45,7 @@ def lines(figures: Any, indent: str = "") -> Iterator[str]:
         label = str(name).replace("_", " ")
         if isinstance(value, dict | list):
             inner = indent + "  " * bool(label)
-            yield from [f"{indent}{label}:"] if label else []
+            yield f"{indent}{label}:" if label else ""
             yield from lines(value, inner)
         else:
             yield f"{indent}{label}: {_number(value)}"

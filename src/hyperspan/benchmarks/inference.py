@@ -29,7 +29,7 @@ from hyperspan.structures import EdgeScores, SegmentalHypergraph
 BATCH, WORDS, WIDTHS, TYPES = 32, 40, 40, 7
 LONG, SETS = 1_000, 20
 ROUNDS = 20
-"""So often is each size measured."""
+"""How often each size is measured."""
 DENSITY = 6.0
 """Added to `absent` so that the best sets hold few mentions, as those of a trained model do."""
 

@@ -31,12 +31,12 @@ SENTENCES = 1_854
 """As many as GENIA's test set has in the paper."""
 PERCENTS = (*range(0, 100, 5), 98, 99, 99.7, 100)
 WORDS = (4, 13, 16, 18, 19, 21, 22, 24, 25, 26, 28, 29, 31, 33, 35, 38, 40, 43, 48, 55, 67, 78, 102, 148)
-"""GENIA's test sentences: the length that so many percent of them do not exceed. Lengths between them are interpolated."""
+"""GENIA's test sentences: the length that this percentage of them does not exceed. Lengths between them are interpolated."""
 TYPES = ("DNA", "RNA", "cell_line", "cell_type", "protein")
 
 
 def genia_length(percent: float) -> int:
-    """The length of a sentence that so many percent are no longer than.
+    """The length of a sentence that this percentage of them does not exceed.
 
     >>> genia_length(0), genia_length(52.5), genia_length(100)
     (4, 28, 148)

@@ -16,7 +16,7 @@ from hyperspan.kernels.chain_reference import Edges
 from hyperspan.kernels.chain_reference import log_partition as reference_log_partition
 
 ENTRIES_A_THREAD = 20_000
-"""Another thread takes part for each so many entries of `close`."""
+"""Entries of `close` for each thread."""
 Tensors = tuple[Tensor | None, ...]
 """absent, present, extend, close and branch, or something for each of them."""
 

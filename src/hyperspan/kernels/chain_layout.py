@@ -88,11 +88,11 @@ class ChainLayout:
 
     def running_sum(self, steps: Tensor) -> Tensor:
         """(rows of width 1 and more, m): the sum of a chain's steps up to each row."""
-        return _RunningSum.apply(steps, self.counts[1:])
+        return _ChainSums.apply(steps, self.counts[1:], False)
 
     def remaining_sum(self, rows: Tensor) -> Tensor:
         """(rows of width 1 and more, m): the sum over each row and the longer ones of its chain."""
-        return _RemainingSum.apply(rows, self.counts[1:])
+        return _ChainSums.apply(rows, self.counts[1:], True)
 
     def reduce(self, rows: Tensor, how: Literal["add", "maximum"]) -> Tensor:
         """(rows, m) -> (chains, m): the sum or the maximum over the widths of each chain. No gradient."""
@@ -162,34 +162,22 @@ def _blocks(packed: Tensor, counts: list[int]) -> list[Any]:
     return [array[end - count : end] for end, count in zip(itertools.accumulate(counts), counts, strict=True)]
 
 
-class _RunningSum(Function):
-    """Block w gets the sum of blocks 0..w over its chains. Transposed, that is :class:`_RemainingSum`."""
+class _ChainSums(Function):
+    """Block w gets the sum of blocks 0..w over its chains or, backwards, which is the transpose, of blocks w and later."""
 
     @staticmethod
-    def forward(ctx, steps: Tensor, counts: list[int]) -> Tensor:
-        ctx.counts = counts
-        result = steps.clone()
-        for before, block in itertools.pairwise(_blocks(result, counts)):
-            block += before[: len(block)]
-        return result
-
-    @staticmethod
-    def backward(ctx, gradient: Tensor):
-        return _RemainingSum.apply(gradient, ctx.counts), None
-
-
-class _RemainingSum(Function):
-    @staticmethod
-    def forward(ctx, rows: Tensor, counts: list[int]) -> Tensor:
-        ctx.counts = counts
+    def forward(ctx, rows: Tensor, counts: list[int], backwards: bool) -> Tensor:
+        ctx.counts, ctx.backwards = counts, backwards
         result = rows.clone()
-        for after, block in itertools.pairwise(reversed(_blocks(result, counts))):
-            block[: len(after)] += after
+        blocks = _blocks(result, counts)
+        for before, block in itertools.pairwise(blocks[::-1] if backwards else blocks):
+            size = min(len(before), len(block))
+            block[:size] += before[:size]
         return result
 
     @staticmethod
     def backward(ctx, gradient: Tensor):
-        return _RunningSum.apply(gradient, ctx.counts), None
+        return _ChainSums.apply(gradient, ctx.counts, not ctx.backwards), None, None
 
 
 class _AddToShorter(Function):

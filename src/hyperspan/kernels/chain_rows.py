@@ -58,7 +58,7 @@ def rows_from(scores: Edges, lengths: Tensor, starts: slice, widths: int, dtype:
 
 
 def _rows(room: Tensor, absent: Tensor, present: Tensor, extend: Tensor, close: Tensor, branch: Tensor | None) -> Rows:
-    """Chains that have room for so many widths. One in padding, where anything may stand, is absent with a score of 0."""
+    """Chains, each with room for some widths. One in padding, where anything may stand, is absent with a score of 0."""
     outside = torch.arange(close.shape[-1], device=close.device) >= room.unsqueeze(-1)
     stop, extend = close.masked_fill(outside, MINUS_INFINITY), extend.masked_fill(outside[..., 1:], MINUS_INFINITY)
     absent, present = (tensor.masked_fill(outside[..., 0], 0.0) for tensor in (absent, present))

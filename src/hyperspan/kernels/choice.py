@@ -14,7 +14,7 @@ import ctypes
 import importlib.util
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
@@ -36,7 +36,9 @@ COMPUTATIONS = {
     "argmax": ("c", "dense", "reference"),
     "encoder": ("c", "reference"),
 }
-"""What there is of each computation; `encoder` is all from word vectors to scores, `layout` where spans stand."""
+"""What there is of each computation; `encoder` is all from word vectors to scores, `layout` where spans are."""
+ENCODING = ("word_lstm", "span_lstm", "encoder")
+"""What libencode.so computes; the rest is in libchains.so."""
 PREFERRED = {"cpu": ("c",), "cuda": ("triton", "dense")}
 """What is worth running on a device, beside the reference."""
 BATCH_ENTRIES = 40_000
@@ -52,7 +54,7 @@ class Forced(NamedTuple):
 
     names: tuple[str, ...]
     variant: str | None = None
-    """The processor that C kernels are to be taken for; None for this one."""
+    """The processor whose C kernels run; None for this one."""
 
 
 _forced: ContextVar[Forced | None] = ContextVar("hyperspan_kernels", default=None)
@@ -156,23 +158,11 @@ def obstacle(computation: str, name: str, device: str, allowed: Forced | None) -
         return "runs only on NVIDIA GPUs"
     if name not in wanted:
         return f"is slower on a {'CPU' if device == 'cpu' else 'GPU'}" if allowed is None else "is not allowed"
-    return _MISSING[name](computation)
-
-
-def _c_missing(computation: str) -> str | None:
-    loaded = libraries.encoder if computation in ("word_lstm", "span_lstm", "encoder") else libraries.chains
-    return loaded().obstacle
-
-
-def _triton_missing(computation: str) -> str | None:
-    return None if importlib.util.find_spec("triton") else "is not installed; PyTorch for CUDA brings it"
-
-
-_MISSING: dict[str, Callable[[str], str | None]] = {
-    "c": _c_missing,
-    "triton": _triton_missing,
-    "dense": lambda computation: None,
-}
+    if name == "c":
+        return (libraries.encoder() if computation in ENCODING else libraries.chains()).obstacle
+    if name == "triton" and not importlib.util.find_spec("triton"):
+        return "is not installed; PyTorch for CUDA brings it"
+    return None
 
 
 def report() -> dict[str, Any]:

@@ -23,7 +23,7 @@ from hyperspan.kernels.libraries import EncoderLibrary
 
 PRECISIONS = ("float32", "bfloat16")
 BLOCK = 24
-"""So many sentences make a block, which one thread reads; a multiple of the rows that are multiplied at once."""
+"""Sentences of a block, which one thread reads; a multiple of the rows that are multiplied at once."""
 LOG2_E = 1.4426950408889634
 GATES = torch.tensor([-LOG2_E, -LOG2_E, -2 * LOG2_E, -LOG2_E], device="cpu")[:, None]
 """What the gates (in, forget, new, out) are scaled by, so that a power of 2 is all that the cell still needs."""
@@ -31,7 +31,7 @@ GATES = torch.tensor([-LOG2_E, -LOG2_E, -2 * LOG2_E, -LOG2_E], device="cpu")[:, 
 
 @dataclass(frozen=True)
 class InferenceOptions:
-    """What is traded for speed in use."""
+    """What is traded for speed in inference."""
 
     precision: str = "float32"
     """Of products in the whole encoder; "bfloat16" is quicker where the processor has it, and a little less exact."""

@@ -42,7 +42,7 @@ class Steps(NamedTuple):
     counts: Sequence[int]
     """How many chains of a direction take a first, second, … step."""
     row: np.ndarray
-    """(2, rows): where the state after each step is to stand."""
+    """(2, rows): the row of the state after each step."""
     read: np.ndarray
     """(2, rows): which row of inputs it reads."""
     sentence: np.ndarray

@@ -23,7 +23,7 @@ TRITON_UNITS = 512
 
 
 def unfit(rows: Tensor, hidden: int) -> set[str]:
-    """The implementations of LSTMs that are not for these rows, and so many units a direction."""
+    """The implementations of LSTMs that are not for these rows, with `hidden` units a direction."""
     found = set()
     if rows.dtype != torch.float32 or torch.is_autocast_enabled("cpu"):  # which would make 16 bits of it
         found.add("c")
