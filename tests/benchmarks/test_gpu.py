@@ -17,6 +17,7 @@ def test_gpu_measure_needs_a_gpu() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")  # of torch, whatever is profiled
 @pytest.mark.parametrize("what", ["decode", "train"])
 def test_gpu_measures_each_width(what: str) -> None:
     figures = gpu.measure(what, BenchmarkCorpus(invented_sentences(60), "invented"), rounds=1)
