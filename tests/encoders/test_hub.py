@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +16,14 @@ from hyperspan.errors import InputError, MissingExtraError
 from hyperspan.models import new_model
 from hyperspan.models.validation import validate
 from hyperspan.training.run import check_files, read_sentences
-from tests.encoders.tiny import make_tiny
 
 HARBOUR = "examples/harbour.data"
+
+
+@pytest.fixture
+def folder(tiny_encoder: Path, tmp_path: Path) -> Path:
+    """A copy of the tiny encoder, to break."""
+    return shutil.copytree(tiny_encoder, tmp_path / "encoder")
 
 
 def rewritten(file: Path, **changes: object) -> None:
@@ -58,30 +64,30 @@ def with_a_tokenizer_that_knows_no_words(folder: Path) -> None:
         (lambda folder: rewritten(folder / "config.json", hidden_size=4), "whose weights cannot be read"),
     ],
 )
-def test_a_folder_that_cannot_be_used(break_it: Callable[[Path], object], message: str, tmp_path: Path) -> None:
-    make_tiny(tmp_path)
-    break_it(tmp_path)
+def test_read_pretrained_refuses_a_folder_that_cannot_be_used(
+    break_it: Callable[[Path], object], message: str, folder: Path
+) -> None:
+    break_it(folder)
     with pytest.raises(InputError, match=message) as error:
-        read_pretrained(str(tmp_path))
+        read_pretrained(str(folder))
     assert "\n" not in str(error.value)
 
 
-def test_a_tokenizer_with_more_subwords_than_weights_is_refused(tmp_path: Path) -> None:
-    make_tiny(tmp_path)
-    known = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))
+def test_read_pretrained_refuses_a_tokenizer_with_more_subwords_than_weights(folder: Path) -> None:
+    known = json.loads((folder / "tokenizer.json").read_text("utf-8"))
     known["model"]["vocab"] |= {f"more{number}": 900 + number for number in range(900)}
-    rewritten(tmp_path / "tokenizer.json", **known)
+    rewritten(folder / "tokenizer.json", **known)
     with pytest.raises(InputError, match=r"tokenizer has 1,\d+ subwords, but whose weights know \d+"):
-        read_pretrained(str(tmp_path))
+        read_pretrained(str(folder))
 
 
 @pytest.mark.parametrize("name", ["/no/such/folder", "./nowhere", "a/b/c", "no-such-model", "nobody/nothing", "a b?"])
-def test_a_name_that_is_nowhere_is_refused_quickly(name: str) -> None:
+def test_check_pretrained_refuses_a_name_that_is_nowhere(name: str) -> None:
     with pytest.raises(InputError, match="there is no such folder"):
         check_pretrained(name)
 
 
-def test_what_the_hub_says_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_pretrained_repeats_the_answer_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub.errors import RepositoryNotFoundError
 
     def unknown(*_: object, **__: object) -> None:
@@ -92,7 +98,7 @@ def test_what_the_hub_says_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         check_pretrained("nobody/nothing")
 
 
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_files_names_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hyperspan.errors.find_spec", lambda name: None)
     config = Config().override([f"data.train={HARBOUR}", "transformer.name=bert-base-cased"])
     with pytest.raises(MissingExtraError, match=r'pip install "hyperspan\[transformers\]"'):
@@ -108,7 +114,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         (["training.optimizer=lbfgs"], "lbfgs, which does not train a pretrained encoder"),
     ],
 )
-def test_what_does_not_go_together(changes: list[str], message: str) -> None:
+def test_validate_refuses_what_does_not_go_with_a_transformer(changes: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         validate(Config().override([f"data.train={HARBOUR}", "transformer.name=bert-base-cased", *changes]))
 
@@ -123,12 +129,12 @@ def test_what_does_not_go_together(changes: list[str], message: str) -> None:
         ("transformer.freeze=3", "has 2 layers; choose a smaller number"),
     ],
 )
-def test_what_an_encoder_cannot_do(change: str, message: str, tiny_encoder: Path) -> None:
+def test_new_model_refuses_what_an_encoder_cannot_do(change: str, message: str, tiny_encoder: Path) -> None:
     config = Config().override([f"transformer.name={tiny_encoder}", change])
     with pytest.raises(InputError, match=message):
         new_model(config, read_sentences(HARBOUR))
 
 
-def test_words_of_which_nothing_is_known_are_refused() -> None:
+def test_new_model_refuses_words_without_any_vector() -> None:
     with pytest.raises(InputError, match=r"words\.dimension is 0, and words have no tags"):
         new_model(Config().override(["words.dimension=0", "words.tag_dimension=0"]), read_sentences(HARBOUR))

@@ -15,12 +15,12 @@ from tests.models.test_models import corpus
     "kind",
     ["linear-chain", "cascaded", "mention-hypergraph", "mention-separators", "katiyar-cardie", "layered", "transition"],
 )
-def test_a_width_where_no_spans_are_looked_at(kind: str) -> None:
+def test_new_model_refuses_a_width_without_spans(kind: str) -> None:
     with pytest.raises(InputError, match=f'model.max_width is 6, but model.kind {kind} .* set it to "n"'):
         new_model(Config().override([f"model.kind={kind}", "model.max_width=6"]), corpus())
 
 
 @pytest.mark.parametrize("setting", ["words.vectors=glove.txt", "characters.encoder=lstm"])
-def test_vectors_for_attributes(setting: str) -> None:
+def test_validate_refuses_vectors_for_handcrafted_features(setting: str) -> None:
     with pytest.raises(InputError, match=rf"{setting.replace('=', ' is ')}, but encoder.kind is handcrafted"):
         validate(Config().override(["encoder.kind=handcrafted", setting]))
