@@ -222,6 +222,10 @@ def test_load_model_refuses_headers_that_lie(folder: Path, entry: dict[str, Any]
         (lambda tensors: tensors.update({"scorer.parts.bias": torch.zeros(6, dtype=torch.int64)}), "type I64"),
         (lambda tensors: tensors.update({"encoder.words.fixed_scale": torch.zeros(3, 1)}), "fixed_scale"),
         (lambda tensors: tensors.clear(), "it lacks"),
+        (
+            lambda tensors: tensors.update(old=tensors.pop("scorer.parts.bias")),
+            "an earlier version of hyperspan wrote it",
+        ),
     ],
 )
 def test_load_model_refuses_other_tensors(folder: Path, change: Callable[[Any], Any], message: str) -> None:
