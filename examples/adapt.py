@@ -22,7 +22,7 @@ from torch import Tensor
 from hyperspan.config import TransformerConfig
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.source import Problems
-from hyperspan.encoders.hub import quietly, read_pretrained
+from hyperspan.encoders.hub import read_pretrained, without_messages
 from hyperspan.encoders.subwords import SubwordTokenizer
 from hyperspan.errors import HyperspanError, InputError
 from hyperspan.training.run import choose_device, read_sentences
@@ -64,7 +64,7 @@ def main(given: argparse.Namespace) -> str:
     subwords = SubwordTokenizer(TransformerConfig(given.encoder, window=given.length), description)
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-    with quietly():
+    with without_messages():
         tokenizer = AutoTokenizer.from_pretrained(given.encoder)
         model = AutoModelForMaskedLM.from_pretrained(given.encoder, dtype=torch.float32).to(device).train()
     if tokenizer.mask_token_id is None:
@@ -101,7 +101,7 @@ def main(given: argparse.Namespace) -> str:
             optimizer.zero_grad()
             losses.append(loss.detach())
         made = Path(temporary) / "encoder"
-        with quietly():
+        with without_messages():
             model.base_model.save_pretrained(made)
             tokenizer.save_pretrained(made)
         for file in made.iterdir():

@@ -110,7 +110,7 @@ def parse_mention(written: str, option: str = "--mention", counted: str = "words
     """START:END:LABEL, as it was given with an option, as a mention.
 
     >>> parse_mention("0:3:PER")
-    Mention(start=0, end=3, label='PER', fragments=(), text='', probability=None, head=None, id='')
+    Mention(0, 3, 'PER')
     """
     start, _, rest = written.partition(":")
     end, _, label = rest.partition(":")

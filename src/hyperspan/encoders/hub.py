@@ -172,8 +172,8 @@ def _plain(config: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def _reading(name: str, what: str, advice: str) -> Iterator[None]:
-    """Reads without progress bars and warnings; any error becomes an InputError."""
+def without_messages() -> Iterator[None]:
+    """Silences the progress bars and warnings of transformers."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -181,10 +181,18 @@ def _reading(name: str, what: str, advice: str) -> Iterator[None]:
     logging.disable_progress_bar()
     try:
         yield
-    except Exception as error:  # its kind differs by file format and kind of damage
-        reason = str(error).strip().partition("\n")[0].rstrip(".")[:200] or type(error).__name__
-        raise InputError(f"transformer.name is {name}, whose {what} cannot be read ({reason}); {advice}") from None
     finally:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
+
+
+@contextmanager
+def _reading(name: str, what: str, advice: str) -> Iterator[None]:
+    """Reads without messages; any error becomes an InputError."""
+    try:
+        with without_messages():
+            yield
+    except Exception as error:  # its kind differs by file format and kind of damage
+        reason = str(error).strip().partition("\n")[0].rstrip(".")[:200] or type(error).__name__
+        raise InputError(f"transformer.name is {name}, whose {what} cannot be read ({reason}); {advice}") from None
