@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,13 @@ from hyperspan.corpora import (
     write_corpus,
 )
 from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.outputs import FOLDERS, choose_output
+from hyperspan.corpora.overlaps import Relation, overlapping_pairs
 from hyperspan.errors import HyperspanError, InputError, LossError
 from hyperspan.types import Document, Mention, Sentence
 from tests.corpora.data import data_path
 
 WORD = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=6)
-FLAT = ("conll2003",)
 NEEDS_SPACY = ("docbin",)
 
 
@@ -41,6 +44,23 @@ def sentences(draw: st.DrawFn) -> Sentence:
     return Sentence(words, [Mention(*span) for span in found])
 
 
+HELD: dict[str, set[Relation]] = {
+    "any": {"same_span", "inside", "crossing"},
+    "nested": {"same_span", "inside"},
+    "flat": set(),
+}
+"""By what a format holds: what mentions may be to each other in it."""
+
+
+def fits(name: str, mentions: Iterable[Mention]) -> bool:
+    """Whether a format can hold the mentions of a sentence."""
+    return all(relation in HELD[FORMATS[name].holds] for *_, relation in overlapping_pairs(list(mentions)))
+
+
+def target_of(name: str, folder: Path) -> Path:
+    return folder / f"corpus{FORMATS[name].suffixes[0] if name not in FOLDERS else ''}"
+
+
 def content(documents: list[Document]) -> list[tuple]:
     """What every format must keep: tokens and mentions, sentence by sentence."""
     return [
@@ -50,24 +70,66 @@ def content(documents: list[Document]) -> list[tuple]:
     ]
 
 
-@pytest.mark.parametrize("name", [name for name in WRITERS if name not in (*FLAT, *NEEDS_SPACY)])
+@pytest.mark.parametrize("name", [name for name in WRITERS if name not in NEEDS_SPACY])
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(drawn=st.lists(sentences(), min_size=1, max_size=3))
-def test_nested_crossing_and_same_span_mentions_survive(name: str, drawn: list[Sentence], tmp_path: Path) -> None:
+@given(data=st.data())
+def test_mentions_that_a_format_holds_survive(name: str, data: st.DataObject, tmp_path: Path) -> None:
     """Written in any format and read again, recognised by content, a corpus holds the same mentions by character."""
+    fitting = sentences().filter(lambda sentence: fits(name, sentence.mentions))
+    drawn = data.draw(st.lists(fitting, min_size=1, max_size=3))
     documents = [document_of([sentence], id=f"d{index}") for index, sentence in enumerate(drawn)]
-    target = tmp_path / f"corpus{FORMATS[name].suffixes[0] if name != 'brat' else ''}"
+    target = target_of(name, tmp_path)
     losses = write_corpus(documents, target, name, force=True)
     assert not losses.lost
     again = list(read_corpus(target, name))
     for before, after in zip(documents, again, strict=True):
         assert before.text == after.text and before.mentions == after.mentions
-    if name != "brat" and all(document.mentions for document in documents):
+    if name not in FOLDERS and all(document.mentions for document in documents):
         for before, after in zip(documents, read_corpus(target, detect(Source(str(target), path=target))), strict=True):
             assert before.mentions == after.mentions
     for file in tmp_path.rglob("*"):
         if file.is_file():
             file.unlink()
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if FORMATS[name].holds != "any"])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_mentions_that_a_format_does_not_hold_are_refused_and_counted(
+    name: str, data: st.DataObject, tmp_path: Path
+) -> None:
+    """As many as --lossy outermost leaves out; of those, none would have had room beside the others."""
+    sentence = data.draw(sentences().filter(lambda sentence: not fits(name, sentence.mentions)))
+    document, target = document_of([sentence]), target_of(name, tmp_path)
+    with pytest.raises(LossError) as refused:
+        write_corpus([document], target, name)
+    assert not target.exists()
+    losses = write_corpus([document], target, name, lossy="outermost")
+    (again,) = read_corpus(target, name)
+    target.unlink()
+    left_out = document.mentions - again.mentions
+    assert again.mentions < document.mentions and fits(name, again.mentions)
+    assert not any(fits(name, again.mentions | {mention}) for mention in left_out)
+    assert (losses.written, sum(losses.lost.values())) == (len(again.mentions), len(left_out))
+    assert f"{name} cannot hold {len(left_out)} of {len(document.mentions)} mentions" in str(refused.value)
+
+
+def test_the_page_on_formats_says_what_each_holds() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\| `.*\|$", page, re.MULTILINE)]
+    table = {row[0].strip("`"): row[2:5] for row in rows if len(row) == 6}
+    overlap = {"any": "✓", "nested": "nested only", "flat": "rejected unless `--lossy`"}
+    assert {
+        name: [read, written, held.removesuffix(", in layers")] for name, (read, written, held) in table.items()
+    } == {name: ["✓", "✓" if entry.write else "–", overlap[entry.holds]] for name, entry in FORMATS.built_in.items()}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_format_may_be_written_to_a_file_with_its_suffix(name: str) -> None:
+    output = "x/" if name in FOLDERS else f"x{FORMATS[name].suffixes[0]}"
+    assert choose_output(output, name) == name
+    with pytest.raises(InputError, match=r"x\.pdf(/ ends in \.pdf|.*let it end in (\.|/))"):
+        choose_output(f"x.pdf{'/' if name in FOLDERS else ''}", name)
 
 
 def test_a_flat_format_refuses_nesting_and_says_how_much(tmp_path: Path) -> None:

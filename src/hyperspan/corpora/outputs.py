@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from hyperspan.corpora.inputs import CORPORA, TEXTS, exists
-from hyperspan.corpora.registry import WRITERS, format_for, writable_formats
+from hyperspan.corpora.registry import FORMATS, WRITERS, format_for, writable_formats
 from hyperspan.errors import InputError
 from hyperspan.file_types import DOCUMENT_SUFFIXES
 from hyperspan.files import is_url
@@ -18,18 +18,28 @@ FOLDERS = ("brat",)
 """The formats that are folders of files."""
 FILES = (*DOCUMENT_SUFFIXES, *TEXTS, *CORPORA, ".parquet", ".csv", ".ndjson", ".gz")
 """How names of files end."""
-_JSON = (".json", ".jsonl", ".jsonlines", ".ndjson")
-_WORDS = (".conll", ".data", ".tsv", ".iob", ".iob2", ".bio", ".txt")
-SUFFIXES: dict[str, tuple[str, ...]] = {
-    "terminal": TEXTS,
-    "html": (".html", ".htm", ".xhtml"),
-    "parquet": (".parquet",),
-    **dict.fromkeys(WRITERS, _JSON),
-    **dict.fromkeys(("four-lines", "conll2003", "columns"), _WORDS),
-    "docbin": (".spacy",),
-    "brat": (),
-}
-"""By format: those of :data:`FILES` that a name may end in. Formats with lines of words, or of JSON, share theirs."""
+_OTHERS = {"terminal": TEXTS, "html": (".html", ".htm", ".xhtml"), "parquet": (".parquet",)}
+"""How names end of what is no format of corpora."""
+_FAMILIES = (
+    (".json", ".jsonl", ".jsonlines", ".ndjson"),
+    (".conll", ".data", ".tsv", ".iob", ".iob2", ".bio", ".txt"),
+)
+"""Formats with lines of JSON, or of words, share how their names end."""
+
+
+def suffixes_of(format_name: str) -> tuple[str, ...]:
+    """How the name of a file in a format may end, the usual suffix first; none for a format that is a folder.
+
+    >>> suffixes_of("doccano"), suffixes_of("docbin"), suffixes_of("brat")
+    (('.jsonl', '.json', '.jsonlines', '.ndjson'), ('.spacy',), ())
+    """
+    if format_name in FOLDERS:
+        return ()
+    if format_name in _OTHERS:
+        return _OTHERS[format_name]
+    own = FORMATS[format_name].suffixes
+    shared = (suffix for family in _FAMILIES if not set(own).isdisjoint(family) for suffix in family)
+    return tuple(dict.fromkeys((*own, *shared)))
 
 
 def is_folder(output: str) -> bool:
@@ -117,16 +127,17 @@ def _format_of_name(output: str) -> str:
 
 def _check_suffix(output: str, format_name: str) -> None:
     """Raises an error where a name ends as those of files in other formats do."""
-    suffix = PurePosixPath(output.lower().rstrip("/").removesuffix(".gz")).suffix
-    if suffix not in FILES or suffix in SUFFIXES.get(format_name, FILES):
+    plain, allowed = output.lower().rstrip("/").removesuffix(".gz"), suffixes_of(format_name)
+    suffix = PurePosixPath(plain).suffix
+    if suffix not in FILES or plain.endswith(allowed):
         return
     if is_folder(output):
         raise InputError(
             f"{output} ends in {suffix}, but a folder with {format_name} would be written; name a folder without {suffix}"
         )
-    own = f".{format_name}" if f".{format_name}" in SUFFIXES[format_name] else SUFFIXES[format_name][0]
+    advice = f"let it end in {allowed[0]}" if allowed else f"let it not end in {suffix}"
     raise InputError(
-        f"{output} ends in {suffix}, but {format_name} would be written there; let it end in {own}, or leave out --format"
+        f"{output} ends in {suffix}, but {format_name} would be written there; {advice}, or leave out --format"
     )
 
 

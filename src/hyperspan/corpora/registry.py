@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hyperspan.archives import is_archive
 from hyperspan.corpora import (
@@ -49,6 +49,10 @@ class Format:
     what: str
     beside: tuple[str, ...] = ()
     """How the names of files end that it reads along with those: they are no files of their own."""
+    holds: Literal["any", "nested", "flat"] = "any"
+    """Which mentions it can be written with: overlapping in any way, not crossing, or not overlapping."""
+    by_name: bool = False
+    """Whether a file whose name ends so is in this format, whatever its content looks like."""
 
 
 _BUILT_IN: dict[str, Format] = {
@@ -62,6 +66,7 @@ _BUILT_IN: dict[str, Format] = {
         (".ann",),
         "stand-off, a folder of .txt and .ann",
         beside=(".txt",),
+        by_name=True,
     ),
     "four-lines": Format(
         four_lines.read_four_lines,
@@ -78,6 +83,7 @@ _BUILT_IN: dict[str, Format] = {
         (".apf.xml",),
         "ACE 2004 and 2005, .sgm and .apf.xml",
         beside=(".sgm", ".SGM"),
+        by_name=True,
     ),
     "conll2003": Format(
         columns.read_conll2003,
@@ -85,6 +91,7 @@ _BUILT_IN: dict[str, Format] = {
         columns.looks_like_conll2003,
         (".conll",),
         "word, tag, chunk, flat mention",
+        holds="flat",
     ),
     "columns": Format(
         columns.read_columns,
@@ -113,7 +120,12 @@ _BUILT_IN: dict[str, Format] = {
         "Label Studio",
     ),
     "docbin": Format(
-        docbin.read_docbin, docbin.write_docbin, docbin.looks_like_docbin, (".spacy",), "spaCy, extra `spacy`"
+        docbin.read_docbin,
+        docbin.write_docbin,
+        docbin.looks_like_docbin,
+        (".spacy",),
+        "spaCy, extra `spacy`",
+        by_name=True,
     ),
 }
 """To add a format, add an entry; the first that recognises a file gets it."""
@@ -126,16 +138,19 @@ WRITERS = tuple(name for name, entry in _BUILT_IN.items() if entry.write is not 
 
 def detect(source: Source) -> str:
     """The name of the format that a source is in, by its content; by its name where that says it all."""
-    for suffix, name in ((".ann", "brat"), (".apf.xml", "ace"), (".spacy", "docbin")):
-        if source.name.removesuffix(".gz").endswith(suffix):
-            return name
+
+    def named(entry: Format) -> bool:
+        return entry.by_name and _plain_name(source).endswith(entry.suffixes)
+
+    if (found := next((name for name, entry in FORMATS.built_in.items() if named(entry)), None)) is not None:
+        return found
     head = source.head().removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace").replace("\r\n", "\n")
-    found = next((name for name, entry in FORMATS.working() if head.strip() and entry.looks_like(head)), None)
-    if found is None:
-        raise InputError(
-            f"{source.name} is in no format that is known here; name its format (--from), one of {', '.join(FORMATS)}"
-        )
-    return found
+    for name, entry in FORMATS.working():  # plug-ins are loaded only if nothing that is built in fits
+        if named(entry) or (head.strip() and entry.looks_like(head)):
+            return name
+    raise InputError(
+        f"{source.name} is in no format that is known here; name its format (--from), one of {', '.join(FORMATS)}"
+    )
 
 
 def read_corpus(
