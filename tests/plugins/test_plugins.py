@@ -9,6 +9,7 @@ import pytest
 
 from hyperspan import Document, HyperspanError, Mention, read_corpus, train, write_corpus
 from hyperspan.corpora import FORMATS
+from hyperspan.corpora.outputs import choose_output
 from hyperspan.models import MODELS
 from tests.cli.process import called, hyperspan
 
@@ -40,6 +41,14 @@ def test_plugin_format_is_read_written_and_recognised(tmp_path: Path) -> None:
     assert (tmp_path / "again.zoo").read_text() == given.read_text() and not (tmp_path / "nested.zoo").exists()
 
 
+def choose_outputs() -> None:
+    print(choose_output("x.zoo", "zoo"), choose_output("x.zoo"))
+    try:
+        choose_output("x.json", "zoo")
+    except HyperspanError as error:
+        print(error)
+
+
 def train_in_python(folder: str, kind: str, encoder: str) -> None:
     config = {
         "data": {"train": HARBOUR, "dev": HARBOUR},
@@ -60,6 +69,17 @@ def test_plugin_model_encoder_and_structure_are_trained_and_used(tmp_path: Path,
     assert "[[Lindau|GPE]]" in used.stdout, used.stderr
     missing = hyperspan("annotate", "Nobody waved .", "--model", model)
     assert missing.returncode == 2 and f"model.kind is '{kind}', but must be one of segmental" in missing.stderr
+
+
+def test_plugin_formats_and_encoders_are_refused_where_they_do_not_fit(tmp_path: Path) -> None:
+    named = called(choose_outputs, path=ZOO).stdout.splitlines()
+    assert named[0] == "zoo zoo" and named[1].startswith(
+        "x.json ends in .json, but zoo would be written there; let it end in .zoo"
+    )
+    changes = ["--set", "model.kind=fofe", "--set", "encoder.kind=hashes", "--set", "training.lm_loss_weight=0"]
+    refused = hyperspan("train", "genia/sh-n-char", *changes, "-o", str(tmp_path / "model"), path=ZOO)
+    assert refused.returncode == 2, refused.stderr
+    assert "encoder.kind is hashes, but model.kind fofe reads the vectors and characters of neural" in refused.stderr
 
 
 def test_broken_plugin_breaks_nothing_else(tmp_path: Path) -> None:

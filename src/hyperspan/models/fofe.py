@@ -88,6 +88,10 @@ class Fofe(Model):
 
     @classmethod
     def check(cls, config: Config) -> None:
+        if config.encoder.kind != "neural":
+            raise InputError(
+                f"encoder.kind is {config.encoder.kind}, but model.kind fofe reads the vectors and characters of neural; set it to that"
+            )
         if config.training.lm_loss_weight:
             raise InputError(
                 f"training.lm_loss_weight is {config.training.lm_loss_weight:g}, but model.kind fofe has no LSTM that predicts words; set it to 0"
