@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hyperspan import Mention, draw_hypergraph
 from hyperspan.errors import InputError, SpanError
-from hyperspan.render.hypergraph_svg import DIAGRAMS
+from hyperspan.render.hypergraphs import DIAGRAMS, diagram_of
 from hyperspan.render.hypergraphs.readings import sets_with_structure_of
 from hyperspan.structures import closure, is_nested, outermost, structure_of
 from hyperspan.structures.graphs import (
@@ -65,7 +65,7 @@ def test_diagram_path_encodes_the_mentions(structure, triples) -> None:
         with pytest.raises(SpanError, match="cannot represent both"):
             draw_hypergraph(WORDS, mentions, types=TYPES, structure=structure)
         return
-    diagram = DIAGRAMS[structure](WORDS, TYPES, mentions, None)
+    diagram = diagram_of(structure)(WORDS, TYPES, mentions, None)
     path = diagram.path()
     assert set(path) <= set(diagram.graph.edges)
     assert DECODERS[structure](path) == (closure(triples) if diagram.is_ambiguous else triples)
@@ -77,7 +77,7 @@ def test_diagram_path_encodes_the_mentions(structure, triples) -> None:
 
 @pytest.mark.parametrize("structure", DIAGRAMS)
 def test_diagram_arrows_have_a_head_for_each_child(structure) -> None:
-    diagram = DIAGRAMS[structure](WORDS, TYPES, [], None)
+    diagram = diagram_of(structure)(WORDS, TYPES, [], None)
     nodes = {
         node
         for edge in diagram.graph.edges
@@ -119,7 +119,7 @@ def test_diagram_max_width_removes_wider_mentions(structure) -> None:
 
 def test_draw_hypergraph_rejects_an_unknown_structure() -> None:
     with pytest.raises(InputError, match="'forest' is unknown; it must be one of segmental, linear-chain"):
-        draw_hypergraph(WORDS, types=TYPES, structure="forest")  # pyright: ignore[reportArgumentType]
+        draw_hypergraph(WORDS, types=TYPES, structure="forest")
 
 
 @given(triples=SETS)

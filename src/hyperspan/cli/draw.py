@@ -4,38 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from hyperspan.cli.options import Force, split_names
 from hyperspan.errors import InputError, SpanError
 from hyperspan.files import Target
+from hyperspan.render.hypergraphs import DIAGRAMS
 from hyperspan.types import Mention
 
 READINGS = 8
 """How many of the other mention sets that a picture stands for are listed; there may be thousands."""
-
-
-class Show(StrEnum):
-    """What to draw."""
-
-    both = "both"
-    graph = "graph"
-    path = "path"
-
-
-class StructureName(StrEnum):
-    """The structure of the hypergraph."""
-
-    segmental = "segmental"
-    linear_chain = "linear-chain"
-    semi_markov = "semi-markov"
-    mention_hypergraph = "mention-hypergraph"
-    mention_separators = "mention-separators"
-    tree = "tree"
 
 
 def draw(
@@ -62,11 +43,15 @@ def draw(
         typer.Option("--max-width", "-c", help="The most words in a mention (the paper's c). Default: no limit."),
     ] = None,
     structure: Annotated[
-        StructureName, typer.Option("--structure", "-s", help="The structure, of this or of an earlier system.")
-    ] = StructureName.segmental,
+        str,
+        typer.Option(
+            "--structure", "-s", help=f"The structure, of this or of an earlier system: one of {', '.join(DIAGRAMS)}."
+        ),
+    ] = "segmental",
     show: Annotated[
-        Show, typer.Option(help="The hypergraph with the hyperpath in it, the hypergraph, or the hyperpath.")
-    ] = Show.both,
+        Literal["both", "graph", "path"],
+        typer.Option(help="The hypergraph with the hyperpath in it, the hypergraph, or the hyperpath."),
+    ] = "both",
     output: Annotated[str, typer.Option("--output", "-o", help="The SVG file to write; - is standard output.")] = "-",
     force: Force = False,
 ) -> None:
@@ -82,21 +67,21 @@ def draw(
     labels = split_names(types)
     mentions = [parse_mention(written) for written in mention or []]
     picture = draw_hypergraph(
-        words, mentions, types=labels or None, max_width=max_width, show=show.value, structure=structure.value
+        words, mentions, types=labels or None, max_width=max_width, show=show, structure=structure
     )
     with Target(output, force).open() as file:
         file.write(picture + "\n")
     if output != "-":
         print(f"wrote {output}", file=sys.stderr)
-    if show != Show.graph:
+    if show != "graph":
         list_readings(words, mentions, structure)
 
 
-def list_readings(words: Sequence[str], mentions: Sequence[Mention], structure: StructureName) -> None:
+def list_readings(words: Sequence[str], mentions: Sequence[Mention], structure: str) -> None:
     """Lists the other mention sets that the hyperpath stands for, if any, on standard error."""
     from hyperspan.render.hypergraph_svg import other_readings
 
-    found = list(islice(other_readings(mentions, structure.value), READINGS + 1))
+    found = list(islice(other_readings(mentions, structure), READINGS + 1))
     if found:
         print("the same hyperpath also stands for these mention sets:", file=sys.stderr)
     for name, others in found[:READINGS]:

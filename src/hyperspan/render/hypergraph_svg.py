@@ -7,26 +7,11 @@ from itertools import combinations
 from typing import Literal
 
 from hyperspan.errors import InputError, LabelError, SpanError
+from hyperspan.render.hypergraphs import diagram_of
 from hyperspan.render.hypergraphs.diagram import Diagram
-from hyperspan.render.hypergraphs.linear_chain import LinearChainDiagram
-from hyperspan.render.hypergraphs.mention_hypergraph import MentionHypergraphDiagram
-from hyperspan.render.hypergraphs.mention_separators import MentionSeparatorsDiagram
 from hyperspan.render.hypergraphs.readings import sets_with_structure_of
-from hyperspan.render.hypergraphs.segmental import SegmentalDiagram
-from hyperspan.render.hypergraphs.semi_markov import SemiMarkovDiagram
-from hyperspan.render.hypergraphs.tree import TreeDiagram
 from hyperspan.render.svg import Picture
 from hyperspan.types import Mention
-
-StructureName = Literal["segmental", "linear-chain", "semi-markov", "mention-hypergraph", "mention-separators", "tree"]
-DIAGRAMS: dict[StructureName, type[Diagram]] = {
-    "segmental": SegmentalDiagram,
-    "linear-chain": LinearChainDiagram,
-    "semi-markov": SemiMarkovDiagram,
-    "mention-hypergraph": MentionHypergraphDiagram,
-    "mention-separators": MentionSeparatorsDiagram,
-    "tree": TreeDiagram,
-}
 
 
 def draw_hypergraph(
@@ -36,12 +21,12 @@ def draw_hypergraph(
     types: Sequence[str] | None = None,
     max_width: int | None = None,
     show: Literal["both", "graph", "path"] = "both",
-    structure: StructureName = "segmental",
+    structure: str = "segmental",
 ) -> Picture:
     """Draws the complete hypergraph of a sentence, with the hyperpath of the mentions, as SVG text that notebooks show.
 
     `types` are the labels in order, by default those of the mentions. `max_width` is the maximal width of a mention in words.
-    `show` selects the hypergraph, the hyperpath or both. `structure` is one of `DIAGRAMS`.
+    `show` selects the hypergraph, the hyperpath or both. `structure` is one of `DIAGRAMS` in :mod:`hyperspan.render.hypergraphs`.
 
     >>> svg = draw_hypergraph(["Israeli", "UN"], [Mention(1, 2, "ORG")])
     >>> svg.startswith("<svg") and "ORG" in svg
@@ -54,15 +39,16 @@ def draw_hypergraph(
     found = sorted(set(mentions))
     labels = list(types) if types is not None else list(dict.fromkeys(mention.label for mention in found))
     _check(words, found, labels, max_width)
-    _check_structure(structure, found, max_width)
-    diagram = DIAGRAMS[structure](words, labels, found, max_width)
+    kind = diagram_of(structure)
+    _check_structure(structure, kind, found, max_width)
+    diagram = kind(words, labels, found, max_width)
     path = diagram.path()
     if show == "path":
         diagram.keep_only(path)
     return diagram.draw(set(diagram.graph.edges if show == "graph" else path)).svg(_title(diagram, show))
 
 
-def other_readings(mentions: Iterable[Mention], structure: StructureName) -> Iterator[tuple[str, list[Mention]]]:
+def other_readings(mentions: Iterable[Mention], structure: str) -> Iterator[tuple[str, list[Mention]]]:
     """The other mention sets with the same hyperpath; none unless the structure is ambiguous.
 
     Each comes with a name: the reading "all" or "nested" (see :mod:`hyperspan.structures.readings`), or "other".
@@ -79,7 +65,7 @@ def other_readings(mentions: Iterable[Mention], structure: StructureName) -> Ite
     found = set(mentions)
     labels = sorted({mention.label for mention in found})
     given = frozenset((mention.start, mention.end, labels.index(mention.label)) for mention in found)
-    for name, alike in sets_with_structure_of(given) if DIAGRAMS[structure].is_ambiguous else ():
+    for name, alike in sets_with_structure_of(given) if diagram_of(structure).is_ambiguous else ():
         if alike != given:
             yield name, [Mention(start, end, labels[kind]) for start, end, kind in sorted(alike)]
 
@@ -109,10 +95,9 @@ def _check(words: Sequence[str], mentions: Sequence[Mention], labels: Sequence[s
             )
 
 
-def _check_structure(structure: StructureName, mentions: Sequence[Mention], max_width: int | None) -> None:
-    if structure not in DIAGRAMS:
-        raise InputError(f"the structure {structure!r} is unknown; it must be one of {', '.join(DIAGRAMS)}")
-    diagram = DIAGRAMS[structure]
+def _check_structure(
+    structure: str, diagram: type[Diagram], mentions: Sequence[Mention], max_width: int | None
+) -> None:
     if max_width is not None and not diagram.limits_width:
         raise InputError(
             f"the maximal width is {max_width}, but the structure {structure} always allows mentions of any width; omit the maximal width"
