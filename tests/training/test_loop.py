@@ -200,6 +200,7 @@ def test_schedules(schedule: str, expected: list[float], tmp_path: Path) -> None
         (["--set", "words.vectors=nowhere.npz"], "words.vectors is nowhere.npz"),
         (["--set", "training"], "is not SECTION.KEY=VALUE"),
         (["--device", "tpu9"], "the device 'tpu9' cannot be used"),
+        (["somewhere"], "'somewhere' is one argument too many after"),
     ],
 )
 def test_a_bad_configuration_is_refused(

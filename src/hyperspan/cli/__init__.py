@@ -51,7 +51,8 @@ for command in (
     reproduce,
     info,
 ):
-    app.command()(command)
+    # What is too much for train, it explains itself.
+    app.command(context_settings={"allow_extra_args": command is train})(command)
 # What follows the name of a benchmark are its own options.
 app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}

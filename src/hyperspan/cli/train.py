@@ -12,9 +12,11 @@ from rich.console import Console
 
 from hyperspan.cli.options import Overrides, Threads, TrainingDevice
 from hyperspan.config import Config
+from hyperspan.errors import InputError
 
 
 def train(
+    context: typer.Context,
     config: Annotated[str, typer.Argument(help="A TOML file, or a shipped configuration such as genia/sh-n-char.")],
     output: Annotated[
         Path | None,
@@ -35,6 +37,10 @@ def train(
 
     With several processes: torchrun --nproc-per-node 2 -m hyperspan train …
     """
+    if context.args:
+        raise InputError(
+            f"{context.args[0]!r} is one argument too many after {config}; name the folder for the model with --output"
+        )
     settings = Config.read(config, [*(overrides or []), *([f"training.seed={seed}"] if seed is not None else [])])
     folder = output or Path("runs") / Path(config).stem
 
