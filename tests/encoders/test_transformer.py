@@ -17,9 +17,10 @@ from torch import Tensor
 from hyperspan.batch import Batch, collate
 from hyperspan.config import Config
 from hyperspan.encoders.hub import read_pretrained
+from hyperspan.encoders.neural import NeuralEncoder
 from hyperspan.encoders.transformer import Transformer
 from hyperspan.errors import InputError
-from hyperspan.models import MODELS, load_model, new_model, save_model
+from hyperspan.models import MODELS, Model, load_model, new_model, save_model
 from hyperspan.models.compact import compact
 from hyperspan.training.loop import Trainer
 from hyperspan.training.run import read_sentences
@@ -40,6 +41,11 @@ SMALL = ["words.dimension=8", "encoder.hidden=8", "encoder.span_hidden=8", "trai
 
 def settings(folder: Path, *changes: str) -> Config:
     return Config().override([*SMALL, f"transformer.name={folder}", *changes])
+
+
+def transformer_of(model: Model) -> Transformer:
+    assert isinstance(model.encoder, NeuralEncoder) and model.encoder.transformer is not None
+    return model.encoder.transformer
 
 
 def encoder_of(folder: Path, *changes: str) -> Transformer:
@@ -186,7 +192,7 @@ def test_every_model_reads_and_trains_it(kind: str, tiny_encoder: Path, tmp_path
     for changes in ([], [f"encoder.layers={layers}", "words.dimension=0", "characters.encoder=cnn"]):
         model = new_model(settings(tiny_encoder, f"model.kind={kind}", *changes), sentences)
         model.loss(sentences[:3]).values.sum().backward()
-        for name, parameter in model.encoder.transformer.named_parameters():
+        for name, parameter in transformer_of(model).named_parameters():
             assert parameter.grad is not None and parameter.grad.any(), name
         model.eval()
         with torch.inference_mode():
@@ -221,7 +227,7 @@ def test_what_is_frozen_does_not_learn(freeze: Any, learning: int, tiny_encoder:
     sentences = read_sentences("examples/harbour.data")
     changes = [f"transformer.freeze={freeze}", "transformer.layers=2", "training.ema_decay=0.9", "training.epochs=1"]
     model = new_model(settings(tiny_encoder, *changes), sentences)
-    transformer = model.encoder.transformer
+    transformer = transformer_of(model)
     before = {name: parameter.detach().clone() for name, parameter in transformer.encoder.named_parameters()}
     trainer = Trainer(model, sentences[:8], [], tmp_path)
     trainer.run()
@@ -237,6 +243,7 @@ def test_what_is_frozen_does_not_learn(freeze: Any, learning: int, tiny_encoder:
         depths[transformer.depth[name]] = changed
     assert sorted(depths) == list(range(LAYERS + 1)) and sum(depths.values()) == learning
     assert all(depths[depth] for depth in range(learning)), "the top learns first"
+    assert transformer.mix is not None and transformer.mix.grad is not None
     assert transformer.mix.grad.any(), "the mixture of layers learns anyway"
     model.train()
     assert transformer.encoder.training == (freeze != "all")

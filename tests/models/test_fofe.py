@@ -176,7 +176,8 @@ def test_the_best_threshold_is_chosen_and_annotating_uses_it(tmp_path: Path) -> 
 
     document = Annotator(model)("The harbour master of Lindau met Captain Amsel .", top_k=3)
     assert all((mention.probability or 0) >= model.config.fofe.threshold for mention in document.mentions)
-    sets = (document.alternatives or ())[0].sets
+    assert document.alternatives is not None
+    sets = document.alternatives[0].sets
     assert [one.probability for one in sets] == sorted((one.probability for one in sets), reverse=True)
 
 

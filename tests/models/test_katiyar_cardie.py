@@ -173,7 +173,8 @@ def test_a_lower_threshold_gives_words_more_labels(trained: KatiyarCardie) -> No
 def test_annotating(trained: KatiyarCardie, tmp_path: Path) -> None:
     document = Annotator(trained)("The harbour master of Lindau met Captain Amsel .", top_k=3)
     assert all(0 < (mention.probability or 0) <= 1 for mention in document.mentions)
-    alternatives = (document.alternatives or ())[0]
+    assert document.alternatives is not None
+    alternatives = document.alternatives[0]
     assert len(alternatives.sets) == 1, "a greedy model knows of one set alone"
     assert len(alternatives.sets[0].mentions) == len(document.mentions)
 

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 from attrs import evolve
+from torch import Tensor
 
 from hyperspan.config import Config
 from hyperspan.encoders.features import SPAN_TEMPLATES, TEMPLATES
 from hyperspan.encoders.handcrafted import FeatureEncoder
+from hyperspan.encoders.neural import NeuralEncoder
 from hyperspan.errors import InputError
 from hyperspan.models import MODELS, Model, load_model, new_model, save_model
 from hyperspan.models.compact import compact
@@ -177,15 +179,18 @@ def test_every_parameter_gets_a_gradient(config: Config) -> None:
         for name, parameter in model.named_parameters():
             assert parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any(), name
         return
-    model.encoder.word_dropout = 0.1
+    encoder = model.encoder
+    assert isinstance(encoder, NeuralEncoder)
+    encoder.word_dropout = 0.1
     torch.manual_seed(0)
     model.loss(sentences).values.sum().backward()
-    model.encoder.word_dropout = 0.5  # tags and characters too
+    encoder.word_dropout = 0.5  # tags and characters too
     model.loss(sentences).values.sum().backward()
-    if model.encoder.tags is not None:
-        assert model.encoder.tags.weight.grad is not None and model.encoder.tags.weight.grad[0].any()
-    if model.encoder.characters is not None:
-        assert model.encoder.characters.embedding.weight.grad[1].any(), "the character that stands for all unknown ones"
+    if encoder.tags is not None:
+        assert encoder.tags.weight.grad is not None and encoder.tags.weight.grad[0].any()
+    if encoder.characters is not None:
+        gradient = encoder.characters.embedding.weight.grad
+        assert gradient is not None and gradient[1].any(), "the character that stands for all unknown ones"
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None and parameter.grad.isfinite().all(), name
         assert parameter.grad.abs().max() > 0, name
@@ -218,6 +223,11 @@ def test_the_same_seed_gives_the_same_parameters(config: Config) -> None:
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
 
 
+def word_vectors(model: Model, ids: Tensor) -> Tensor:
+    assert isinstance(model.encoder, NeuralEncoder) and model.encoder.words is not None
+    return model.encoder.words(ids)
+
+
 def test_words_of_the_vectors_are_known_and_stay_as_they_are(tmp_path: Path) -> None:
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("lindau 1 2 3\nzebra 4 5 6\n", encoding="utf-8")
@@ -228,7 +238,7 @@ def test_words_of_the_vectors_are_known_and_stay_as_they_are(tmp_path: Path) -> 
     Trainer(model, sentences, [], tmp_path).run()
     model.eval()
     ids = model.collate([Sentence(["Zebra", "Lindau", "Quagga", "Flibbertigibbet"])]).words
-    zebra, lindau, unknown, other = model.encoder.words(ids)
+    zebra, lindau, unknown, other = word_vectors(model, ids)
     assert zebra.tolist() == [4, 5, 6]
     assert lindau.tolist() != [1, 2, 3], "words of the training data are trained"
     assert torch.equal(unknown, other)
@@ -243,7 +253,7 @@ def test_a_rare_word_is_read_by_its_fixed_vector_in_training_too(tmp_path: Path)
     model = new_model(Config().override([*SMALL, *changes]), corpus())
     batch = model.collate([Sentence(["Tea"])])
     for mode in (model.train(), model.eval()):
-        assert mode.encoder.words(batch.words).tolist() == [[4, 5, 6]]
+        assert word_vectors(mode, batch.words).tolist() == [[4, 5, 6]]
 
 
 def test_clusters_are_looked_at(tmp_path: Path) -> None:

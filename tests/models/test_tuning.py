@@ -79,7 +79,7 @@ def test_mention_bias_above_0_finds_more(trained: Recognizer) -> None:
 def test_every_model_annotates_with_probabilities_labels_and_alternatives(trained: Recognizer) -> None:
     annotator = Annotator(with_values(trained, mention_bias=2.0))
     document = annotator("The harbour master of Lindau met Captain Amsel .", top_k=3)
-    assert (document.alternatives or ())[0].sets
+    assert document.alternatives is not None and document.alternatives[0].sets
     sentences = [sentence.with_mentions(()) for sentence in corpus()]
     whole = list(annotator.recognize(sentences))
     assert all(0 <= (mention.probability or 0) <= 1 for sentence in whole for mention in sentence.mentions)
@@ -98,6 +98,7 @@ def test_every_model_annotates_with_probabilities_labels_and_alternatives(traine
         )[0].sets
     none = next((p for p, found in sets if not found), 0.0)
     assert none <= 1 - float(marginals[..., trained.labels.index("PER")].max()) + 1e-4
-    listed = annotator("Captain Amsel of Lindau slept .", types=["PER"], top_k=5).alternatives or ()
+    listed = annotator("Captain Amsel of Lindau slept .", types=["PER"], top_k=5).alternatives
+    assert listed is not None
     probabilities = [one.probability for one in listed[0].sets]
     assert probabilities == sorted(probabilities, reverse=True) and sum(probabilities) <= 1 + 1e-6

@@ -70,19 +70,22 @@ class TrainingDisplay:
         self._until_exit.close()
         self._bars.stop()
 
-    @singledispatchmethod
     def __call__(self, event: TrainingEvent) -> None:
+        self._show(event)
+
+    @singledispatchmethod
+    def _show(self, event: TrainingEvent) -> None:
         """Shows an event, each kind in its own way."""
 
     def _print(self, text: str, style: str | None = None) -> None:
         self._printed = time.monotonic()
         self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
-    @__call__.register
+    @_show.register
     def _note(self, event: DataNote) -> None:
         self._print(event.text)
 
-    @__call__.register
+    @_show.register
     def _start(self, event: RunStarted) -> None:
         self._epochs = event.epochs
         self._steps_an_epoch = max(1, event.steps // max(1, event.epochs))
@@ -96,7 +99,7 @@ class TrainingDisplay:
             f"epoch {event.epoch + 1}/{self._epochs}", total=self._steps_an_epoch, state=""
         )
 
-    @__call__.register
+    @_show.register
     def _step(self, event: StepsTaken) -> None:
         if self._run is None or self._epoch is None:
             return
@@ -106,7 +109,7 @@ class TrainingDisplay:
         self._bars.update(self._run, completed=event.step)
         self._bars.update(self._epoch, completed=within, state=state, description=f"epoch {event.epoch}/{self._epochs}")
 
-    @__call__.register
+    @_show.register
     def _finish_epoch(self, event: EpochFinished) -> None:
         if self._console.is_terminal:
             if not self._header_shown:
@@ -126,7 +129,7 @@ class TrainingDisplay:
             following = min(event.epoch + 1, self._epochs)
             self._bars.reset(self._epoch, description=f"epoch {following}/{self._epochs}", state="")
 
-    @__call__.register
+    @_show.register
     def _end(self, event: RunEnded) -> None:
         best = "" if event.best_f1 is None else f"; best dev F1 {_percent(event.best_f1)}, epoch {event.best_epoch}"
         self._state = "scoring the model"
