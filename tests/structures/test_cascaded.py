@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 import torch
 
-from hyperspan.structures import CascadedChains, CascadeScores, outermost
+from hyperspan.structures import CascadedChains, CascadeScores, NotSupportedError, outermost
 from hyperspan.structures.scores import MentionSet
 
 LENGTH, TYPES = 2, 2
@@ -71,11 +71,48 @@ def test_argmax_takes_the_best_of_each_type_in_turn() -> None:
     first = max(by_first, key=by_first.__getitem__)
     fitting = {s: p for s, p in probabilities.items() if {m for m in s if m[2] == 1} == first}
     assert best == max(fitting, key=fitting.__getitem__)
-    ranked = given.topk(4)[0]
-    assert ranked[0][0] == best and len({mentions for mentions, _ in ranked}) == 4
-    assert ranked[0][1] == pytest.approx(float(given.log_prob([best, ()])[0]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_topk_ranks_by_the_probability_of_each_set(seed: int) -> None:
+    given = chains(seed)
+    ranked = given.topk(300)[0]  # more than a portion, and more than there are
+    assert {mentions for mentions, _ in ranked} == set(all_sets(LENGTH)) and len(ranked) == len(all_sets(LENGTH))
+    for mentions, value in ranked:
+        assert value == pytest.approx(float(given.log_prob([mentions, ()])[0]), abs=1e-9)
     assert [value for _, value in ranked] == sorted((value for _, value in ranked), reverse=True)
-    assert given.topk(0) == [[], []]
+    assert given.argmax()[0] in {mentions for mentions, _ in given.topk(4)[0]} and given.topk(0) == [[], []]
+
+
+def test_topk_leaves_out_what_earlier_tags_make_impossible() -> None:
+    given = chains()
+    given.scores.earlier[0, 1, 1, 1:, 1:] = -torch.inf  # nothing of type 0 where a word is in a mention of type 1
+    ranked = given.topk(300)[0]
+    assert 0 < len(ranked) < len(all_sets(LENGTH)) and all(value > -torch.inf for _, value in ranked)
+
+
+def test_topk_of_some_types_looks_at_a_limited_number_of_sets() -> None:
+    class Counted(CascadedChains):
+        def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
+            asked.append(k)
+            return super().topk(k)
+
+    given, asked = chains(), list[int]()
+    some = Counted(given.scores, given.lengths, given.order).restrict([1])
+    for k in (2, 3_000, 30_000):
+        some.topk(k)
+    assert asked == [100, 10_000, 30_000]
+
+
+def test_entropy_and_marginals_say_where_they_are_not_exact() -> None:
+    given = chains()
+    with pytest.raises(NotSupportedError, match="has no entropy: each chain is normalised by itself, given the tags"):
+        _ = given.entropy
+    assert not given.exact_marginals and not given.restrict([0]).exact_marginals
+    given.scores.earlier[0, 1] = 0.0  # what type 1, which comes first, would take from type 0 does not count
+    assert given.exact_marginals
+    probabilities = torch.stack([given.log_prob([mentions, ()])[0] for mentions in all_sets(LENGTH)])
+    torch.testing.assert_close(given.entropy[0], -(probabilities.exp() * probabilities).sum())
 
 
 def test_samples_come_as_often_as_they_should() -> None:
@@ -91,7 +128,7 @@ def test_marginals_are_those_of_the_chains_given_the_best_earlier_types() -> Non
     assert marginals.shape == (2, LENGTH + 1, LENGTH + 1, TYPES)
     first = sum(given.log_prob([mentions, ()])[0].exp() for mentions in all_sets(LENGTH) if (0, 2, 1) in mentions)
     torch.testing.assert_close(marginals[0, 0, 1, 1], torch.as_tensor(first))
-    assert not marginals[0, LENGTH:].any() and (given.entropy > 0).all()
+    assert not marginals[0, LENGTH:].any()
 
 
 def test_what_cannot_be_is_refused() -> None:

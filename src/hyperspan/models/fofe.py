@@ -271,6 +271,8 @@ def _earlier(codes: Tensor) -> Tensor:
 class IndependentSpans(Distribution):
     """Every span has a type or none, independently of the others."""
 
+    limits = "it classifies each span by itself"
+
     def __init__(self, log_probabilities: Tensor, lengths: list[int], threshold: float):
         _, n, c, choices = log_probabilities.shape
         words, widths = (torch.arange(size, device=log_probabilities.device) for size in (n, c))

@@ -13,6 +13,8 @@ from hyperspan.structures.scores import Mention, MentionSet
 class GreedySets(Distribution):
     """The mentions that a model found in each sentence, with their probabilities; all other mentions have the probability 0."""
 
+    limits = "it decides step by step, and other decisions are not followed"
+
     def __init__(
         self,
         found: list[dict[Mention, float]],
@@ -23,6 +25,10 @@ class GreedySets(Distribution):
     ):
         self.found, self.log_probabilities = found, log_probabilities
         self.lengths, self.types, self.device = lengths, types, device
+
+    @property
+    def exact_marginals(self) -> bool:
+        return False
 
     @property
     def marginals(self) -> Tensor:

@@ -153,6 +153,10 @@ class LayeredChains(Distribution):
         self.layers, self.lengths, self.types, self.device = layers, lengths, types, device
 
     @property
+    def exact_marginals(self) -> bool:
+        return False
+
+    @property
     def marginals(self) -> Tensor:
         """(B, n, n, m): the probability of a mention in the layer that is surest of it, given what earlier layers found."""
         n = max(self.lengths, default=0)

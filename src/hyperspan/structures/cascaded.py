@@ -1,7 +1,8 @@
 """Cascaded linear chains (Alex et al. 2007): one chain for each type, given the tags that the earlier ones chose.
 
 A pipeline, not one distribution that can be searched: `log_prob` and `sample` are exact, by the chain rule, while `argmax` takes
-the best tags of one type after the other, and `marginals` and `topk` take the best tags of earlier types for granted.
+the best tags of one type after the other. Where chains depend on earlier ones, `marginals` and the sets among which `topk` chooses
+take the best tags of earlier types for granted.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ TAGS = 5
 """Outside, and begin, inside, last and unit of the one type of a chain."""
 OFFSETS = (-1, 0, 1)
 """Of the words whose earlier tags count for a word."""
-SAMPLES_AT_ONCE = 256
-"""`sample` draws in portions of this many, so that its memory does not grow with k."""
+PORTION = 256
+"""`sample` and `topk` take so many copies of sentences at a time, so that their memory does not grow with k."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,12 @@ class CascadedChains(Distribution):
         self.scores, self.order = scores, list(order)
         self.lengths = check_lengths(lengths, batch, n)
         self.max_width, self.types = max(n, 1), m
+
+    @property
+    def exact_marginals(self) -> bool:
+        """Whether no chain depends on an earlier one."""
+        later = (self.scores.earlier[kind, self.order[:place]] for place, kind in enumerate(self.order))
+        return not any(bool(weights.any()) for weights in later)
 
     @property
     def log_partition(self) -> Tensor:
@@ -159,13 +166,31 @@ class CascadedChains(Distribution):
 
     @torch.no_grad()
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
-        """The k most probable sets, where each chain takes the best mentions of earlier types for granted."""
+        """The k sets that are best where each chain takes the best mentions of earlier types for granted.
+
+        They come with their exact log-probabilities, in that order; where chains depend on each other, others may be more probable.
+        """
         check_count(k)
         ranked = [chain.topk(k) for _, chain, _ in self._best()]
-        return [
-            [(self._merge(chosen), value) for chosen, value in best_products([sets[sentence] for sets in ranked], k)]
+        result: list[list[tuple[MentionSet, float]]] = [[] for _ in self.lengths]
+        candidates = [
+            (sentence, self._merge(chosen))
             for sentence in range(len(self.lengths))
+            for chosen, _ in best_products([sets[sentence] for sets in ranked], k)
         ]
+        for begin in range(0, len(candidates), PORTION):
+            sentences, sets = zip(*candidates[begin : begin + PORTION], strict=True)
+            values = self._copies(sentences, torch.float64).log_prob(sets).tolist()
+            for sentence, mentions, value in zip(sentences, sets, values, strict=True):
+                if value > MINUS_INFINITY:  # also not NaN, where earlier tags leave nothing possible
+                    result[sentence].append((mentions, value))
+        return [sorted(sets, key=lambda pair: -pair[1]) for sets in result]
+
+    def _copies(self, sentences: Sequence[int], dtype: torch.dtype | None = None) -> CascadedChains:
+        """The same chains over some sentences, each as often as it is listed."""
+        emit = self.scores.emit[torch.tensor(sentences, device=self.scores.emit.device)]
+        scores = replace(self.scores, emit=emit).to(dtype or emit.dtype)
+        return CascadedChains(scores, [self.lengths[sentence] for sentence in sentences], self.order)
 
     def _merge(self, by_type: Iterable[MentionSet]) -> MentionSet:
         """One set from those of each type, in the order of the chains."""
@@ -176,19 +201,20 @@ class CascadedChains(Distribution):
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         check_count(k)
         drawn: list[list[MentionSet]] = [[] for _ in self.lengths]
-        for done in range(0, k, SAMPLES_AT_ONCE):
-            copies = min(SAMPLES_AT_ONCE, k - done)  # of each sentence, one for each sample
-            emit = self.scores.emit.repeat_interleave(copies, 0)
-            lengths = [length for length in self.lengths for _ in range(copies)]
-            repeated = CascadedChains(replace(self.scores, emit=emit), lengths, self.order)
+        for done in range(0, k, PORTION):
+            copies = min(PORTION, k - done)  # of each sentence, one for each sample
+            sentences = [sentence for sentence in range(len(self.lengths)) for _ in range(copies)]
+            repeated = self._copies(sentences)
             known: dict[int, list[MentionSet]] = {}
             for kind in self.order:
                 known[kind] = [draws[0] for draws in repeated._chain(kind, known).sample(1, generator)]
-            for index in range(len(lengths)):
-                drawn[index // copies].append(self._merge(sets[index] for sets in known.values()))
+            for index, sentence in enumerate(sentences):
+                drawn[sentence].append(self._merge(sets[index] for sets in known.values()))
         return drawn
 
     @property
     def entropy(self) -> Tensor:
-        """(B,): the entropy of the chains, in nats, where each takes the best mentions of earlier types for granted."""
+        """(B,): the entropy of the chains, in nats, where none depends on an earlier one."""
+        if not self.exact_marginals:
+            raise self._not_supported("entropy")
         return sum((chain.entropy for _, chain, _ in self._best()), start=self.log_partition)

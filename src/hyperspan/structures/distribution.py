@@ -1,7 +1,7 @@
-"""The face of a structure: what every distribution over mention sets offers, and what it says where it cannot.
+"""The interface of structures: what every distribution over mention sets offers, and what it says where it cannot.
 
 A structure is a subclass of :class:`Distribution`. Models that are no structure, because they decide step by step, answer
-through the same face.
+through the same interface.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from hyperspan.structures.scores import Mention, MentionSet, MentionSets
 
 SETS_PER_SET = 50
 """Where types depend on each other, `topk` of some types looks at so many of the best sets of all types for each set."""
+MOST_SETS = 10_000
+"""It looks at no more sets than this, unless more are asked for."""
 
 
 class NotSupportedError(ValueError):
@@ -27,8 +29,9 @@ class NotSupportedError(ValueError):
 class Distribution(ABC):
     """A distribution over the mention sets of each sentence of a padded batch.
 
-    A mention is ``(start, end, type)`` in words, `end` exclusive. What a distribution cannot give exactly raises
-    :class:`NotSupportedError`; `limits` says why.
+    A mention is ``(start, end, type)`` in words, `end` exclusive. `log_prob`, `entropy`, `sample` and `condition` are exact or
+    raise :class:`NotSupportedError`; `limits` says why. All distributions have `argmax`, `topk` and `marginals`; where a model
+    decides step by step, these are given its earlier decisions, and `exact_marginals` is false.
     """
 
     lengths: list[int]
@@ -37,6 +40,11 @@ class Distribution(ABC):
     """m: how many types there are."""
     limits: ClassVar[str] = "it is not implemented"
     """Why the methods that are not supported are not, as the end of a sentence."""
+
+    @property
+    def exact_marginals(self) -> bool:
+        """Whether `marginals` are sums over all mention sets, and not given some earlier decisions."""
+        return True
 
     @property
     @abstractmethod
@@ -100,8 +108,8 @@ def check_types(types: Iterable[int], count: int) -> list[int]:
 class Restricted(Distribution):
     """The mentions of some types in the sets of a distribution whose types depend on each other.
 
-    `marginals` and `sample` are exact. `argmax` is the best set of *all* types without the mentions of other types. `topk` merges
-    the best sets of all types, so that a set is at least as probable as it says.
+    `marginals` and `sample` are as exact as those of all types. `argmax` is the best set of *all* types without the mentions of
+    other types. `topk` merges the best sets of all types, so that a set is at least as probable as it says.
     """
 
     limits = "that would be a sum over all mentions of the other types"
@@ -120,6 +128,10 @@ class Restricted(Distribution):
         return self.whole.log_partition
 
     @property
+    def exact_marginals(self) -> bool:
+        return self.whole.exact_marginals
+
+    @property
     def marginals(self) -> Tensor:
         return self.whole.marginals[..., self.chosen]
 
@@ -128,7 +140,7 @@ class Restricted(Distribution):
 
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
         result: list[list[tuple[MentionSet, float]]] = []
-        for ranked in self.whole.topk(k * SETS_PER_SET):
+        for ranked in self.whole.topk(max(k, min(k * SETS_PER_SET, MOST_SETS))):
             merged: dict[MentionSet, float] = {}
             for mentions, log_probability in ranked:
                 kept = self._project(mentions)
