@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -246,8 +247,10 @@ def test_pipe_leaves_out_what_fails_and_goes_on() -> None:
     def hear(given: str | Document, error: BaseException) -> None:
         failed.append((given if isinstance(given, str) else given.text, type(error).__name__))
 
-    done = list(annotator.pipe(texts, keep_sentences=False, on_error=hear))
+    words: list[int] = []
+    done = list(annotator.pipe(texts, keep_sentences=False, on_error=hear, on_words=words.append))
     assert [document.text for document in done] == [TEXT[:20], TEXT[:30], TEXT, TEXT[:40]]
+    assert sum(words) == sum(len(part) for document in done for part in annotator.split(document.text).sentences)
     assert failed == [("panic", "PanicError"), ("a bomb", "MemoryError"), ("a bomb " * 20, "MemoryError")]
     with pytest.raises(PanicError):
         list(annotator.pipe(texts))
@@ -350,10 +353,30 @@ def test_no_threshold_finds_what_is_not_there(annotator: Annotator) -> None:
     assert all(mention.probability for mention in document.mentions)
 
 
-@pytest.mark.parametrize("wrong", [None, b"text", 3])
-def test_what_is_no_text_is_refused(annotator: Annotator, wrong: object) -> None:
-    with pytest.raises(InputError, match="must be a str or a Document"):
-        annotator(wrong)  # type: ignore[arg-type]
+@pytest.mark.parametrize("wrong", [None, b"text", 3, ("Oz", {}), ("Oz", "Ada"), ("Oz",), ("Oz", Constraints(), 1)])
+def test_what_is_no_text_is_refused(annotator: Annotator, wrong: Any) -> None:
+    expected = re.escape(f"a text to annotate is {wrong!r:.50}, but must be a str or a Document, or for pipe a pair")
+    with pytest.raises(InputError, match=expected):
+        annotator(wrong)
+    refused: list[str] = []
+    [oz] = annotator.pipe([wrong, "Oz"], on_error=lambda _, error: refused.append(str(error)), keep_sentences=False)
+    assert oz.text == "Oz" and re.match(expected, refused[0])
+
+
+@pytest.mark.parametrize("window", [1, 20_000])
+def test_words_of_a_text_count_once_where_others_fail_after_some_batches(window: int) -> None:
+    class FailsLate(Annotator):
+        def find(self, sentences: Sequence[Sentence], *rest: Any) -> list[SentencePrediction]:
+            result = super().find(sentences, *rest)
+            if any("bomb" in part.tokens for part in sentences):
+                raise MemoryError
+            return result
+
+    words: list[int] = []
+    given = FailsLate(small_model(), window=window).pipe(
+        ["Ada left Oz", "a bomb", "", "Oz"], on_words=words.append, on_error=lambda *_: None
+    )
+    assert [document.text for document in given] == ["Ada left Oz", "", "Oz"] and words == [3, 0, 1]
 
 
 def test_wrong_arguments_are_explained(annotator: Annotator) -> None:

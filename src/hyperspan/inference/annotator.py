@@ -1,4 +1,4 @@
-"""The whole flow on raw text: sentences, tokens, a model's distribution, and mentions with their exact probabilities.
+"""The whole flow on raw text: sentences, tokens, a model's distribution, and mentions with their probabilities.
 
 Every front end wraps :class:`Annotator`. Nothing is cut off quietly: a text of any length is split into sentences, a sentence
 keeps all its words, and one that no memory could hold is an error that says so.
@@ -27,7 +27,6 @@ from hyperspan.text.sentences import iter_sentences
 from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.inference.prediction import OnWords
     from hyperspan.models.base import Model
 
 WINDOW = 20_000
@@ -39,6 +38,8 @@ MAX_SPANS = 1_000 * 1_000
 
 Text = str | Document | tuple[str | Document, Constraints]
 """A text to annotate; in a pair with the mentions that it has and has not."""
+OnWords = Callable[[int], None]
+"""Called with a number of words that are done, to show progress."""
 OnError = Callable[[str | Document, BaseException], None]
 """Called with a text that cannot be annotated, and with what it has raised."""
 
@@ -58,7 +59,8 @@ class Annotator:
     All methods take `threshold`: None for the most probable set of mentions of each sentence, or a number above 0 and up to 1
     for every mention at least that probable; at 0.5 the fewest errors are expected. It may differ by label,
     ``{"protein": 0.3, "*": 0.5}``; labels that are not named take that of "*" or None, and 0.5 where there is
-    neither. `types` are the only labels to look for. Each mention carries its exact marginal probability.
+    neither. `types` are the only labels to look for. Each mention carries its marginal probability. It is
+    exact, but for cascaded chains and models that decide step by step (`exact_marginals` of their distribution is false).
 
     A text may come with mentions that it has (`require`) and has not (`forbid`), in characters of the text. The rest, and all
     probabilities, are then given that.
@@ -133,7 +135,7 @@ class Annotator:
 
         A text may come in a pair with :class:`Constraints`. A text that cannot be annotated ends the stream with an error. With
         `on_error` it is left out, the others go on, and `on_error` is called with it and the error, whatever that is. `on_words`
-        is called with the number of words that were done since the last call.
+        is called with the number of words of each text that is done, or of each part of a long one.
 
         Without `keep_sentences`, a long text comes back with its mentions but without sentences and tokens, which take far more
         memory than the text; it is then annotated part by part.
@@ -178,7 +180,9 @@ class Annotator:
     def split(self, given: str | Document) -> Document:
         """A text with its sentences and tokens, those that it came with where it has any."""
         if not isinstance(given, (str, Document)):
-            raise InputError(f"a text to annotate is {given!r:.50}, but must be a str or a Document")
+            raise InputError(
+                f"a text to annotate is {given!r:.50}, but must be a str or a Document, or for pipe a pair of one and Constraints"
+            )
         document = Document(given) if isinstance(given, str) else given
         if not document.sentences:
             document = evolve(document, sentences=iter_sentences(document.text, self.model.tokenizer))
@@ -202,12 +206,11 @@ class Annotator:
         sentences: Sequence[Sentence],
         options: DecodingOptions,
         constraints: Mapping[int, Constraints] | None = None,
-        on_words: OnWords | None = None,
     ) -> list[SentencePrediction]:
         """The prediction for each sentence, in their order, whatever the batches in which it was computed."""
         from hyperspan.inference.prediction import predict
 
-        return predict(self.model, sentences, options, constraints or {}, on_words)
+        return predict(self.model, sentences, options, constraints or {})
 
     def results(
         self,
@@ -218,7 +221,7 @@ class Annotator:
         on_words: OnWords | None = None,
     ) -> Iterator[Document | Failure]:
         """One result for each text, in order: the document with its mentions, or why there is none."""
-        pairs = (text if isinstance(text, tuple) else (text, NO_CONSTRAINTS) for text in texts)
+        pairs = map(_with_constraints, texts)
         for long, group in itertools.groupby(pairs, lambda pair: not keep_sentences and self._is_long(*pair)):
             if long:
                 for given, _ in group:
@@ -246,26 +249,26 @@ class Annotator:
         """The results of a window; if it fails as a whole, each text alone, so that none fails because of others."""
         prepared = [one for one in window if isinstance(one, _Prepared)]
         try:
-            results = iter(self._annotate_together(prepared, options, on_words))
+            results = iter(self._annotate_together(prepared, options))
         except EXIT_EXCEPTIONS:
             raise
         except BaseException:
             results = (
-                attempt(one.given, lambda one=one: self._annotate_together([one], options, on_words)[0])
-                for one in prepared
+                attempt(one.given, lambda one=one: self._annotate_together([one], options)[0]) for one in prepared
             )
         for one in window:
-            yield one if isinstance(one, Failure) else next(results)
+            result = one if isinstance(one, Failure) else next(results)
+            if on_words is not None and isinstance(result, Document):
+                on_words(_words_in(one))
+            yield result
 
-    def _annotate_together(
-        self, prepared: Sequence[_Prepared], options: DecodingOptions, on_words: OnWords | None
-    ) -> list[Document]:
+    def _annotate_together(self, prepared: Sequence[_Prepared], options: DecodingOptions) -> list[Document]:
         sentences: list[Sentence] = []
         constraints: dict[int, Constraints] = {}
         for one in prepared:
             constraints |= {len(sentences) + index: known for index, known in one.constraints.items()}
             sentences += one.document.sentences
-        found = iter(self.find(sentences, options, constraints, on_words))
+        found = iter(self.find(sentences, options, constraints))
         return [assemble(one.document, [next(found) for _ in one.document.sentences], options) for one in prepared]
 
     def _annotate_long(self, given: str | Document, options: DecodingOptions, on_words: OnWords | None) -> Document:
@@ -273,11 +276,12 @@ class Annotator:
         document = Document(given) if isinstance(given, str) else given
         cut = iter_sentences(document.text, self.model.tokenizer)
         sentences = (self._check_length(sentence, document.id) for sentence in cut)
-        parts = [
-            evolve(assemble(Document(document.text, (), window), found, options), sentences=())
-            for window in windows(with_context(sentences, self.context), len, self.window)
-            for found in [self.find(window, options, None, on_words)]
-        ]
+        parts: list[Document] = []
+        for window in windows(with_context(sentences, self.context), len, self.window):
+            part = assemble(Document(document.text, (), window), self.find(window, options), options)
+            parts.append(evolve(part, sentences=()))
+            if on_words is not None:
+                on_words(sum(map(len, window)))
         return evolve(
             document,
             mentions=[mention for part in parts for mention in part.mentions],
@@ -298,6 +302,14 @@ class Annotator:
                 f"{most:,} that this model takes at once; break it up, or use a model with a maximal width of mentions"
             )
         return sentence
+
+
+def _with_constraints(text: Text) -> tuple[str | Document, Constraints]:
+    """A text and its constraints. What is no such pair is taken for a text, and refused as one."""
+    match text:
+        case (given, Constraints() as constraints):
+            return given, constraints
+    return text, NO_CONSTRAINTS  # type: ignore[return-value]
 
 
 def _words_in(one: _Prepared | Failure) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 
@@ -15,16 +14,12 @@ from hyperspan.inference.options import DecodingOptions
 from hyperspan.models.base import Model
 from hyperspan.types import Sentence
 
-OnWords = Callable[[int], None]
-"""Called with the number of words that were done since the last call, to show progress."""
-
 
 def predict(
     model: Model,
     sentences: Sequence[Sentence],
     options: DecodingOptions,
     constraints: Mapping[int, Constraints],
-    on_words: OnWords | None = None,
 ) -> list[SentencePrediction]:
     """The prediction for each sentence, in their order; `constraints` are by the index of a sentence."""
     # Lists and tables repeat sentences; those that are the same for a model are computed once.
@@ -33,9 +28,6 @@ def predict(
         first_alike.setdefault((one.tokens, one.tags, one.before, one.after, constraints.get(index)), index)
         for index, one in enumerate(sentences)
     ]
-    words = Counter[int]()
-    for sentence, index in zip(sentences, same, strict=True):
-        words[index] += len(sentence)
     lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
     predictions: dict[int, SentencePrediction] = {}
     for batch in batches_by_length(lengths, model.max_width, model.batch_entries):
@@ -44,7 +36,5 @@ def predict(
             distribution = model.distribution([sentences[index] for index in batch])
             decoded = decode(distribution, model.labels, options, known if any(known) else None)
         predictions |= zip(batch, decoded, strict=True)
-        if on_words is not None:
-            on_words(sum(words[index] for index in batch))
     nothing = SentencePrediction()
     return [predictions.get(index, nothing) for index in same]
