@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import tomllib
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.config import Config
-from hyperspan.configs import config_names
+from hyperspan.config import Config, DataConfig
+from hyperspan.configs import config_names, find_config
 from hyperspan.errors import InputError
+from hyperspan.toml import LARGEST_FILE
 from hyperspan.training.run import check_files
 
 CONFIGS = config_names()
@@ -86,6 +88,8 @@ def test_what_is_wrong_is_said(given: str, message: str) -> None:
         ("[training]\nseed = " + "{a = " * 2_000, "it is nested too deeply"),
         ("a" + ".a" * 30_000 + " = 1", "it is nested too deeply"),
         ("[" + "a . 'b' . " * 6_000 + "a]", "it is nested too deeply"),
+        ('"a b".' * 10_000 + "c = 1", "it is nested too deeply"),
+        ('x = {k = """a"""", ' + '\'#\'."\\"".' * 7_000 + "c = 1}", "it is nested too deeply"),
         ("a" * 60_000, "is not TOML"),
         ("x" * 60_000 + " = 1", "no key xxx"),
         ("# " + "a" * 70_000, "has more than 65,536 bytes"),
@@ -101,6 +105,29 @@ def test_a_bad_file_is_named(text: str, message: str, tmp_path: Path) -> None:
         Config.read(file)
     assert str(file) in str(error.value) and message in str(error.value)
     assert "\n" not in str(error.value) and len(str(error.value)) < 1_000
+
+
+def test_dots_in_texts_and_comments_are_no_deep_keys() -> None:
+    dots = "a." * 200
+    lines = ("[data]", f'train = "it\\"s {dots}"', f"dev = '{dots}' # it's {dots}", f'format = """\n{dots}"""')
+    config = Config.from_toml("\n".join(lines))
+    assert config.data == DataConfig(train=f'it"s {dots}', dev=dots, format=dots)
+
+
+def test_reading_any_configuration_takes_little_time() -> None:
+    started = time.perf_counter()
+    for part in ('"\\"', '\\"', "'", '"', "a.", "a ", '"""', '""" "', "#'\n\"", '"".', "a" * 50 + "."):
+        with pytest.raises(InputError):
+            Config.from_toml(part * (LARGEST_FILE // len(part)))
+    assert time.perf_counter() - started < 2
+
+
+def test_a_folder_is_no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="is neither a file nor a configuration that hyperspan ships"):
+        Config.read(tmp_path)
+    (tmp_path / "genia" / "sh-n-char").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert find_config("genia/sh-n-char").name == "sh-n-char.toml"
 
 
 def test_every_key_is_explained_in_the_documentation() -> None:

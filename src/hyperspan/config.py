@@ -269,9 +269,10 @@ class TrainingConfig:
     learning_rate: float = _number(1e-3, 0, 10)
     """The highest learning rate."""
     schedule: Literal["constant", "decay", "cosine"] = "decay"
-    """decay: rate / (1 + decay * epoch); cosine: down to 0 over all epochs. Both after a linear warm-up."""
+    """decay: learning_rate / (1 + learning_rate_decay * epoch); cosine: down to 0 over all epochs. Both after a linear
+    warm-up."""
     learning_rate_decay: float = _number(0.05, 0)
-    """The decay of the schedule decay."""
+    """How fast the schedule decay falls."""
     warmup_epochs: float = _number(0.0, 0)
     """Epochs, or a fraction of one, over which the learning rate grows from 0."""
     max_grad_norm: float = _number(3.0, 0)
@@ -330,10 +331,11 @@ class Config:
     def read(cls, path: str | Path, overrides: Iterable[str] = ()) -> Config:
         """The configuration in a TOML file, or the shipped one of a name, with ``section.key=value`` overrides."""
         path = find_config(path)
+        tables = read_toml(read_text(path), str(path))
         try:
-            config = cls.from_toml(read_text(path))
+            config = cls.from_mapping(tables)
         except InputError as error:
-            raise InputError(f"{path} {error}" if str(error).startswith("is not") else f"{path}: {error}") from None
+            raise InputError(f"{path}: {error}") from None
         return config.override(overrides)
 
     @classmethod

@@ -19,19 +19,25 @@ LARGEST_FILE = 64 * 1024
 """Bytes of a configuration; those that people write have one or two thousand."""
 DEEPEST = 100
 """Dots in a key. tomllib takes time that grows with their square."""
-_DEEP_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++\s*+\.\s*+){{{DEEPEST}}}")
+_DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{DEEPEST}}}")
+_QUOTED = re.compile(
+    r'''"""(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}|\Z)'''  # strings of several lines
+    r"|'''(?:[^']++|'(?!''))*+(?:'{3,5}|\Z)"
+    r'''|"(?:[^"\\\n]++|\\[^\n])*+"?|'[^'\n]*+'?|#[^\n]*+''',  # strings of a line, comments
+    re.DOTALL,
+)
 
 
-def read_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text of any origin; an InputError says why it is none.
+def read_toml(text: str, name: str = "the configuration") -> dict[str, Any]:
+    """The tables of a TOML text of any origin; an InputError says why `name` is none.
 
     >>> read_toml("seed = " + "[" * 2000)
     Traceback (most recent call last):
     ...
-    hyperspan.errors.InputError: is not TOML: it is nested too deeply; hyperspan/configs/ has examples
+    hyperspan.errors.InputError: the configuration is not TOML: it is nested too deeply; hyperspan/configs/ has examples
     """
     try:
-        if _DEEP_KEY.search(text):
+        if _DEEP_KEY.search(_QUOTED.sub("x", text)):
             raise RecursionError
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -40,7 +46,7 @@ def read_toml(text: str) -> dict[str, Any]:
         reason = "it is nested too deeply"
     except ValueError:  # Python refuses to convert it
         reason = "it holds a number of thousands of digits"
-    raise InputError(f"is not TOML: {reason}; hyperspan/configs/ has examples")
+    raise InputError(f"{name} is not TOML: {reason}; hyperspan/configs/ has examples")
 
 
 def read_text(path: Path) -> str:
@@ -48,11 +54,11 @@ def read_text(path: Path) -> str:
     with path.open("rb") as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
-        raise InputError(f"is not a configuration: it has more than {LARGEST_FILE:,} bytes; name another file")
+        raise InputError(f"{path} is not a configuration: it has more than {LARGEST_FILE:,} bytes; name another file")
     try:
         return content.decode("utf-8").replace("\r\n", "\n")
     except UnicodeError as error:
-        raise InputError(f"is not TOML: {error}; hyperspan/configs/ has examples") from None
+        raise InputError(f"{path} is not TOML: {error}; hyperspan/configs/ has examples") from None
 
 
 def to_toml(value: Any) -> str:

@@ -30,7 +30,7 @@ def find_config(name: str | Path) -> Path:
     hyperspan.errors.InputError: genia/sh-n-cahr is neither a file nor a configuration that hyperspan ships; did you mean genia/sh-n-char or genia/sh-6-char?
     """
     path = Path(name)
-    if path.exists():
+    if path.exists() and not path.is_dir():  # a file, or a pipe
         return path
     names = config_names()
     wanted = path.as_posix().removesuffix(".toml").removeprefix("configs/")
