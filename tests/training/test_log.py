@@ -30,7 +30,7 @@ def run(after: int = 0, with_dev: bool = True) -> Iterator[TrainingEvent]:
     steps = EPOCHS * STEPS_AN_EPOCH
     begun = {"epoch": after, "step": after * STEPS_AN_EPOCH}
     yield RunStarted(EPOCHS, steps, 1_900_000, "segmental", 15_022, 401_500, "cpu", **begun)
-    speed = {"words_per_second": 12_345.0, "rate": 0.001}
+    speed = {"words_per_second": 12_345.0, "learning_rate": 0.001}
     for epoch in range(after + 1, EPOCHS + 1):
         for step in range((epoch - 1) * STEPS_AN_EPOCH + 1, epoch * STEPS_AN_EPOCH + 1):
             yield StepsTaken(epoch, step, loss=1 / step, **speed)
@@ -43,7 +43,7 @@ def run(after: int = 0, with_dev: bool = True) -> Iterator[TrainingEvent]:
 
 
 def finished(loss: float, dev: dict[str, float] | None) -> EpochFinished:
-    return EpochFinished(1, 3, loss, dev, best=False, rate=0.1, seconds=1.0, words_per_second=1.0, too_wide=0)
+    return EpochFinished(1, 3, loss, dev, best=False, learning_rate=0.1, seconds=1.0, words_per_second=1.0, too_wide=0)
 
 
 def logged(path: Path, after: int = 0, with_dev: bool = True) -> bytes:

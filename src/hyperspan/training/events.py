@@ -53,7 +53,7 @@ class StepsTaken(TrainingEvent):
     step: int
     loss: float
     words_per_second: float
-    rate: float
+    learning_rate: float
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class EpochFinished(TrainingEvent):
     loss: float
     dev: dict[str, float] | None
     best: bool
-    rate: float
+    learning_rate: float
     seconds: float
     words_per_second: float
     too_wide: int

@@ -132,7 +132,7 @@ class TensorBoardLog:
             raise InputError(f"the event {event.name!r} came before 'start'; TensorBoard logs begin with 'start'")
         if isinstance(event, StepsTaken):
             self._writer.add_scalar("loss/step", event.loss, event.step)
-            self._writer.add_scalar("training/rate", event.rate, event.step)
+            self._writer.add_scalar("training/learning_rate", event.learning_rate, event.step)
             self._writer.add_scalar("training/words_per_second", event.words_per_second, event.step)
         elif isinstance(event, EpochFinished):
             self._writer.add_scalar("loss/epoch", event.loss, event.step)

@@ -128,7 +128,7 @@ class Trainer:
                         step=self.step,
                         loss=self.loss_sum / seen,
                         words_per_second=speed,
-                        rate=self.optimisation.learning_rate(),
+                        learning_rate=self.optimisation.learning_rate(),
                     )
                 )
             if time.monotonic() - self.saved > self.config.checkpoint_minutes * 60:
@@ -195,7 +195,7 @@ class Trainer:
                 loss=loss,
                 dev=scores,
                 best=best,
-                rate=self.optimisation.learning_rate(),
+                learning_rate=self.optimisation.learning_rate(),
                 seconds=time.monotonic() - began,
                 words_per_second=speed,
                 too_wide=unrepresentable,
