@@ -43,7 +43,9 @@ def test_values_are_frozen_and_hashable() -> None:
 def test_evolve_keeps_every_other_field_and_checks_again() -> None:
     mention = Mention(0, 1, "X", text="a", probability=0.5, head=(0, 1), id="T1")
     assert attrs.asdict(attrs.evolve(mention, label="Y")) == attrs.asdict(mention) | {"label": "Y"}
-    sentence = Sentence(["a"], [mention], ["N"], [(0, 1)], [mention], ["before"], ["after"])
+    sentence = Sentence(
+        ["a"], [mention], tags=["N"], offsets=[(0, 1)], duplicates=[mention], before=["before"], after=["after"]
+    )
     assert all(attrs.astuple(sentence, recurse=False)), "a field without a value would be kept by chance"
     changed = attrs.evolve(sentence, tags=["V"])
     for field in attrs.fields(Sentence):
@@ -63,6 +65,9 @@ def test_with_mentions_keeps_what_is_listed_again() -> None:
     sentence = Sentence(["a"], tags=["N"], before=["b"]).with_mentions(iter([once, again, again]))
     assert [m.probability for m in sentence.listed] == [0.1, 0.2, 0.2] and sentence.duplicates == (again, again)
     assert (sentence.tags, sentence.before) == (("N",), ("b",))
+    assert Sentence(["a"], [once, again]).duplicates == ()
+    with pytest.raises(TypeError, match="positional"):
+        Sentence(["a"], [once], ["N"])  # type: ignore[misc]
     assert sentence.with_mentions([]).listed == () and sentence.with_mentions([]).mentions is Sentence(()).mentions
 
 

@@ -97,15 +97,16 @@ class Sentence:
 
     tokens: tuple[str, ...] = field(converter=tuple)
     mentions: frozenset[Mention] = field(default=_NO_MENTIONS, converter=_mention_set)
-    tags: tuple[str, ...] = field(default=(), converter=tuple)
+    """Those that are given, each once; :meth:`with_mentions` counts the others as duplicates."""
+    tags: tuple[str, ...] = field(default=(), converter=tuple, kw_only=True)
     """Part-of-speech tags, one a token, or none at all."""
-    offsets: tuple[Span, ...] = field(default=(), converter=tuple)
+    offsets: tuple[Span, ...] = field(default=(), converter=tuple, kw_only=True)
     """The character span of each token in the document, or none at all."""
-    duplicates: tuple[Mention, ...] = field(default=(), converter=tuple, eq=False)
+    duplicates: tuple[Mention, ...] = field(default=(), converter=tuple, eq=False, kw_only=True)
     """Mentions that a corpus lists more than once, as often as they are too many; see :meth:`with_mentions`."""
-    before: tuple[str, ...] = field(default=(), converter=tuple, eq=False)
+    before: tuple[str, ...] = field(default=(), converter=tuple, eq=False, kw_only=True)
     """The last tokens of its document before it, for models that read them; :func:`hyperspan.corpora.documents.with_context`."""
-    after: tuple[str, ...] = field(default=(), converter=tuple, eq=False)
+    after: tuple[str, ...] = field(default=(), converter=tuple, eq=False, kw_only=True)
     """The first tokens after it."""
 
     def __attrs_post_init__(self) -> None:

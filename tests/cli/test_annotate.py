@@ -76,7 +76,7 @@ def test_missing_tags_are_told_of_where_they_are_missing(tmp_path: Path) -> None
     tagged = "Ada left Oz\nNNP VBD NNP\n0,1 person\n\n"
     (tmp_path / "gold.data").write_text(tagged, encoding="utf-8")
     (tmp_path / "bare.jsonl").write_text('{"text": "Ada left Oz", "mentions": []}\n', encoding="utf-8")
-    sentence = Sentence(["Ada", "left", "Oz"], [Mention(0, 1, "person")], ["NNP", "VBD", "NNP"])
+    sentence = Sentence(["Ada", "left", "Oz"], [Mention(0, 1, "person")], tags=["NNP", "VBD", "NNP"])
     config = Config.from_mapping(
         {"encoder": {"hidden": 4, "span_hidden": 4}, "words": {"dimension": 4, "tag_dimension": 2}}
     )

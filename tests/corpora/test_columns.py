@@ -82,7 +82,7 @@ def sentences(draw: st.DrawFn, flat: bool = False, tags: bool = False) -> Senten
         mention = Mention(start, draw(st.integers(start + 1, len(words))), draw(labels))
         if not flat or all(mention.end <= other.start or other.end <= mention.start for other in mentions):
             mentions.append(mention)
-    return Sentence(words, mentions, [draw(st.sampled_from(["NN", "VB"])) for _ in words] if tags else ())
+    return Sentence(words, mentions, tags=[draw(st.sampled_from(["NN", "VB"])) for _ in words] if tags else ())
 
 
 def corpora(flat: bool = False, tags: bool = False) -> st.SearchStrategy[list[list[Sentence]]]:

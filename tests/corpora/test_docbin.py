@@ -79,7 +79,7 @@ def documents(draw: st.DrawFn) -> Document:
                 Mention(start, draw(st.integers(start + 1, len(tokens))), label, probability=probability, id="m")
             )
         tags = draw(st.sampled_from([(), tuple("N" for _ in tokens)]))
-        sentences.append(Sentence(tokens, [*found, *found[:1]], tags))
+        sentences.append(Sentence(tokens, [*found, *found[:1]], tags=tags))
     return document_of(sentences, draw(st.sampled_from(["", "d/1"])), draw(st.sampled_from([{}, {"a": [1, None]}])))
 
 

@@ -249,7 +249,7 @@ def documents(draw: st.DrawFn) -> list[Document]:
             lambda span, label, head: Mention(span[0], span[1], label, head=head), place, LABEL, st.none() | place
         )
         mentions = draw(st.lists(mention, max_size=6))
-        result.append(document_of([Sentence(tokens, mentions, tags)], id=str(number + 1)))
+        result.append(document_of([Sentence(tokens, mentions, tags=tags)], id=str(number + 1)))
     return result
 
 

@@ -127,7 +127,9 @@ def free(draw: st.DrawFn) -> Document:
         tokens = [text[start:end] if draw(st.booleans()) else draw(st.text(characters)) for start, end in offsets]
         inside = draw(st.lists(mentions(len(tokens), rich=True), max_size=3)) if tokens else []
         tags = draw(st.sampled_from([(), tuple("N" for _ in tokens)]))
-        sentences.append(Sentence(tokens, [*inside, *inside[:1]], tags, offsets if draw(st.booleans()) else ()))
+        sentences.append(
+            Sentence(tokens, [*inside, *inside[:1]], tags=tags, offsets=offsets if draw(st.booleans()) else ())
+        )
     metadata = draw(st.dictionaries(st.text(characters), json_any, max_size=3))
     found = found if sentences else trimmed(found, text, Problems())
     return Document(text, found, sentences, draw(st.text(characters)), metadata)

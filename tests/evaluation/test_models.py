@@ -50,7 +50,7 @@ def test_evaluate_model_splits_raw_text_without_gold() -> None:
 
 
 def test_evaluate_model_calibrates_candidates_and_predictions() -> None:
-    gold = [document_of([Sentence(["The", "Seattle", "zoo"], [Mention(1, 2, "GPE")], ["DT", "NNP", "NN"])])]
+    gold = [document_of([Sentence(["The", "Seattle", "zoo"], [Mention(1, 2, "GPE")], tags=["DT", "NNP", "NN"])])]
     model = Capitals()
     report = evaluate_model(model, gold).report
     assert {name: found.count for name, found in report.calibration.items()} == {"predicted": 1, "candidates": 2}
@@ -65,7 +65,7 @@ def test_evaluate_model_notes_missing_tags() -> None:
         def reads_tags(self) -> bool:
             return True
 
-    tagged = document_of([Sentence(["Seattle"], [Mention(0, 1, "GPE")], ["NNP"])])
+    tagged = document_of([Sentence(["Seattle"], [Mention(0, 1, "GPE")], tags=["NNP"])])
     problems = Problems()
     evaluate_model(ReadsTags(), [tagged], problems=problems)
     evaluate_model(Capitals(), [Document(TEXT)], problems=problems)

@@ -22,18 +22,18 @@ def _documents() -> list[Document]:
     zoo = Sentence(
         ["The", "keeper", "of", "the", "Seattle", "zoo", "left", "."],
         [Mention(0, 6, "PER"), Mention(3, 6, "FAC"), Mention(4, 5, "GPE"), Mention(4, 5, "LOC")],
-        ["DT", "NN", "IN", "DT", "NNP", "NN", "VBD", "."],
+        tags=["DT", "NN", "IN", "DT", "NNP", "NN", "VBD", "."],
     )
     cells = Sentence(
         ["T", "and", "B", "cells", "of", "Łódź"],
         [Mention(2, 4, "cell_type"), Mention(5, 6, "GPE"), Mention(0, 4, "cell_type")],
-        ["NN", "CC", "NN", "NNS", "IN", "NNP"],
+        tags=["NN", "CC", "NN", "NNS", "IN", "NNP"],
     )
-    return [document_of([zoo, cells], id="zoo"), document_of([Sentence(["Why", "?"], (), ["WRB", "."])], id="why")]
+    return [document_of([zoo, cells], id="zoo"), document_of([Sentence(["Why", "?"], (), tags=["WRB", "."])], id="why")]
 
 
 def _flat() -> list[Document]:
-    sentence = Sentence(["Ada", "met", "Bob"], [Mention(0, 1, "PER"), Mention(2, 3, "PER")], ["NNP", "VBD", "NNP"])
+    sentence = Sentence(["Ada", "met", "Bob"], [Mention(0, 1, "PER"), Mention(2, 3, "PER")], tags=["NNP", "VBD", "NNP"])
     return [document_of([sentence], id="flat")]
 
 

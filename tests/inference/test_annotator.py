@@ -179,7 +179,12 @@ def test_texts_are_taken_as_they_are_needed() -> None:
 
 def test_sentences_keep_their_tokens_tags_and_offsets(annotator: Annotator) -> None:
     given = [
-        Sentence(["Ada", "saw", "Oz"], [Mention(1, 2, "wrong")], ["NNP", "VBD", "NNP"], [(0, 3), (4, 7), (8, 10)]),
+        Sentence(
+            ["Ada", "saw", "Oz"],
+            [Mention(1, 2, "wrong")],
+            tags=["NNP", "VBD", "NNP"],
+            offsets=[(0, 3), (4, 7), (8, 10)],
+        ),
         Sentence([]),
         *TRAINING,
     ]

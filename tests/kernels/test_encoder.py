@@ -44,7 +44,7 @@ def sentences_of(lengths: Sequence[int], types: int = 1, seed: int = 0) -> list[
     for index, length in enumerate(lengths):
         tokens = [f"w{chance.randrange(30)}" for _ in range(length)]
         mentions = [Mention(0, 1, f"type {index % types}")] if length else []
-        made.append(Sentence(tokens, mentions, [chance.choice("ABC") for _ in tokens]))
+        made.append(Sentence(tokens, mentions, tags=[chance.choice("ABC") for _ in tokens]))
     return made
 
 

@@ -19,7 +19,7 @@ from hyperspan.models.compact import compact
 from hyperspan.types import Mention, Sentence
 
 SMALL = ["encoder.hidden=4", "encoder.span_hidden=4", "words.dimension=4", "characters.encoder=cnn"]
-ZOO = [Sentence(["the", "Seattle", "zoo"], [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")], ["DT", "NNP", "NN"])] * 2
+ZOO = [Sentence(["the", "Seattle", "zoo"], [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")], tags=["DT", "NNP", "NN"])] * 2
 
 
 @pytest.fixture(scope="module")

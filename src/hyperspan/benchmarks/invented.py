@@ -55,7 +55,7 @@ def invented_sentences(count: int = SENTENCES, types: Sequence[str] = TYPES, see
         length = genia_length(100 * chance.random())
         ranks = [min(int(chance.paretovariate(0.9)), 8_000) for _ in range(length)]
         mentions = [Mention(0, 1, types[index])] if index < len(types) else []
-        made.append(Sentence([f"word{rank}" for rank in ranks], mentions, [f"T{rank % 40}" for rank in ranks]))
+        made.append(Sentence([f"word{rank}" for rank in ranks], mentions, tags=[f"T{rank % 40}" for rank in ranks]))
     return made
 
 
