@@ -23,7 +23,7 @@ _DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{DEEPEST}}}")
 _QUOTED = re.compile(
     r'''"""(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}|\Z)'''  # strings of several lines
     r"|'''(?:[^']++|'(?!''))*+(?:'{3,5}|\Z)"
-    r'''|"(?:[^"\\\n]++|\\[^\n])*+"?|'[^'\n]*+'?|#[^\n]*+''',  # strings of a line, comments
+    r"""|"(?:[^"\\\n]++|\\[^\n])*+"?|'[^'\n]*+'?|#[^\n]*+""",  # strings of a line, comments
     re.DOTALL,
 )
 

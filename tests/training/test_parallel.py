@@ -129,7 +129,18 @@ def assert_same(one: Path, other: Path, *, tolerance: float = 1e-4) -> None:
     events = [[e for e in read_log(folder / "log.jsonl") if e["event"] != "start"] for folder in (one, other)]
     assert curve(other) == pytest.approx(curve(one), rel=tolerance)
     for first, second in zip(*events, strict=True):
-        for name in ("event", "epoch", "step", "dev", "best", "best_epoch", "best_f1", "learning_rate", "too_wide", "stopped"):
+        for name in (
+            "event",
+            "epoch",
+            "step",
+            "dev",
+            "best",
+            "best_epoch",
+            "best_f1",
+            "learning_rate",
+            "too_wide",
+            "stopped",
+        ):
             assert first.get(name) == second.get(name), name
     tensors, state = read_tensors(one / CHECKPOINT)
     others, other_state = read_tensors(other / CHECKPOINT)

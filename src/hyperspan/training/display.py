@@ -135,7 +135,9 @@ class TrainingDisplay:
         self._state = "scoring the model"
         self._print(f"{_ENDINGS[event.stopped]}: {event.epoch} epochs in {_duration(event.seconds)}{best}")
         if event.best_f1 == 0:
-            self._print("the model found nothing right on dev; train longer, with a higher learning rate, or in smaller batches")
+            self._print(
+                "the model found nothing right on dev; train longer, with a higher learning rate, or in smaller batches"
+            )
 
 
 def _row(event: EpochFinished, epochs: int) -> str:
