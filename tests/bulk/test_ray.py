@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hyperspan import kernels
 from hyperspan.bulk import Progress, annotate_files
 from hyperspan.bulk import ray as ray_engine
 from hyperspan.errors import InputError, JobError
@@ -84,6 +85,18 @@ def test_the_same_shards_as_the_plain_engine_and_the_same_resume(corpus: Path, t
     assert annotate_files([corpus], on_ray, **options).resumed == 3  # begun by one engine, ended by the other
     assert {name: content for name, content in contents(on_ray).items() if name in before}.keys() == before.keys()
     assert without_probabilities(plain) == without_probabilities(on_ray)
+
+
+def test_workers_use_the_kernels_that_are_forced_here(
+    corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_engine, "Worker", workers.ReferenceWorker)
+    options: dict[str, Any] = {"model": model, "engine": "ray", "workers": 1}
+    with pytest.raises(JobError, match="plain PyTorch is not forced here"):
+        annotate_files([corpus], tmp_path / "out", **options)
+    with kernels.reference():
+        annotate_files([corpus], tmp_path / "out", **options)
+    assert len(texts_in(tmp_path / "out")) == 13
 
 
 def test_an_input_that_vanishes_is_told_of_when_the_rest_is_done(corpus: Path, tmp_path: Path, model: Path) -> None:

@@ -13,6 +13,8 @@ from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import Shard
 from hyperspan.bulk.ray import Worker
 from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
+from hyperspan.errors import InputError
+from hyperspan.kernels.choice import forced
 from tests.bulk.fakes import FakeAnnotator
 
 
@@ -22,6 +24,15 @@ class FakeWorker(Worker):
     def start(self, files: dict[str, bytes], device: str) -> str:
         self.annotator: Any = FakeAnnotator()
         return __version__
+
+
+class ReferenceWorker(FakeWorker):
+    """Starts only where plain PyTorch is forced."""
+
+    def start(self, files: dict[str, bytes], device: str) -> str:
+        if forced() != (("reference",), None):
+            raise InputError("plain PyTorch is not forced here")
+        return super().start(files, device)
 
 
 class PoisonedWorker(FakeWorker):

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 import torch
 
 from hyperspan import kernels
 from hyperspan.errors import InputError
+from hyperspan.inference.annotator import Annotator
 from hyperspan.kernels import libraries
 from hyperspan.kernels.choice import COMPUTATIONS, VARIABLE, batch_entries, choose
 from hyperspan.models.scorers import SCORERS
+from hyperspan.serve.batcher import BatchJob
+from hyperspan.serve.service import Service
+from hyperspan.serve.settings import Settings
+from hyperspan.types import Sentence
+from tests.inference.test_annotator import small_model
+from tests.serve.running import until
 
 compiled = pytest.mark.skipif(
     not libraries.variants() or libraries.chains().library is None, reason="the C kernels are not compiled"
@@ -34,6 +42,26 @@ def test_reference_holds_within_alone_and_for_its_thread() -> None:
         thread.start()
         thread.join()
     assert [before] == other_thread == [choose("argmax", "cpu")]
+
+
+def test_reference_reaches_the_threads_of_a_server() -> None:
+    seen: list[str] = []
+
+    class Watched(Annotator):
+        def find(self, *given: Any) -> list[Any]:
+            seen.append(choose("argmax", "cpu"))
+            return super().find(*given)
+
+    service = Service(Settings(), {"small": Watched(small_model())})
+    with kernels.reference():
+        service.start()
+    until(lambda: service.is_ready)
+    assert service.batcher is not None
+    annotator = service.models["small"].annotator
+    job = BatchJob("small", [Sentence(("Ada", "left"))], annotator.options(), {})
+    service.batcher.submit(job).result(20)
+    service.close()
+    assert len(seen) > 1 and set(seen) == {"reference"}  # of the thread that loads, and of the one that computes
 
 
 def test_only_falls_back_to_the_reference() -> None:

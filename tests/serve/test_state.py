@@ -16,8 +16,10 @@ from hyperspan.inference.loading import load
 from hyperspan.models import save_model
 from hyperspan.serve.app import STATIC, create_app
 from hyperspan.serve.models import places
+from hyperspan.serve.problems import Problem
 from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
+from hyperspan.types import Document
 from tests.inference.test_annotator import small_model
 from tests.serve.running import Running, running, until
 
@@ -68,6 +70,47 @@ def test_it_is_not_ready_while_models_are_loaded(annotator: Annotator, monkeypat
         assert one.post(text="Ada").status_code == 200
         one.server.stop()
         assert one.client.get("/readyz").json()["error"]["code"] == "shutting_down"
+
+
+class Slow(Annotator):
+    """Is not loaded before its gate is opened, and may fail then."""
+
+    def __init__(self, error: BaseException | None = None):
+        super().__init__(small_model())
+        self.gate, self.error = threading.Event(), error
+
+    def __call__(self, text: str | Document, **options: Any) -> Document:
+        assert self.gate.wait(20)
+        if self.error is not None:
+            raise self.error
+        return super().__call__(text, **options)
+
+
+def test_a_service_that_is_closed_while_it_loads_is_busy_and_computes_nothing_afterwards() -> None:
+    slow = Slow()
+    service = Service(Settings(), {"slow": slow})
+    assert not service.is_busy
+    service.start()
+    assert service.is_busy
+    service.close()
+    assert service.is_busy and not service.is_ready
+    slow.gate.set()
+    until(lambda: not service.is_busy)
+    assert service.batcher is None and service.failure is None
+
+
+def test_whatever_native_code_raises_while_it_loads_is_a_failure() -> None:
+    class PanicException(BaseException):
+        pass
+
+    slow = Slow(PanicException("no"))
+    slow.gate.set()
+    service = Service(Settings(), {"slow": slow})
+    service.start()
+    until(lambda: not service.is_busy)
+    assert service.failure is slow.error
+    with pytest.raises(Problem, match="could not be loaded"):
+        service.check_loaded()
 
 
 def test_headers_and_ids(server: Running) -> None:

@@ -27,6 +27,7 @@ from hyperspan.bulk.plan import Shard, Sized
 from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
 from hyperspan.errors import HyperspanError, InputError, JobError, require
 from hyperspan.inference.loading import load
+from hyperspan.kernels.choice import environment
 
 if TYPE_CHECKING:
     from hyperspan.inference.annotator import Annotator
@@ -59,6 +60,12 @@ def annotator_of(files: dict[str, bytes], device: str) -> Annotator:
         for name, content in files.items():
             (Path(folder) / name).write_bytes(content)
         return load(folder, device)
+
+
+def own_kernels() -> dict[str, Any]:
+    """The options of an actor that computes with the kernels that are forced here."""
+    variables = environment()
+    return {"runtime_env": {"env_vars": variables}} if variables else {}
 
 
 class Worker:
@@ -235,7 +242,7 @@ class _Pool:
         for _ in range(min(workers - len(self.running), len(self.waiting) - starting)):
             on_gpu = self.device.startswith("cuda")
             options = {"num_cpus": 0 if on_gpu else 1, "num_gpus": 1 if on_gpu else 0, "scheduling_strategy": "SPREAD"}
-            actor = self.ray.remote(max_restarts=0, max_task_retries=0, **options)(Worker).remote()
+            actor = self.ray.remote(max_restarts=0, max_task_retries=0, **options, **own_kernels())(Worker).remote()
             self.alive.append(actor)
             self.running[actor.start.remote(self.files, self.device)] = (actor, None)
 

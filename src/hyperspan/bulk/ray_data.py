@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hyperspan.bulk.job import model_files
-from hyperspan.bulk.ray import annotator_of
+from hyperspan.bulk.ray import annotator_of, own_kernels
 from hyperspan.bulk.records import Given, Rejected
 from hyperspan.bulk.shards import JobSettings, annotated
 from hyperspan.corpora.json_records import shown
@@ -74,6 +74,7 @@ def annotate_dataset(
         batch_format="pyarrow",
         num_cpus=None if on_gpu else 1,
         num_gpus=1 if on_gpu else None,
+        **own_kernels(),
     )
 
 

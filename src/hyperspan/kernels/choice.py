@@ -63,7 +63,8 @@ _forced: ContextVar[Forced | None] = ContextVar("hyperspan_kernels", default=Non
 def only(*names: str, variant: str | None = None) -> AbstractContextManager[None]:
     """Within it, these implementations alone run, wherever they can, and otherwise the reference.
 
-    It holds for the current thread (to be exact, the current context); a thread started within it is not affected.
+    It holds for the current thread (to be exact, the current context) and for the threads and Ray workers that hyperspan starts
+    within it; your own threads take it over if you start them with ``contextvars.copy_context().run``.
     """
     return _forcing(Forced(_known(names), variant))
 
@@ -90,6 +91,17 @@ def _forcing(forced: Forced) -> Iterator[None]:
 def forced() -> Forced | None:
     """What :func:`only` or the environment variable allows; None where nothing was said."""
     return _forced.get() or _from_environment(os.environ.get(VARIABLE, ""))
+
+
+def environment() -> dict[str, str]:
+    """The environment variable that makes another process choose as this context does; empty where nothing is forced.
+
+    >>> with only("c", "dense"):
+    ...     environment()
+    {'HYPERSPAN_KERNELS': 'c,dense'}
+    """
+    allowed = forced()
+    return {} if allowed is None else {VARIABLE: ",".join(allowed.names) or "reference"}
 
 
 @cache

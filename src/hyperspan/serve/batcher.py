@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -102,7 +103,8 @@ class Batcher:
         self._was_heavy = False
         self._changed = threading.Condition()
         self._closed = False
-        self._thread = threading.Thread(target=self._work, name="hyperspan-batcher", daemon=True)
+        context = copy_context()  # so that kernels.only holds there, too
+        self._thread = threading.Thread(target=context.run, args=(self._work,), name="hyperspan-batcher", daemon=True)
         self._thread.start()
 
     @property

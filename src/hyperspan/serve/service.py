@@ -7,10 +7,11 @@ import gc
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hyperspan.errors import HyperspanError, InputError
+from hyperspan.errors import EXIT_EXCEPTIONS, HyperspanError, InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.constraints import Constraints
 from hyperspan.serve import answers
@@ -67,7 +68,7 @@ class Service:
         self._folders = {} if annotators else places(settings.models)
         self.models: dict[str, Served] = {}
         self.batcher: Batcher | None = None
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         """Why the models could not be loaded."""
         self.draining = False
         self.in_flight = 0
@@ -80,6 +81,7 @@ class Service:
         """For the lines of all streams: those that get none wait, and cost nothing meanwhile."""
         self._with_texts = 0
         self._changing = threading.Lock()
+        self._loading: threading.Thread | None = None
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="hyperspan-texts")
         self._large_pool = ThreadPoolExecutor(2, thread_name_prefix="hyperspan-large-texts")
         self.metrics.gauge("hyperspan_requests_in_flight", "Requests at work.", lambda: self.in_flight)
@@ -96,20 +98,27 @@ class Service:
 
     def start(self) -> None:
         """Loads the models in a thread of its own, so that the server answers meanwhile that it is not ready."""
-        threading.Thread(target=self._load, name="hyperspan-loading", daemon=True).start()
+        context = copy_context()  # so that kernels.only holds there, too
+        self._loading = threading.Thread(target=context.run, args=(self._load,), name="hyperspan-loading", daemon=True)
+        self._loading.start()
 
     def _load(self) -> None:
         try:
             models = self._given or load_models(self._folders, self.settings.device, self.settings.precision)
             for served in models:
                 served.annotator("A text, so that the first caller need not wait for what is made once.")
-        except Exception as error:
+        except EXIT_EXCEPTIONS:
+            raise
+        except BaseException as error:  # native code raises more than Exception
             self.failure = error
             return
         gc.freeze()  # what is there now stays, and is not looked at again: that would halt all threads
-        self.models = {served.name: served for served in models}
         annotators = {served.name: served.annotator for served in models}
-        self.batcher = Batcher(annotators, self.settings.max_queued_words, self.metrics)
+        with self._changing:
+            if self.draining:
+                return
+            self.models = {served.name: served for served in models}
+            self.batcher = Batcher(annotators, self.settings.max_queued_words, self.metrics)
 
     @property
     def is_ready(self) -> bool:
@@ -117,12 +126,14 @@ class Service:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a thread still computes."""
-        return self._with_texts > 0 or (self.batcher is not None and self.batcher.is_alive)
+        """Whether a thread still loads or computes."""
+        loads = self._loading is not None and self._loading.is_alive()
+        return loads or self._with_texts > 0 or (self.batcher is not None and self.batcher.is_alive)
 
     def abort(self) -> None:
         """Gives up what is at work; callers that wait get an error."""
-        self.draining = True
+        with self._changing:  # what is loaded from now on gets no batcher
+            self.draining = True
         if self.batcher is not None:
             self.batcher.abort()
 
@@ -300,7 +311,7 @@ class Service:
             finally:
                 self._count(-1)
 
-        return await call.wait_for(asyncio.get_running_loop().run_in_executor(pool, work))
+        return await call.wait_for(asyncio.get_running_loop().run_in_executor(pool, copy_context().run, work))
 
     async def turn(self) -> None:
         """Waits for a turn: of all that is there to be done here, one thing is done before others are attended to."""

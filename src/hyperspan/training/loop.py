@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -148,7 +149,7 @@ class Trainer:
         with ThreadPoolExecutor(1) as worker:
             waiting: deque[tuple[list[Sentence], Future[list[MicroBatch]]]] = deque()
             for sentences in chosen:
-                waiting.append((sentences, worker.submit(self.micro_batches, sentences)))
+                waiting.append((sentences, worker.submit(copy_context().run, self.micro_batches, sentences)))
                 if len(waiting) > 1:
                     given, parts = waiting.popleft()
                     yield given, parts.result()
