@@ -21,7 +21,7 @@ from hyperspan.encoders.neural import NeuralEncoder
 from hyperspan.errors import InputError
 from hyperspan.kernels import libraries
 from hyperspan.kernels.choice import precisions
-from hyperspan.kernels.encoder import check_precision
+from hyperspan.kernels.encoder import EncoderParts, WholeEncoder, check_precision
 from hyperspan.models import Recognizer, new_model
 from hyperspan.structures import EdgeScores, SegmentalHypergraph
 from hyperspan.types import Mention, Sentence
@@ -223,3 +223,23 @@ def test_a_copy_of_a_model_computes_with_weights_of_its_own() -> None:
     assert_alike(*both(other, sentences), [4, 2])
     again, _ = both(model, sentences)
     assert torch.equal(first.close, again.close)
+
+
+def test_weights_that_another_thread_packs_at_the_same_time_are_not_taken() -> None:
+    class Overtaken(WholeEncoder):
+        """Another thread packs for another processor right after this one."""
+
+        def __init__(self, parts: EncoderParts, others: list[libraries.EncoderLibrary]):
+            self.others = others
+            super().__init__(parts)
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, value)
+            if name == "_packed" and value is not None and self.others:
+                self._weights(self.others.pop(), "float32")
+
+    model = model_of([])
+    best = next(iter(libraries.variants().values()))
+    assert model.whole is not None
+    encoder = Overtaken(model.whole.parts, [best._replace(lanes=2 * best.lanes)])
+    assert encoder._weights(best, "float32").lanes == best.lanes and not encoder.others

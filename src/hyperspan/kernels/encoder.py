@@ -164,10 +164,11 @@ class WholeEncoder:
         # Tensors made in inference mode do not count their changes, so that nothing can be kept of them.
         known = not any(tensor.is_inference() for tensor in state)
         key = known and (precision, library, [(tensor.data_ptr(), tensor._version) for tensor in state])
-        if self._packed is None or not known or self._packed[0] != key:
+        kept = self._packed  # read once: another thread may pack for another variant or precision meanwhile
+        if kept is None or not known or kept[0] != key:
             with torch.inference_mode(False), torch.no_grad():
-                self._packed = (key, _Packed(self.parts, library.lanes, precision))
-        return self._packed[1]
+                self._packed = kept = (key, _Packed(self.parts, library.lanes, precision))
+        return kept[1]
 
 
 class _EncoderStruct(ctypes.Structure):
