@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,47 @@ def test_a_library_that_does_not_load_is_warned_of(tmp_path: Path) -> None:
         loaded = libraries.open_library(broken)
     assert len(warned) == 1
     assert loaded.library is None and loaded.obstacle is not None and "does not load" in loaded.obstacle
+
+
+def test_threads_that_come_first_together_load_once() -> None:
+    calls: list[int] = []
+
+    def load() -> object:
+        calls.append(1)
+        time.sleep(0.2)  # long enough for the others to come
+        return object()
+
+    once, found = libraries.call_once(load), []
+    threads = [threading.Thread(target=lambda: found.append(once())) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(calls) == 1 and len(found) == 3 and len(set(map(id, found))) == 1
+
+
+FORK = """
+import os, signal, torch
+from hyperspan.structures import EdgeScores, SegmentalHypergraph
+torch.set_num_threads(2)
+def total():
+    torch.manual_seed(0)
+    scores = [torch.randn(64, 30, *widths, 3) for widths in ((), (), (7,), (8,))]
+    return SegmentalHypergraph(EdgeScores(*scores), [30] * 64).log_partition.sum().item()
+expected = total()  # now OpenMP has its threads
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    os._exit(abs(total() - expected) > 0.01)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_structures_work_in_a_forked_process() -> None:
+    environment = os.environ | {"OMP_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", FORK], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 # One sentence of one word, no types to choose from but one: absent 0, present 1, close 2.

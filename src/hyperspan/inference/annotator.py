@@ -20,7 +20,6 @@ from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError
 from hyperspan.inference.assembly import SentencePrediction, assemble
 from hyperspan.inference.constraints import NO_CONSTRAINTS, Constraints, constraints_by_sentence
-from hyperspan.inference.forks import use_one_thread_in_forks
 from hyperspan.inference.options import DecodingOptions, Threshold, decoding_options
 from hyperspan.inference.streams import Failure, attempt, windows
 from hyperspan.text.sentences import iter_sentences
@@ -80,7 +79,6 @@ class Annotator:
     def __init__(
         self, model: Model, *, window: int = WINDOW, long_text: int = LONG_TEXT, max_spans: int = MAX_SPANS
     ) -> None:
-        use_one_thread_in_forks()
         self.model = model
         self.window, self.long_text, self.max_spans = window, long_text, max_spans
 

@@ -9,16 +9,43 @@ import ctypes
 import importlib.util
 import os
 import sys
+import threading
 import warnings
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 FOLDER = Path(__file__).parent / "native"
 VARIANTS = ("v4bf16", "v4", "v3", "base")
 """What the encoder is compiled for, best first: see native/build.py."""
 NOT_COMPILED = "was not compiled; install hyperspan where there is a C compiler"
+
+_T = TypeVar("_T")
+_loading = threading.RLock()
+
+
+def call_once(function: Callable[[], _T]) -> Callable[[], _T]:
+    """Like `cache`; of several threads that come first, one calls the function and the others wait for it."""
+    cached = cache(function)
+
+    @wraps(function)
+    def locked() -> _T:
+        with _loading:
+            return cached()
+
+    return locked
+
+
+def _use_one_thread() -> None:
+    """A forked process has none of OpenMP's threads, but OpenMP does not know, and would wait for them for ever."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
+    os.register_at_fork(after_in_child=_use_one_thread)
 
 
 class Loaded(NamedTuple):
@@ -47,24 +74,24 @@ def open_library(path: Path) -> Loaded:
     try:
         library = ctypes.CDLL(str(path))
         library.use_openmp(_openmp())
+        return Loaded(library)
     except (OSError, AttributeError) as error:
         reason = f"{path.name} does not load ({error})"
-        warnings.warn(
-            f"{reason}, so PyTorch does its work, more slowly; install hyperspan again on this machine to compile it anew",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return Loaded(None, f"cannot run: {reason}")
-    return Loaded(library)
+    warnings.warn(
+        f"{reason}, so PyTorch does its work, more slowly; install hyperspan again on this machine to compile it anew",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return Loaded(None, f"cannot run: {reason}")
 
 
-@cache
+@call_once
 def chains() -> Loaded:
     """libchains.so: inference over the chains of a segmental hypergraph."""
     return open_library(FOLDER / "libchains.so")
 
 
-@cache
+@call_once
 def encoder() -> Loaded:
     """libencode.so: LSTMs, and the whole encoder."""
     loaded = open_library(FOLDER / "libencode.so")
@@ -86,14 +113,14 @@ def encoder_variants(library: ctypes.CDLL) -> dict[str, EncoderLibrary]:
     return usable
 
 
-@cache
+@call_once
 def variants() -> dict[str, EncoderLibrary]:
     """Those of libencode.so, best first; none where it is not loaded."""
     library = encoder().library
     return {} if library is None else encoder_variants(library)
 
 
-@cache
+@call_once
 def _openmp() -> ctypes.c_void_p:
     """The function of an OpenMP runtime that runs threads, or NULL: then kernels start threads of their own.
 
