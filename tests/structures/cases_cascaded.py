@@ -1,4 +1,4 @@
-"""Small batches of cascaded chains whose types ignore each other: only then is all of the face that of one distribution."""
+"""Small batches of cascaded chains whose types ignore each other: only then is all that they offer exact."""
 
 from __future__ import annotations
 
