@@ -132,7 +132,7 @@ def test_documents_of_one_sentence_are_one_text_where_that_is_said(tiny_encoder:
     annotator = load(tmp_path / "run")
     assert evaluate_model(annotator, gold, samples=0).report.micro.f1 == pytest.approx(result.dev_f1)
     small_one = compact(load_model(tmp_path / "run"))
-    assert small_one.joined and small_one.context == 9
+    assert small_one.joins_documents and small_one.context == 9
 
     longer = config.override(["training.epochs=2"])
     with pytest.raises(InputError, match="was trained on other sentences"):

@@ -54,13 +54,13 @@ def test_tune_chooses_the_best_of_what_was_tried(trained: Recognizer) -> None:
     with_values(trained, mention_bias=bias)
 
     @torch.inference_mode()
-    def surprise(temperature: float) -> float:
+    def negative_log_likelihood(temperature: float) -> float:
         distribution = with_values(trained, temperature=temperature).distribution(dev)
         gold = [trained.scorer.representable(trained.vocabulary.gold(s), max(map(len, dev))) for s in dev]
         return -float(distribution.log_prob(gold).sum())
 
     temperature = best_temperature(trained, dev)
-    assert surprise(temperature) <= min(map(surprise, TEMPERATURES[::6])) + 1e-3
+    assert negative_log_likelihood(temperature) <= min(map(negative_log_likelihood, TEMPERATURES[::6])) + 1e-3
     with_values(trained, temperature=1.0, mention_bias=0.0)
     tune(trained, dev)
     assert (trained.config.model.mention_bias, trained.config.model.temperature) == (bias, temperature)

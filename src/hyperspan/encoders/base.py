@@ -36,6 +36,8 @@ class Encoder(nn.Module, ABC):
 
     dense: ClassVar[bool]
     """Whether words are vectors of `dimension` numbers."""
+    named_features: ClassVar[bool] = False
+    """Whether words and spans are ids of features, whose names are in the vocabulary."""
     contextual: ClassVar[bool]
     """Whether the representation of a word knows its neighbours, and that of a span all its words."""
     dimension: int

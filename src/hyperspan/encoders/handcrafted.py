@@ -122,6 +122,7 @@ class FeatureEncoder(Encoder):
     """Words and spans as the ids of their features."""
 
     dense = False
+    named_features = True
     contextual = False
 
     def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool = False):

@@ -30,7 +30,7 @@ class SentenceRecognizer(Protocol):
         return 0
 
     @property
-    def joined(self) -> bool:
+    def joins_documents(self) -> bool:
         """Whether documents of one sentence that follow each other are one text."""
         return False
 
@@ -121,7 +121,7 @@ def _recognized(
             if on_words is not None:
                 on_words(len(sentence))
 
-    given = texts((document.sentences for document in documents), model.joined)
+    given = texts((document.sentences for document in documents), model.joins_documents)
     sentences = (sentence for text in given for sentence in with_context(text, model.context))
     found = counted(model.recognize(sentences, threshold=threshold))
     return [_with_mentions(document, itertools.islice(found, len(document.sentences))) for document in documents]

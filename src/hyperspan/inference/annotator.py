@@ -92,14 +92,14 @@ class Annotator:
         return self.model.context
 
     @property
-    def joined(self) -> bool:
+    def joins_documents(self) -> bool:
         """Whether the model was trained on documents of one sentence that follow each other in one text."""
-        return self.model.joined
+        return self.model.joins_documents
 
     @property
     def reads_tags(self) -> bool:
         """Whether the model was trained with part-of-speech tags, without which it finds less."""
-        return bool(self.model.vocabulary.tags)
+        return self.model.reads_tags
 
     def __call__(
         self,

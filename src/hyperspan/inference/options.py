@@ -9,9 +9,9 @@ from hyperspan.errors import InputError, LabelError
 
 Threshold = float | Mapping[str | None, float] | Mapping[str, float] | None
 """None for the most probable set; or the least probability, for all labels or by label (None or "*": the others)."""
-OTHERS = "*"
+ANY_LABEL = "*"
 """The name of all labels that are not named."""
-USUAL = 0.5
+DEFAULT_THRESHOLD = 0.5
 """For labels that are not named, where no threshold is given for the others: the fewest errors are expected."""
 MAX_ALTERNATIVES = 10_000
 """The largest `top_k`."""
@@ -45,7 +45,7 @@ def decoding_options(
     """
     asked = [types] if isinstance(types, str) else list(types) if types is not None else list(labels)
     thresholds = _thresholds_by_label(threshold)
-    for label in (*asked, *thresholds.keys() - {OTHERS}):
+    for label in (*asked, *thresholds.keys() - {ANY_LABEL}):
         if label not in labels:
             raise LabelError(f"the label {label!r} is not among those of the model; it knows {', '.join(labels)}")
     if candidates is not None:
@@ -56,7 +56,7 @@ def decoding_options(
     least = (
         None
         if threshold is None
-        else tuple(thresholds.get(labels[index], thresholds.get(OTHERS, USUAL)) for index in chosen)
+        else tuple(thresholds.get(labels[index], thresholds.get(ANY_LABEL, DEFAULT_THRESHOLD)) for index in chosen)
     )
     return DecodingOptions(chosen, least, top_k, candidates)
 
@@ -71,7 +71,7 @@ def parse_thresholds(written: Iterable[str]) -> dict[str, float] | None:
     for one in written:
         label, _, number = one.rpartition("=")
         try:
-            thresholds[label or OTHERS] = float(number)
+            thresholds[label or ANY_LABEL] = float(number)
         except ValueError:
             raise InputError(
                 f"the threshold {one[:60]!r} is not a probability; write for example 0.5, or protein=0.3 for one label"
@@ -81,8 +81,8 @@ def parse_thresholds(written: Iterable[str]) -> dict[str, float] | None:
 
 def _thresholds_by_label(threshold: Threshold) -> dict[str, float]:
     """A threshold by label, or an error that says why it is none."""
-    by_label = threshold if isinstance(threshold, Mapping) else {} if threshold is None else {OTHERS: threshold}
-    result = {label or OTHERS: value for label, value in by_label.items()}
+    by_label = threshold if isinstance(threshold, Mapping) else {} if threshold is None else {ANY_LABEL: threshold}
+    result = {label or ANY_LABEL: value for label, value in by_label.items()}
     for value in result.values():
         _check_probability("the threshold", value)
     return result

@@ -17,11 +17,40 @@ from torch import Tensor
 
 from hyperspan.kernels import chain_c, chain_dense, chain_reference
 from hyperspan.kernels.chain_layout import ChainLayout
-from hyperspan.kernels.chain_reference import Edges
+from hyperspan.kernels.chain_reference import (
+    Edges,
+    PackedScores,
+    Posteriors,
+    choices_from,
+    log_posteriors,
+    noted,
+    pack,
+    posteriors,
+)
 from hyperspan.kernels.chain_rows import rows_of
 from hyperspan.kernels.choice import choose
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import to_device
+
+__all__ = [
+    "Edges",
+    "Mentions",
+    "PackedScores",
+    "Posteriors",
+    "argmax",
+    "chain_layout",
+    "check_possible",
+    "choices_from",
+    "layout_of",
+    "lengths_on",
+    "log_partition",
+    "log_posteriors",
+    "marginals",
+    "noted",
+    "pack",
+    "padding",
+    "posteriors",
+]
 
 Mentions = list[frozenset[tuple[int, int, int]]]
 """For each sentence the mentions (start, end, type)."""

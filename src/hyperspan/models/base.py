@@ -16,6 +16,7 @@ from hyperspan.encoders.language_model import LanguageModelLoss
 from hyperspan.errors import InputError
 from hyperspan.kernels.choice import batch_entries
 from hyperspan.kernels.encoder import InferenceOptions, check_precision
+from hyperspan.models.scorers.base import WeightColumns
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention
@@ -26,10 +27,12 @@ from hyperspan.vocabulary import Vocabulary
 class Model(nn.Module):
     """A model that can be trained, kept in a folder, and asked for mentions."""
 
-    holds: str = "overlapping in any way"
+    allowed_mentions: str = "overlapping in any way"
     """Which mentions a sentence may have."""
     over_spans: bool = True
     """Whether all spans of a sentence are looked at, so that long ones need much memory."""
+    can_skip: bool = False
+    """Whether words at which no mention is likely to begin can be passed over in inference."""
     needs_vectors: ClassVar[bool] = True
     """Whether its encoder must be dense."""
     encoder: Encoder
@@ -62,7 +65,7 @@ class Model(nn.Module):
         """The model itself, ready for use; :func:`hyperspan.load` says what precision and skip are."""
         check_precision(precision, self.device.type)
         kind = self.config.model.kind
-        if skip != math.inf and (math.isnan(skip) or kind != "segmental"):
+        if skip != math.inf and (math.isnan(skip) or not self.can_skip):
             raise InputError(
                 f"skip is {skip} for a model of kind {kind!r}; it must be a number, and the kind 'segmental'"
             )
@@ -85,7 +88,7 @@ class Model(nn.Module):
         return self.encoder.reads_tags
 
     @property
-    def joined(self) -> bool:
+    def joins_documents(self) -> bool:
         """Whether documents of one sentence that follow each other are one text for it."""
         return self.config.data.joined
 
@@ -114,6 +117,10 @@ class Model(nn.Module):
     def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
         """The distribution over the mention sets of each sentence; types are indices into `labels`."""
         raise NotImplementedError
+
+    def weight_columns(self) -> list[WeightColumns]:
+        """The weights of features that have names, and the roles of their columns; none where a model has only vectors."""
+        return []
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         """Those mentions that the model can represent together, in a batch whose longest sentence has `longest` words."""

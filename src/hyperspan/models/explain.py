@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from hyperspan.errors import InputError, LabelError
 from hyperspan.models.base import Model
-from hyperspan.models.recognizer import Recognizer
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,8 @@ class FeatureWeight:
 
 def feature_weights(model: Model, labels: list[str] | None = None, top: int = 10) -> Iterator[FeatureWeight]:
     """For each label and role the `top` features with the highest weights and the `top` with the lowest, by falling weight."""
-    if not isinstance(model, Recognizer) or model.encoder.dense:
+    columns = model.weight_columns()
+    if not columns:
         raise InputError(
             f"the model is neural (encoder.kind = {model.config.encoder.kind!r}), and its numbers have no names; "
             "explain takes one that was trained with encoder.kind = 'handcrafted'"
@@ -30,7 +30,7 @@ def feature_weights(model: Model, labels: list[str] | None = None, top: int = 10
     for label in labels or ():
         if label not in model.labels:
             raise LabelError(f"the label {label!r} is not among those of the model; it knows {', '.join(model.labels)}")
-    for weights, roles, of_spans in model.scorer.weight_columns():
+    for weights, roles, of_spans in columns:
         names = model.vocabulary.span_features if of_spans else model.vocabulary.features
         by_role = weights.detach()[1:].unflatten(1, (len(roles), len(model.labels)))
         for place, role in enumerate(roles):

@@ -64,7 +64,7 @@ class FofeEncoder(NeuralEncoder):
 class Fofe(Model):
     """Words → codes of words, contexts and characters → layers of rectified units → a type, or none, for every span."""
 
-    holds = "overlapping in any way, one type a span"
+    allowed_mentions = "overlapping in any way, one type a span"
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)

@@ -84,8 +84,8 @@ class KatiyarCardie(Model):
         average = before / before.sum(1, keepdim=True) @ self.embedding
         states, _ = self.lstm(PackedSequence(torch.cat([words, average], dim=1), batch.batch_sizes))
         scores = self.from_words(words) + self.from_state(self.dropout(states.data))
-        surprise = -self._log_probabilities(scores, before).masked_fill(labels == 0, 0.0)
-        wrong = (surprise * labels).sum(1) / labels.sum(1)  # (N,)
+        losses = -self._log_probabilities(scores, before).masked_fill(labels == 0, 0.0)
+        wrong = (losses * labels).sum(1) / labels.sum(1)  # (N,)
         values = wrong.new_zeros(len(batch.lengths)).index_add(0, batch.sentence, wrong)
         return Loss(values, (0,) * len(batch.lengths))
 

@@ -162,8 +162,8 @@ class LayeredChains(Distribution):
         n = max(self.lengths, default=0)
         result = torch.zeros(len(self.lengths) * n * n, self.types, device=self.device)
         for sequences, chain, _ in self.layers:
-            begin, room = sequences.begin[sequences.sequence], sequences.lengths[sequences.sequence]
-            widths = room - sequences.position  # (P,): of the mentions that start at each position
+            begin, length = sequences.begin[sequences.sequence], sequences.lengths[sequences.sequence]
+            widths = length - sequences.position  # (P,): of the mentions that start at each position
             from_ = np.repeat(np.arange(len(widths)), widths)
             width = np.arange(len(from_)) - np.repeat(widths.cumsum() - widths, widths)
             start, last = sequences.start[from_], sequences.end[from_ + width] - 1
@@ -228,7 +228,7 @@ class Layered(Model):
         return self.dropout(states, sentence)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
-        """The surprise of all layers of a sentence together. Their chains share their weights, so all are computed at once."""
+        """The negative log-likelihood of all layers of a sentence together. Their chains share their weights, so all are computed at once."""
         kept = [self.representable(mentions, batch.longest) for mentions in gold]
         layers = [layers_of(mentions) for mentions in kept]
         sequences, rows = Sequences.of(batch.lengths), words

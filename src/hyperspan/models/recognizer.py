@@ -14,7 +14,7 @@ from hyperspan.config import Config
 from hyperspan.encoders.registry import ENCODERS
 from hyperspan.kernels.choice import batch_entries
 from hyperspan.models.base import Model
-from hyperspan.models.scorers import SCORERS
+from hyperspan.models.scorers import SCORERS, WeightColumns
 from hyperspan.models.tuning import tune
 from hyperspan.structures import EdgeScores
 from hyperspan.structures.distribution import Distribution
@@ -34,7 +34,7 @@ class Recognizer(Model):
         kind = SCORERS[config.model.kind]
         self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=kind.over_spans)
         self.scorer = kind(self.encoder, self.labels, config)
-        self.holds, self.over_spans = kind.holds, kind.over_spans
+        self.allowed_mentions, self.over_spans, self.can_skip = kind.allowed_mentions, kind.over_spans, kind.can_skip
         self.whole = self.scorer.fuse(self.encoder)
         """Encoder and scorer in one, for use; None where the model is another than this computes."""
 
@@ -76,6 +76,9 @@ class Recognizer(Model):
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         return self.scorer.loss(self.score(words, batch), gold, batch.lengths)
+
+    def weight_columns(self) -> list[WeightColumns]:
+        return self.scorer.weight_columns() if self.encoder.named_features else []
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         return self.scorer.representable(mentions, longest)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EMPTY = 3
 """Places without a tree below every stack, so that it always has a top three."""
-LOOKS = 8
+STEPS_PER_CHECK = 8
 """Steps between two checks whether all sentences are read, on a GPU, which has to wait for each."""
 
 
@@ -78,8 +78,8 @@ def read(model: Transition, words: Tensor, batch: Batch) -> ActionSequences:
     steps: list[Step] = []
     if batch.lengths:
         stacks = Stacks(model, words, batch)
-        looks = LOOKS if words.is_cuda else 1
-        while len(steps) <= batch.longest or len(steps) % looks or bool(stacks.left.any()):
+        steps_per_check = STEPS_PER_CHECK if words.is_cuda else 1
+        while len(steps) <= batch.longest or len(steps) % steps_per_check or bool(stacks.left.any()):
             steps.append(stacks.step())
     return _action_sequences(steps, batch.lengths, len(model.labels), model.device)
 
@@ -101,22 +101,22 @@ def _action_sequences(steps: Sequence[Step], lengths: list[int], types: int, dev
 class Stacks:
     """The stacks, buffers and histories of all sentences of a batch.
 
-    Tree i of the stack of sentence b is in row b * room + EMPTY + i: pushing writes there, and popping only counts.
+    Tree i of the stack of sentence b is in row b * height + EMPTY + i: pushing writes there, and popping only counts.
     """
 
     def __init__(self, model: Transition, words: Tensor, batch: Batch):
-        self.model, count, room = model, len(batch.lengths), batch.longest + EMPTY + 1
+        self.model, count, height = model, len(batch.lengths), batch.longest + EMPTY + 1
         rows, lengths = to_device([buffer_rows(batch), np.array(batch.lengths)], words.device)
         self.index = torch.arange(count, device=words.device)
         self.rows, self.first_row = rows.flatten(), self.index * rows.shape[1]
         self.buffer = torch.cat([words, model.end])
         self.leaves = model.compose.leaves(self.buffer)  # (N + 1, 2 h)
-        self.base = self.index * room
+        self.base = self.index * height
         self.top_three = torch.arange(EMPTY - 1, -1, -1, device=words.device)
-        # Of every tree the state and the cell of the stack, and its own vector and cell: (B * room, 4 h)
-        self.trees = torch.cat([*model.bottom, *torch.zeros_like(model.bottom)], dim=1).repeat(count * room, 1)
-        # Of every tree its label and its first word: (B * room, 2)
-        self.marks = torch.full((count * room, 2), NOTHING, device=words.device)
+        # Of every tree the state and the cell of the stack, and its own vector and cell: (B * height, 4 h)
+        self.trees = torch.cat([*model.bottom, *torch.zeros_like(model.bottom)], dim=1).repeat(count * height, 1)
+        # Of every tree its label and its first word: (B * height, 2)
+        self.marks = torch.full((count * height, 2), NOTHING, device=words.device)
         self.size, self.word, self.partial = torch.zeros(3, count, dtype=torch.long, device=words.device)
         self.left = lengths + 1
         inputs, self.recurrent, one, other = model.history.all_weights[0]

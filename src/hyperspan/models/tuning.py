@@ -56,11 +56,11 @@ def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
         gold = [scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
         batches.append((scorer.add_mention_bias(scores, bias) if bias else scores, lengths, gold))
 
-    def surprise(temperature: float) -> float:
+    def negative_log_likelihood(temperature: float) -> float:
         distributions = ((scorer.distribution(s / temperature, lengths), gold) for s, lengths, gold in batches)
         return sum(-float(distribution.log_prob(gold).sum()) for distribution, gold in distributions)
 
-    return TEMPERATURES[_lowest(len(TEMPERATURES), lambda index: surprise(TEMPERATURES[index]))]
+    return TEMPERATURES[_lowest(len(TEMPERATURES), lambda index: negative_log_likelihood(TEMPERATURES[index]))]
 
 
 def _lowest(count: int, value: Callable[[int], float]) -> int:

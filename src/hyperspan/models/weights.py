@@ -45,7 +45,7 @@ def load_weights(folder: Path, build: Callable[[], M]) -> M:
     """The model of a folder with its weights; `build` makes it, untrained, from config.toml and vocabulary.json."""
     path = folder / "model.safetensors"
     header = _header(path)
-    with torch.device("meta"), _NoChance(), _at_most(2 * len(header) + SLACK, path):
+    with torch.device("meta"), _SkipInitialisation(), _at_most(2 * len(header) + SLACK, path):
         untrained = _built(folder, build)
         wanted, fixed = untrained.state_dict(), fixed_names(untrained)
     _check(path, header, wanted, fixed)
@@ -81,7 +81,7 @@ def quantized(model: Model) -> dict[str, Tensor]:
     return result
 
 
-class _NoChance(TorchFunctionMode):
+class _SkipInitialisation(TorchFunctionMode):
     """Leaves out what fills tensors with random numbers: for tensors without numbers, torch would load its compiler first."""
 
     SKIPPED = (nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_, Tensor.uniform_, Tensor.normal_)

@@ -55,7 +55,7 @@ def measure(
 def words_per_second(model: Path, sentences: Sequence[Sentence], device: str) -> float:
     """The median of some rounds over all sentences, after a few to get warm."""
     annotator = load(model, device)
-    if annotator.joined:
+    if annotator.joins_documents:
         sentences = list(with_context(sentences, annotator.context))
     list(annotator.recognize(sentences[:WARM_UP]))
     words = sum(map(len, sentences))

@@ -131,7 +131,7 @@ class CascadedChains(Distribution):
         return LinearChain(tag_scores, self.lengths)
 
     def _tags(self, sets: Sequence[MentionSet]) -> Tensor:
-        """(B, n + 2): the tags of mentions of one type, with room for the words before and after."""
+        """(B, n + 2): the tags of mentions of one type; those beyond the ends are outside."""
         n = self.scores.emit.shape[1]
         rows = [
             [0, *tags_of(mentions, length, 1), *[0] * (n - length), 0]

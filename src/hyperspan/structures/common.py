@@ -106,7 +106,7 @@ def portions(count: int, ways: int) -> Iterator[slice]:
     return (slice(begin, begin + size) for begin in range(0, count, size))
 
 
-def surprise(log_probabilities: Tensor) -> Tensor:
+def entropy_term(log_probabilities: Tensor) -> Tensor:
     """-p log p, and 0 with gradient 0 where p is 0."""
     probabilities = log_probabilities.exp()
     return -probabilities * log_probabilities.masked_fill(probabilities == 0, 0.0)

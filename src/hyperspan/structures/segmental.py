@@ -15,11 +15,11 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn.functional import softplus
 
-from hyperspan.kernels import chain_reference, chains
+from hyperspan.kernels import chains
 from hyperspan.kernels.chain_layout import ChainLayout
-from hyperspan.kernels.chain_reference import PackedScores
+from hyperspan.kernels.chains import PackedScores, Posteriors
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
-from hyperspan.structures.common import check_count, surprise
+from hyperspan.structures.common import check_count, entropy_term
 from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
 from hyperspan.structures.scores import (
@@ -34,7 +34,7 @@ from hyperspan.structures.scores import (
 )
 from hyperspan.structures.segmental_kbest import cheapest_sets, summarise
 
-SAMPLES_AT_ONCE = 256
+SAMPLE_PORTION = 256
 """`sample` draws in portions of this many, so that its memory does not grow with k."""
 
 
@@ -72,7 +72,7 @@ class SegmentalHypergraph(Distribution):
 
     @property
     def _packed(self) -> PackedScores:
-        return chain_reference.pack(self._layout, self.scores)
+        return chains.pack(self._layout, self.scores)
 
     @property
     def _log_partition(self) -> Tensor:
@@ -85,13 +85,13 @@ class SegmentalHypergraph(Distribution):
         return chains.lengths_on(self.lengths, self.scores.close.device)
 
     @property
-    def _posteriors(self) -> chain_reference.Posteriors:
-        return chain_reference.posteriors(self._layout, self._packed)
+    def _posteriors(self) -> Posteriors:
+        return chains.posteriors(self._layout, self._packed)
 
     @property
     def _noted(self) -> Tensor:
         """(rows of width 1 and more, m): the probability of a mention at the row before, once the chain went on."""
-        return chain_reference.noted(self._layout, self._packed)
+        return chains.noted(self._layout, self._packed)
 
     @property
     def log_partition(self) -> Tensor:
@@ -156,16 +156,16 @@ class SegmentalHypergraph(Distribution):
     @property
     def entropy(self) -> Tensor:
         layout, packed = self._layout, self._packed
-        log_absent, log_stopped = chain_reference.log_posteriors(layout, packed)
-        posteriors = chain_reference.choices_from(layout, log_absent.exp(), log_stopped.exp())
+        log_absent, log_stopped = chains.log_posteriors(layout, packed)
+        posteriors = chains.choices_from(layout, log_absent.exp(), log_stopped.exp())
         also = packed.also(layout)
         certain = also.isinf()
         odds = also.masked_fill(certain, 0.0)
-        toss = torch.sigmoid(odds) * softplus(-odds) + torch.sigmoid(-odds) * softplus(odds)  # its own entropy
-        per_chain = layout.unpack_chains(surprise(log_absent))
-        per_row = layout.unpack_widths(surprise(log_stopped))
-        per_toss = layout.unpack_extensions(posteriors.went_on * toss.masked_fill(certain, 0.0))
-        return per_chain.sum((1, 2)) + per_row.sum((1, 2, 3)) + per_toss.sum((1, 2, 3))
+        bernoulli_entropy = torch.sigmoid(odds) * softplus(-odds) + torch.sigmoid(-odds) * softplus(odds)
+        per_chain = layout.unpack_chains(entropy_term(log_absent))
+        per_row = layout.unpack_widths(entropy_term(log_stopped))
+        per_choice = layout.unpack_extensions(posteriors.went_on * bernoulli_entropy.masked_fill(certain, 0.0))
+        return per_chain.sum((1, 2)) + per_row.sum((1, 2, 3)) + per_choice.sum((1, 2, 3))
 
     def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> SegmentalHypergraph:
         """The distribution given that some mentions are in the set and others are not; one collection of each a sentence.
@@ -247,8 +247,8 @@ class SegmentalHypergraph(Distribution):
             return torch.rand(shape, generator=generator, dtype=torch.float64, device=device).to(reach.device)
 
         samples: list[list[MentionSet]] = [[] for _ in self.lengths]
-        for done in range(0, k, SAMPLES_AT_ONCE):
-            draws = min(SAMPLES_AT_ONCE, k - done)
+        for done in range(0, k, SAMPLE_PORTION):
+            draws = min(SAMPLE_PORTION, k - done)
             level = uniform(draws, *reach.shape[:3])
             draw, b, start, kind = (level < reach[..., 0]).nonzero(as_tuple=True)
             last = (level[draw, b, start, kind][:, None] < reach[b, start, kind]).sum(1) - 1  # of the longest mentions

@@ -23,12 +23,12 @@ from hyperspan.structures.common import (
     check_possible,
     check_scores,
     draw,
+    entropy_term,
     in_sentence,
     largest,
     log_probability,
     portions,
     span_score,
-    surprise,
 )
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.linear_chain import outermost
@@ -153,7 +153,7 @@ class SemiMarkov(Distribution):
     @property
     def entropy(self) -> Tensor:
         log_posteriors = self._log_posteriors
-        return (self._begins(log_posteriors.exp()) * surprise(log_posteriors).sum((2, 3))).sum(1)
+        return (self._begins(log_posteriors.exp()) * entropy_term(log_posteriors).sum((2, 3))).sum(1)
 
     # -- decoding -------------------------------------------------------------------------------------------------
 

@@ -20,10 +20,10 @@ from hyperspan.structures.common import (
     check_possible,
     check_scores,
     draw,
+    entropy_term,
     in_sentence,
     largest,
     portions,
-    surprise,
 )
 from hyperspan.structures.scores import check_lengths
 
@@ -241,4 +241,4 @@ class TagChain:
 def _entropy(log_weights: Tensor, rest: Tensor) -> Tensor:
     """(..., choices) -> (...): the entropy of a choice, and what is expected of the entropy `rest` that follows each."""
     log_probabilities = log_weights - finite(log_sum(log_weights, -1)).unsqueeze(-1)
-    return (surprise(log_probabilities) + log_probabilities.exp() * rest).sum(-1)
+    return (entropy_term(log_probabilities) + log_probabilities.exp() * rest).sum(-1)

@@ -205,7 +205,7 @@ def model_card(model: Model, best: float | None, epoch: int, sentences: int) -> 
 | | |
 |---|---|
 | finds | {", ".join(model.labels)} |
-| mentions | {model.holds}, {width} |
+| mentions | {model.allowed_mentions}, {width} |
 | trained on | `{Path(config.data.train).name}`, {sentences:,} sentences |
 | dev | {dev} |
 | parameters | {parameters:,}{pretrained} |

@@ -90,7 +90,7 @@ class SingleWords(Distribution):
 
 
 class SingleWordScorer(Scorer):
-    holds = "of one word"
+    allowed_mentions = "of one word"
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -160,7 +160,7 @@ class HashEncoder(Encoder):
 
 
 class Lexicon(Model):
-    holds = "of one word"
+    allowed_mentions = "of one word"
     over_spans = False
 
     def __init__(self, config: Config, vocabulary: Vocabulary):

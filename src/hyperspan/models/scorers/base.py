@@ -16,7 +16,7 @@ from hyperspan.structures import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.scores import Mention
 
-FEW = -3.0
+INITIAL_MENTION_BIAS = -3.0
 """The first score of mentions: most mention sets of a sentence are large, so training begins with small ones."""
 
 
@@ -36,7 +36,9 @@ class Scorer(nn.Module):
     """Whether spans are looked at, no wider than c, and not words alone."""
     linear_memory: ClassVar[bool] = False
     """Whether scores and structure need memory linear in sentences × words × widths, so that a GPU may have large batches."""
-    holds: ClassVar[str] = "overlapping in any way"
+    can_skip: ClassVar[bool] = False
+    """Whether words at which no mention is likely to begin can be passed over in inference."""
+    allowed_mentions: ClassVar[str] = "overlapping in any way"
     """Which mentions a sentence may have."""
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):

@@ -29,7 +29,7 @@ class LinearChainScorer(Scorer):
     """The linear chain over 4 m + 1 tags, whose steps have weights of their own."""
 
     linear_memory = True
-    holds = "none overlapping"
+    allowed_mentions = "none overlapping"
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -60,7 +60,7 @@ class LinearChainScorer(Scorer):
 class CascadedScorer(Scorer):
     """Cascaded linear chains, one for each type."""
 
-    holds = "none overlapping another of its type"
+    allowed_mentions = "none overlapping another of its type"
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)

@@ -14,7 +14,7 @@ from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
 from hyperspan.kernels.encoder import WholeEncoder
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.models.scorers.base import FEW, Scorer, WeightColumns
+from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer, WeightColumns
 from hyperspan.structures import (
     EdgeScores,
     SegmentalHypergraph,
@@ -31,7 +31,7 @@ class SegmentalScorer(Scorer):
     come here.
     """
 
-    over_spans = linear_memory = True
+    over_spans = linear_memory = can_skip = True
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -42,7 +42,7 @@ class SegmentalScorer(Scorer):
         a_step = 1 + self.contextual
         self.parts = encoder.span_layer(m * (1 + a_step * self.interactions + a_step * (not self.tied)))
         with torch.no_grad():
-            self.parts.bias[:m] = FEW
+            self.parts.bias[:m] = INITIAL_MENTION_BIAS
 
     def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> EdgeScores:
         m, shape = self.types, (len(batch.lengths), batch.longest)

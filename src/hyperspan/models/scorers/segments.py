@@ -12,7 +12,7 @@ from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.models.scorers.base import FEW, Scorer, WeightColumns
+from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer, WeightColumns
 from hyperspan.structures import (
     ConstituencyTrees,
     Distribution,
@@ -28,14 +28,14 @@ class SegmentScorer(Scorer):
     """Segments scored as a whole, and words outside them: of the semi-Markov structure, and of the trees."""
 
     over_spans = linear_memory = True
-    holds = "none overlapping"
+    allowed_mentions = "none overlapping"
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
         self.segment = encoder.span_layer(self.types, whole=True)
         self.outside = encoder.word_layer(1)
         with torch.no_grad():
-            self.segment.bias[: self.types] = FEW
+            self.segment.bias[: self.types] = INITIAL_MENTION_BIAS
 
     def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> SegmentScores:
         shape = (len(batch.lengths), batch.longest)
@@ -66,7 +66,7 @@ class TreeScorer(SegmentScorer):
     """The same scores for trees: mentions nest, but do not cross."""
 
     linear_memory = False  # the inside algorithm is cubic in the words of a sentence
-    holds = "nested, none crossing"
+    allowed_mentions = "nested, none crossing"
 
     def distribution(self, scores: SegmentScores, lengths: Sequence[int]) -> Distribution:
         return ConstituencyTrees(scores.segment, lengths, scores.outside)
