@@ -35,7 +35,7 @@ def is_url(name: str) -> bool:
 
 @dataclass
 class Target:
-    """A file, a folder, or standard output ("-"). A file or folder appears under its name only after a complete write."""
+    """A file, a folder, or standard output ("-"). A file or a new folder appears under its name only after a complete write."""
 
     name: str
     force: bool = False
@@ -104,7 +104,10 @@ class Target:
 
     @contextmanager
     def open_folder(self) -> Iterator[Path]:
-        """A temporary folder to write files into. Its files move to the target when all are written."""
+        """A temporary folder to write files into. When all are written, it becomes the target.
+
+        If the target is a folder already, the files move there one by one.
+        """
         path = self.path
         if path.exists() and not self.force and (not path.is_dir() or any(path.iterdir())):
             raise OutputExistsError(f"{path} exists and is not empty; choose another name or overwrite with --force")
@@ -114,6 +117,9 @@ class Target:
             folder = Path(temporary) / "new"
             folder.mkdir()
             yield folder
+            if not path.exists():
+                folder.replace(path)
+                return
             new = {file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
             suffixes = {file.suffix for file in new}
             old = [file for file in path.rglob("*") if file.suffix in suffixes and file.relative_to(path) not in new]
@@ -121,7 +127,6 @@ class Target:
                 raise OutputExistsError(
                     f"{path} contains {len(old)} other files such as {old[0].name}; empty it or choose another name"
                 )
-            path.mkdir(exist_ok=True)
             for file in sorted(folder.rglob("*")):
                 if file.is_file():
                     place = path / file.relative_to(folder)
