@@ -6,21 +6,29 @@ import pytest
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.models import new_model
 from hyperspan.models.validation import validate
-from tests.models.test_models import corpus
 
 
 @pytest.mark.parametrize(
     "kind",
     ["linear-chain", "cascaded", "mention-hypergraph", "mention-separators", "katiyar-cardie", "layered", "transition"],
 )
-def test_new_model_refuses_a_width_without_spans(kind: str) -> None:
+def test_validate_refuses_a_width_without_spans(kind: str) -> None:
     with pytest.raises(InputError, match=f'model.max_width is 6, but model.kind {kind} .* set it to "n"'):
-        new_model(Config().override([f"model.kind={kind}", "model.max_width=6"]), corpus())
+        validate(Config().override([f"model.kind={kind}", "model.max_width=6"]))
 
 
 @pytest.mark.parametrize("setting", ["words.vectors=glove.txt", "characters.encoder=lstm"])
 def test_validate_refuses_vectors_for_handcrafted_features(setting: str) -> None:
     with pytest.raises(InputError, match=rf"{setting.replace('=', ' is ')}, but encoder.kind is handcrafted"):
         validate(Config().override(["encoder.kind=handcrafted", setting]))
+
+
+def test_lbfgs_is_refused_for_the_dropout_of_the_model_in_use_alone() -> None:
+    plain = ["training.optimizer=lbfgs", "encoder.input_dropout=0", "training.softmax_margin=false"]
+    dropouts = [f"{section}.dropout=0.5" for section in ("fofe", "katiyar_cardie", "transition")]
+    config = Config().override([*plain, *dropouts])
+    validate(config)
+    for kind in ("fofe", "katiyar-cardie", "transition"):
+        with pytest.raises(InputError, match=f"{kind.replace('-', '_')}.dropout is 0.5, but L-BFGS"):
+            validate(config.override([f"model.kind={kind}"]))

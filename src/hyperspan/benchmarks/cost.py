@@ -21,6 +21,7 @@ from hyperspan.benchmarks.measure import in_turns, machine, on_gpu, peak_memory
 from hyperspan.config import Config
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
+from hyperspan.models.validation import validate
 from hyperspan.training.run import choose_device, read_sentences
 from hyperspan.types import Sentence
 
@@ -29,6 +30,7 @@ WARM_UP = 2
 
 def measure(config: Config, part: str, device: str, steps: int) -> dict[str, Any]:
     """Seconds a thousand words and the peak of memory in MB, of training or of inference."""
+    validate(config)
     place = choose_device(device)
     if place.type == "cpu":
         torch.set_num_threads(1)

@@ -57,6 +57,11 @@ class Model(nn.Module):
     def check(cls, config: Config) -> None:
         """Raises an InputError where a configuration asks for what this model cannot do."""
 
+    @classmethod
+    def dropouts(cls, config: Config) -> dict[str, float]:
+        """The dropout of this model, by its key; that of its encoder apart."""
+        return {}
+
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device

@@ -23,8 +23,10 @@ from hyperspan.vocabulary import Vocabulary, check_labels
 
 
 def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
-    """An untrained model for the words and labels of the training sentences; its parameters depend on the seed alone."""
-    validate(config)
+    """An untrained model for the words and labels of the training sentences; its parameters depend on the seed alone.
+
+    The configuration is one that :func:`hyperspan.models.validation.validate` accepts.
+    """
     vocabulary, resources = ENCODERS[config.encoder.kind].prepare(config, sentences)
     if not vocabulary.labels:
         raise InputError(f"{config.data.train} holds no mentions to learn from; name annotated sentences in data.train")

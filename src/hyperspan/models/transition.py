@@ -88,6 +88,10 @@ class Transition(Model):
         for weight in (self.compose.leaf.weight, self.compose.join.weight, self.stack.weight_ih, hidden.weight):
             nn.init.xavier_uniform_(weight, GAIN)
 
+    @classmethod
+    def dropouts(cls, config: Config) -> dict[str, float]:
+        return {"transition.dropout": config.transition.dropout}
+
     @property
     def batch_entries(self) -> int:
         """Sentences × words × widths of a batch in inference: many, since widths cost nothing here."""

@@ -54,15 +54,14 @@ def _check_lbfgs(config: Config) -> None:
     """L-BFGS minimises one function, so nothing may be random, nor differ from step to step."""
     if config.transformer.name:
         raise InputError("training.optimizer is lbfgs, which does not train a pretrained encoder; set it to adamw")
-    for name, value in (
-        ("training.ema_decay", config.training.ema_decay),
-        ("encoder.input_dropout", config.encoder.input_dropout),
-        ("encoder.output_dropout", config.encoder.output_dropout),
-        ("encoder.span_dropout", config.encoder.span_dropout),
-        ("fofe.dropout", config.fofe.dropout),
-        ("katiyar_cardie.dropout", config.katiyar_cardie.dropout),
-        ("transition.dropout", config.transition.dropout),
-    ):
+    random = {
+        "training.ema_decay": config.training.ema_decay,
+        "encoder.input_dropout": config.encoder.input_dropout,
+        "encoder.output_dropout": config.encoder.output_dropout,
+        "encoder.span_dropout": config.encoder.span_dropout,
+        **model_class(config.model.kind).dropouts(config),
+    }
+    for name, value in random.items():
         if value:
             raise InputError(
                 f"{name} is {value:g}, but L-BFGS minimises one function without randomness; set {name} to 0"
