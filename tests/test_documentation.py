@@ -1,13 +1,18 @@
-"""The Python snippets of README and docs run and print the output shown."""
+"""The Python snippets of README and docs run and print the output shown, and what the pages name is there."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import re
 from pathlib import Path
 
 import pytest
+import typer
+
+from hyperspan.cli import app
+from hyperspan.config import Config
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -32,3 +37,46 @@ def test_documentation_snippets_run(page: Path, tmp_path: Path, monkeypatch: pyt
 def test_documentation_links_exist(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+GROUPS = {"hyperspan.formats", "hyperspan.encoders", "hyperspan.structures", "hyperspan.models"}
+CONSOLE = re.compile(r"(?:^\$ (?:[^\n#]*? )?|`)hyperspan ([a-z]+)((?:\\\n|[^\n#`|])*)", re.MULTILINE)
+
+
+def is_there(name: str) -> bool:
+    """Whether a dotted name is a module, or leads to something inside one."""
+    module, _, rest = name.partition(".")
+    found = importlib.import_module(module)
+    for part in rest.split("."):
+        module += f".{part}"
+        if not hasattr(found, part):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(module)
+        if not hasattr(found, part):
+            return False
+        found = getattr(found, part)
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_documentation_names_what_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    names = set(re.findall(r"(?<![\w./-])hyperspan(?:\.[A-Za-z_]\w*)+(?![\w/-])", text)) - GROUPS
+    assert {name for name in names if not is_there(name)} == set()
+    tables = Config().tables()
+    keys = re.findall(rf"(?<![\w./-])({'|'.join(tables)})\.([a-z]\w*)(?=[`= ])", text)
+    assert {
+        key for key in keys if key[0] != "plugins" and key[1] not in {*tables[key[0]], "py", "toml", "safetensors"}
+    } == set()
+
+
+def test_documentation_commands_have_the_options_shown() -> None:
+    commands = typer.main.get_group(app).commands
+    known = {name: {option for one in command.params for option in one.opts} for name, command in commands.items()}
+    wrong: list[str] = []
+    for page in PAGES:
+        for name, rest in CONSOLE.findall(page.read_text(encoding="utf-8")):
+            options = re.findall(r"(?<=\s)--?[a-zA-Z][\w-]*", rest) if name != "benchmark" else []
+            wrong += [f"{page.name}: {name} {option}" for option in options if option not in known.get(name, ())]
+            wrong += [f"{page.name}: {name}"] * (name not in known)
+    assert wrong == []
