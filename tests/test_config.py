@@ -16,6 +16,7 @@ from hyperspan.config import Config, DataConfig
 from hyperspan.configs import config_names, find_config
 from hyperspan.errors import InputError
 from hyperspan.toml import LARGEST_FILE
+from hyperspan.training.checkpoint import difference
 from hyperspan.training.run import check_files
 
 CONFIGS = config_names()
@@ -64,6 +65,7 @@ def test_the_configurations_that_come_with_the_project_are_good(name: str) -> No
         ("training.seed=-1", "training.seed is -1, but must be a whole number from 0 to"),
         ("training.seed=99999999999", "training.seed is 99999999999"),
         ("seed=3", "is not SECTION.KEY=VALUE"),
+        ("plugins.zoo=3", "is not plugins.NAME.KEY=VALUE"),
         ("training.seed=" + "9" * 5_000, "training.seed is '999"),
         ("training.seed=" + "[" * 2_000, "training.seed is '[[["),
         ("encoder.layers=100000000", "encoder.layers is 100000000, but must be a whole number from 0 to 100"),
@@ -120,6 +122,37 @@ def test_reading_any_configuration_takes_little_time() -> None:
         with pytest.raises(InputError):
             Config.from_toml(part * (LARGEST_FILE // len(part)))
     assert time.perf_counter() - started < 2
+
+
+def test_tables_of_plugins_are_kept_as_they_are() -> None:
+    text = """[plugins.zoo]
+    size = 3
+    "odd key" = [1.5, inf, {a.b = 2026-11-16T07:32:00Z, c = 07:32:00}, [], {}, "\\u007f"]
+    [plugins."two words".inner]
+    on = true
+    """
+    config = Config.from_toml(text).override(["plugins.zoo.size=4", "plugins.new.name=x"])
+    assert config.plugins["zoo"]["size"] == 4 and config.plugins["new"] == {"name": "x"}
+    again = Config.from_toml(config.to_toml())
+    assert again == config and again.plugins["two words"] == {"inner": {"on": True}} and hash(again) == hash(config)
+    assert difference(config, again) is None and difference(config, Config()) == "plugins.zoo"
+
+
+@pytest.mark.parametrize(
+    ("plugins", "message"),
+    [
+        (3, "plugins is 3, but must be a table"),
+        ({"zoo": 3}, "plugins.zoo is 3, but must be a table"),
+        ({"zoo": {"a": None}}, "plugins.zoo holds None, but must hold what TOML can"),
+        ({"zoo": {"a": [float("nan")]}}, "plugins.zoo holds nan"),
+        ({"zoo": {"a": {3: 4}}}, "plugins.zoo holds {3: 4}"),
+        ({"zoo": {"a": 1 << 20_000}}, "plugins.zoo holds a number of thousands of digits"),
+        ({"zoo": tomllib.loads("a = " + "[" * 60 + "]" * 60)}, "plugins.zoo is nested too deeply"),
+    ],
+)
+def test_tables_of_plugins_hold_what_toml_can(plugins: object, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        Config.from_mapping({"plugins": plugins})
 
 
 def test_a_folder_is_no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

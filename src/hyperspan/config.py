@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from hyperspan.configs import find_config
 from hyperspan.errors import InputError
-from hyperspan.toml import build, check_key, parse_value, read_text, read_toml, to_toml, values_of
+from hyperspan.toml import build, check_key, parse_value, read_text, read_toml, to_key, to_toml, values_of
 
 MOST_LAYERS, MOST_UNITS = 100, 100_000
 """No model here has more: what a configuration asks for beyond that is a mistake."""
@@ -321,6 +321,8 @@ class Config:
     katiyar_cardie: KatiyarCardieConfig = KatiyarCardieConfig()
     transition: TransitionConfig = TransitionConfig()
     training: TrainingConfig = TrainingConfig()
+    plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    """A table for each plug-in, of keys and values of its own: ``config.plugins["zoo"]`` is ``[plugins.zoo]``."""
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> Config:
@@ -352,17 +354,36 @@ class Config:
             if not equals or not dot:
                 raise InputError(f"--set {given!r} is not SECTION.KEY=VALUE; write for example --set training.seed=3")
             check_key(Config, section, RENAMED)
+            if section == "plugins":
+                config = config._with_plugin_value(key, parse_value(value.strip()))
+                continue
             part = getattr(config, section)
             check_key(type(part), key, RENAMED, f"{section}.")
             changed = {**values_of(part), key: parse_value(value.strip())}
             config = replace(config, **{section: build(type(part), changed, RENAMED, f"{section}.")})
         return config
 
+    def _with_plugin_value(self, name: str, value: Any) -> Config:
+        plugin, _, key = name.partition(".")
+        if not key or "." in key:
+            raise InputError(
+                f"--set plugins.{name} is not plugins.NAME.KEY=VALUE; write for example --set plugins.zoo.size=3"
+            )
+        tables = {**self.plugins, plugin: {**self.plugins.get(plugin, {}), key: value}}
+        return replace(self, plugins=Config.from_mapping({"plugins": tables}).plugins)
+
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """The values by section and key; in the section plugins by the name of the plug-in."""
+        sections = {
+            entry.name: values_of(getattr(self, entry.name)) for entry in fields(self) if entry.name != "plugins"
+        }
+        return {**sections, "plugins": dict(self.plugins)}
+
     def to_toml(self) -> str:
         """TOML that :meth:`read` reads back to the same configuration."""
+        tables = self.tables()
+        plugins = {f"plugins.{to_key(name)}": table for name, table in tables.pop("plugins").items()}
         lines: list[str] = []
-        for section in fields(self):
-            lines.append(f"[{section.name}]")
-            lines += [f"{key} = {to_toml(value)}" for key, value in values_of(getattr(self, section.name)).items()]
-            lines.append("")
+        for name, values in {**tables, **plugins}.items():
+            lines += [f"[{name}]", *(f"{to_key(key)} = {to_toml(value)}" for key, value in values.items()), ""]
         return "\n".join(lines)

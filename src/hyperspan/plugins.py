@@ -25,9 +25,10 @@ class PluginTable(Mapping[str, T], Generic[T]):
     (4, ['square'], False)
     """
 
-    def __init__(self, group: str, built_in: Mapping[str, T], kind: type):
+    def __init__(self, group: str, built_in: Mapping[str, T], kind: type, *, classes: bool = False):
         self.group, self.built_in, self.kind = f"hyperspan.{group}", built_in, kind
-        """`kind` is the class whose instances, or whose subclasses, the entries are."""
+        """`kind` is the class whose instances the entries are, or, with `classes`, whose subclasses."""
+        self.classes = classes
 
     @cached_property
     def _entry_points(self) -> dict[str, metadata.EntryPoint]:
@@ -71,9 +72,11 @@ class PluginTable(Mapping[str, T], Generic[T]):
         except Exception as error:
             reason = f"cannot be loaded ({type(error).__name__}: {error})"
         else:
-            if isinstance(loaded, self.kind) or (isinstance(loaded, type) and issubclass(loaded, self.kind)):
+            is_class = isinstance(loaded, type)
+            if (is_class and issubclass(loaded, self.kind)) if self.classes else isinstance(loaded, self.kind):
                 return cast(T, loaded)
-            reason = f"is {loaded!r:.60}, but must be a {self.kind.__name__}"
+            wanted = "a subclass" if self.classes else "an instance"
+            reason = f"is {repr(loaded)[:60]}, but must be {wanted} of {self.kind.__name__}"
         raise InputError(
             f"{entry.name!r} of the group {self.group} {reason}; update or uninstall {_source(entry)}, or tell its authors"
         )

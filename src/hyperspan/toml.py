@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import json
 import re
@@ -19,6 +20,9 @@ LARGEST_FILE = 64 * 1024
 """Bytes of a configuration; those that people write have one or two thousand."""
 DEEPEST = 100
 """Dots in a key. tomllib takes time that grows with their square."""
+DEEPEST_VALUE = 50
+"""Levels of tables and lists in a free table."""
+_SCALARS = (str, float, datetime.date, datetime.time)
 _DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{DEEPEST}}}")
 _QUOTED = re.compile(
     r'''"""(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}|\Z)'''  # strings of several lines
@@ -62,8 +66,25 @@ def read_text(path: Path) -> str:
 
 
 def to_toml(value: Any) -> str:
-    """A value in TOML, which is JSON but for one control character."""
+    """A value in TOML; of texts, that is JSON but for one control character.
+
+    >>> to_toml({"size": 3, "odd key": [1.5, {"on": datetime.date(2026, 1, 2)}]})
+    '{size = 3, "odd key" = [1.5, {on = 2026-01-02}]}'
+    """
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{to_key(key)} = {to_toml(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(to_toml, value)) + "]"
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, float):
+        return repr(value)
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def to_key(name: str) -> str:
+    """A key in TOML, quoted where it must be."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else to_toml(name)
 
 
 def values_of(section: Any) -> dict[str, Any]:
@@ -92,18 +113,45 @@ def check_key(cls: type, key: str, renamed: Mapping[str, str], prefix: str = "")
 
 def build(cls: Any, given: Any, renamed: Mapping[str, str], prefix: str = "") -> Any:
     """An instance of a (nested) dataclass from a mapping, each value checked."""
-    if not isinstance(given, Mapping):
-        raise InputError(f"{prefix.removesuffix('.')} is {_shown(given)}, but must be a table with keys of its own")
+    given = _table(given, prefix.removesuffix("."))
     hints = get_type_hints(cls)
     values: dict[str, Any] = {}
     for key, value in given.items():
         check_key(cls, key, renamed, prefix)
         if hasattr(hints[key], "__dataclass_fields__"):
             values[key] = build(hints[key], value, renamed, f"{prefix}{key}.")
+        elif get_origin(hints[key]) is Mapping:
+            values[key] = {
+                name: _free_table(table, f"{prefix}{key}.{name}") for name, table in _table(value, key).items()
+            }
         else:
             metadata = next(entry.metadata for entry in fields(cls) if entry.name == key)
             values[key] = _checked(hints[key], value, metadata, prefix + key)
     return cls(**values)
+
+
+def _table(given: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        raise InputError(f"{name[:100]} is {_shown(given)}, but must be a table with keys of its own")
+    return given
+
+
+def _free_table(given: Any, name: str) -> dict[str, Any]:
+    """A copy of a table whose keys are free; its values are what TOML holds, not NaN, which equals nothing."""
+
+    def copied(value: Any, depth: int) -> Any:
+        if depth > DEEPEST_VALUE:
+            raise InputError(f"{name[:100]} is nested too deeply; it may have {DEEPEST_VALUE} levels")
+        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+            return {key: copied(inner, depth + 1) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [copied(inner, depth + 1) for inner in value]
+        fits = abs(value) < 2**63 if isinstance(value, int) else isinstance(value, _SCALARS) and value == value
+        if not fits:
+            raise InputError(f"{name[:100]} holds {_shown(value)}, but must hold what TOML can, and not nan")
+        return value
+
+    return copied(_table(given, name), 0)
 
 
 def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> Any:

@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from hyperspan import Document, HyperspanError, Mention, read_corpus, train, write_corpus
+from hyperspan import Config, Document, HyperspanError, Mention, read_corpus, train, write_corpus
 from hyperspan.corpora import FORMATS
 from hyperspan.corpora.outputs import choose_output
-from hyperspan.models import MODELS
+from hyperspan.encoders.registry import ENCODERS
+from hyperspan.models import MODELS, load_model
 from tests.cli.process import called, hyperspan
 
 HERE = Path(__file__).parent
 HARBOUR = "examples/harbour.data"
 ZOO = (HERE / "zoo",)
 BROKEN = (HERE / "broken", *ZOO)
+CLASS = "is <class 'hyperspan.corpora.registry.Format'>, but must be an instance of Format"
 
 
 def convert_in_python(folder: Path) -> None:
@@ -56,15 +58,21 @@ def train_in_python(folder: str, kind: str, encoder: str) -> None:
         "words": {"dimension": 8},
         "encoder": {"kind": encoder, "hidden": 8},
         "training": {"epochs": 15, "learning_rate": 0.1, "batch_size": 4},
+        "plugins": {"zoo": {"vectors": 2003, "note": ["kept", {"as it": "is"}]}},
     }
     print(train(config, folder, device="cpu").dev_f1)
+    if encoder == "hashes":
+        print(load_model(folder).encoder.vectors, vars(ENCODERS[encoder])["times_checked"])
 
 
 @pytest.mark.parametrize(("kind", "encoder"), [("lexicon", "hashes"), ("single-words", "neural")])
 def test_plugin_model_encoder_and_structure_are_trained_and_used(tmp_path: Path, kind: str, encoder: str) -> None:
     model = str(tmp_path / "model")
     trained = called(train_in_python, model, kind, encoder, path=ZOO)
-    assert float(trained.stdout or 0) > 0.15, trained.stderr  # most of its mentions have several words
+    score, *seen = trained.stdout.split() or ["0"]
+    assert float(score) > 0.15, trained.stderr  # most of its mentions have several words
+    assert seen == (["2003", "3"] if encoder == "hashes" else [])  # checked to train, and by both loads
+    assert Config.read(f"{model}/config.toml").plugins["zoo"]["note"] == ["kept", {"as it": "is"}]
     used = hyperspan("annotate", "Nobody in Lindau waved .", "--model", model, "--format", "zoo", "-o", "-", path=ZOO)
     assert "[[Lindau|GPE]]" in used.stdout, used.stderr
     missing = hyperspan("annotate", "Nobody waved .", "--model", model)
@@ -88,11 +96,34 @@ def test_broken_plugin_breaks_nothing_else(tmp_path: Path) -> None:
     done = hyperspan("convert", str(given), str(converted), path=BROKEN)
     assert done.returncode == 0 and converted.exists(), done.stderr
     assert "the package hyperspan-broken 0.1 adds the name 'jsonl', which is built in and stays" in done.stderr
-    for name, reason in (("gone", "cannot be loaded (ModuleNotFoundError"), ("number", "is 3.14")):
+    for name, reason in (("gone", "cannot be loaded (ModuleNotFoundError"), ("number", "is 3.14"), ("class", CLASS)):
         sentence = f"hyperspan: '{name}' of the group hyperspan.formats {reason}"
         done = hyperspan("convert", "--from", name, str(given), str(tmp_path / "no.jsonl"), path=BROKEN)
         assert done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr
         assert "update or uninstall the package hyperspan-broken 0.1" in done.stderr
+
+
+def load_wrong_encoders() -> None:
+    for name in ("instance", "object"):
+        try:
+            ENCODERS[name]
+        except HyperspanError as error:
+            print(error)
+
+
+def test_an_encoder_must_be_a_class_of_encoders() -> None:
+    done = called(load_wrong_encoders, path=BROKEN)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2 and all("but must be a subclass of Encoder; update or" in line for line in lines), (
+        done.stderr
+    )
+
+
+def test_plugin_tables_are_set_and_checked_by_the_plugin(tmp_path: Path) -> None:
+    config = tmp_path / "zoo.toml"
+    config.write_text(f'[data]\ntrain = "{HARBOUR}"\n[model]\nkind = "lexicon"\n[encoder]\nkind = "hashes"\n')
+    done = hyperspan("train", str(config), "-o", str(tmp_path / "m"), "--set", "plugins.zoo.vectors=many", path=ZOO)
+    assert done.returncode == 2 and "plugins.zoo.vectors is 'many', but must be a whole number" in done.stderr
 
 
 def look_up_names() -> None:

@@ -8,5 +8,5 @@ from hyperspan.encoders.neural import NeuralEncoder
 from hyperspan.plugins import PluginTable
 
 _BUILT_IN: dict[str, type[Encoder]] = {"neural": NeuralEncoder, "handcrafted": FeatureEncoder}
-ENCODERS = PluginTable("encoders", _BUILT_IN, Encoder)
+ENCODERS = PluginTable("encoders", _BUILT_IN, Encoder, classes=True)
 """By the name that a configuration has under encoder.kind; plug-ins add to the group ``hyperspan.encoders``."""

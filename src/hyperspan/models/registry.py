@@ -19,7 +19,7 @@ _BUILT_IN: dict[str, type[Model]] = {
     "layered": Layered,
     "transition": Transition,
 }
-MODELS = PluginTable("models", _BUILT_IN, Model)
+MODELS = PluginTable("models", _BUILT_IN, Model, classes=True)
 """By the name that a configuration has under model.kind; plug-ins add to the group ``hyperspan.models``."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path, PurePath
 
 from hyperspan.config import Config
@@ -32,6 +32,8 @@ def _moved(config: Config, data_dir: Path) -> Config:
     """The configuration with another folder in place of "data/" wherever a path begins with it."""
     sections = {}
     for section in fields(config):
+        if section.name == "plugins":
+            continue
         values = vars(getattr(config, section.name))
         paths = {
             key: str(data_dir / value.removeprefix(DATA))
@@ -55,8 +57,14 @@ def finished_result(folder: Path, config: Config) -> Result | None:
     return result
 
 
-_SECTIONS = asdict(Config())
-_FREE = {("model", "temperature"), ("model", "threshold"), ("training", "seed"), ("training", "checkpoint_minutes")}
+_DEFAULTS = Config().tables()
+_FREE = {
+    ("model", "temperature"),
+    ("fofe", "threshold"),
+    ("katiyar_cardie", "threshold"),
+    ("training", "seed"),
+    ("training", "checkpoint_minutes"),
+}
 """What a finished run may differ in: what training finds, what the folder says, what changes no result."""
 
 
@@ -65,11 +73,11 @@ def changed_key(result: Result, config: Config) -> str | None:
 
     Keys that an older hyperspan did not know had the value that is now their default.
     """
-    for section, values in asdict(config).items():
+    for section, values in config.tables().items():
         if section == "data":
             continue
         for key, value in values.items():
-            before = result.config.get(section, {}).get(key, _SECTIONS[section][key])
+            before = result.config.get(section, {}).get(key, _DEFAULTS[section].get(key))
             if (section, key) not in _FREE and _name(before) != _name(value):
                 return f"{section}.{key}"
     return None

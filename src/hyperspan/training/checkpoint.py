@@ -94,9 +94,10 @@ FILES = {"vectors", "clusters", "name"}
 
 def difference(one: Config, other: Config) -> str | None:
     """The first key in which two configurations differ that may not, or None. Where the data lie does not matter."""
-    for section in (entry.name for entry in fields(Config) if entry.name != "data"):
-        for key, value in vars(getattr(one, section)).items():
-            if key not in MAY_CHANGE | FILES and getattr(getattr(other, section), key) != value:
+    others = other.tables()
+    for section, values in one.tables().items():
+        for key in values | others[section] if section != "data" else ():
+            if key not in MAY_CHANGE | FILES and values.get(key) != others[section].get(key):
                 return f"{section}.{key}"
     return None
 

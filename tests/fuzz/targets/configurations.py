@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import fields
 
 from hyperspan.config import Config
 from hyperspan.errors import HyperspanError
@@ -23,8 +22,10 @@ lowercase = false
 [training]
 learning_rate = 0.01
 schedule = "cosine"
+[plugins.zoo]
+sizes = [1, {big = 2.5, "to come" = 2026-11-16}]
 """
-KEYS = tuple(f"{part.name}.{key.name}" for part in fields(Config) for key in fields(getattr(Config, part.name)))
+KEYS = tuple(f"{section}.{key}" for section, values in Config().tables().items() for key in values)
 TOML: tuple[bytes, ...] = (
     *(
         b"[",

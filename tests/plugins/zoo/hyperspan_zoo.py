@@ -113,16 +113,23 @@ class SingleWordScorer(Scorer):
 
 
 class HashEncoder(Encoder):
+    """The number of vectors is that of ``[plugins.zoo]`` in the configuration, or else 1,009."""
+
     dense = True
     contextual = False
     dimension = 8
+    times_checked = 0
 
     def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool = False):
         super().__init__(config, vocabulary, spans=spans)
-        self.words = nn.Embedding(1009, self.dimension)
+        self.vectors: int = config.plugins.get("zoo", {}).get("vectors", 1009)
+        self.words = nn.Embedding(self.vectors, self.dimension)
 
     @classmethod
     def check(cls, config: Config) -> None:
+        cls.times_checked += 1
+        if type(vectors := config.plugins.get("zoo", {}).get("vectors", 1009)) is not int or vectors < 1:
+            raise InputError(f"plugins.zoo.vectors is {vectors!r}, but must be a whole number of at least 1")
         if SCORERS[config.model.kind].over_spans if config.model.kind in SCORERS else False:
             raise InputError("encoder.kind hashes reads no spans; choose another model.kind")
 
@@ -137,7 +144,9 @@ class HashEncoder(Encoder):
         batch = collate(sentences, self.vocabulary, characters=False, device=device)
         by_word = torch.zeros(len(sentences), batch.longest, dtype=torch.long)
         for row, sentence in zip(by_word, sentences, strict=True):
-            row[: len(sentence)] = torch.tensor([zlib.crc32(token.encode()) % 1009 for token in sentence.tokens])
+            row[: len(sentence)] = torch.tensor(
+                [zlib.crc32(token.encode()) % self.vectors for token in sentence.tokens]
+            )
         inside = torch.arange(batch.longest) < torch.tensor(batch.lengths)[:, None]
         rows = torch.empty_like(batch.words)
         rows[batch.row_of[inside.flatten()]] = by_word[inside].to(device)

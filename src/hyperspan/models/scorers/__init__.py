@@ -18,5 +18,5 @@ _BUILT_IN: dict[str, type[Scorer]] = {
     "mention-hypergraph": MentionHypergraphScorer,
     "mention-separators": MentionSeparatorScorer,
 }
-SCORERS = PluginTable("structures", _BUILT_IN, Scorer)
+SCORERS = PluginTable("structures", _BUILT_IN, Scorer, classes=True)
 """By the name that a configuration has under model.kind; plug-ins add to the group ``hyperspan.structures``."""
