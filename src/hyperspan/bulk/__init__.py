@@ -19,6 +19,7 @@ from hyperspan.bulk.plan import ShardLimits
 from hyperspan.bulk.ray import RayEngine
 from hyperspan.bulk.run import JobSummary, Progress, run_job
 from hyperspan.bulk.shards import JobSettings, OutputFormat
+from hyperspan.corpora.outputs import check_bulk_output
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
 
@@ -69,9 +70,10 @@ def annotate_files(
         Columns(text_column, id_column),
         ShardLimits(shard_records, shard_bytes),
     )
+    names = [str(name) for name in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
+    check_bulk_output(str(output), format, names)
     folder = folder_at(str(output))
-    names = [inputs] if isinstance(inputs, (str, Path)) else inputs
-    found, left_out = find_inputs([str(name) for name in names], kind, folder.name)
+    found, left_out = find_inputs(names, kind, folder.name)
     notes = (
         [f"left out {left_out:,} files whose names begin with a dot or an underscore, or do not say what they hold"]
         if left_out

@@ -17,7 +17,6 @@ from hyperspan.bulk import JobSummary, Progress, annotate_files
 from hyperspan.bulk.inputs import Kind
 from hyperspan.bulk.shards import OutputFormat
 from hyperspan.cli.options import Device, Force, IdKey, Labels, ModelName, TextKey, Thresholds, TopK
-from hyperspan.corpora.outputs import check_bulk_output
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
 from hyperspan.inference.options import parse_thresholds
@@ -68,7 +67,6 @@ def bulk(
 
     Example: hyperspan bulk s3://bucket/texts -o mentions --format parquet --engine ray --workers 8
     """
-    check_bulk_output(output, format_, inputs)
     if not 0 < shard_megabytes < math.inf:
         raise InputError(f"--shard-megabytes is {shard_megabytes:g}; give a number above 0")
     thresholds = parse_thresholds(threshold or ())
