@@ -189,10 +189,11 @@ def test_another_job_is_refused_and_nothing_of_the_first_is_touched(corpus: Path
     whole = contents(out)
     for changes, sentence in [
         ({"model": "litbank"}, "its model genia is not this litbank"),
-        ({"threshold": 0.5}, "with threshold null, and now 0.5"),
-        ({"types": ["protein"]}, 'with types null, and now ["protein"]'),
-        ({"format": "parquet"}, 'with format "jsonl", and now "parquet"'),
-        ({"shard_records": 3}, "with limits"),
+        ({"threshold": 0.5}, "without a threshold, and now 0.5"),
+        ({"threshold": {"*": 0.5}}, "without a threshold, and now 0.5"),
+        ({"types": ["protein"]}, "with all types, and now protein"),
+        ({"format": "parquet"}, "with format jsonl, and now with format parquet"),
+        ({"shard_records": 3}, "with limits records="),
         ({"text_column": "body"}, "with columns"),
     ]:
         with pytest.raises(OutputExistsError, match="holds another job") as refused:
@@ -208,6 +209,28 @@ def test_another_job_is_refused_and_nothing_of_the_first_is_touched(corpus: Path
     assert len(list((out / "documents").iterdir())) == 5 and texts_in(out)[-1] == "c"
     annotate_files([corpus / "c.txt"], out, force=True)
     assert texts_in(out) == ["c"] and not (out / "rejected").exists()
+
+
+def test_a_folder_of_shards_does_not_get_the_name_of_a_file(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"found\.jsonl is the name of a file, but a bulk job writes a folder of shards"
+    ):
+        annotate_files(corpus, tmp_path / "found.jsonl")
+    assert not (tmp_path / "found.jsonl").exists()
+
+
+def test_an_input_that_is_missing_when_a_job_is_resumed_is_an_error_at_once(corpus: Path, tmp_path: Path) -> None:
+    def stop(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    inputs = [corpus / "a.jsonl", corpus / "b.jsonl"]
+    with pytest.raises(KeyboardInterrupt):
+        annotate_files(inputs, tmp_path / "out", shard_records=1, on_progress=stop)
+    begun = contents(tmp_path / "out")
+    (corpus / "b.jsonl").unlink()
+    with pytest.raises(InputError, match=r"b\.jsonl does not exist"):
+        annotate_files(inputs, tmp_path / "out", shard_records=1)
+    assert contents(tmp_path / "out") == begun
 
 
 def test_a_job_given_up_leaves_nothing_even_if_the_next_is_killed_at_once(

@@ -138,8 +138,14 @@ def test_several_texts_become_one_page_or_one_file(model: str, tmp_path: Path) -
     [
         (["-o", "out/", "-f", "html"], "out/ is a folder, but html is written to one file; name a file"),
         (["-o", "texts", "-f", "conll2003"], "texts is a folder, but conll2003 is written to one file; name a file"),
-        (["-o", "out/"], "out/ is a folder; annotate many files into one with: hyperspan bulk INPUT… --output out/"),
-        (["-o", "texts", "-f", "jsonl"], "texts is a folder; annotate many files into one with: hyperspan bulk"),
+        (
+            ["-o", "out/"],
+            "out/ is a folder; annotate many files into one with --format brat, or with: hyperspan bulk INPUT… --output out/",
+        ),
+        (
+            ["-o", "texts", "-f", "jsonl"],
+            "texts is a folder; annotate many files into one with --format brat, or with: hyperspan bulk",
+        ),
         (["-o", "out", "-f", "parquet"], "Parquet is written by hyperspan bulk, into a folder of shards; choose"),
         (["-o", "out.parquet"], "Parquet is written by hyperspan bulk, into a folder of shards; choose another"),
         (["--column", "note"], "--column and --id-column are for tables (CSV, TSV), and texts is none; leave them out"),

@@ -20,6 +20,7 @@ from hyperspan.bulk.plan import Map, Plan, Shard, make_plan
 from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, Done, JobSettings
 from hyperspan.errors import OutputExistsError
 from hyperspan.inference.loading import folder_of
+from hyperspan.inference.options import ANY_LABEL
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "hyperspan-bulk", 1
@@ -184,8 +185,9 @@ def _difference(
     if manifest["model"]["hash"] != model["hash"]:
         return f"its model {manifest['model']['name']} is not this {model['name']}"
     for option, value in settings.to_json().items():
-        if manifest["options"].get(option) != value:
-            return f"with {option} {_shown(manifest['options'].get(option))}, and now {_shown(value)}"
+        began = manifest["options"].get(option)
+        if began != value:
+            return f"{_with(option, began)}, and now {_shown(value) if began is None else _with(option, value)}"
     before = {file["name"]: file for file in manifest["inputs"]}
     now = {file.name: asdict(file) for file in inputs}
     for name in (*before, *now):
@@ -196,8 +198,21 @@ def _difference(
     return None if list(before) == list(now) else "its inputs were in another order"
 
 
+def _with(option: str, value: object) -> str:
+    """What a job does with an option, or without it."""
+    without = {"threshold": "without a threshold", "types": "with all types", "kind": "without --from"}
+    return without.get(option, f"without {option}") if value is None else f"with {option} {_shown(value)}"
+
+
 def _shown(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    """The value of an option as users write it.
+
+    >>> _shown({"*": 0.5, "protein": 0.3}), _shown(["DNA", "RNA"])
+    ('0.5, protein=0.3', 'DNA, RNA')
+    """
+    if isinstance(value, dict):
+        return ", ".join(f"{each}" if name == ANY_LABEL else f"{name}={each}" for name, each in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _versions() -> dict[str, str]:

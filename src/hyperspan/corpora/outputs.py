@@ -100,7 +100,8 @@ def _check_kind(output: str, format_name: str | None) -> None:
     if is_folder(output) and format_name not in FOLDERS:
         if format_name in (None, "jsonl"):
             raise InputError(
-                f"{output} is a folder; annotate many files into one with: hyperspan bulk INPUT… --output {output}"
+                f"{output} is a folder; annotate many files into one with --format brat, or with: "
+                f"hyperspan bulk INPUT… --output {output}"
             )
         raise InputError(f"{output} is a folder, but {format_name} is written to one file; name a file on this machine")
     named_as_file = not is_folder(output) and output.endswith(FILES)
@@ -120,8 +121,8 @@ def _format_of_name(output: str) -> str:
         return format_for(output)
     except InputError:
         raise InputError(
-            f"the name {output} does not say its format; name it with --format, one of {', '.join(OUTPUTS)}, or use hyperspan bulk "
-            "to write a folder"
+            f"the name {output} does not say its format; name it with --format, one of {', '.join(OUTPUTS)}; for a folder, use "
+            f"--format brat, or: hyperspan bulk INPUT… --output {output}"
         ) from None
 
 
