@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from attrs import evolve
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import given
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
-from hyperspan.evaluation import align, evaluate
+from hyperspan.evaluation import Score, align, compare, evaluate
 from hyperspan.types import Document, Mention, Sentence
 from tests.evaluation.cases import any_sentences
 
@@ -111,3 +113,24 @@ def test_align_can_skip_mentions_without_words() -> None:
     problems = Problems("skip")
     aligned = align(gold, gold, problems=problems)
     assert evaluate(aligned.gold, aligned.systems[0]).micro.gold == 1 and len(problems.skipped) == 1
+
+
+def test_documents_are_scored_as_sentences_are() -> None:
+    text = "the Seattle zoo"
+    gold, found = (Document(text, [Mention(4, 11, label)]) for label in ("GPE", "PER"))
+    assert evaluate([gold, gold], [gold, found]).micro == Score(correct=1, predicted=2, gold=2)
+    assert compare([gold], [found], [gold]).f1.difference == 1
+    assert evaluate([], []).micro == Score()
+
+
+@pytest.mark.parametrize(
+    ("gold", "message"),
+    [
+        (["a text"], "'a text' cannot be scored here; give lists of Sentences"),
+        ([Document("a")], "cannot be scored here; give lists of Sentences"),
+        (Document("a"), "put it into a list"),
+    ],
+)
+def test_what_cannot_be_scored_is_said(gold: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        evaluate(gold, [Sentence(["a"])])

@@ -13,6 +13,8 @@ from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.types import Document, Mention, Sentence, Span
 
+Scorable = Iterable[Sentence] | Iterable[Document]
+"""One side of a comparison: all sentences, or all documents."""
 QUOTED_CHARACTERS = 20
 """How many characters an error quotes from where two texts begin to differ."""
 
@@ -53,6 +55,30 @@ def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Prob
         for side, sentences in zip((aligned.gold, *aligned.systems), _by_words(versions, problems), strict=True):
             side.extend(sentences)
     return aligned
+
+
+def sentences_to_score(gold: Scorable, *systems: Scorable) -> Aligned:
+    """Sentences as they are, where all have the same words; documents as :func:`align` aligns them."""
+    sides = [_listed(side) for side in (gold, *systems)]
+    every = [one for side in sides for one in side]
+    documents = [[one for one in side if isinstance(one, Document)] for side in sides]
+    if every and sum(map(len, documents)) == len(every):
+        return align(*documents)
+    for one in every:
+        if not isinstance(one, Sentence):
+            raise InputError(
+                f"{one!r:.80} cannot be scored here; give lists of Sentences on all sides, or lists of Documents"
+            )
+    first, *rest = [[one for one in side if isinstance(one, Sentence)] for side in sides]
+    for predicted in rest:
+        check_same_words(first, predicted)
+    return Aligned(first, tuple(rest))
+
+
+def _listed(side: Scorable) -> list[Sentence | Document]:
+    if not isinstance(side, Iterable):
+        raise InputError(f"{side!r:.80} cannot be scored alone; put it into a list")
+    return list(side)
 
 
 def check_same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> None:

@@ -82,7 +82,7 @@ def calibration_of(gold: Iterable[Sentence], candidates: Iterable[Sentence], *, 
     """The calibration of the candidates with probabilities; None if there are none. Both sides have the same sentences.
 
     >>> from hyperspan.types import Mention
-    >>> gold, found = [Sentence("ab", [Mention(0, 1, "X")])], [Sentence("ab", [Mention(0, 1, "X", probability=0.8)])]
+    >>> gold, found = [Sentence(["a", "b"], [Mention(0, 1, "X")])], [Sentence(["a", "b"], [Mention(0, 1, "X", probability=0.8)])]
     >>> round(calibration_of(gold, found).brier, 2)
     0.04
     """

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hyperspan.errors import InputError
-from hyperspan.evaluation.alignment import check_same_words
+from hyperspan.evaluation.alignment import Scorable, sentences_to_score
 from hyperspan.evaluation.scores import sentence_counts
 from hyperspan.evaluation.significance import Difference, differences
-from hyperspan.types import Mention, Sentence
+from hyperspan.types import Mention
 
 
 @dataclass(frozen=True)
@@ -45,26 +45,25 @@ class Comparison:
 
 
 def compare(
-    gold: Iterable[Sentence],
-    system_a: Iterable[Sentence],
-    system_b: Iterable[Sentence],
+    gold: Scorable,
+    system_a: Scorable,
+    system_b: Scorable,
     *,
     rounds: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
 ) -> Comparison:
-    """Compares two systems on the same sentences by micro precision, recall and F1; differences are B minus A.
+    """Compares two systems on the same sentences or documents by micro precision, recall and F1; differences are B minus A.
 
-    >>> from hyperspan.types import Mention
+    >>> from hyperspan.types import Mention, Sentence
     >>> words, mention = ("the", "Seattle", "zoo"), Mention(0, 3, "FAC")
     >>> gold, nothing = [Sentence(words, [mention])] * 20, [Sentence(words)] * 20
     >>> found = compare(gold, nothing, gold)
     >>> found.f1.difference, found.found.only_b, found.f1.p_randomization < 0.001
     (1.0, 20, True)
     """
-    truth, of_a, of_b = list(gold), list(system_a), list(system_b)
-    for predicted in (of_a, of_b):
-        check_same_words(truth, predicted)
+    aligned = sentences_to_score(gold, system_a, system_b)
+    truth, [of_a, of_b] = aligned.gold, aligned.systems
     if not truth:
         raise InputError("gold has no sentences, so there is nothing to compare; name a file that has some")
     counts = sentence_counts(truth, of_a), sentence_counts(truth, of_b)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from attrs import evolve
 
 from hyperspan.corpora.overlaps import KINDS, Place, overlaps, places
-from hyperspan.evaluation.alignment import check_same_words
+from hyperspan.evaluation.alignment import Scorable, sentences_to_score
 from hyperspan.evaluation.calibration import Calibration, calibration_of
 from hyperspan.evaluation.significance import Confidence, Counts, confidence
 from hyperspan.types import Mention, Sentence
@@ -148,10 +148,10 @@ def _to_dicts(table: Mapping[str, Score | Slice]) -> dict[str, dict[str, Any]]:
     return {key: score.to_dict() for key, score in table.items()}
 
 
-def evaluate(
-    gold: Iterable[Sentence], predicted: Iterable[Sentence], *, samples: int = 1000, seed: int = 0, level: float = 0.95
-) -> Report:
-    """Scores predicted mentions against gold ones, sentence by sentence. Both have the same words.
+def evaluate(gold: Scorable, predicted: Scorable, *, samples: int = 1000, seed: int = 0, level: float = 0.95) -> Report:
+    """Scores predicted mentions against gold ones, sentence by sentence.
+
+    Both are sentences with the same words, or documents, which :func:`hyperspan.evaluation.align` aligns.
 
     Confidence intervals come from `samples` bootstrap samples of sentences; 0 omits them.
 
@@ -162,8 +162,8 @@ def evaluate(
     >>> report.micro.f1, report.boundaries.f1, report.confusions
     (0.5, 1.0, {('GPE', 'PER'): 1})
     """
-    truth, found = list(gold), list(predicted)
-    check_same_words(truth, found)
+    aligned = sentences_to_score(gold, predicted)
+    truth, [found] = aligned.gold, aligned.systems
     rows = sentence_counts(truth, found)
     with_overlap = np.array([overlaps(sentence.mentions) for sentence in truth], dtype=bool)
     per_type = dict(sorted(_by(lambda mention: mention.label, truth, found).items()))
