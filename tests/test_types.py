@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
+from collections.abc import Callable
 
 import attrs
 import pytest
@@ -98,3 +100,25 @@ def test_wrong_spans_are_explained(make, message: str) -> None:
     with pytest.raises(SpanError, match=message) as caught:
         make()
     assert isinstance(caught.value, InputError)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Sentence("a b"), "'a b', but needs its tokens"),
+        (lambda: Sentence(["a"], [(0, 1, "X")]), "(0, 1, 'X') is given as a mention"),  # type: ignore[list-item]
+        (lambda: Document("ab", [[0, 1, "X"]]), "[0, 1, 'X'] is given as a mention"),  # type: ignore[list-item]
+        (lambda: Document("ab", Mention(0, 1, "X")), "put mentions into a list"),  # type: ignore[arg-type]
+    ],
+)
+def test_values_of_other_types_are_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        make()
+
+
+def test_a_moved_mention_needs_its_text_again() -> None:
+    mention = Mention(4, 11, "GPE", text="Seattle")
+    with pytest.raises(SpanError, match="the text there reads 'the Seattle'"):
+        Document("the Seattle zoo", [attrs.evolve(mention, start=0)])
+    [moved] = Document("the Seattle zoo", [attrs.evolve(mention, start=0, text="")]).mentions
+    assert moved.text == "the Seattle"

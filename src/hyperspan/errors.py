@@ -26,6 +26,15 @@ EXIT_EXCEPTIONS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, for messages.
+
+    >>> counted(1, "mention"), counted(2000, "mention")
+    ('1 mention', '2,000 mentions')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 class HyperspanError(Exception):
     """The base class: catch this to catch all of them.
 

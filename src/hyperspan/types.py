@@ -8,13 +8,13 @@ Values are frozen; :func:`attrs.evolve` copies one with some fields changed and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from attrs import Converter, evolve, field, frozen
 from attrs.converters import optional
 
-from hyperspan.errors import SpanError
+from hyperspan.errors import InputError, SpanError, counted
 from hyperspan.lazy import imported
 
 Span = tuple[int, int]
@@ -26,13 +26,11 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
 
 
-def _count(things: Sized, name: str) -> str:
-    return f"{len(things):,} {name}" + "s" * (len(things) != 1)
-
-
 @frozen(order=True, repr=False, weakref_slot=False)
 class Mention:
     """A labelled span. Two mentions are the same if span, fragments and label are, whatever their probabilities.
+
+    ``attrs.evolve(mention, start=0)`` keeps `text`, and a document refuses one that is wrong: evolve with ``text=""`` too.
 
     >>> Mention(0, 2, "PER") == Mention(0, 2, "PER", probability=0.9)
     True
@@ -80,8 +78,33 @@ _NO_MENTIONS: frozenset[Mention] = frozenset()
 """One for all sentences without mentions: each of its own would take most of their memory."""
 
 
-def _mention_set(values: Iterable[Mention]) -> frozenset[Mention]:
-    return frozenset(values) or _NO_MENTIONS
+def mention_set(values: Iterable[Mention]) -> frozenset[Mention]:
+    """The mentions, each once; an InputError for anything else.
+
+    >>> mention_set([(0, 4, "protein")])
+    Traceback (most recent call last):
+    ...
+    hyperspan.errors.InputError: (0, 4, 'protein') is given as a mention, but is none; write Mention(start, end, label)
+    """
+    return frozenset(map(_checked, _iterable(values))) or _NO_MENTIONS
+
+
+def _iterable(values: Iterable[Mention]) -> Iterable[Mention]:
+    if not isinstance(values, Iterable):
+        raise InputError(f"{values!r:.80} is given as the mentions; put mentions into a list")
+    return values
+
+
+def _checked(mention: Mention) -> Mention:
+    if not isinstance(mention, Mention):
+        raise InputError(f"{mention!r:.80} is given as a mention, but is none; write Mention(start, end, label)")
+    return mention
+
+
+def _token_tuple(values: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise InputError(f"a sentence is given as {_shown(values)}, but needs its tokens; write Sentence(text.split())")
+    return tuple(values)
 
 
 @frozen(repr=False, weakref_slot=False)
@@ -95,8 +118,8 @@ class Sentence:
     Sentence('the Seattle zoo', 3 tokens, 2 mentions)
     """
 
-    tokens: tuple[str, ...] = field(converter=tuple)
-    mentions: frozenset[Mention] = field(default=_NO_MENTIONS, converter=_mention_set)
+    tokens: tuple[str, ...] = field(converter=_token_tuple)
+    mentions: frozenset[Mention] = field(default=_NO_MENTIONS, converter=mention_set)
     """Those that are given, each once; :meth:`with_mentions` counts the others as duplicates."""
     tags: tuple[str, ...] = field(default=(), converter=tuple, kw_only=True)
     """Part-of-speech tags, one a token, or none at all."""
@@ -124,7 +147,7 @@ class Sentence:
         return len(self.tokens)
 
     def __repr__(self) -> str:
-        return f"Sentence({_shown(' '.join(self.tokens[:SHOWN]))}, {_count(self, 'token')}, {_count(self.mentions, 'mention')})"
+        return f"Sentence({_shown(' '.join(self.tokens[:SHOWN]))}, {counted(len(self), 'token')}, {counted(len(self.mentions), 'mention')})"
 
     def text_of(self, mention: Mention) -> str:
         """The tokens of a mention, with a space between them."""
@@ -153,7 +176,7 @@ class Sentence:
 
 
 def _with_texts(mentions: Iterable[Mention], document: Document) -> frozenset[Mention]:
-    return frozenset([_with_text(mention, document.text) for mention in mentions]) or _NO_MENTIONS
+    return frozenset([_with_text(_checked(mention), document.text) for mention in _iterable(mentions)]) or _NO_MENTIONS
 
 
 def _with_text(mention: Mention, text: str) -> Mention:
@@ -226,7 +249,7 @@ class Document:
 
     def __repr__(self) -> str:
         name = f", id={self.id!r}" if self.id else ""
-        counts = f"{_count(self.mentions, 'mention')}, {_count(self.sentences, 'sentence')}"
+        counts = f"{counted(len(self.mentions), 'mention')}, {counted(len(self.sentences), 'sentence')}"
         return f"Document({_shown(self.text)}, {counts}{name})"
 
     def _repr_html_(self) -> str:

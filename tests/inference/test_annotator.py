@@ -457,6 +457,7 @@ def test_probabilities_are_those_of_the_conditioned_distribution(annotator: Anno
         ({"require": [Mention(20, 28, "place")]}, "begins in one sentence and ends in another"),
         ({"forbid": [Mention(0, 3, "gene")]}, "'gene' at 0:3 to forbid has a label .* it knows person, place"),
         ({"require": [Mention(0, 999, "place")]}, f"reaches beyond the text, which has {len(TEXT)} characters"),
+        ({"require": [(0, 3, "place")]}, r"\(0, 3, 'place'\) is given as a mention"),
         ({"require": [Mention(0, 8, "place", ((0, 3), (4, 8)))]}, "is discontinuous"),
         (
             {"require": [Mention(0, 3, "place")], "forbid": [Mention(0, 3, "place")]},
@@ -464,7 +465,7 @@ def test_probabilities_are_those_of_the_conditioned_distribution(annotator: Anno
         ),
     ],
 )
-def test_what_cannot_be_known_is_said(annotator: Annotator, arguments: dict[str, list[Mention]], sentence: str) -> None:
+def test_what_cannot_be_known_is_said(annotator: Annotator, arguments: dict[str, list[Any]], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         annotator(TEXT, **arguments)  # pyright: ignore[reportArgumentType]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from attrs import field, frozen
 
 from hyperspan.errors import InputError, LabelError, SpanError
-from hyperspan.types import Document, Mention, Sentence
+from hyperspan.types import Document, Mention, Sentence, mention_set
 
 
 @frozen
@@ -18,8 +18,8 @@ class Constraints:
     (False, True)
     """
 
-    require: frozenset[Mention] = field(default=frozenset(), converter=frozenset)
-    forbid: frozenset[Mention] = field(default=frozenset(), converter=frozenset)
+    require: frozenset[Mention] = field(default=frozenset(), converter=mention_set)
+    forbid: frozenset[Mention] = field(default=frozenset(), converter=mention_set)
 
     def __bool__(self) -> bool:
         return bool(self.require or self.forbid)
