@@ -175,3 +175,8 @@ def test_every_key_is_explained_in_the_documentation() -> None:
         for key, value in values.items()
     }
     assert explained == keys
+
+
+def test_a_section_that_is_none_names_the_way_from_a_dict() -> None:
+    with pytest.raises(InputError, match=r"the section data is .* must be a DataConfig; use Config\.from_mapping"):
+        Config({"training": {"epochs": 3}})  # type: ignore[arg-type]

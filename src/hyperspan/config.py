@@ -324,6 +324,15 @@ class Config:
     plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     """A table for each plug-in, of keys and values of its own: ``config.plugins["zoo"]`` is ``[plugins.zoo]``."""
 
+    def __post_init__(self) -> None:
+        for section in fields(self):
+            wanted = Mapping if section.name == "plugins" else type(section.default)
+            if not isinstance(given := getattr(self, section.name), wanted):
+                raise InputError(
+                    f"the section {section.name} is {given!r:.80}, but must be a {wanted.__name__}; "
+                    "use Config.from_mapping for a dict of sections"
+                )
+
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> Config:
         """The configuration that tables of tables describe; what they leave out has its default."""
