@@ -134,7 +134,7 @@ def test_a_text_has_the_same_limits_in_a_bulk_job(tmp_path: Path, monkeypatch: p
     summary = annotate_files([tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "c.txt"], tmp_path / "out")
     reasons = [letter["reason"] for letter in lines_in(tmp_path / "out/rejected")]
     assert summary.documents == 1 and "a.txt:2: a line has more than 1 MiB" in reasons[0]
-    assert "b.txt: has more than 3 MiB" in reasons[1]
+    assert "b.txt has more than 3 MiB" in reasons[1]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from hyperspan.config import Config
-from hyperspan.corpora import read_corpus
+from hyperspan.corpora import Problems, read_corpus
+from hyperspan.corpora.inputs import read_inputs
 from hyperspan.corpora.outputs import choose_output
 from hyperspan.models import new_model, save_model
-from hyperspan.types import Mention, Sentence
+from hyperspan.types import Document, Mention, Sentence
 from tests.bulk.test_tables import NO_TEXTS
 from tests.cli.process import hyperspan
 from tests.inference.test_annotator import TEXT, small_model
@@ -362,7 +363,7 @@ def test_mistakes_get_one_sentence(model: str, tmp_path: Path, arguments: list[s
 def test_text_that_is_not_utf_8_is_refused(model: str, tmp_path: Path) -> None:
     (tmp_path / "latin.txt").write_bytes("Zoë left".encode("latin-1"))
     result = hyperspan("annotate", "latin.txt", "-m", model, cwd=tmp_path)
-    assert result.returncode == 2 and "latin.txt: is not UTF-8 text" in result.stderr
+    assert result.returncode == 2 and "latin.txt is not UTF-8 text" in result.stderr
 
 
 def test_what_is_known_of_a_text_can_be_told(model: str, tmp_path: Path) -> None:
@@ -384,3 +385,13 @@ def test_annotate_names_the_command_that_has_engines() -> None:
     result = hyperspan("annotate", TEXT, "--engine", "ray")
     assert result.returncode == 2 and result.stdout == "" and len(result.stderr.splitlines()) == 1
     assert "--engine ray is an option of hyperspan bulk" in result.stderr
+
+
+def test_files_that_are_no_text_are_skipped_alike(tmp_path: Path) -> None:
+    contents = {"a.pdf": b"%PDF-1.7\n", "b.txt": b"\x89PNG\r\n", "c.txt": b"Zo\xeb left.", "d.txt": b"Ada left."}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    problems = Problems("skip")
+    documents = list(read_inputs([str(tmp_path / name) for name in contents], problems=problems))
+    assert documents == [Document("Ada left.", id="d")]
+    assert [Path(line.split()[0]).name for line in problems.skipped] == ["a.pdf", "b.txt", "c.txt"]

@@ -241,6 +241,15 @@ def test_unknown_names_and_options_are_explained(tmp_path: Path) -> None:
         _ = read_corpus(tmp_path / "a.txt", "xls")
     with pytest.raises(InputError, match="'ace' cannot be written"):
         write_corpus([], tmp_path / "b", "ace")
+    with pytest.raises(
+        InputError, match=r"b\.foo does not say its format; .* \.json, .*, or name the format"
+    ) as refused:
+        write_corpus([], tmp_path / "b.foo")
+    assert str(refused.value).count(".json,") == 1
+    for wrong, message in (("abc", "'a' cannot be written; give a list"), (Document("a"), "put it into a list")):
+        with pytest.raises(InputError, match=message):
+            write_corpus(wrong, tmp_path / "b.jsonl")  # type: ignore[arg-type]
+    assert not (tmp_path / "b.jsonl").exists()
     with pytest.raises(InputError, match="no option 'colour'; it has"):
         list(read_corpus(tmp_path / "a.txt", "columns", colour="red"))
     with pytest.raises(InputError, match="scheme is 'IOE', but must be one of IOB1, IOB2, BIOES, BILOU"):

@@ -63,7 +63,7 @@ def convert(
     if part is not None and source == "-":
         raise InputError("--part reads its input twice, which standard input cannot be; name a file")
     documents = with_progress(read(problems) if part is None else in_order(read, part, problems), "converting")
-    wanted = to or format_for(target)
+    wanted = to or format_for(target, ", or name the format with --to")
     losses = write_corpus(
         documents, target, wanted, lossy=lossy, force=force, problems=problems, **parse_options(write_option)
     )

@@ -71,7 +71,8 @@ def _documents(
         _refuse_columns(columns, name)
         return read_corpus(name, format_name, problems, **options)
     if name != "-" and Path(name).is_file() and is_office_document(Path(name)):
-        raise InputError(f"{name} is no text but {OFFICE}")
+        problems.skip_file(InputError(f"{name} is no text but {OFFICE}"))
+        return iter(())
     in_folder = name != "-" and Path(name).is_dir()
     sources = sources_in(name, TEXTS if in_folder else ())
     if len(sources) == 1 and not in_folder:
@@ -93,7 +94,8 @@ def _corpus_or_texts(
     if name != "-" and not in_folder and _named_as_corpus(name.removesuffix(".gz")):
         return read_corpus(name, None, problems, **options)
     if (what := why_not_text(raw, sources[0].name if len(sources) == 1 else "")) is not None:
-        raise InputError(f"{sources[0].name} is no text but {what}")
+        problems.skip_file(InputError(f"{sources[0].name} is no text but {what}"))
+        return iter(())
     return _texts(sources, problems)
 
 

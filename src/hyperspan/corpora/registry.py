@@ -254,7 +254,7 @@ def write_corpus(
     ...     write_corpus(nested, f"{folder}/zoo.conll", lossy="outermost").lost
     {'overlap another in flat columns': 1}
     """
-    format = format or format_for(str(path))  # noqa: A001
+    format = format or format_for(str(path), ", or name the format")  # noqa: A001
     write = FORMATS[format].write if format in FORMATS else None
     if write is None:
         raise InputError(f"the format {format!r} cannot be written; choose one of {', '.join(writable_formats())}")
@@ -262,8 +262,18 @@ def write_corpus(
     # On standard output, jsonl alone is a stream: it refuses no mention, and each of its lines is a document.
     target = Target(str(path), force, buffered=format != "jsonl")
     noted = problems if problems is not None else Problems()
-    write(map(in_metadata, documents), target, losses, noted, **check_options(write, format, options))
+    write(map(in_metadata, _checked(documents)), target, losses, noted, **check_options(write, format, options))
     return losses
+
+
+def _checked(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents, unless they are something else."""
+    if not isinstance(documents, Iterable):
+        raise InputError(f"{documents!r:.80} cannot be written; put it into a list")
+    for document in documents:
+        if not isinstance(document, Document):
+            raise InputError(f"{document!r:.80} cannot be written; give a list of Documents")
+        yield document
 
 
 def writable_formats() -> dict[str, Format]:
@@ -271,11 +281,11 @@ def writable_formats() -> dict[str, Format]:
     return {name: entry for name, entry in FORMATS.working() if entry.write is not None}
 
 
-def format_for(path: str) -> str:
-    """The format that the name of a file to write means."""
+def format_for(path: str, or_else: str = "") -> str:
+    """The format that the name of a file to write means; `or_else` says how else users can choose it."""
     name = path.removesuffix(".gz")
     for format_name, entry in FORMATS.working():
         if entry.write is not None and name.endswith(entry.suffixes):
             return format_name
-    endings = ", ".join(entry.suffixes[0] for entry in writable_formats().values() if entry.suffixes)
-    raise InputError(f"the name {path} does not say its format; let it end in one of {endings}, or name the format")
+    endings = dict.fromkeys(entry.suffixes[0] for entry in writable_formats().values() if entry.suffixes)
+    raise InputError(f"the name {path} does not say its format; let it end in one of {', '.join(endings)}{or_else}")

@@ -159,7 +159,7 @@ class Source:
         try:
             return raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise CorpusError(f"{self.name}: is not UTF-8 text ({error.reason}); convert the file to UTF-8") from None
+            raise CorpusError(f"{self.name} is not UTF-8 text ({error.reason}); convert the file to UTF-8") from None
 
     def text_in(self, stream: IO[bytes], head: bytes = b"") -> bytes:
         """All of the open source, of which `head` has been read, if it and its lines are no longer than those of a text may be."""
@@ -188,7 +188,7 @@ class Source:
             size += len(chunk)
             if size > LARGEST_TEXT:
                 raise CorpusError(
-                    f"{self.name}: has more than {LARGEST_TEXT // 2**20} MiB, but must fit into memory; cut it into several files"
+                    f"{self.name} has more than {LARGEST_TEXT // 2**20} MiB, but must fit into memory; cut it into several files"
                 )
             yield chunk
 
