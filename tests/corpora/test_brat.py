@@ -365,3 +365,14 @@ def test_whatever_the_files_hold_only_our_errors_come_out(tmp_path: Path, seed: 
         [again] = read_brat(Source("again", tmp_path / "out/zoo.ann"), Problems())
         assert (again.text, again.mentions) == (document.text, document.mentions)
     looks_like_brat(annotations.decode(errors="replace"))
+
+
+def test_a_new_folder_appears_as_a_whole(tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    with Target(str(new)).open_folder() as folder:
+        (folder / "a.txt").write_text("Ada")
+        inode = folder.stat().st_ino
+    assert new.stat().st_ino == inode and [file.name for file in tmp_path.rglob("*")] == ["new", "a.txt"]
+    with Target(str(new), force=True).open_folder() as folder:
+        (folder / "a.txt").write_text("Bob")
+    assert new.stat().st_ino == inode and (new / "a.txt").read_text() == "Bob"

@@ -242,6 +242,8 @@ def write_corpus(
 ) -> Losses:
     """Writes documents to a file, a folder or standard output ("-"): all of them, or nothing and an error.
 
+    Only into a folder that exists its files are moved one by one, so that a crash in those moments leaves some.
+
     The format is that of the name unless it is given; `options` are those of the format. A file that exists is replaced only
     with `force`. Mentions that the format cannot hold are an error unless `lossy` says which to keep; losses are returned.
 
