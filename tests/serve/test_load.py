@@ -45,6 +45,14 @@ def started(gated: Gated, queued: int = 1000) -> Batcher:
     return one
 
 
+def finish(one: Batcher) -> None:
+    """Ends a batcher when all is done."""
+    until(lambda: one.queued == 0)
+    one.abort()
+    one.join(20)
+    assert not one.is_alive
+
+
 def test_what_waits_is_computed_together_and_the_first_does_not_wait(gated: Gated) -> None:
     one = started(gated)
     jobs = [job(gated, f"Ada left {name}.") for name in ("Oz", "home", "soon")]
@@ -55,7 +63,7 @@ def test_what_waits_is_computed_together_and_the_first_does_not_wait(gated: Gate
     for text, waiting in zip(("Oz", "home", "soon"), jobs, strict=True):
         assert waiting.done.result(10)[0].mentions == gated.find(waiting.sentences, waiting.options)[0].mentions, text
     odd.done.result(10)
-    one.close()
+    finish(one)
     assert gated.given[:3] == [
         ["First ."],
         ["Ada left Oz .", "Ada left home .", "Ada left soon ."],
@@ -80,7 +88,7 @@ def test_a_short_request_does_not_wait_for_a_long_one(gated: Gated, monkeypatch:
     assert max(map(len, gated.given)) <= 12 and one.queued == 0
     alone = gated.find(long.sentences, long.options)
     assert [found.mentions for found in long.done.result()] == [found.mentions for found in alone]
-    one.close()
+    finish(one)
 
 
 def test_nobody_suffers_from_what_others_send(gated: Gated, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +108,7 @@ def test_nobody_suffers_from_what_others_send(gated: Gated, monkeypatch: pytest.
     assert good.done.result(10)[0].mentions and len(other.done.result(10)) == 1
     with pytest.raises(InputError, match="poison is no text"):
         bad.done.result(10)
-    one.close()
+    finish(one)
     assert one.queued == 0
 
 
@@ -125,7 +133,7 @@ def test_a_full_queue_turns_away_and_who_leaves_makes_room(gated: Gated) -> None
     gated.busy.wait(10)
     one.cancel(dropped)  # while it is computed
     gated.gate.set()
-    one.close()
+    finish(one)
     assert one.queued == 0 and not any("Ada left the" in text for given in gated.given for text in given)
     with pytest.raises(Problem, match="shutting down"):
         one.submit(job(gated, "Oz."))
@@ -148,7 +156,7 @@ def test_short_requests_come_before_the_next_long_sentence(gated: Gated) -> None
     gated.gate.set()
     assert all(len(waiting.done.result(20)) == 2 for waiting in long)
     assert all(len(waiting.done.result(20)) == 1 for waiting in short)
-    one.close()
+    finish(one)
     assert [len(given) for given in gated.given] == [1, 1, 2, *[1] * 7]  # a long one, both short ones, the others
     assert gated.given[2] == ["Oz slept .", "Ada slept ."] and one.queued == 0
 
@@ -164,7 +172,7 @@ def test_a_request_waits_for_no_more_of_others_than_it_asks_for(gated: Gated) ->
     gated.gate.set()
     assert len(small.done.result(10)) == 1
     one.cancel(large)
-    one.close()
+    finish(one)
     assert one.queued == one.ahead(1e9) == 0
 
 

@@ -38,6 +38,7 @@ def create_app(settings: Settings | None = None, annotators: Mapping[str, Annota
     ['/v1/annotate', '/v1/hypergraph']
     """
     service = Service(settings or Settings(), annotators)
+    routes = Routes(service)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -46,8 +47,8 @@ def create_app(settings: Settings | None = None, annotators: Mapping[str, Annota
         service.close()
 
     app = Starlette(
-        routes=Routes(service).all(),
-        middleware=[Middleware(RequestMiddleware, service=service)],
+        routes=[*routes.listed, Mount("/static", StaticFiles(directory=STATIC, check_dir=False))],
+        middleware=[Middleware(RequestMiddleware, service=service, paths={route.path for route in routes.listed})],
         exception_handlers={Problem: _answer_problem, InputError: _answer_mistake, HTTPException: _answer_http},
         lifespan=lifespan,
     )
@@ -61,10 +62,7 @@ class Routes:
 
     def __init__(self, service: Service):
         self.service = service
-        self.description = describe(service.settings.api_key is not None)
-
-    def all(self) -> list[Route | Mount]:
-        return [
+        self.listed = [
             Route("/v1/annotate", self.annotate, methods=["POST"]),
             Route("/v1/hypergraph", self.hypergraph, methods=["POST"]),
             Route("/v1/annotate/stream", self.stream, methods=["POST"]),
@@ -74,8 +72,8 @@ class Routes:
             Route("/metrics", self.metrics),
             Route("/openapi.json", self.openapi),
             Route("/", self.page),
-            Mount("/static", StaticFiles(directory=STATIC, check_dir=False)),
         ]
+        self.description = describe(self.listed, with_key=service.settings.api_key is not None)
 
     async def annotate(self, request: Request) -> Response:
         call, service = request.state.call, self.service

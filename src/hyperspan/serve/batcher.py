@@ -176,13 +176,6 @@ class Batcher:
             with suppress(InvalidStateError):  # done or cancelled meanwhile
                 job.done.set_exception(shutting_down())
 
-    def close(self) -> None:
-        """Finishes what is in the queue, takes nothing new, and returns when all is done."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
-        self._thread.join()
-
     def join(self, seconds: float) -> None:
         """Waits for the thread to end, which it does when it is closed, for at most these seconds."""
         self._thread.join(seconds)

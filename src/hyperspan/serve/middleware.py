@@ -8,6 +8,7 @@ import json
 import re
 import time
 import uuid
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
@@ -21,10 +22,6 @@ from hyperspan.serve.logs import ACCESS, frames, timestamp
 from hyperspan.serve.problems import Problem, shutting_down
 from hyperspan.serve.service import Service
 
-ROUTES = (
-    *("/v1/annotate", "/v1/annotate/stream", "/v1/hypergraph", "/v1/models"),
-    *("/healthz", "/readyz", "/metrics", "/openapi.json", "/"),
-)
 HEALTH = ("/healthz", "/readyz")
 """What is answered under any name: probes come from everywhere, and answers hold nothing secret."""
 OPEN = ("/", *HEALTH)
@@ -51,24 +48,24 @@ class _UnreadAnswerError(Exception):
 class RequestMiddleware:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, service: Service):
-        self.app, self.service = app, service
+    def __init__(self, app: ASGIApp, service: Service, paths: Collection[str]):
+        self.app, self.service, self.paths = app, service, paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        await _Exchange(self.service, scope, receive, send).run(self.app)
+        route = route_of(scope["path"], self.paths)
+        await _Exchange(self.service, route, scope, receive, send).run(self.app)
 
 
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, service: Service, scope: Scope, receive: Receive, send: Send):
-        self.service, self.scope, self.receive, self._send = service, scope, receive, send
+    def __init__(self, service: Service, route: str, scope: Scope, receive: Receive, send: Send):
+        self.service, self.route, self.scope, self.receive, self._send = service, route, scope, receive, send
         self.start = time.monotonic()
         self.headers = Headers(scope=scope)
-        self.route = route_of(scope["path"])
         given = self.headers.get("x-request-id", "")
         self.id = given if _ID.fullmatch(given) else uuid.uuid4().hex
         self.status = 0
@@ -191,13 +188,13 @@ class _Exchange:
         ACCESS.info("%s", json.dumps(entry))
 
 
-def route_of(path: str) -> str:
+def route_of(path: str, paths: Collection[str]) -> str:
     """The route of a path, of which there are few, for logs and metrics.
 
-    >>> route_of("/v1/models"), route_of("/static/page.js"), route_of("/wp-admin")
-    ('/v1/models', '/static', 'other')
+    >>> [route_of(path, {"/v1/models"}) for path in ("/v1/models", "/static/page.js", "/wp-admin")]
+    ['/v1/models', '/static', 'other']
     """
-    if path in ROUTES:
+    if path in paths:
         return path
     return "/static" if path.startswith("/static/") else "other"
 

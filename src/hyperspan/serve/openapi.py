@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
+from starlette.routing import Route
 
 from hyperspan import __version__
 from hyperspan.serve.schema import (
@@ -60,20 +62,17 @@ _ERRORS = {
 _ANSWERED_LINES = "A line for each line: AnnotatedText with `line` and `id`, or `error`, `line` and `id`."
 _OF_BODIES = (400, 401, 404, 408, 413, 415, 421, 422, 500, 503, 504)
 _STRING = {"type": "string"}
-_SCHEMAS: tuple[type[BaseModel], ...] = (
-    *(AnnotateRequest, AnnotateResponse, HypergraphRequest, HypergraphResponse),
-    *(StreamLine, AnnotatedText, ModelsResponse, ErrorResponse),
+_REQUESTS: tuple[type[BaseModel], ...] = (AnnotateRequest, HypergraphRequest, StreamLine)
+_RESPONSES: tuple[type[BaseModel], ...] = (
+    *(AnnotateResponse, HypergraphResponse, AnnotatedText, ModelsResponse, ErrorResponse),
 )
 
 
-def describe(with_key: bool) -> dict[str, Any]:
-    """The whole description.
-
-    >>> sorted(describe(with_key=False)["paths"])[:3]
-    ['/healthz', '/metrics', '/readyz']
-    """
+def describe(routes: Iterable[Route], *, with_key: bool) -> dict[str, Any]:
+    """The whole description of a server with these routes, each named after its operation."""
     _, defined = models_json_schema(
-        [(model, "validation") for model in _SCHEMAS], ref_template="#/components/schemas/{model}"
+        [*((model, "validation") for model in _REQUESTS), *((model, "serialization") for model in _RESPONSES)],
+        ref_template="#/components/schemas/{model}",
     )
     components: dict[str, Any] = {"schemas": defined["$defs"]}
     security: dict[str, Any] = {}
@@ -84,10 +83,21 @@ def describe(with_key: bool) -> dict[str, Any]:
         }
         security = {"security": [{"bearer": []}, {"key": []}]}
     info = {"title": "hyperspan", "description": ABOUT, "version": __version__}
-    return {"openapi": "3.1.0", "info": info, "paths": _paths(), "components": components, **security}
+    return {"openapi": "3.1.0", "info": info, "paths": _paths(routes), "components": components, **security}
 
 
-def _paths() -> dict[str, Any]:
+def _paths(routes: Iterable[Route]) -> dict[str, Any]:
+    operations = _operations()
+    described = [route for route in routes if route.name in operations]
+    return {route.path: {_method(route): operations[route.name]} for route in described}
+
+
+def _method(route: Route) -> str:
+    return "post" if "POST" in (route.methods or ()) else "get"
+
+
+def _operations() -> dict[str, Any]:
+    """What is described, by the names of the routes."""
     annotate = _operation("The mentions of one text or several", _json(AnnotateResponse), _OF_BODIES)
     drawn = "The segmental hypergraph of a short sentence, with the hyperpath of its most probable mentions"
     hypergraph = _operation(drawn, _json(HypergraphResponse), _OF_BODIES)
@@ -99,17 +109,15 @@ def _paths() -> dict[str, Any]:
     )
     text = {"text/plain": {"schema": _STRING}}
     return {
-        "/v1/annotate": {"post": annotate | _body(_json(AnnotateRequest), "annotate")},
-        "/v1/hypergraph": {"post": hypergraph | _body(_json(HypergraphRequest), "hypergraph")},
-        "/v1/annotate/stream": {
-            "post": stream
-            | _body({"application/x-ndjson": {"schema": _STRING}}, "stream")
-            | {"parameters": _parameters(StreamQuery)}
-        },
-        "/v1/models": {"get": _operation("What is served", _json(ModelsResponse), (401, 421, 503))},
-        "/healthz": {"get": _operation("Whether the server runs", text)},
-        "/readyz": {"get": _operation("Whether the models are loaded and requests are taken", text, (503,))},
-        "/metrics": {"get": _operation("For Prometheus", text, (401, 421))},
+        "annotate": annotate | _body(_json(AnnotateRequest), "annotate"),
+        "hypergraph": hypergraph | _body(_json(HypergraphRequest), "hypergraph"),
+        "stream": stream
+        | _body({"application/x-ndjson": {"schema": _STRING}}, "stream")
+        | {"parameters": _parameters(StreamQuery)},
+        "models": _operation("What is served", _json(ModelsResponse), (401, 421, 503)),
+        "healthz": _operation("Whether the server runs", text),
+        "readyz": _operation("Whether the models are loaded and requests are taken", text, (503,)),
+        "metrics": _operation("For Prometheus", text, (401, 421)),
     }
 
 
