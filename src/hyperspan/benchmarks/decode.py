@@ -41,7 +41,6 @@ from hyperspan.benchmarks.measure import (
 )
 from hyperspan.benchmarks.spancat import Spancat, spancat_workers
 from hyperspan.inference.annotator import Annotator
-from hyperspan.kernels.choice import precisions
 from hyperspan.types import Sentence
 
 REFERENCE_SHARE = 8
@@ -70,7 +69,7 @@ def measure_width(
 
     raw = annotate()
     calls: dict[str, Call] = {"ceiling": ceiling, "float32": decoder(model, batches), "raw_text": annotate}
-    calls |= {"bfloat16": decoder(model, batches, "bfloat16")} if "bfloat16" in precisions("cpu") else {}
+    calls |= {"bfloat16": decoder(model, batches, "bfloat16")} if "bfloat16" in kernels.precisions("cpu") else {}
     calls |= {"pytorch_alone": alone} | ({"spancat": beside} if beside else {})
     times = dict(zip(calls, in_turns(list(calls.values()), rounds), strict=True))
     lengths = [len(sentence) for sentence in sentences]

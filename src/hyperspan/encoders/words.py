@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from hyperspan.encoders.resources import WordVectors
+from hyperspan.kernels.transfer import is_asynchronous
 from hyperspan.vocabulary import Vocabulary
 
 
@@ -54,6 +55,6 @@ class RowDropout(nn.Module):
             return rows
         if not self.shared:
             return nn.functional.dropout(rows, self.rate)
-        sentences = int(sentence.max()) + 1 if sentence.device.type == "cpu" else len(sentence)
+        sentences = len(sentence) if is_asynchronous(sentence.device) else int(sentence.max()) + 1
         mask = torch.empty(sentences, rows.shape[1], dtype=rows.dtype, device=rows.device)
         return rows * mask.bernoulli_(1 - self.rate).div_(1 - self.rate).index_select(0, sentence)

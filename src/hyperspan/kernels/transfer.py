@@ -1,4 +1,4 @@
-"""Arrays that come to a GPU in one go."""
+"""What travels between a program and a GPU: arrays in one go, and as few questions as possible."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ from torch import Tensor
 
 STAGED = 2**16
 """Bytes that CUDA takes at once from any memory; to be read while the program goes on, more must be in memory that stays in place."""
+
+
+def is_asynchronous(device: torch.device) -> bool:
+    """Whether a device computes while the program goes on, as GPUs do: then reading a number from it waits for all before it.
+
+    >>> is_asynchronous(torch.device("cpu"))
+    False
+    """
+    return device.type != "cpu"
 
 
 def to_device(arrays: Sequence[np.ndarray], device: torch.device | str) -> list[Tensor]:

@@ -12,7 +12,7 @@ from torch.nn.functional import linear
 
 from hyperspan.batch import Batch
 from hyperspan.kernels.numerics import MINUS_INFINITY
-from hyperspan.kernels.transfer import to_device
+from hyperspan.kernels.transfer import is_asynchronous, to_device
 from hyperspan.models.greedy import GreedySets
 from hyperspan.models.shift_reduce import NOTHING, SHIFT, valid_actions
 from hyperspan.structures.scores import Mention
@@ -78,7 +78,7 @@ def read(model: Transition, words: Tensor, batch: Batch) -> ActionSequences:
     steps: list[Step] = []
     if batch.lengths:
         stacks = Stacks(model, words, batch)
-        steps_per_check = STEPS_PER_CHECK if words.is_cuda else 1
+        steps_per_check = STEPS_PER_CHECK if is_asynchronous(words.device) else 1
         while len(steps) <= batch.longest or len(steps) % steps_per_check or bool(stacks.left.any()):
             steps.append(stacks.step())
     return _action_sequences(steps, batch.lengths, len(model.labels), model.device)

@@ -24,6 +24,7 @@ from hyperspan import __version__
 from hyperspan.batch import batches_by_length, shuffled_batches, split_evenly
 from hyperspan.config import Config, DataConfig
 from hyperspan.errors import InputError, TrainingError
+from hyperspan.kernels.transfer import is_asynchronous
 from hyperspan.models.base import Model
 from hyperspan.models.storage import save_model
 from hyperspan.models.tensors import read_tensors, write_tensors
@@ -143,7 +144,7 @@ class Trainer:
     def prepared(self, batches: Sequence[Sequence[int]]) -> Iterator[tuple[list[Sentence], list[MicroBatch]]]:
         """The sentences of each batch, and the micro-batches of this process; for a GPU the next are prepared during a step."""
         chosen = ([self.train_sentences[i] for i in batch] for batch in batches)
-        if self.model.device.type == "cpu":
+        if not is_asynchronous(self.model.device):
             yield from ((sentences, self.micro_batches(sentences)) for sentences in chosen)
             return
         with ThreadPoolExecutor(1) as worker:
