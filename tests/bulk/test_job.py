@@ -97,7 +97,7 @@ def test_killed_at_any_step_it_goes_on_where_it_was(
         assert (summary.resumed, summary.documents) == (finished if summary.shards == 3 else 3, 20)
     assert step == 2 * (
         1 + 3 * 2 + 1 + 1
-    )  # the manifest twice; of three shards documents and note, of one a dead letter
+    )  # the manifest twice; of three shards documents and note, of one a rejected record
     assert fake.asked == []
 
 
@@ -149,7 +149,7 @@ def test_whatever_one_record_raises_the_others_are_done(tmp_path: Path, word: st
     summary = annotate_files([tmp_path / "made.jsonl"], tmp_path / "out", shard_records=5, format=format_name)
     assert (summary.documents, summary.rejected) == (4, 2)
     expected = f"the model failed: {type(CRASHES[word]).__name__}: {CRASHES[word]}"
-    assert [(letter["line"], letter["reason"]) for letter in lines_in(tmp_path / "out/rejected")] == [
+    assert [(record["line"], record["reason"]) for record in lines_in(tmp_path / "out/rejected")] == [
         (3, expected),
         (5, expected),
     ]
@@ -171,7 +171,7 @@ def test_a_record_that_cannot_be_read_or_written_is_set_aside(
     monkeypatch.setattr(records, "document_of", run_out_of_memory)
     summary = annotate_files([tmp_path / "made.jsonl"], tmp_path / "out", format=format_name)
     assert (summary.documents, summary.rejected) == (2, 3)
-    assert [letter["line"] for letter in lines_in(tmp_path / "out/rejected")] == [2, 3, 4]
+    assert [record["line"] for record in lines_in(tmp_path / "out/rejected")] == [2, 3, 4]
 
 
 def test_a_text_too_long_to_be_held_in_tokens_comes_alone(tmp_path: Path, fake: FakeAnnotator) -> None:

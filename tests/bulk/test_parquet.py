@@ -12,7 +12,7 @@ import pytest
 from hyperspan.bulk import annotate_files
 from hyperspan.bulk.inputs import find_inputs
 from hyperspan.bulk.plan import Columns, ShardLimits, make_plan
-from hyperspan.bulk.records import Given, Rejected
+from hyperspan.bulk.records import DocumentRecord, Rejected
 from hyperspan.errors import InputError
 from tests.bulk.fakes import FakeAnnotator, lines_in, texts_in, write_jsonl
 from tests.bulk.test_plan import read_all, told
@@ -39,10 +39,10 @@ def test_rows_become_documents_from_any_cut(tmp_path: Path) -> None:
         records = read_all(plan)
         assert told(records) == expected and [record.place["row"] for record in records] == list(range(1, 51))
     assert len(plan.shards) > 5
-    assert isinstance(records[1], Given) and records[1].document.metadata == {"day": "2020-02-01", "x": None}
+    assert isinstance(records[1], DocumentRecord) and records[1].document.metadata == {"day": "2020-02-01", "x": None}
 
 
-def test_rows_that_are_no_text_are_dead_letters(tmp_path: Path) -> None:
+def test_rows_that_are_no_text_are_rejected(tmp_path: Path) -> None:
     column = pa.StringArray.from_buffers(2, pa.py_buffer(b"\0\0\0\0\x03\0\0\0\x05\0\0\0"), pa.py_buffer(b"Zo\xebOz"))
     pq.write_table(pa.table({"text": column}), tmp_path / "made.parquet")
     plan = make_plan(find_inputs([str(tmp_path)])[0], ShardLimits())
@@ -80,7 +80,7 @@ def test_dates_and_times_that_python_does_not_know(tmp_path: Path, monkeypatch: 
     columns["inside"] = pa.array([[0], [far], None], pa.list_(pa.timestamp("us")))
     pq.write_table(pa.table({"text": ["a", "b", "c"], **columns}), tmp_path / "made.parquet")
     first, second, third = read_all(make_plan(find_inputs([str(tmp_path)])[0], ShardLimits()))
-    assert isinstance(first, Given) and isinstance(third, Given)
+    assert isinstance(first, DocumentRecord) and isinstance(third, DocumentRecord)
     assert first.document.metadata["ns"].startswith("1970-01-01 00:00:00") and third.document.metadata["zone"] is None
     assert (
         first.document.metadata["zone"].startswith("1970-01-01 00:00:00")
@@ -141,8 +141,8 @@ def test_inputs_and_outputs_behind_urls(fake: FakeAnnotator, tmp_path: Path) -> 
         "/found/manifest.json",
         "/found/rejected/part-00002.jsonl",
     ]
-    letter = json.loads(memory.cat("/found/rejected/part-00002.jsonl"))
-    assert letter["input"] == "fsspec+memory:///texts/deep/a%20b.jsonl" and letter["line"] == 2
+    record = json.loads(memory.cat("/found/rejected/part-00002.jsonl"))
+    assert record["input"] == "fsspec+memory:///texts/deep/a%20b.jsonl" and record["line"] == 2
     memory.rm("/found/documents/part-00001.jsonl")
     fake.asked.clear()
     assert annotate_files(*arguments, shard_records=1).resumed == 2 and fake.asked == ["one"]

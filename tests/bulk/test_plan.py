@@ -17,12 +17,12 @@ from hyperspan.bulk import plan as planning
 from hyperspan.bulk.inputs import Input, Kind, find_inputs
 from hyperspan.bulk.places import stamp_of
 from hyperspan.bulk.plan import Columns, Plan, ShardLimits, make_plan
-from hyperspan.bulk.records import Given, Rejected, close_inputs, read_piece
+from hyperspan.bulk.records import DocumentRecord, Rejected, close_inputs, read_piece
 from hyperspan.errors import InputError
 from tests.bulk.fakes import write_jsonl
 
 
-def read_all(plan: Plan, columns: Columns | None = None) -> list[Given | Rejected]:
+def read_all(plan: Plan, columns: Columns | None = None) -> list[DocumentRecord | Rejected]:
     pieces = [piece for shard in plan.shards for piece in shard.pieces]
     return [record for p in pieces for record in read_piece(plan.inputs[p.input], p, columns or Columns())]
 
@@ -31,8 +31,8 @@ def file_of(path: Path, kind: Kind) -> Input:
     return Input(str(path), kind, *stamp_of(str(path)))
 
 
-def told(records: list[Given | Rejected]) -> list[Any]:
-    return [record.document.text if isinstance(record, Given) else record.reason for record in records]
+def told(records: list[DocumentRecord | Rejected]) -> list[Any]:
+    return [record.document.text if isinstance(record, DocumentRecord) else record.reason for record in records]
 
 
 LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=12), max_size=12)
@@ -57,7 +57,7 @@ def test_every_line_is_in_one_shard_with_its_number(
         (folder / name).write_bytes(gzip.compress(raw) if packed else raw)
     plan = make_plan([file_of(folder / name, "lines") for name in ("one", "other")], ShardLimits(records, size))
     assert Plan.from_json(json.loads(json.dumps(asdict(plan)))) == plan
-    found = [(r.input, r.place["line"], r.document.text) for r in read_all(plan) if isinstance(r, Given)]
+    found = [(r.input, r.place["line"], r.document.text) for r in read_all(plan) if isinstance(r, DocumentRecord)]
     assert found == [
         (str(folder / name), number, text)
         for name, lines in (("one", one), ("other", other))
@@ -70,7 +70,7 @@ def test_every_line_is_in_one_shard_with_its_number(
         assert shard.pieces and bytes_held <= max(size, longest)
 
 
-def test_a_line_too_long_to_be_held_is_one_dead_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_too_long_to_be_held_is_one_rejected_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "LONGEST_LINE", 10)
     (tmp_path / "lines").write_bytes(b"one\n" + b"x" * 35 + b"\ntwo\n" + b"y" * 9 + b"\nthree\n" + b"z" * 21)
     for limits in (ShardLimits(), ShardLimits(records=1), ShardLimits(bytes=7)):
@@ -123,10 +123,10 @@ def test_records_keep_their_names_and_all_else_in_metadata(tmp_path: Path) -> No
     ]
     path = write_jsonl(tmp_path / "made.jsonl", records)
     plan = make_plan([file_of(path, "jsonl")], ShardLimits())
-    first, own = (record.document for record in read_all(plan) if isinstance(record, Given))
+    first, own = (record.document for record in read_all(plan) if isinstance(record, DocumentRecord))
     assert (first.id, first.metadata) == ("7", {"year": None, "tags": [1, {"b": None}]})
     assert (own.id, own.text, own.metadata) == ("own", "c", {"m": 1})
-    [second] = [r for r in read_all(plan, Columns("body", "key")) if isinstance(r, Given)]
+    [second] = [r for r in read_all(plan, Columns("body", "key")) if isinstance(r, DocumentRecord)]
     assert (second.document.id, second.document.metadata) == ("k", {"text": 1, "id": None})
 
 
@@ -166,7 +166,7 @@ def test_names_that_are_no_unicode(tmp_path: Path) -> None:
     plan = make_plan([file], ShardLimits())
     assert Plan.from_json(json.loads(json.dumps(asdict(plan)))) == plan
     [record] = read_all(plan)
-    assert isinstance(record, Given) and record.document.id == "Zo\ufffd"
+    assert isinstance(record, DocumentRecord) and record.document.id == "Zo\ufffd"
 
 
 @pytest.mark.parametrize(

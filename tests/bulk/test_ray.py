@@ -142,7 +142,7 @@ def test_whatever_one_record_raises_the_others_are_done(
     arguments = ([tmp_path / "made.jsonl"], tmp_path / "out")
     summary = annotate_files(*arguments, model=model, shard_records=3, engine="ray", workers=1)
     assert texts_in(tmp_path / "out") == ["fine", "fine too"]
-    reasons = [letter["reason"] for letter in lines_in(tmp_path / "out/rejected")]
+    reasons = [record["reason"] for record in lines_in(tmp_path / "out/rejected")]
     assert len(reasons) == summary.rejected == len(words) - 2 and "PanicError" in reasons[-1]
 
 

@@ -162,7 +162,7 @@ def expected(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def assert_same(output: Path, expected: Path) -> None:
-    """All shards, all documents, each once and in order, with the same mentions and dead letters; and nothing else."""
+    """All shards, all documents, each once and in order, with the same mentions and rejected records; and nothing else."""
     assert manifest_of(output)["complete"] and manifest_of(output)["inputs"] == manifest_of(expected)["inputs"]
     assert sorted(file.name for file in (output / "documents").iterdir()) == sorted(
         file.name for file in (expected / "documents").iterdir()

@@ -64,7 +64,7 @@ def test_rows_that_are_none_are_set_aside_with_their_lines(tmp_path: Path) -> No
     )
     summary = annotate_files([tmp_path / "a.csv"], tmp_path / "out", shard_records=2)
     assert texts_in(tmp_path / "out") == ["two\nlines", "fine"] and summary.shards == 3
-    assert [(letter["line"], letter["reason"]) for letter in lines_in(tmp_path / "out/rejected")] == [
+    assert [(record["line"], record["reason"]) for record in lines_in(tmp_path / "out/rejected")] == [
         (5, "the row has 3 fields, but the table 2 columns"),
         (6, "the row has 1 fields, but the table 2 columns"),
         (7, "the row is not UTF-8 text"),
@@ -94,8 +94,8 @@ def test_a_quote_that_is_never_closed_is_no_row(tmp_path: Path, content: bytes, 
     for records in (1, 9):
         with suppress(JobError):  # where no record is left
             annotate_files([path], tmp_path / f"out{records}", shard_records=records)
-        letters = lines_in(tmp_path / f"out{records}/rejected")
-        assert [(letter["line"], letter["reason"]) for letter in letters] == [
+        records_found = lines_in(tmp_path / f"out{records}/rejected")
+        assert [(record["line"], record["reason"]) for record in records_found] == [
             (row, f"the row cannot be read ({reason})")
         ]
     problems = Problems("skip")
@@ -132,7 +132,7 @@ def test_a_text_has_the_same_limits_in_a_bulk_job(tmp_path: Path, monkeypatch: p
     (tmp_path / "b.txt").write_bytes(b"Ada left.\n" * 2**19)
     (tmp_path / "c.txt").write_bytes(b"Ada\n" + b"\n" * 2**20)
     summary = annotate_files([tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "c.txt"], tmp_path / "out")
-    reasons = [letter["reason"] for letter in lines_in(tmp_path / "out/rejected")]
+    reasons = [record["reason"] for record in lines_in(tmp_path / "out/rejected")]
     assert summary.documents == 1 and "a.txt:2: a line has more than 1 MiB" in reasons[0]
     assert "b.txt has more than 3 MiB" in reasons[1]
 

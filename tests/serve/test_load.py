@@ -74,7 +74,7 @@ def test_what_waits_is_computed_together_and_the_first_does_not_wait(gated: Gate
 
 def test_a_short_request_does_not_wait_for_a_long_one(gated: Gated, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batching, "ROUND", 40)
-    monkeypatch.setattr(batching, "SHARE", 10)
+    monkeypatch.setattr(batching, "MAX_SLICE", 10)
     one = started(gated)
     long, short = job(gated, "Ada left Oz. " * 100), job(gated, "Oz slept.")
     finished: list[str] = []

@@ -57,8 +57,8 @@ def annotate_files(
     ...     _ = Path(folder, "texts.jsonl").write_text('{"id": 7, "text": "IL-2 binds."}\\n{"title": "no text"}\\n')
     ...     summary = annotate_files([f"{folder}/texts.jsonl"], f"{folder}/found")
     ...     [line] = Path(folder, "found/documents/part-00000.jsonl").read_text().splitlines()
-    ...     [letter] = Path(folder, "found/rejected/part-00000.jsonl").read_text().splitlines()
-    >>> summary.documents, json.loads(line)["mentions"][0]["text"], json.loads(letter)["line"], json.loads(letter)["reason"]
+    ...     [record] = Path(folder, "found/rejected/part-00000.jsonl").read_text().splitlines()
+    >>> summary.documents, json.loads(line)["mentions"][0]["text"], json.loads(record)["line"], json.loads(record)["reason"]
     (1, 'IL-2', 2, 'the key "text" is missing, its keys are "title"')
     """
     settings = JobSettings(

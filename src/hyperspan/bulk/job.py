@@ -120,7 +120,7 @@ class Job:
             names = filter(_is_ours, self.output.sizes(below))
             self.output.remove(below, [name for name in names if name.partition(".")[0] not in ours])
 
-    def look_again(self) -> None:
+    def reload(self) -> None:
         """Trusts what lies in the folder alone, and not what workers have said."""
         self.done.clear()
         self._find_done(_manifest(self.output))

@@ -211,7 +211,7 @@ class _Pool:
                 raise cause from None
             self.unread = self.unread or cause
         except (RayActorError, RayError) as error:
-            self._bury(actor, shard, error)
+            self._remove_dead(actor, shard, error)
             return None
         if shard is None:
             self.failed_starts = 0
@@ -222,11 +222,11 @@ class _Pool:
         if self.waiting:
             self._give(actor, self.waiting.popleft())
         else:
-            self._let_go(actor)
+            self._release(actor)
         return None if shard is None else cast("Done | None", result)
 
-    def _bury(self, actor: Any, shard: Shard | None, error: Exception) -> None:
-        self._let_go(actor)  # it may only be out of reach, and would go on
+    def _remove_dead(self, actor: Any, shard: Shard | None, error: Exception) -> None:
+        self._release(actor)  # it may only be out of reach, and would go on
         if shard is None:
             self.failed_starts += 1
             if self.failed_starts >= TRIES:
@@ -252,13 +252,13 @@ class _Pool:
         reference = actor.annotate.remote(shard, inputs, job.settings, job.output.name, job.id)
         self.running[reference] = (actor, shard)
 
-    def _let_go(self, actor: Any) -> None:
+    def _release(self, actor: Any) -> None:
         self.alive.remove(actor)
         self.ray.kill(actor)
 
     def close(self) -> None:
         for actor in list(self.alive):
-            self._let_go(actor)
+            self._release(actor)
 
 
 def _result(ray: Any, reference: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperspan.bulk.job import model_files
 from hyperspan.bulk.ray import annotator_of, own_kernels
-from hyperspan.bulk.records import Given, Rejected
+from hyperspan.bulk.records import DocumentRecord, Rejected
 from hyperspan.bulk.shards import JobSettings, annotated
 from hyperspan.corpora.json_records import shown
 from hyperspan.errors import InputError, require
@@ -55,7 +55,7 @@ def annotate_dataset(
     from ray.data import ActorPoolStrategy
 
     settings = JobSettings(threshold, None if types is None else tuple([types] if isinstance(types, str) else types))
-    load(model).options(**settings.wanted)
+    load(model).options(**settings.annotator_options)
     if workers is not None and workers < 1:
         raise InputError(f"there are {workers} workers to annotate with; ask for at least 1")
     on_gpu = device.startswith("cuda")
@@ -98,14 +98,14 @@ class AnnotateBatches:
             )
         records = [_record(text) for text in table.column(self.text_column).to_pylist()]
         found = list(annotated(self.annotator, records, self.settings))
-        mentions = [mention_rows(one.document.mentions) if isinstance(one, Given) else None for one in found]
+        mentions = [mention_rows(one.document.mentions) if isinstance(one, DocumentRecord) else None for one in found]
         reasons = [one.reason if isinstance(one, Rejected) else None for one in found]
         kept = table.drop_columns([name for name in (MENTIONS, REJECTED) if name in table.column_names])
         kept = kept.append_column(MENTIONS, pa.array(mentions, pa.list_(MENTION)))
         return kept.append_column(REJECTED, pa.array(reasons, pa.string()))
 
 
-def _record(text: object) -> Given | Rejected:
+def _record(text: object) -> DocumentRecord | Rejected:
     if isinstance(text, str):
-        return Given(Document(text), "", {})
+        return DocumentRecord(Document(text), "", {})
     return Rejected("", {}, f"the text is {shown(text)}, but a string is expected")

@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Rejected:
-    """A record that is no document: a dead letter."""
+    """A record of which no document is made, and why."""
 
     input: str
     place: dict[str, int]
@@ -41,7 +41,7 @@ class Rejected:
 
     @staticmethod
     def because(error: BaseException, name: str, place: dict[str, int], record: Any = None) -> Rejected:
-        """The dead letter for a record that could not be read."""
+        """A record that could not be read."""
         expected = isinstance(error, (WrongValueError, ValueError, HyperspanError))
         return Rejected(name, place, str(error) if expected else f"{type(error).__name__}: {error}", record)
 
@@ -51,7 +51,7 @@ class Rejected:
 
 
 @dataclass(frozen=True)
-class Given:
+class DocumentRecord:
     """A document, and where it came from."""
 
     document: Document
@@ -63,7 +63,7 @@ class Given:
         return Rejected(self.input, self.place, reason, record)
 
 
-def read_piece(file: Input, piece: InputPiece, columns: Columns) -> Iterator[Given | Rejected]:
+def read_piece(file: Input, piece: InputPiece, columns: Columns) -> Iterator[DocumentRecord | Rejected]:
     """The records of a piece, in order. Raises an error if the input is not what it was when the job was planned."""
     if stamp_of(file.name) != (file.bytes, file.modified):
         raise _changed(file)
@@ -111,7 +111,7 @@ def close_inputs() -> None:
     _LAST.forget()
 
 
-def _whole(file: Input) -> Given | Rejected:
+def _whole(file: Input) -> DocumentRecord | Rejected:
     try:
         with unpacked(file.name) as stream:
             head = stream.read(HEAD_BYTES)
@@ -120,10 +120,10 @@ def _whole(file: Input) -> Given | Rejected:
             raw = Source(file.name).text_in(stream, head)
     except (DamagedError, CorpusError, MemoryError) as error:
         return Rejected.because(error, file.name, {})
-    return _given(file, {}, None, lambda: Document(_text(raw.removeprefix(codecs.BOM_UTF8)), id=file.id))
+    return _document_record(file, {}, None, lambda: Document(_text(raw.removeprefix(codecs.BOM_UTF8)), id=file.id))
 
 
-def _rows(file: Input, piece: InputPiece, columns: Columns) -> Iterator[Given | Rejected]:
+def _rows(file: Input, piece: InputPiece, columns: Columns) -> Iterator[DocumentRecord | Rejected]:
     from hyperspan.bulk.parquet import read_rows
 
     for number, row in enumerate(read_rows(file.name, piece.start, piece.end), start=piece.first):
@@ -132,10 +132,10 @@ def _rows(file: Input, piece: InputPiece, columns: Columns) -> Iterator[Given | 
             yield Rejected(file.name, place, str(row))
         else:
             record = _plain(row)
-            yield _given(file, place, record, partial(document_of, record, columns))
+            yield _document_record(file, place, record, partial(document_of, record, columns))
 
 
-def _lines(file: Input, piece: InputPiece, stream: IO[bytes], columns: Columns) -> Iterator[Given | Rejected]:
+def _lines(file: Input, piece: InputPiece, stream: IO[bytes], columns: Columns) -> Iterator[DocumentRecord | Rejected]:
     number, position, checksum, at_start = piece.first - 1, piece.start, 0, True
     for part in parts_of(stream):
         position, checksum = position + len(part), zlib.crc32(part, checksum)
@@ -165,13 +165,13 @@ def _header(file: Input, columns: Columns) -> Header:
 
 def _table(
     file: Input, piece: InputPiece, lines: TableLines, header: Header, columns: Columns
-) -> Iterator[Given | Rejected]:
+) -> Iterator[DocumentRecord | Rejected]:
     position, checksum = piece.start, 0
     for line, row in rows_of(lines, header) if piece.end > piece.start else ():
         raw = lines.take()
         position, checksum = position + len(raw), zlib.crc32(raw, checksum)
         record = None if isinstance(row, csv.Error) else row
-        yield _given(file, {"line": line}, record, partial(_document_of_row, row, header, columns))
+        yield _document_record(file, {"line": line}, record, partial(_document_of_row, row, header, columns))
         if position >= piece.end:
             break
     if (position, checksum) != (piece.end, piece.checksum):
@@ -182,15 +182,21 @@ def _document_of_row(row: list[str] | csv.Error, header: Header, columns: Column
     return document_of_row(header.record(row), columns)
 
 
-def _line(file: Input, place: dict[str, int], line: bytes, columns: Columns) -> Given | Rejected:
+def _line(file: Input, place: dict[str, int], line: bytes, columns: Columns) -> DocumentRecord | Rejected:
     if file.kind == "lines":
-        return _given(file, place, None, lambda: Document(_text(line).removesuffix("\n").removesuffix("\r")))
+        return _document_record(file, place, None, lambda: Document(_text(line).removesuffix("\n").removesuffix("\r")))
     record = _tried(file, place, None, lambda: value_of_line(_text(line)))
-    return record if isinstance(record, Rejected) else _given(file, place, record, lambda: document_of(record, columns))
+    return (
+        record
+        if isinstance(record, Rejected)
+        else _document_record(file, place, record, lambda: document_of(record, columns))
+    )
 
 
-def _given(file: Input, place: dict[str, int], record: Any, read: Callable[[], Document]) -> Given | Rejected:
-    return _tried(file, place, record, lambda: Given(read(), file.name, place))
+def _document_record(
+    file: Input, place: dict[str, int], record: Any, read: Callable[[], Document]
+) -> DocumentRecord | Rejected:
+    return _tried(file, place, record, lambda: DocumentRecord(read(), file.name, place))
 
 
 def _tried(file: Input, place: dict[str, int], record: Any, read: Callable[[], _T]) -> _T | Rejected:

@@ -55,7 +55,7 @@ def run_job(
 ) -> JobSummary:
     """One run of a job, to its end or to what stops it."""
     annotator = load(model, engine.device)
-    annotator.options(**settings.wanted)
+    annotator.options(**settings.annotator_options)
     with output.created():
         about = {"name": model, "hash": hash_of(model)}
         try:
@@ -67,7 +67,7 @@ def run_job(
             _annotate(job, engine, annotator, on_progress)
         except (HyperspanError, OSError) as error:
             with suppress(OSError):
-                job.look_again()
+                job.reload()
             raise JobError(
                 f"{_reason(error, output)}; {len(job.done):,} of {len(job.plan.shards):,} shards are finished and "
                 "kept, and the same command goes on with the others"
@@ -94,7 +94,7 @@ def _annotate(job: Job, engine: Engine, annotator: Annotator, on_progress: Calla
         for done in engine.run(job, annotator, add_words):
             progress, unfinished = replace(progress, shards=progress.shards + 1, words=progress.words + done.words), 0
             on_progress(progress)
-        job.look_again()
+        job.reload()
         if job.missing:
             raise JobError(
                 f"{len(job.missing):,} shards that workers have written are not in {job.output.name}; "
@@ -115,7 +115,7 @@ def _summary(job: Job, resumed: int, notes: Sequence[str]) -> JobSummary:
     if (
         column != Columns.id
         and totals["documents"]
-        and all(done.nameless == done.documents for done in job.done.values())
+        and all(done.without_id == done.documents for done in job.done.values())
     ):
         notes = (*notes, f"no document has a name under {column!r} (--id-column); their ids are empty")
     return JobSummary(**totals, resumed=resumed, notes=tuple(notes))

@@ -14,7 +14,7 @@ from attrs import evolve
 from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import Input, Kind
 from hyperspan.bulk.plan import Shard, ShardLimits
-from hyperspan.bulk.records import Given, Rejected, read_piece
+from hyperspan.bulk.records import DocumentRecord, Rejected, read_piece
 from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.jsonl import document_record
 from hyperspan.corpora.tables import Columns
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 OutputFormat = Literal["jsonl", "parquet"]
 DOCUMENTS, REJECTED, PROGRESS = "documents", "rejected", ".progress"
-"""The folders of a job: its documents, its dead letters, and while it runs what it has done."""
+"""The folders of a job: its documents, its rejected records, and while it runs what it has done."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class JobSettings:
             require("pyarrow", "writing Parquet", "parquet")
 
     @property
-    def wanted(self) -> dict[str, Any]:
-        """What an annotator is asked for."""
+    def annotator_options(self) -> dict[str, Any]:
+        """What an annotator is asked for, as its keyword arguments."""
         return {"threshold": self.threshold, "types": self.types, "top_k": self.top_k}
 
     def to_json(self) -> dict[str, Any]:
@@ -72,14 +72,14 @@ class Done:
     """Of the file of its documents."""
     first_reason: str = ""
     """Why the first of its rejected records was rejected."""
-    nameless: int = 0
+    without_id: int = 0
     """The documents without an id."""
     untagged: int = 0
     """The documents without part-of-speech tags."""
 
-    def write(self, write: Callable[[Document], None], record: Given | Rejected) -> Rejected | None:
+    def write(self, write: Callable[[Document], None], record: DocumentRecord | Rejected) -> Rejected | None:
         """Writes a document, or returns why it cannot."""
-        if isinstance(record, Given):
+        if isinstance(record, DocumentRecord):
             try:
                 write(record.document)
             except (*EXIT_EXCEPTIONS, OSError):  # the file cannot be written, whatever the document
@@ -88,7 +88,7 @@ class Done:
                 record = Rejected.because(error, record.input, record.place)
             else:
                 self.documents += 1
-                self.nameless += not record.document.id
+                self.without_id += not record.document.id
                 self.mentions += len(record.document.mentions)
                 return None
         self.rejected += 1
@@ -105,16 +105,16 @@ def annotate_shard(
     job: str,
     on_words: Callable[[int], None] = lambda words: None,
 ) -> Done:
-    """Annotates a shard and commits it: dead letters, then documents, and last the note that it is done.
+    """Annotates a shard and commits it: rejected records, then documents, and last the note that it is done.
 
     Killed at any moment, it has left no note, and is done again; done twice, at once even, it has the same files.
     """
     done = Done(shard.number)
 
-    def records() -> Iterator[Given | Rejected]:
+    def records() -> Iterator[DocumentRecord | Rejected]:
         for piece in shard.pieces:
             for record in read_piece(inputs[piece.input], piece, settings.columns):
-                if isinstance(record, Given):
+                if isinstance(record, DocumentRecord):
                     done.untagged += not any(sentence.tags for sentence in record.document.sentences)
                 yield record
 
@@ -122,16 +122,16 @@ def annotate_shard(
         done.words += words
         on_words(words)
 
-    with ExitStack() as named_at_the_end:  # the last one first, so that documents follow their dead letters
-        stream = named_at_the_end.enter_context(output.writing(f"{DOCUMENTS}/{shard.name}.{settings.format}"))
-        dead_letters: IO[bytes] | None = None
+    with ExitStack() as uncommitted:  # the last one first, so that documents follow their rejected records
+        stream = uncommitted.enter_context(output.writing(f"{DOCUMENTS}/{shard.name}.{settings.format}"))
+        rejected_records: IO[bytes] | None = None
         with _writer(stream, settings.format) as write:
             for record in annotated(annotator, records(), settings, count_words):
                 if (rejected := done.write(write, record)) is not None:
-                    if dead_letters is None:
+                    if rejected_records is None:
                         name = f"{REJECTED}/{shard.name}.jsonl"
-                        dead_letters = named_at_the_end.enter_context(output.writing(name))
-                    dead_letters.write(_dead_letter(rejected))
+                        rejected_records = uncommitted.enter_context(output.writing(name))
+                    rejected_records.write(_rejected_line(rejected))
         done.bytes = stream.tell()
     with output.writing(f"{PROGRESS}/{shard.name}.json") as stream:
         stream.write(json.dumps({"job": job, **asdict(done)}).encode())
@@ -140,23 +140,23 @@ def annotate_shard(
 
 def annotated(
     annotator: Annotator,
-    records: Iterable[Given | Rejected],
+    records: Iterable[DocumentRecord | Rejected],
     settings: JobSettings,
     on_words: Callable[[int], None] | None = None,
-) -> Iterator[Given | Rejected]:
+) -> Iterator[DocumentRecord | Rejected]:
     """The records with what was found in them, in order; one on which the model fails is rejected, and no other with it.
 
     Sentences and words, which take more room than all the rest, are left out.
     """
-    waiting: deque[Given | Rejected] = deque()
+    waiting: deque[DocumentRecord | Rejected] = deque()
 
     def documents() -> Iterator[Document]:
         for record in records:
             waiting.append(record)
-            if isinstance(record, Given):
+            if isinstance(record, DocumentRecord):
                 yield record.document
 
-    options = annotator.options(**settings.wanted)
+    options = annotator.options(**settings.annotator_options)
     for result in annotator.results(documents(), options, keep_sentences=False, on_words=on_words):
         while isinstance(record := waiting.popleft(), Rejected):
             yield record
@@ -190,8 +190,8 @@ def _writer(stream: IO[bytes], format_name: OutputFormat) -> AbstractContextMana
     return jsonl_to(stream)
 
 
-def _dead_letter(rejected: Rejected) -> bytes:
-    for letter, only_ascii in ((rejected, False), (rejected, True)):
+def _rejected_line(rejected: Rejected) -> bytes:
+    for record, only_ascii in ((rejected, False), (rejected, True)):
         with suppress(ValueError, RecursionError):  # what could be read need not be what can be written
-            return json.dumps(letter.to_json(), ensure_ascii=only_ascii).encode() + b"\n"
+            return json.dumps(record.to_json(), ensure_ascii=only_ascii).encode() + b"\n"
     return json.dumps(replace(rejected, record=None).to_json()).encode() + b"\n"

@@ -93,7 +93,7 @@ class Routes:
         query = check_query(request.query_params)
         options = query.model_dump() | {"threshold": parse_thresholds(query.threshold)}
         self.service.check_options(check(Options, options))
-        self.service.take_place("streams", request.state.call)
+        self.service.acquire_slot("streams", request.state.call)
         return LineStream(self.service, request.state.call, options)
 
     async def models(self, _: Request) -> Response:

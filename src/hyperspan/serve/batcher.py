@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ROUND = 4_000
 """The work that is done at a time: enough to fill the kernels, and soon over."""
-SHARE = 1_000
+MAX_SLICE = 1_000
 """What one request gets of a round while others wait; a sentence that is more work is computed alone."""
 USUAL_WIDTH = 25
 """The unit of work is a word of a sentence of this length; in longer sentences a word begins more spans."""
@@ -59,14 +59,14 @@ class BatchJob:
     @property
     def is_heavy(self) -> bool:
         """Whether the next sentence is too long to be computed with others."""
-        return self.work[len(self.found)] > SHARE
+        return self.work[len(self.found)] > MAX_SLICE
 
     def _work(self, words: int) -> float:
         return words * max(1.0, min(words, self.max_width or words) / USUAL_WIDTH)
 
 
 @dataclass
-class Share:
+class JobSlice:
     """The sentences of a job that are computed in a round: those from `first` to before `last`."""
 
     job: BatchJob
@@ -81,10 +81,10 @@ class Share:
     def finishes(self) -> bool:
         return self.last == len(self.job.sentences)
 
-    def extend(self, room: float) -> float:
-        """Takes on more sentences until the room is used up or one is too long; returns how much was taken."""
+    def extend(self, budget: float) -> float:
+        """Takes on more sentences until the budget is used up or one is too long; returns how much was taken."""
         taken = 0.0
-        while not self.finishes and taken < room and self.job.work[self.last] <= SHARE:
+        while not self.finishes and taken < budget and self.job.work[self.last] <= MAX_SLICE:
             taken += self.job.work[self.last]
             self.last += 1
         return taken
@@ -98,7 +98,7 @@ class Batcher:
         self.speed = 10_000.0
         """Words a second, of late."""
         self._waiting: deque[BatchJob] = deque()
-        self._computing: list[Share] = []
+        self._computing: list[JobSlice] = []
         self._accepted: set[BatchJob] = set()
         self._was_heavy = False
         self._changed = threading.Condition()
@@ -126,14 +126,14 @@ class Batcher:
 
     def ahead(self, size: float) -> float:
         """The work that is done before a job of this size: of every other request as much, since those who got least come first."""
-        most = max(size, SHARE)
+        most = max(size, MAX_SLICE)
         return sum(min(job.left, most) for job in list(self._accepted))
 
     def is_full(self, size: float) -> bool:
         """Whether a job of this size would have to wait for more than the limit."""
         return self.ahead(size) >= self.max_queued
 
-    def check_room(self, size: float) -> None:
+    def check_capacity(self, size: float) -> None:
         """Raises an error if the queue has no place for a job of this size."""
         if self.is_full(size):
             self.metrics.shed.add(1, "queue")
@@ -151,7 +151,7 @@ class Batcher:
         with self._changed:
             if self._closed:
                 raise shutting_down()
-            self.check_room(job.size)
+            self.check_capacity(job.size)
             self._accepted.add(job)
             self._waiting.append(job)
             self._changed.notify()
@@ -169,7 +169,7 @@ class Batcher:
         """Takes nothing new and gives up the rest; what is being computed is thrown away."""
         with self._changed:
             self._closed = True
-            given_up = [*self._waiting, *(share.job for share in self._computing)]
+            given_up = [*self._waiting, *(part.job for part in self._computing)]
             self._waiting.clear()
             self._changed.notify()
         for job in given_up:
@@ -189,54 +189,54 @@ class Batcher:
                     self._changed.wait()
                 if not self._waiting:
                     return
-                shares = self._computing = self._take()
+                parts = self._computing = self._take()
             start = time.perf_counter()
-            for group in _alike(shares):
+            for group in _group_by_options(parts):
                 self._compute(group)
-            self._observe(shares, time.perf_counter() - start)
+            self._observe(parts, time.perf_counter() - start)
 
-    def _take(self) -> list[Share]:
+    def _take(self) -> list[JobSlice]:
         """What is computed next; those jobs leave the queue."""
         first, light = self._waiting[0], [job for job in self._waiting if not job.is_heavy]
         self._was_heavy = first.is_heavy and not (light and self._was_heavy)
-        shares = [Share(first, len(first.found), len(first.found) + 1)] if self._was_heavy else _round(light)
-        taken = {share.job for share in shares}
+        parts = [JobSlice(first, len(first.found), len(first.found) + 1)] if self._was_heavy else _round(light)
+        taken = {part.job for part in parts}
         self._waiting = deque(job for job in self._waiting if job not in taken)
-        return shares
+        return parts
 
-    def _compute(self, shares: Sequence[Share]) -> None:
-        """Computes some shares together; if that fails, each alone, so that nobody suffers from what others sent."""
+    def _compute(self, parts: Sequence[JobSlice]) -> None:
+        """Computes some parts together; if that fails, each alone, so that nobody suffers from what others sent."""
         try:
-            found = self._find(shares)
+            found = self._find(parts)
         except EXIT_EXCEPTIONS:
             raise
         except BaseException as error:  # native code raises more than Exception
-            if len(shares) > 1:
-                for share in shares:
-                    self._compute([share])
+            if len(parts) > 1:
+                for part in parts:
+                    self._compute([part])
             else:
-                self._settle(shares[0], [], error)
+                self._complete(parts[0], [], error)
             return
-        for share in shares:
-            self._settle(share, [next(found) for _ in range(share.first, share.last)])
+        for part in parts:
+            self._complete(part, [next(found) for _ in range(part.first, part.last)])
 
-    def _find(self, shares: Sequence[Share]):
-        sentences = [sentence for share in shares for sentence in share.job.sentences[share.first : share.last]]
-        job = shares[0].job
+    def _find(self, parts: Sequence[JobSlice]):
+        sentences = [sentence for part in parts for sentence in part.job.sentences[part.first : part.last]]
+        job = parts[0].job
         constraints = {
-            index - shares[0].first: known
+            index - parts[0].first: known
             for index, known in job.constraints.items()
-            if shares[0].first <= index < shares[0].last
+            if parts[0].first <= index < parts[0].last
         }
         return iter(self.annotators[job.model].find(sentences, job.options, constraints))
 
-    def _settle(self, share: Share, found: list[SentencePrediction], error: BaseException | None = None) -> None:
+    def _complete(self, part: JobSlice, found: list[SentencePrediction], error: BaseException | None = None) -> None:
         """Keeps what was found, answers whoever waits for it, or puts the job at the end of the queue."""
-        job = share.job
+        job = part.job
         job.found += found
         with self._changed:
-            over = error is not None or share.finishes or job.done.done()
-            job.left -= share.work
+            over = error is not None or part.finishes or job.done.done()
+            job.left -= part.work
             if over:
                 self._accepted.discard(job)
             else:
@@ -245,33 +245,33 @@ class Batcher:
             with suppress(InvalidStateError):  # cancelled or given up meanwhile
                 job.done.set_result(job.found) if error is None else job.done.set_exception(error)
 
-    def _observe(self, shares: Sequence[Share], seconds: float) -> None:
-        words = sum(len(sentence) for share in shares for sentence in share.job.sentences[share.first : share.last])
-        self.metrics.batch_jobs.observe(len(shares))
+    def _observe(self, parts: Sequence[JobSlice], seconds: float) -> None:
+        words = sum(len(sentence) for part in parts for sentence in part.job.sentences[part.first : part.last])
+        self.metrics.batch_jobs.observe(len(parts))
         self.metrics.batch_words.observe(words)
         self.metrics.batch_seconds.observe(seconds)
-        self.metrics.words.add(words, shares[0].job.model)
-        now = sum(share.work for share in shares) / max(seconds, 1e-6)
+        self.metrics.words.add(words, parts[0].job.model)
+        now = sum(part.work for part in parts) / max(seconds, 1e-6)
         self.speed = 0.8 * self.speed + 0.2 * now
 
 
-def _round(jobs: Sequence[BatchJob]) -> list[Share]:
+def _round(jobs: Sequence[BatchJob]) -> list[JobSlice]:
     """Shares of the job that has waited longest, and of those with the same model that got least so far."""
     first, *others = (job for job in jobs if job.model == jobs[0].model)
     others.sort(key=lambda job: job.size - job.left)
-    shares = [Share(job, len(job.found), len(job.found)) for job in (first, *others)]
-    room, taken = float(ROUND), 1.0
-    while room > 0 and taken:
+    parts = [JobSlice(job, len(job.found), len(job.found)) for job in (first, *others)]
+    budget, taken = float(ROUND), 1.0
+    while budget > 0 and taken:
         taken = 0.0
-        for share in shares:
-            taken += share.extend(min(SHARE, room - taken))
-        room -= taken
-    return [share for share in shares if share.last > share.first]
+        for part in parts:
+            taken += part.extend(min(MAX_SLICE, budget - taken))
+        budget -= taken
+    return [part for part in parts if part.last > part.first]
 
 
-def _alike(shares: Sequence[Share]) -> list[list[Share]]:
-    """The shares in groups of which the same is wanted. What is known of a text concerns it alone."""
-    groups: dict[object, list[Share]] = {}
-    for share in shares:
-        groups.setdefault((share.job.options, id(share.job) if share.job.constraints else None), []).append(share)
+def _group_by_options(parts: Sequence[JobSlice]) -> list[list[JobSlice]]:
+    """The parts in groups of which the same is wanted. What is known of a text concerns it alone."""
+    groups: dict[object, list[JobSlice]] = {}
+    for part in parts:
+        groups.setdefault((part.job.options, id(part.job) if part.job.constraints else None), []).append(part)
     return list(groups.values())

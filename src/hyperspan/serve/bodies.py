@@ -59,7 +59,7 @@ async def read(request: Request, service: Service, call: Call, kind: type[_Check
             408,
             f"the body did not come within {service.settings.seconds:g} seconds; send it faster, or in smaller parts",
         ) from None
-    service.take_place("requests", call)
+    service.acquire_slot("requests", call)
     return await service.offload(len(parts), call, lambda: check(kind, parse(bytes(parts))))
 
 

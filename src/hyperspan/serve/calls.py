@@ -24,8 +24,8 @@ class Call:
     """What is done when its caller has closed the connection."""
     record: dict[str, Any] = field(default_factory=dict)
     """What the log says of it."""
-    place: str | None = None
-    """Which kind of place it takes, once it has one."""
+    slot: str | None = None
+    """Which kind of slot it takes, once it has one."""
     held: int = 0
     """Bytes that it holds of the memory for bodies."""
     abandoned: bool = False

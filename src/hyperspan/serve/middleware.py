@@ -123,7 +123,7 @@ class _Exchange:
         if counted and self.service.draining:
             raise shutting_down()
         if counted:
-            self.service.check_place("streams" if self.route.endswith("/stream") else "requests")
+            self.service.check_slot("streams" if self.route.endswith("/stream") else "requests")
 
     def _check_host(self, given: list[str]) -> None:
         if len(given) != 1 or not name_of(given[0]):

@@ -74,7 +74,7 @@ class Service:
         self.in_flight = 0
         """Requests that came and are not answered, those whose bodies are still on their way included."""
         self.taken = {"requests": 0, "streams": 0}
-        """Places taken by requests whose bodies are there, and by streams."""
+        """Slots taken by requests whose bodies are there, and by streams."""
         self.memory = Memory(settings.max_held_bytes, self.metrics)
         self._turn = asyncio.Lock()
         self.lines = asyncio.Semaphore(MOST_LINES)
@@ -163,25 +163,25 @@ class Service:
         if not self.batcher.is_alive:
             raise overloaded("the server has stopped working; it must be started again", 60, "not_ready")
 
-    def check_place(self, kind: str) -> None:
-        """Raises an error if no place of this kind is free. Who sends slowly takes none, so that nobody can take all of them by that."""
+    def check_slot(self, kind: str) -> None:
+        """Raises an error if no slot of this kind is free. Who sends slowly takes none, so that nobody can take all of them by that."""
         if self.taken[kind] >= self.settings.max_requests:
             self.metrics.shed.add(1, kind)
             raise overloaded(
                 f"{self.settings.max_requests} {kind} are at work, which is the limit; send the request again later"
             )
 
-    def take_place(self, kind: str, call: Call) -> None:
-        self.check_place(kind)
+    def acquire_slot(self, kind: str, call: Call) -> None:
+        self.check_slot(kind)
         self.taken[kind] += 1
-        call.place = kind
+        call.slot = kind
 
     def leave(self, call: Call) -> None:
         """Frees all that a request took."""
         call.abandoned = True
         self.memory.release(call)
-        if call.place is not None:
-            self.taken[call.place] -= 1
+        if call.slot is not None:
+            self.taken[call.slot] -= 1
 
     async def annotate(
         self, texts: Sequence[str], asked: Options, call: Call, *, wait: bool = False
@@ -190,7 +190,7 @@ class Service:
         served, options = self.check_options(asked)
         characters = self._check_size(texts)
         if self.batcher is not None and not wait:
-            self.batcher.check_room(characters / CHARACTERS_A_WORD)  # before there is work with the text
+            self.batcher.check_capacity(characters / CHARACTERS_A_WORD)  # before there is work with the text
         prepared = await self.offload(characters, call, self._prepare, served, options, texts, asked, call)
         call.record["texts"] = call.record.get("texts", 0) + len(texts)
         call.record["words"] = call.record.get("words", 0) + sum(map(len, prepared.job.sentences))
@@ -284,7 +284,7 @@ class Service:
         if wait:
             while self.batcher.is_full(job.size) and not self.batcher.is_closed:
                 await asyncio.sleep(0.05)
-            call.restart()  # waiting for room does not count
+            call.restart()  # waiting for capacity does not count
         self.batcher.submit(job)
         try:
             return await call.wait_for(asyncio.wrap_future(job.done))
