@@ -21,7 +21,7 @@ from hyperspan.encoders.neural import NeuralEncoder
 from hyperspan.errors import InputError
 from hyperspan.kernels import libraries
 from hyperspan.kernels.choice import precisions
-from hyperspan.kernels.encoder import EncoderParts, WholeEncoder, check_precision
+from hyperspan.kernels.encoder import EncoderParts, FusedEncoder, check_precision
 from hyperspan.models import Recognizer, new_model
 from hyperspan.structures import EdgeScores, SegmentalHypergraph
 from hyperspan.types import Mention, Sentence
@@ -64,7 +64,7 @@ def reference(model: Recognizer, sentences: Sequence[Sentence]) -> EdgeScores:
 
 
 def in_one_call(model: Recognizer, batch: Batch) -> bool:
-    """Whether the whole encoder computes the scores of a batch: then the parts are not asked."""
+    """Whether the fused encoder computes the scores of a batch: then the parts are not asked."""
     asked: list[object] = []
     assert isinstance(model.encoder, NeuralEncoder) and model.encoder.spans is not None
     hook = model.encoder.spans.register_forward_hook(lambda *given: asked.append(given))
@@ -226,7 +226,7 @@ def test_a_copy_of_a_model_computes_with_weights_of_its_own() -> None:
 
 
 def test_weights_that_another_thread_packs_at_the_same_time_are_not_taken() -> None:
-    class Overtaken(WholeEncoder):
+    class Overtaken(FusedEncoder):
         """Another thread packs for another processor right after this one."""
 
         def __init__(self, parts: EncoderParts, others: list[libraries.EncoderLibrary]):
@@ -240,6 +240,6 @@ def test_weights_that_another_thread_packs_at_the_same_time_are_not_taken() -> N
 
     model = model_of([])
     best = next(iter(libraries.variants().values()))
-    assert model.whole is not None
-    encoder = Overtaken(model.whole.parts, [best._replace(lanes=2 * best.lanes)])
+    assert model.fused is not None
+    encoder = Overtaken(model.fused.parts, [best._replace(lanes=2 * best.lanes)])
     assert encoder._weights(best, "float32").lanes == best.lanes and not encoder.others

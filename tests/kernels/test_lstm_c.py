@@ -118,15 +118,15 @@ def test_memory_is_used_again_but_never_while_it_is_needed() -> None:
             assert torch.equal(ours, theirs)
     del first, second, states
     gc.collect()
-    spare = [memory.data_ptr() for memory in lstm_c._Room.spare.values()]
+    pooled = [memory.data_ptr() for memory in lstm_c._Workspace.pool.values()]
     third = run()
     assert third.grad_fn is not None
-    assert len(lstm_c._Room.spare) == len(spare) - 1
+    assert len(lstm_c._Workspace.pool) == len(pooled) - 1
     for ours, theirs in zip(gradients(third, inputs), expected, strict=True):
         assert torch.equal(ours, theirs)
     del run, inputs, third
     gc.collect()
-    assert len(lstm_c._Room.spare) < len(spare)
+    assert len(lstm_c._Workspace.pool) < len(pooled)
 
 
 def test_without_gradients() -> None:

@@ -18,7 +18,7 @@ from hyperspan.encoders.spans import SpanLinear, SpanLSTM
 from hyperspan.encoders.transformer import Transformer
 from hyperspan.encoders.words import RowDropout, WordEmbedding
 from hyperspan.errors import InputError
-from hyperspan.kernels.encoder import EncoderParts, WholeEncoder
+from hyperspan.kernels.encoder import EncoderParts, FusedEncoder
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.word_lstm import word_states
 from hyperspan.types import Sentence
@@ -181,11 +181,11 @@ class NeuralEncoder(Encoder):
 
     def fuse(
         self, start: nn.Linear, parts: SpanLinear, types: int, *, tied: bool, interactions: bool
-    ) -> WholeEncoder | None:
+    ) -> FusedEncoder | None:
         if self.spans is None or not self.layers or self.config.model.scorer_hidden:
             return None
         layers = [layer for layer in self.layers if isinstance(layer, nn.LSTM)]
-        return WholeEncoder(EncoderParts(layers, self.spans, start, parts, types, tied, interactions))
+        return FusedEncoder(EncoderParts(layers, self.spans, start, parts, types, tied, interactions))
 
     def word_layer(self, outputs: int) -> nn.Linear:
         return nn.Linear(self.dimension, outputs)

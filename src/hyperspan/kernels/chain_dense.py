@@ -60,9 +60,9 @@ class DenseLogPartition(Function):
         share = gradient / total.masked_fill(outside, torch.inf)
         stopped = stopped * share[:, :, None]
         reached = stopped.flip(2).cumsum(2).flip(2)  # (B, n, c, m): stopped here or later
-        went_on = reached[:, :, 1:]
-        d_close = stopped + pad(went_on * torch.sigmoid(close[:, :, :-1]), (0, 0, 0, 1))
-        return missing * share, reached[:, :, 0], went_on, d_close, None, None
+        extended = reached[:, :, 1:]
+        d_close = stopped + pad(extended * torch.sigmoid(close[:, :, :-1]), (0, 0, 0, 1))
+        return missing * share, reached[:, :, 0], extended, d_close, None, None
 
 
 def log_partition(scores: Edges, lengths: Tensor, kernels: ModuleType | None = None) -> Tensor:
@@ -77,8 +77,8 @@ def marginals(scores: Edges, lengths: Tensor) -> Tensor:
     )
     _, _, stopped, total = _weights(absent, present, extend, close, lengths)
     stopped = stopped / total.masked_fill(total == 0, 1.0)[:, :, None]
-    went_on = stopped.flip(2).cumsum(2).flip(2)[:, :, 1:]
-    return stopped + pad(went_on * torch.sigmoid(close[:, :, :-1]), (0, 0, 0, 1))
+    extended = stopped.flip(2).cumsum(2).flip(2)[:, :, 1:]
+    return stopped + pad(extended * torch.sigmoid(close[:, :, :-1]), (0, 0, 0, 1))
 
 
 def best(scores: Edges, lengths: Tensor) -> Tensor:

@@ -53,7 +53,7 @@ class PackedScores(NamedTuple):
         Tensor | None
     )  # (rows of width 1 and more, m): going on to this row, a mention at the one before; None if tied
 
-    def also(self, layout: ChainLayout) -> Tensor:
+    def shorter_log_odds(self, layout: ChainLayout) -> Tensor:
         """(rows of width 1 and more, m): log-odds of a mention at the row before, given that the chain went on."""
         if self.branch is None:
             return layout.shorter(self.stop)
@@ -90,7 +90,7 @@ class Posteriors(NamedTuple):
 
     absent: Tensor  # (chains, m)
     present: Tensor  # (chains, m)
-    went_on: Tensor  # (rows of width 1 and more, m): going on to this row
+    extended: Tensor  # (rows of width 1 and more, m): going on to this row
     stopped: Tensor  # (rows, m): this row is the longest
 
 
@@ -125,10 +125,10 @@ class ChainLogPartition(Function):
         else:
             share = gradient / total.masked_fill(total == 0, 1.0)
             choices = choices_from(layout, absent * share, layout.per_row(share).mul_(stopped))
-        noted = choices.went_on * torch.sigmoid(chains.also(layout))
+        branched = choices.extended * torch.sigmoid(chains.shorter_log_odds(layout))
         if chains.branch is None:
-            return None, *choices[:3], layout.add_to_shorter(choices.stopped, noted), None
-        return None, choices.absent, choices.present, choices.went_on - noted, choices.stopped, noted
+            return None, *choices[:3], layout.add_to_shorter(choices.stopped, branched), None
+        return None, choices.absent, choices.present, choices.extended - branched, choices.stopped, branched
 
 
 def log_posteriors(layout: ChainLayout, chains: PackedScores) -> tuple[Tensor, Tensor]:
@@ -142,10 +142,10 @@ def log_posteriors(layout: ChainLayout, chains: PackedScores) -> tuple[Tensor, T
 
 def choices_from(layout: ChainLayout, absent: Tensor, stopped: Tensor) -> Posteriors:
     """Fills in what follows from where chains stop: a chain went on to a width if it stopped there or later."""
-    went_on = layout.remaining_sum(stopped[layout.longer])
+    extended = layout.remaining_sum(stopped[layout.longer])
     with_more = layout.counts[1] if layout.counts[1:] else 0
-    present = torch.cat([stopped[:with_more] + went_on[:with_more], stopped[with_more : layout.chains]])
-    return Posteriors(absent, present, went_on, stopped)
+    present = torch.cat([stopped[:with_more] + extended[:with_more], stopped[with_more : layout.chains]])
+    return Posteriors(absent, present, extended, stopped)
 
 
 def posteriors(layout: ChainLayout, chains: PackedScores) -> Posteriors:
@@ -154,9 +154,9 @@ def posteriors(layout: ChainLayout, chains: PackedScores) -> Posteriors:
     return choices_from(layout, log_absent.exp(), log_stopped.exp())
 
 
-def noted(layout: ChainLayout, chains: PackedScores) -> Tensor:
+def shorter_probability(layout: ChainLayout, chains: PackedScores) -> Tensor:
     """(rows of width 1 and more, m): the probability of a mention at the row before, once the chain went on."""
-    return torch.sigmoid(chains.also(layout))
+    return torch.sigmoid(chains.shorter_log_odds(layout))
 
 
 def log_partition(layout: ChainLayout, scores: Edges) -> Tensor:
@@ -168,14 +168,16 @@ def marginals(layout: ChainLayout, scores: Edges) -> Tensor:
     """(B, n, c, m): the probability of each mention, 0 in padding; differentiable."""
     chains = pack(layout, scores)
     found = posteriors(layout, chains)
-    return layout.unpack_widths(layout.add_to_shorter(found.stopped, found.went_on * noted(layout, chains)))
+    return layout.unpack_widths(
+        layout.add_to_shorter(found.stopped, found.extended * shorter_probability(layout, chains))
+    )
 
 
 def best(layout: ChainLayout, scores: Edges) -> Tensor:
     """(B, n, m): the score of the best that each chain can do if it is present, 0 in padding. No gradient."""
     chains = pack(layout, scores)
     if chains.branch is None:
-        go = chains.extend + chains.also(layout).clamp_(min=0.0)
+        go = chains.extend + chains.shorter_log_odds(layout).clamp_(min=0.0)
     else:
         go = torch.maximum(chains.extend, chains.branch)
     return layout.unpack_chains(layout.reduce(chains.longest(layout, go), "maximum") + chains.present)

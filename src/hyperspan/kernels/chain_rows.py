@@ -19,7 +19,7 @@ class Rows(NamedTuple):
     extend: Tensor  # (..., c - 1)
     stop: Tensor  # (..., c)
     branch: Tensor  # (..., c - 1)
-    also: Tensor  # (..., c - 1): log-odds of a mention at this width, given a longer one
+    shorter_log_odds: Tensor  # (..., c - 1): log-odds of a mention at this width, given a longer one
 
     def longest(self) -> Tensor:
         """(..., c): the score of each longest mention, with the better choice at every shorter width."""
@@ -63,8 +63,8 @@ def _rows(room: Tensor, absent: Tensor, present: Tensor, extend: Tensor, close: 
     stop, extend = close.masked_fill(outside, MINUS_INFINITY), extend.masked_fill(outside[..., 1:], MINUS_INFINITY)
     absent, present = (tensor.masked_fill(outside[..., 0], 0.0) for tensor in (absent, present))
     if branch is None:
-        also = stop[..., :-1]
-        return Rows(absent, present, extend, stop, extend + also, also)
+        log_odds = stop[..., :-1]
+        return Rows(absent, present, extend, stop, extend + log_odds, log_odds)
     branch = branch.masked_fill(outside[..., 1:], MINUS_INFINITY)
-    also = branch - extend.masked_fill(branch == MINUS_INFINITY, 0.0)  # -inf, not NaN, where neither can be
-    return Rows(absent, present, extend, stop, branch, also)
+    log_odds = branch - extend.masked_fill(branch == MINUS_INFINITY, 0.0)  # -inf, not NaN, where neither can be
+    return Rows(absent, present, extend, stop, branch, log_odds)

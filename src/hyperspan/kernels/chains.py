@@ -23,9 +23,9 @@ from hyperspan.kernels.chain_reference import (
     Posteriors,
     choices_from,
     log_posteriors,
-    noted,
     pack,
     posteriors,
+    shorter_probability,
 )
 from hyperspan.kernels.chain_rows import rows_of
 from hyperspan.kernels.choice import choose
@@ -46,10 +46,10 @@ __all__ = [
     "log_partition",
     "log_posteriors",
     "marginals",
-    "noted",
     "pack",
     "padding",
     "posteriors",
+    "shorter_probability",
 ]
 
 Mentions = list[frozenset[tuple[int, int, int]]]
@@ -165,7 +165,9 @@ def _read_off(scores: Edges, lengths: Tensor, sentence: Tensor, start: Tensor, k
     """The best mentions of chains that are present; in one copy from a device."""
     rows = rows_of(scores, lengths, sentence, start, kind, scores.close.dtype)
     last = rows.longest().argmax(1)
-    ending = (rows.also > 0) & (torch.arange(rows.also.shape[1], device=last.device) < last[:, None])
+    ending = (rows.shorter_log_odds > 0) & (
+        torch.arange(rows.shorter_log_odds.shape[1], device=last.device) < last[:, None]
+    )
     chain, widths = ending.nonzero(as_tuple=True)
     pairs = ((sentence, sentence[chain]), (start, start[chain]), (last, widths), (kind, kind[chain]))
     sentence, start, width, kind = (torch.cat(pair) for pair in pairs)

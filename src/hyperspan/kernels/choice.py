@@ -43,8 +43,8 @@ PREFERRED = {"cpu": ("c",), "cuda": ("triton", "dense")}
 """What is worth running on a device, beside the reference."""
 BATCH_ENTRIES = 40_000
 """Sentences × words × widths of a batch in inference: small enough for caches, and for models that need much memory."""
-WHOLE_BATCH_ENTRIES = 200_000
-"""The same for the whole encoder in C: enough that every thread has blocks of many sentences, and still a few MB."""
+FUSED_BATCH_ENTRIES = 200_000
+"""The same for the fused encoder in C: enough that every thread has blocks of many sentences, and still a few MB."""
 GPU_BATCH_ENTRIES = 2_000_000
 """The same on a GPU, for few launches."""
 
@@ -139,18 +139,18 @@ def _variant(allowed: Forced | None) -> libraries.EncoderLibrary:
 
 
 def precisions(device: str) -> tuple[str, ...]:
-    """The numbers that the whole encoder can multiply on a device; float32 is always among them."""
+    """The numbers that the fused encoder can multiply on a device; float32 is always among them."""
     return tuple(encoder_library().encode) if choose("encoder", device) == "c" else ("float32",)
 
 
-def batch_entries(device: str, *, whole: bool = False, linear_memory: bool = False) -> int:
-    """Sentences × words × widths of a batch in inference; `whole` for a model that the whole encoder can run.
+def batch_entries(device: str, *, fused: bool = False, linear_memory: bool = False) -> int:
+    """Sentences × words × widths of a batch in inference; `fused` for a model that the fused encoder can run.
 
     Batches for a GPU are large only with `linear_memory`, that is, where memory grows linearly with the entries: structures
     that hold more than that for a sentence, such as trees, would exhaust the memory of a GPU.
     """
-    if whole and choose("encoder", device) == "c":
-        return WHOLE_BATCH_ENTRIES
+    if fused and choose("encoder", device) == "c":
+        return FUSED_BATCH_ENTRIES
     return GPU_BATCH_ENTRIES if linear_memory and device != "cpu" else BATCH_ENTRIES
 
 

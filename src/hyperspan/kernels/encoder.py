@@ -1,4 +1,4 @@
-"""The whole encoder of a segmental model on the CPU, in one call: from word vectors to the scores of hyperedges.
+"""The fused encoder of a segmental model on the CPU, in one call: from word vectors to the scores of hyperedges.
 
 It is several times as fast as its parts, the LSTM over words, the LSTM over spans and the linear layers of the scorer, one
 after the other. Those are its reference: they run in training, on other devices, with a hidden layer before the scores, and
@@ -34,7 +34,7 @@ class InferenceOptions:
     """What is traded for speed in inference."""
 
     precision: str = "float32"
-    """Of products in the whole encoder; "bfloat16" is quicker where the processor has it, and a little less exact."""
+    """Of products in the fused encoder; "bfloat16" is quicker where the processor has it, and a little less exact."""
     skip: float = math.inf
     """Words where T → X scores this much more than T → I for all types are passed over."""
 
@@ -71,7 +71,7 @@ class SpanProjection(Protocol):
 
 
 class EncoderParts(NamedTuple):
-    """The parts of a model that the whole encoder computes, in its order."""
+    """The parts of a model that the fused encoder computes, in its order."""
 
     layers: Sequence[nn.LSTM]
     spans: SpanWeights
@@ -92,7 +92,7 @@ Scores = tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]
 """absent, present, extend, close and branch, as in :class:`hyperspan.structures.EdgeScores`."""
 
 
-class WholeEncoder:
+class FusedEncoder:
     """Computes a model's scores in one call, where that can be done."""
 
     def __init__(self, parts: EncoderParts):
@@ -225,18 +225,20 @@ class _Packed:
                 into, back, one, other = (
                     getattr(layer, f"{name}_l0{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
                 )
-                inputs.append(self.gates(_apart(into.T, size, self.padded(hidden)) if size else into.T))
-                recurrent.append(self.gates(_apart(back.T, [hidden], self.padded(hidden))))
+                inputs.append(self.gates(_pad_blocks(into.T, size, self.padded(hidden)) if size else into.T))
+                recurrent.append(self.gates(_pad_blocks(back.T, [hidden], self.padded(hidden))))
                 bias.append(self.gate_bias(one + other))
             size = [hidden, hidden]
         both = [hidden, hidden]
         for direction in (0, 1):
-            inputs.append(self.gates(_apart(spans.inputs[direction], both, self.padded(hidden))))
-            recurrent.append(self.gates(_apart(spans.recurrent[direction], [span_hidden], self.padded(span_hidden))))
+            inputs.append(self.gates(_pad_blocks(spans.inputs[direction], both, self.padded(hidden))))
+            recurrent.append(
+                self.gates(_pad_blocks(spans.recurrent[direction], [span_hidden], self.padded(span_hidden)))
+            )
             bias.append(self.gate_bias(spans.bias[direction, 0]))
-        start = self.columns(_apart(first.weight.T, both, self.padded(hidden)))
+        start = self.columns(_pad_blocks(first.weight.T, both, self.padded(hidden)))
         from_spans = [
-            self.columns(_apart(parts.from_spans[direction], [span_hidden], self.padded(span_hidden)))
+            self.columns(_pad_blocks(parts.from_spans[direction], [span_hidden], self.padded(span_hidden)))
             for direction in (0, 1)
         ]
         self.struct = _EncoderStruct(
@@ -287,6 +289,6 @@ class _Packed:
         return even.movedim(2, -1).to(torch.bfloat16).contiguous()
 
 
-def _apart(weight: Tensor, sizes: Sequence[int], padded: int) -> Tensor:
+def _pad_blocks(weight: Tensor, sizes: Sequence[int], padded: int) -> Tensor:
     """(sum of sizes, columns) -> (number of sizes * padded, columns): each part of the depth filled up with 0."""
     return torch.cat([nn.functional.pad(part, (0, 0, 0, padded - len(part))) for part in weight.split(list(sizes))])

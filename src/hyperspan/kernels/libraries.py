@@ -61,7 +61,7 @@ class EncoderLibrary(NamedTuple):
     lanes: int
     """Sizes are rounded up to multiples of this."""
     encode: dict[str, Any]
-    """The whole encoder, by the numbers that it multiplies: float32, and bfloat16 where the processor has it."""
+    """The fused encoder, by the numbers that it multiplies: float32, and bfloat16 where the processor has it."""
     read: Any
     """Runs LSTMs so that they can be trained: see training.h."""
     read_backward: Any
@@ -93,7 +93,7 @@ def chains() -> Loaded:
 
 @call_once
 def encoder() -> Loaded:
-    """libencode.so: LSTMs, and the whole encoder."""
+    """libencode.so: LSTMs, and the fused encoder."""
     loaded = open_library(FOLDER / "libencode.so")
     if loaded.library is not None and not encoder_variants(loaded.library):
         return Loaded(None, "libencode.so has no variant for this processor")

@@ -99,17 +99,17 @@ class _Tasks:
             raise MemoryError("no memory to read a batch; train on fewer sentences at once (training.batch_size)")
 
 
-class _Room:
+class _Workspace:
     """Memory for what a step of training keeps until it has gone back; the module's next step uses it again.
 
     Memory fresh from the system is filled with 0 page by page, which takes half as long as the products that go into it.
     """
 
-    spare: ClassVar[WeakKeyDictionary[nn.Module, Tensor]] = WeakKeyDictionary()
+    pool: ClassVar[WeakKeyDictionary[nn.Module, Tensor]] = WeakKeyDictionary()
 
     def __init__(self, module: ref[nn.Module], size: int):
         self.module, owner = module, module()
-        found = None if owner is None else self.spare.pop(owner, None)
+        found = None if owner is None else self.pool.pop(owner, None)
         if found is not None and len(found) < size:
             found = None  # given back before there is a larger one
         self.memory = torch.empty(size, dtype=torch.float32, device="cpu") if found is None else found
@@ -117,7 +117,7 @@ class _Room:
     def __del__(self) -> None:
         owner = self.module()
         if owner is not None and hasattr(self, "memory"):
-            self.spare[owner] = self.memory
+            self.pool[owner] = self.memory
 
 
 class _States(Function):
@@ -131,12 +131,12 @@ class _States(Function):
         units = columns // 4
         states = gates.new_empty(2, tasks.rows, units)
         keep = any(ctx.needs_input_grad)
-        room = _Room(module, (5 if keep else 1) * states.numel())
+        workspace = _Workspace(module, (5 if keep else 1) * states.numel())
         panels = recurrent.unflatten(2, (units // library.lanes, -1)).transpose(1, 2).contiguous()
-        tasks.call(library.read, words, units, (gates, panels, states, *_cells_and_gates(room, states, keep)))
+        tasks.call(library.read, words, units, (gates, panels, states, *_cells_and_gates(workspace, states, keep)))
         if keep:
             ctx.save_for_backward(recurrent, states)
-            ctx.tasks, ctx.words, ctx.library, ctx.room = tasks, words, library, room
+            ctx.tasks, ctx.words, ctx.library, ctx.workspace = tasks, words, library, workspace
         return states
 
     @staticmethod
@@ -149,12 +149,12 @@ class _States(Function):
         d_gates = d_states.new_zeros(2, words, 4 * units)
         d_panels = d_states.new_zeros(len(tasks.counts), units // library.lanes, units, panel)
         transposed, d_states = wide.transpose(2, 3).contiguous(), d_states.contiguous()
-        kept = (states, *_cells_and_gates(ctx.room, states, keep=True))
+        kept = (states, *_cells_and_gates(ctx.workspace, states, keep=True))
         tasks.call(library.read_backward, words, units, (None, None, *kept, transposed, d_states, d_gates, d_panels))
         d_recurrent = d_panels.unflatten(0, (2, -1)).sum(1).transpose(1, 2).flatten(2)
         return d_gates, d_recurrent, None, None, None
 
 
-def _cells_and_gates(room: _Room, states: Tensor, keep: bool) -> tuple[Tensor, Tensor | None]:
+def _cells_and_gates(workspace: _Workspace, states: Tensor, keep: bool) -> tuple[Tensor, Tensor | None]:
     """The cells, as many as states, and behind them the activated gates, where they are kept."""
-    return room.memory, room.memory[states.numel() :] if keep else None
+    return workspace.memory, workspace.memory[states.numel() :] if keep else None

@@ -19,7 +19,7 @@ from hyperspan.kernels import lstm_c
 from hyperspan.kernels.chains import chain_layout
 from hyperspan.kernels.choice import choose
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.kernels.span_lstm_reference import Apart, AsOne, SteppedStates
+from hyperspan.kernels.span_lstm_reference import BothDirections, PerDirection, SteppedStates
 from hyperspan.kernels.word_lstm import unfit
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def span_states(
         spans = cast("DeviceSpans", layout)
         return SpanStates.apply(spans.over(row_of), gates, recurrent, spans.rank, spans.room).transpose(0, 1)
     read = row_of.index_select(0, layout.read.flatten()).view(2, -1)
-    kind = AsOne if chosen == "dense" else Apart
+    kind = BothDirections if chosen == "dense" else PerDirection
     return SteppedStates.apply(gates, recurrent, read, layout.chains, kind).view(-1, 2, hidden)
 
 

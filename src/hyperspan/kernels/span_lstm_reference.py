@@ -21,13 +21,18 @@ _TANH_BACKWARD, _TANH_BACKWARD_OUT = torch.ops.aten.tanh_backward.default, torch
 class SteppedStates(Function):
     """Runs both LSTMs over all widths -> (rows, 2 * hidden).
 
-    How gates stand and what is multiplied with what differs between the reference and the dense implementation: see :class:`Apart`, :class:`AsOne`.
+    How gates stand and what is multiplied with what differs between the reference and the dense implementation: see :class:`PerDirection`, :class:`BothDirections`.
     """
 
     @staticmethod
     @custom_fwd(device_type="cuda", cast_inputs=torch.bfloat16)  # within autocast alone
     def forward(
-        ctx: Any, gates: Tensor, recurrent: Tensor, read: Tensor, layout: ChainLayout, kind: type[Apart | AsOne]
+        ctx: Any,
+        gates: Tensor,
+        recurrent: Tensor,
+        read: Tensor,
+        layout: ChainLayout,
+        kind: type[PerDirection | BothDirections],
     ) -> Tensor:
         size = gates.shape[2]
         directions = kind(recurrent)
@@ -74,12 +79,12 @@ class SteppedStates(Function):
             before = states.index_select(0, ctx.layout.going_on)
             d_recurrent = directions.outer(before, d_gates[ctx.layout.longer])
         d_inputs = gradient.new_zeros(2, words, size)
-        for direction, d_words in enumerate(directions.apart(d_gates)):
+        for direction, d_words in enumerate(directions.split_directions(d_gates)):
             d_inputs[direction].index_add_(0, read[direction], d_words)
         return d_inputs, d_recurrent, None, None, None
 
 
-class Apart:
+class PerDirection:
     """Each direction by itself, for CPUs: gates stand as (rows, direction, gate, unit), gates being in, forget, new, out.
 
     For the cell, which knows no directions, there are then just twice as many rows.
@@ -112,7 +117,7 @@ class Apart:
         pairs = zip(states.chunk(2, 1), d_gates.chunk(2, 1), strict=True)
         return torch.stack([one.T @ d_one for one, d_one in pairs])
 
-    def apart(self, d_gates: Tensor) -> Sequence[Tensor]:
+    def split_directions(self, d_gates: Tensor) -> Sequence[Tensor]:
         """(rows, 8 * hidden) -> twice (rows, 4 * hidden)."""
         return d_gates.chunk(2, 1)
 
@@ -133,7 +138,7 @@ class Apart:
         return d_gates.view(len(gates), -1), d_before.view(len(gates), -1)
 
 
-class AsOne:
+class BothDirections:
     """Both directions as one LSTM of twice the size, for GPUs, which would rather multiply with zeros than be called again.
 
     Gates stand as (rows, gate, direction, unit), so that the two recurrent matrices are one with two blocks.
@@ -165,7 +170,7 @@ class AsOne:
         parts = (states.T @ d_gates).view(2, self.hidden, 4, 2, self.hidden)
         return torch.stack([parts[side, :, :, side].reshape(self.hidden, 4 * self.hidden) for side in (0, 1)])
 
-    def apart(self, d_gates: Tensor) -> Sequence[Tensor]:
+    def split_directions(self, d_gates: Tensor) -> Sequence[Tensor]:
         parts = d_gates.view(-1, 4, 2, self.hidden)
         return [parts[:, :, direction].flatten(1) for direction in (0, 1)]
 

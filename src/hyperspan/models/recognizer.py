@@ -35,7 +35,7 @@ class Recognizer(Model):
         self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=kind.over_spans)
         self.scorer = kind(self.encoder, self.labels, config)
         self.allowed_mentions, self.over_spans, self.can_skip = kind.allowed_mentions, kind.over_spans, kind.can_skip
-        self.whole = self.scorer.fuse(self.encoder)
+        self.fused = self.scorer.fuse(self.encoder)
         """Encoder and scorer in one, for use; None where the model is another than this computes."""
 
     @classmethod
@@ -45,12 +45,12 @@ class Recognizer(Model):
     @property
     def batch_entries(self) -> int:
         """Sentences × words × widths of a batch in inference."""
-        return batch_entries(self.device.type, whole=self.whole is not None, linear_memory=self.scorer.linear_memory)
+        return batch_entries(self.device.type, fused=self.fused is not None, linear_memory=self.scorer.linear_memory)
 
     def forward(self, batch: Batch, temperature: float = 1.0) -> Any:
         """The scores of a batch, divided by a temperature, as the distribution of this model takes them."""
-        if self.whole is not None and not self.training:
-            found = self.whole.scores(
+        if self.fused is not None and not self.training:
+            found = self.fused.scores(
                 partial(self.encoder.vectors, batch), batch.lengths, self.max_width, self.options, temperature
             )
             if found is not None:

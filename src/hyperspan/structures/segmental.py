@@ -89,9 +89,9 @@ class SegmentalHypergraph(Distribution):
         return chains.posteriors(self._layout, self._packed)
 
     @property
-    def _noted(self) -> Tensor:
+    def _shorter_probability(self) -> Tensor:
         """(rows of width 1 and more, m): the probability of a mention at the row before, once the chain went on."""
-        return chains.noted(self._layout, self._packed)
+        return chains.shorter_probability(self._layout, self._packed)
 
     @property
     def log_partition(self) -> Tensor:
@@ -139,18 +139,18 @@ class SegmentalHypergraph(Distribution):
     def node_marginals(self) -> Tensor:
         """(B, n, c, m): the probability that a hyperpath visits each I node. A, E and T nodes are always visited."""
         posteriors = self._posteriors
-        return self._layout.unpack_widths(torch.cat([posteriors.present, posteriors.went_on]))
+        return self._layout.unpack_widths(torch.cat([posteriors.present, posteriors.extended]))
 
     @property
     def edge_marginals(self) -> EdgeScores:
         """The probability of each hyperedge, in the place of its score; 0 in padding."""
-        layout, posteriors, noted = self._layout, self._posteriors, self._noted
+        layout, posteriors, shorter = self._layout, self._posteriors, self._shorter_probability
         return EdgeScores(
             absent=layout.unpack_chains(posteriors.absent),
             present=layout.unpack_chains(posteriors.present),
-            extend=layout.unpack_extensions(posteriors.went_on * (1 - noted)),
+            extend=layout.unpack_extensions(posteriors.extended * (1 - shorter)),
             close=layout.unpack_widths(posteriors.stopped),
-            branch=layout.unpack_extensions(posteriors.went_on * noted),
+            branch=layout.unpack_extensions(posteriors.extended * shorter),
         )
 
     @property
@@ -158,13 +158,13 @@ class SegmentalHypergraph(Distribution):
         layout, packed = self._layout, self._packed
         log_absent, log_stopped = chains.log_posteriors(layout, packed)
         posteriors = chains.choices_from(layout, log_absent.exp(), log_stopped.exp())
-        also = packed.also(layout)
-        certain = also.isinf()
-        odds = also.masked_fill(certain, 0.0)
+        log_odds = packed.shorter_log_odds(layout)
+        certain = log_odds.isinf()
+        odds = log_odds.masked_fill(certain, 0.0)
         bernoulli_entropy = torch.sigmoid(odds) * softplus(-odds) + torch.sigmoid(-odds) * softplus(odds)
         per_chain = layout.unpack_chains(entropy_term(log_absent))
         per_row = layout.unpack_widths(entropy_term(log_stopped))
-        per_choice = layout.unpack_extensions(posteriors.went_on * bernoulli_entropy.masked_fill(certain, 0.0))
+        per_choice = layout.unpack_extensions(posteriors.extended * bernoulli_entropy.masked_fill(certain, 0.0))
         return per_chain.sum((1, 2)) + per_row.sum((1, 2, 3)) + per_choice.sum((1, 2, 3))
 
     def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> SegmentalHypergraph:
@@ -240,7 +240,7 @@ class SegmentalHypergraph(Distribution):
         exact = self._in_float64()
         chains.check_possible(exact._log_partition)
         reach = exact.node_marginals.transpose(2, 3)  # (B, n, m, c): P(a mention of this width or more)
-        share = exact._layout.unpack_extensions(exact._noted).transpose(2, 3)  # (B, n, m, c - 1)
+        share = exact._layout.unpack_extensions(exact._shorter_probability).transpose(2, 3)  # (B, n, m, c - 1)
 
         def uniform(*shape: int) -> Tensor:
             device = generator.device if generator is not None else reach.device
@@ -288,7 +288,7 @@ class SegmentalHypergraph(Distribution):
         layout = exact._layout
         absent = layout.unpack_chains(exact._posteriors.absent)
         longest = layout.unpack_widths(exact._posteriors.stopped).transpose(2, 3)
-        share = layout.unpack_extensions(exact._noted).transpose(2, 3)
+        share = layout.unpack_extensions(exact._shorter_probability).transpose(2, 3)
         result: list[tuple[MentionSet, float]] = []
         for sentence, length in enumerate(self.lengths):
             missing = absent[sentence, :length].flatten()

@@ -74,12 +74,12 @@ def _summarise_starts(
     present = value > rows.absent
     second = longest.scatter_(-1, width.unsqueeze(-1), MINUS_INFINITY).amax(-1)
     step = torch.where(present, value - torch.maximum(second, rows.absent), rows.absent - value)
-    also = rows.also[present]  # (present chains, widths - 1)
-    below = torch.arange(widths - 1, device=also.device) < width[present].unsqueeze(-1)
+    log_odds = rows.shorter_log_odds[present]  # (present chains, widths - 1)
+    below = torch.arange(widths - 1, device=log_odds.device) < width[present].unsqueeze(-1)
     if widths > 1:
-        doubt = also.abs().masked_fill_(~below | also.isinf(), torch.inf).amin(-1)
+        doubt = log_odds.abs().masked_fill_(~below | log_odds.isinf(), torch.inf).amin(-1)
         step[present] = torch.minimum(step[present], doubt)
-    chain_of, shorter = (below & (also > 0)).nonzero(as_tuple=True)
+    chain_of, shorter = (below & (log_odds > 0)).nonzero(as_tuple=True)
     sentence, start, kind = present.nonzero(as_tuple=True)
     chains = torch.stack([sentence, start + starts.start, kind], dim=1)
     ends = torch.cat([width[present], shorter]).unsqueeze(1)
@@ -104,10 +104,10 @@ def cheapest_sets(
     keys = list(zip(starts.tolist(), kinds.tolist(), strict=True))
     start, kind = (torch.from_numpy(array).to(lengths.device) for array in (starts, kinds))
     rows = rows_of(scores, lengths, torch.full_like(start, sentence), start, kind, torch.float64)
-    arrays = (tensor.cpu().numpy() for tensor in (rows.absent, rows.longest(), rows.also))
+    arrays = (tensor.cpu().numpy() for tensor in (rows.absent, rows.longest(), rows.shorter_log_odds))
     choices = [
-        Alternatives(chain_alternatives(absent, longest, also, k))
-        for absent, longest, also in zip(*arrays, strict=True)
+        Alternatives(chain_alternatives(absent, longest, log_odds, k))
+        for absent, longest, log_odds in zip(*arrays, strict=True)
     ]
 
     def mentions(index: int, widths: Widths) -> list[Mention]:
@@ -122,10 +122,12 @@ def cheapest_sets(
         yield cost, best.difference(dropped).union(added)
 
 
-def chain_alternatives(absent: float, longest: np.ndarray, also: np.ndarray, k: int) -> Iterator[tuple[float, Widths]]:
+def chain_alternatives(
+    absent: float, longest: np.ndarray, log_odds: np.ndarray, k: int
+) -> Iterator[tuple[float, Widths]]:
     """What one chain can hold as (cost, widths of its mentions), the k cheapest first; cost is minus score.
 
-    `longest[w]` is the score of "w is the longest" with the better choice at every shorter width; `also[u]` the
+    `longest[w]` is the score of "w is the longest" with the better choice at every shorter width; `log_odds[u]` the
     log-odds of a mention at a shorter width u.
     """
     costs = -np.concatenate([[absent], longest])
@@ -143,7 +145,7 @@ def chain_alternatives(absent: float, longest: np.ndarray, also: np.ndarray, k: 
         # A way is opened when nothing that is open is cheaper than its first alternative.
         if opened < len(ways) and (not heap or ways[opened][0] <= heap[0][0]):
             cost, width = ways[opened]
-            push(opened, _with_longest(cost, width, also, k))
+            push(opened, _with_longest(cost, width, log_odds, k))
             opened += 1
             continue
         cost, rank, widths, alternatives = heapq.heappop(heap)
@@ -151,12 +153,12 @@ def chain_alternatives(absent: float, longest: np.ndarray, also: np.ndarray, k: 
         push(rank, alternatives)
 
 
-def _with_longest(cost: float, width: int, also: np.ndarray, k: int) -> Iterator[tuple[float, Widths]]:
+def _with_longest(cost: float, width: int, log_odds: np.ndarray, k: int) -> Iterator[tuple[float, Widths]]:
     """The alternatives of a chain whose longest mention has this width, or which is absent (-1)."""
-    best = set((also[: max(width, 0)] > 0).nonzero()[0].tolist())
+    best = set((log_odds[: max(width, 0)] > 0).nonzero()[0].tolist())
     top = (width,) if width >= 0 else ()
     yield cost, (*sorted(best), *top)
-    odds = np.abs(also[: max(width, 0)])
+    odds = np.abs(log_odds[: max(width, 0)])
     flips = odds.argsort(kind="stable")[: max(k - 1, 0)]
     flips = flips[np.isfinite(odds[flips])].tolist()
     for more, flipped in islice(cheapest_subsets(odds[flips].tolist()), 1, None):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
-from hyperspan.kernels.encoder import WholeEncoder
+from hyperspan.kernels.encoder import FusedEncoder
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.structures import Distribution
 from hyperspan.structures.losses import Loss
@@ -49,7 +49,7 @@ class Scorer(nn.Module):
         """The scores of a batch."""
         raise NotImplementedError
 
-    def fuse(self, encoder: Encoder) -> WholeEncoder | None:
+    def fuse(self, encoder: Encoder) -> FusedEncoder | None:
         """A kernel that encodes and scores in one call, for inference; None where there is none."""
         return None
 

@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
-from hyperspan.kernels.encoder import WholeEncoder
+from hyperspan.kernels.encoder import FusedEncoder
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer, WeightColumns
 from hyperspan.structures import (
@@ -65,7 +65,7 @@ class SegmentalScorer(Scorer):
         extend = step() if self.interactions else close.new_zeros(*shape, close.shape[2] - 1, m)
         return EdgeScores(absent, present, extend, close, None if self.tied else step())
 
-    def fuse(self, encoder: Encoder) -> WholeEncoder | None:
+    def fuse(self, encoder: Encoder) -> FusedEncoder | None:
         return encoder.fuse(self.start, self.parts, self.types, tied=self.tied, interactions=self.interactions)
 
     def add_mention_bias(self, scores: EdgeScores, bias: float) -> EdgeScores:
