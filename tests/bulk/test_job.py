@@ -133,7 +133,7 @@ def test_records_are_documents_or_dead_letters_in_order(
 
 def test_reasons_of_the_model_itself(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "made.jsonl", [{"text": text} for text in ("fine", "a long one", "crash", "fine too")])
-    annotate_files([tmp_path / "made.jsonl"], tmp_path / "out")
+    assert annotate_files([tmp_path / "made.jsonl"], tmp_path / "out").words == 1 + 2
     one, other = lines_in(tmp_path / "out/rejected")
     assert (one["line"], one["reason"]) == (2, "the sentence has too many words")
     assert (other["line"], other["reason"]) == (3, "the model failed: RuntimeError: out of cheese")

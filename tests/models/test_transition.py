@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from hyperspan.config import Config
 from hyperspan.models import new_model
+from hyperspan.models.greedy import GreedySets
 from hyperspan.models.shift_reduce import NOTHING, SHIFT, derivations, mentions_of, oracle, valid_actions
 from hyperspan.models.transition import Transition
-from hyperspan.structures import MentionSet, is_nested
+from hyperspan.structures import MentionSet, NotSupportedError, is_nested
 from hyperspan.types import Mention, Sentence
 
 TYPES = 2
@@ -169,3 +170,8 @@ def test_the_probabilities_of_all_derivations_add_up_to_one() -> None:
     with torch.inference_mode():
         total = model.log_prob(model.encoder(batch)[-1], finished, batch).logsumexp(0)
     assert float(total) == pytest.approx(0.0, abs=1e-4)
+
+
+def test_greedy_models_say_why_they_cannot_condition() -> None:
+    with pytest.raises(NotSupportedError, match="GreedySets has no condition: it decides step by step"):
+        GreedySets([{}], [0.0], [2], TYPES, torch.device("cpu")).condition()
