@@ -120,7 +120,7 @@ def annotate(
             threshold=thresholds,
             types=type_,
             top_k=top_k,
-            keep_sentences=format_name not in ("html", "jsonl", "brat"),  # the other formats need no sentences
+            keep_sentences=format_name not in ("html", "jsonl", "brat"),  # which are written without them
             on_error=failures.add,
             on_words=add_words,
         )
