@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -25,6 +26,18 @@ def test_a_library_that_does_not_load_is_warned_of(tmp_path: Path) -> None:
         loaded = libraries.open_library(broken)
     assert len(warned) == 1
     assert loaded.library is None and loaded.obstacle is not None and "does not load" in loaded.obstacle
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.parametrize("source", ["int abi_version(void) { return 999; }", ""], ids=["newer", "older"])
+def test_a_library_of_another_version_is_not_used(tmp_path: Path, source: str) -> None:
+    (tmp_path / "stale.c").write_text(f"{source}\nvoid use_openmp(void *runtime) {{ (void)runtime; }}\n")
+    stale = tmp_path / "libencode.so"
+    subprocess.run(["cc", "-shared", "-fPIC", str(tmp_path / "stale.c"), "-o", str(stale)], check=True)
+    expected = r"libencode\.so was compiled for another version of hyperspan, .*; install hyperspan again"
+    with pytest.warns(RuntimeWarning, match=expected):
+        loaded = libraries.open_library(stale)
+    assert loaded.library is None and "another version" in (loaded.obstacle or "")
 
 
 def test_threads_that_come_first_together_load_once() -> None:

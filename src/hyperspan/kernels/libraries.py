@@ -19,6 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 FOLDER = Path(__file__).parent / "native"
 VARIANTS = ("v4bf16", "v4", "v3", "base")
 """What the encoder is compiled for, best first: see native/build.py."""
+ABI_VERSION = 1
+"""That of native/threads.h: both grow when a struct or the arguments of a function in C change."""
 NOT_COMPILED = "was not compiled; install hyperspan where there is a C compiler"
 
 _T = TypeVar("_T")
@@ -73,8 +75,10 @@ def open_library(path: Path) -> Loaded:
         return Loaded(None, NOT_COMPILED)
     try:
         library = ctypes.CDLL(str(path))
-        library.use_openmp(_openmp())
-        return Loaded(library)
+        if _abi_version(library) == ABI_VERSION:
+            library.use_openmp(_openmp())
+            return Loaded(library)
+        reason = f"{path.name} was compiled for another version of hyperspan"
     except (OSError, AttributeError) as error:
         reason = f"{path.name} does not load ({error})"
     warnings.warn(
@@ -83,6 +87,13 @@ def open_library(path: Path) -> Loaded:
         stacklevel=2,
     )
     return Loaded(None, f"cannot run: {reason}")
+
+
+def _abi_version(library: ctypes.CDLL) -> int:
+    try:
+        return library.abi_version()
+    except AttributeError:  # older than that function
+        return 0
 
 
 @call_once

@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 
+int abi_version(void) { return ABI_VERSION; }
+
 typedef void Body(void *);
 static void (*openmp)(Body *body, void *data, unsigned threads, unsigned flags); /* GOMP_parallel, or NULL */
 

@@ -1,6 +1,9 @@
 /* Tasks shared among threads. */
 #include <stdint.h>
 
+/* Grows when a struct or the arguments of an exported function change; the same number is in libraries.py. */
+#define ABI_VERSION 1
+
 #define HIDDEN __attribute__((visibility("hidden")))
 
 /* Runs a task for each number below `tasks`; 0, or 1 if one of them failed. */
