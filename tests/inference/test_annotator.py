@@ -315,6 +315,9 @@ def test_loading_by_folder_and_by_name(tmp_path: Path) -> None:
     assert load("genia").labels == load(PRETRAINED / "genia").labels
     with pytest.raises(InputError, match=r"there is no model 'smal': the bundled models are .*genia"):
         load("smal")
+    assert repr(load(tmp_path / "small")) == "Annotator(segmental, labels: person, place)"
+    with pytest.raises(InputError, match=r"the device 'cuda:99' cannot be used .*; choose cpu$"):
+        load(tmp_path / "small", device="cuda:99")
     with pytest.raises(InputError, match="the device 'abacus' cannot be used"):
         load(tmp_path / "small", device="abacus")
     with pytest.raises(InputError, match="skip is nan for a model of kind 'segmental'; it must be a number"):

@@ -82,6 +82,9 @@ class Annotator:
         self.model = model
         self.window, self.long_text, self.max_spans = window, long_text, max_spans
 
+    def __repr__(self) -> str:
+        return f"Annotator({self.model.config.model.kind}, labels: {', '.join(self.labels)})"
+
     @property
     def labels(self) -> tuple[str, ...]:
         return self.model.labels

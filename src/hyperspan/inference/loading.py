@@ -53,6 +53,5 @@ def _check_device(device: str) -> None:
         torch.empty(1, device=device).item()  # which a device that holds no numbers, such as meta, cannot
     except (RuntimeError, AssertionError, NotImplementedError) as error:  # differs by how torch was built
         reason = str(error).partition("\n")[0].removesuffix(".")
-        raise InputError(
-            f"the device {device!r} cannot be used ({reason}); choose cpu, or cuda where there is a GPU"
-        ) from None
+        others = "" if device.startswith("cuda") else ", or cuda where there is a GPU"
+        raise InputError(f"the device {device!r} cannot be used ({reason}); choose cpu{others}") from None
