@@ -252,7 +252,7 @@ def test_tables_of_texts(model: str, tmp_path: Path) -> None:
     torn = hyperspan("annotate", "torn.csv", "-m", model, cwd=tmp_path)
     assert torn.returncode == 2 and "torn.csv:3: the row has 1 fields, but the table 2 columns; correct" in torn.stderr
     rest = hyperspan("annotate", "torn.csv", "-m", model, "-f", "jsonl", "--on-error", "skip", cwd=tmp_path)
-    assert rest.returncode == 0 and len(rest.stdout.splitlines()) == 2 and "left out 1 records" in rest.stderr
+    assert rest.returncode == 0 and len(rest.stdout.splitlines()) == 2 and "left out 1 record that" in rest.stderr
 
 
 def test_what_is_no_text_is_refused_with_what_to_do(model: str, tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_document_that_fails_does_not_take_later_ones_along(model: str, tmp_pa
     assert "1 of 3 documents are left out, as they cannot be annotated, the first because the sentence" in result.stderr
     skipped = hyperspan("annotate", "-m", model, "-f", "jsonl", "--on-error", "skip", stdin=given)
     assert skipped.returncode == 0 and skipped.stdout == result.stdout
-    assert "left out 1 records" in skipped.stderr and "has 1,200 words" in skipped.stderr
+    assert "left out 1 record that" in skipped.stderr and "has 1,200 words" in skipped.stderr
     (tmp_path / "long.jsonl").write_text(f"{lines[1]}\n", encoding="utf-8")
     alone = hyperspan("annotate", "long.jsonl", "-m", model, "-o", "page.html", cwd=tmp_path)
     assert alone.returncode == 2 and "has 1,200 words, more than the 1,000" in alone.stderr

@@ -55,7 +55,7 @@ def test_files_into_shards_and_the_same_mentions_as_one_by_one(hyperspan: Run, m
     (tmp_path / "c.jsonl").write_text("nonsense\n")
     bulk = ["bulk", "a.jsonl", "b.txt", "c.jsonl", "-m", model, "-o", "found/", "--shard-records", "3"]
     status, said = hyperspan(*bulk)
-    assert status == 0 and "documents are in found/ (4 shards)" in said
+    assert status == 0 and "documents (4 shards)" in said
     assert "1 of 10 records were rejected; found/rejected says which and why" in said
     assert hyperspan(*bulk)[1].count("(4 shards, 4 of them before)") == 1
     single: list[dict[str, object]] = []

@@ -109,7 +109,7 @@ def _summary(job: Job, resumed: int, notes: Sequence[str]) -> JobSummary:
     if totals["rejected"] and not totals["documents"]:
         reason = next(done.first_reason for done in job.done.values() if done.rejected)
         raise JobError(
-            f"all {totals['rejected']:,} records were rejected, the first because {reason}; see {job.output.name}/{REJECTED}"
+            f"all records ({totals['rejected']:,}) were rejected, the first because {reason}; see {job.output.name}/{REJECTED}"
         )
     column = job.settings.columns.id
     if (

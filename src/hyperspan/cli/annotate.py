@@ -34,7 +34,7 @@ from hyperspan.corpora.outputs import OUTPUTS, choose_output
 from hyperspan.corpora.registry import write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.tables import Columns
-from hyperspan.errors import InputError
+from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
 from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.options import parse_thresholds
@@ -127,7 +127,7 @@ def annotate(
         _write(failures.without(found), format_name, Target(output, force), annotator.labels, _title(inputs), problems)
     report(problems)
     if output != "-":
-        print(f"hyperspan: wrote {failures.mentions:,} mentions as {format_name} to {output}", file=sys.stderr)
+        print(f"hyperspan: wrote {counted(failures.mentions, 'mention')} as {format_name} to {output}", file=sys.stderr)
     failures.check()
 
 

@@ -18,7 +18,7 @@ from hyperspan.bulk.inputs import Kind
 from hyperspan.bulk.shards import OutputFormat
 from hyperspan.cli.options import Device, Force, IdKey, Labels, ModelName, TextKey, Thresholds, TopK
 from hyperspan.corpora.tables import Columns
-from hyperspan.errors import InputError
+from hyperspan.errors import InputError, counted
 from hyperspan.inference.options import parse_thresholds
 from hyperspan.progress import print_every_minute
 
@@ -104,8 +104,8 @@ def _lines(summary: JobSummary, output: str) -> Iterator[str]:
     yield from summary.notes
     before = f", {summary.resumed:,} of them before" if summary.resumed else ""
     yield (
-        f"{summary.mentions:,} mentions in {summary.documents:,} documents are in {output} "
-        f"({summary.shards:,} shards{before})"
+        f"{output} holds {counted(summary.mentions, 'mention')} in {counted(summary.documents, 'document')} "
+        f"({counted(summary.shards, 'shard')}{before})"
     )
     if summary.rejected:
         total = summary.documents + summary.rejected

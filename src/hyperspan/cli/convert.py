@@ -13,7 +13,7 @@ from hyperspan.cli.output import report, with_progress
 from hyperspan.corpora.registry import WRITERS, format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.splits import in_order
-from hyperspan.errors import InputError
+from hyperspan.errors import InputError, counted
 from hyperspan.types import Document
 
 
@@ -69,5 +69,5 @@ def convert(
     )
     report(problems)
     for reason, count in losses.lost.items():
-        print(f"hyperspan: not kept as they are: {count:,} mentions ({reason})", file=sys.stderr)
-    print(f"hyperspan: wrote {losses.written:,} mentions as {wanted} to {target}", file=sys.stderr)
+        print(f"hyperspan: not kept as they are: {counted(count, 'mention')} ({reason})", file=sys.stderr)
+    print(f"hyperspan: wrote {counted(losses.written, 'mention')} as {wanted} to {target}", file=sys.stderr)

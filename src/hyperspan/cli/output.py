@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from hyperspan.corpora.source import Problems
+from hyperspan.errors import counted
 from hyperspan.progress import print_every_minute
 from hyperspan.types import Document
 
@@ -48,7 +49,7 @@ def report(problems: Problems) -> None:
     for what, times in problems.notes.items():
         print(f"hyperspan: {times:,} × {what}", file=sys.stderr)
     if problems.skipped:
-        print(f"hyperspan: left out {len(problems.skipped):,} records that cannot be read:", file=sys.stderr)
+        print(f"hyperspan: left out {counted(len(problems.skipped), 'record')} that cannot be read:", file=sys.stderr)
         for line in problems.skipped[:SHOWN]:
             print(f"  {line}", file=sys.stderr)
         if len(problems.skipped) > SHOWN:

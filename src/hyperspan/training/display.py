@@ -10,6 +10,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from hyperspan.errors import counted
 from hyperspan.progress import print_every_minute
 from hyperspan.training.events import DataNote, EpochFinished, RunEnded, RunStarted, StepsTaken, TrainingEvent
 
@@ -89,7 +90,8 @@ class TrainingDisplay:
     def _start(self, event: RunStarted) -> None:
         self._epochs = event.epochs
         self._steps_an_epoch = max(1, event.steps // max(1, event.epochs))
-        counts = f"{event.parameters:,} parameters, {event.sentences:,} sentences, {event.words:,} words, {event.epochs:,} epochs"
+        sizes = {"parameter": event.parameters, "sentence": event.sentences, "word": event.words, "epoch": event.epochs}
+        counts = ", ".join(counted(number, noun) for noun, number in sizes.items())
         self._print(f"training {event.model}: {counts}, on {event.device}")
         if event.epoch:
             self._print(f"resumed after epoch {event.epoch}")
@@ -133,10 +135,10 @@ class TrainingDisplay:
     def _end(self, event: RunEnded) -> None:
         best = "" if event.best_f1 is None else f"; best dev F1 {_percent(event.best_f1)}, epoch {event.best_epoch}"
         self._state = "scoring the model"
-        self._print(f"{_ENDINGS[event.stopped]}: {event.epoch} epochs in {_duration(event.seconds)}{best}")
+        self._print(f"{_ENDINGS[event.stopped]}: {counted(event.epoch, 'epoch')} in {_duration(event.seconds)}{best}")
         if event.best_f1 == 0:
             self._print(
-                "the model found nothing right on dev; train longer, with a higher learning rate, or in smaller batches"
+                "the model found nothing right on dev; try more training.epochs, a higher training.learning_rate, or a smaller training.batch_size"
             )
 
 
