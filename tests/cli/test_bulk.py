@@ -76,14 +76,14 @@ def lines_in_file(path: Path) -> list[dict[str, object]]:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["a.txt"], "Missing option '--output' / '-o'; see hyperspan --help"),
+        (["a.txt"], "Missing option '--output' / '-o'; see hyperspan bulk --help"),
         (["a.txt", "-o", "-"], "a bulk job writes a folder of shards, which standard output cannot be; name one"),
         (["a.txt", "b.txt", "-o", "a.html"], "a.html is the name of a file, but a bulk job writes a folder of shards"),
         (
             ["a.txt", "-o", "found.parquet", "-f", "parquet"],
             "found.parquet is the name of a file, but a bulk job writes",
         ),
-        (["-o", "found/"], "Missing argument 'INPUT...'; see hyperspan --help"),
+        (["-o", "found/"], "Missing argument 'INPUT...'; see hyperspan bulk --help"),
         (["-", "-o", "found/"], "which standard input cannot be; name files or folders"),
         (["a.txt", "-o", "found/", "--workers", "2"], "the plain engine is one process"),
         (["a.txt", "-o", "found/", "--engine", "abacus"], "'abacus' is not one of 'plain', 'ray'"),

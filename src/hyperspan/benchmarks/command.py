@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 from collections.abc import Iterator
 from functools import wraps
 from types import ModuleType
@@ -19,6 +20,8 @@ def run_command(module: ModuleType, arguments: list[str] | None = None, name: st
 
     @wraps(module.run)
     def command(as_json: bool = False, **options: Any) -> None:
+        about = (module.__doc__ or "").partition("\n")[0].partition(": `")[0].removesuffix(".")
+        print(f"hyperspan: {about}; this may take minutes", file=sys.stderr)
         figures = module.run(**options)
         print(json.dumps(figures, indent=2) if as_json else "\n".join(lines(figures)))
 
@@ -26,7 +29,11 @@ def run_command(module: ModuleType, arguments: list[str] | None = None, name: st
     parameters.append(inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
     app.command(help=module.__doc__)(command)
     app(arguments, prog_name=name, standalone_mode=arguments is None)
 

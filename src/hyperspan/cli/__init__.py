@@ -78,7 +78,7 @@ def main() -> None:
     """Runs the command line; a user's mistake is one sentence on standard error and exit status 2."""
     warnings.formatwarning = _format_warning
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(app(prog_name="hyperspan", standalone_mode=False))
     except HyperspanError as error:
         _fail(str(error))
     except OSError as error:
@@ -96,7 +96,9 @@ def main() -> None:
             raise
         if not explain():  # no command was given, and the help is printed already
             sys.exit(2)
-        _fail(" ".join(explain().split()).removesuffix(".") + "; see hyperspan --help")
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "hyperspan"
+        _fail(f"{' '.join(explain().split()).removesuffix('.')}; see {command} --help")
 
 
 def _format_warning(message: Warning | str, category: type[Warning], *place: Any) -> str:

@@ -12,7 +12,22 @@ from rich.console import Console
 
 from hyperspan.cli.options import Overrides, Threads, TrainingDevice
 from hyperspan.config import Config
+from hyperspan.configs import config_names, find_config
 from hyperspan.errors import InputError
+
+
+def _list_configs(wanted: bool) -> None:
+    """Prints each shipped configuration: its name, its training corpus, and the comment at its beginning."""
+    if not wanted:
+        return
+    rows = [("configuration", "data.train", "what it is")]
+    for name in config_names():
+        about = find_config(name).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        rows.append((name, Config.read(name).data.train, about))
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    for name, corpus, about in rows:
+        print(f"{name:{widths[0]}}  {corpus:{widths[1]}}  {about}")
+    raise typer.Exit
 
 
 def train(
@@ -30,10 +45,16 @@ def train(
     force: Annotated[bool, typer.Option("--force", help="Begin anew where a run is already.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,
     plot: Annotated[bool, typer.Option("--plot", help="Also draw the learning curve as a PNG.")] = False,
+    list_: Annotated[
+        bool,
+        typer.Option(
+            "--list", callback=_list_configs, is_eager=True, help="Print the shipped configurations and stop."
+        ),
+    ] = False,
 ) -> None:
     """Train a model and keep the version that does best on dev.
 
-    Example: hyperspan train genia/sh-n-char --set training.seed=3
+    Example: hyperspan train mine.toml --set training.seed=3
 
     With several processes: torchrun --nproc-per-node 2 -m hyperspan train …
     """

@@ -37,5 +37,9 @@ def find_config(name: str | Path) -> Path:
     if wanted in names:
         return FOLDER / f"{wanted}.toml"
     close = difflib.get_close_matches(wanted[:100], names, 2)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"name a TOML file, or one of those in {FOLDER}"
+    hint = (
+        f"did you mean {' or '.join(close)}?"
+        if close
+        else "name a TOML file, or one of those that hyperspan train --list shows"
+    )
     raise InputError(f"{name} is neither a file nor a configuration that hyperspan ships; {hint}")

@@ -224,19 +224,30 @@ def check_files(config: Config) -> None:
         raise InputError(
             "data.train is empty, but must name a file of annotated sentences; set it, or use --set data.train=FILE"
         )
-    for name, path in (
-        ("data.train", config.data.train),
-        ("data.dev", config.data.dev),
-        ("words.vectors", config.words.vectors),
-        ("words.clusters", config.words.clusters),
-    ):
-        if path and not Path(path).exists():
-            relative = "" if Path(path).is_absolute() else f" ({Path(path).absolute()}: relative to the current folder)"
-            raise InputError(
-                f"{name} is {path}, but there is no such file{relative}; put it there, or use --set {name}=FILE"
-            )
+    named = {
+        "data.train": config.data.train,
+        "data.dev": config.data.dev,
+        "words.vectors": config.words.vectors,
+        "words.clusters": config.words.clusters,
+    }
+    missing = {name: path for name, path in named.items() if path and not Path(path).exists()}
+    if missing:
+        raise InputError(_about_missing(missing))
     if config.transformer.name:
         check_pretrained(config.transformer.name)
+
+
+def _about_missing(files: Mapping[str, str]) -> str:
+    """What to do about files that are not there, by the keys that name them."""
+    several = len(files) > 1
+    what = ", ".join(f"{key} is {path}" for key, path in files.items())
+    none = "there are no such files" if several else "there is no such file"
+    relative = any(not Path(path).is_absolute() for path in files.values())
+    where = f" (relative to the current folder, {Path.cwd()})" if relative else ""
+    own = "corpora and vectors do not come with hyperspan: obtain them and " if several else ""
+    others = " ".join(f"--set {key}=FILE" for key in files)
+    without = "; --set words.vectors= does without vectors" if "words.vectors" in files else ""
+    return f"{what}, but {none}{where}; {own}put {'them' if several else 'it'} there, or use {others}{without}"
 
 
 def choose_device(name: str) -> torch.device:
