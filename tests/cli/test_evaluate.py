@@ -133,6 +133,7 @@ def test_a_model(model: Path, files: tuple[str, str], tmp_path: Path) -> None:
         (["-p", "{predicted}", "-g", "{gold}", "-o", "x.jsonl"], "--output is for a model"),
         (["-p", "nowhere.data", "-g", "{gold}"], "nowhere.data does not exist"),
         (["no-such-model", "{gold}"], "there is no model 'no-such-model'"),
+        (["{predicted}", "{gold}"], "to score what a file predicts, use --predictions {predicted} --gold {gold}"),
         (["no-such-model", "{gold}", "-o", "x.unknown"], "x.unknown does not say its format"),
         (["no-such-model", "{gold}", "-o", "{predicted}"], "predicted.data exists"),
         (["-p", "{predicted}", "-g", "{gold}", "--samples", "many"], "valid int"),
@@ -141,7 +142,7 @@ def test_a_model(model: Path, files: tuple[str, str], tmp_path: Path) -> None:
 def test_mistakes_get_one_sentence(arguments: list[str], message: str, files: tuple[str, str]) -> None:
     result = hyperspan("evaluate", *(given.format(predicted=files[0], gold=files[1]) for given in arguments))
     assert result.returncode == 2 and result.stdout == ""
-    assert message in result.stderr and len(result.stderr.splitlines()) == 1
+    assert message.format(predicted=files[0], gold=files[1]) in result.stderr and len(result.stderr.splitlines()) == 1
 
 
 def test_other_texts_are_named(files: tuple[str, str]) -> None:

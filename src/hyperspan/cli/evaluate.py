@@ -97,6 +97,8 @@ def _check_task(
 ) -> str:
     """Where the right mentions are; InputError unless it is clear what to score."""
     if predictions is None and gold is None and model is not None and data is not None:
+        if Path(model).is_file():
+            _check_is_model(model, data)
         return data
     if predictions is None or gold is None or model is not None or data is not None:
         raise InputError(
@@ -108,6 +110,17 @@ def _check_task(
     if predictions == gold == "-":
         raise InputError("--predictions and --gold are both standard input; name a file for one of them")
     return gold
+
+
+def _check_is_model(file: str, data: str) -> None:
+    """Raises an error for a file where a model is expected, unless a bundled model has its name."""
+    from hyperspan.inference.loading import bundled_models
+
+    if file not in bundled_models():
+        raise InputError(
+            f"{file} is a file, but a model is a folder or the name of a bundled one; to score what a file predicts, use "
+            f"--predictions {file} --gold {data}"
+        )
 
 
 def _check_targets(output: str | None, plot: str | None, force: bool) -> None:
