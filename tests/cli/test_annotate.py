@@ -38,6 +38,7 @@ def test_a_text_is_shown_with_bars_and_probabilities(model: str) -> None:
 def test_alternatives_are_listed_below(model: str) -> None:
     shown = hyperspan("annotate", "Nobody slept.", "--model", model, "--top-k", "3").stdout.split("\n")
     assert shown[0] == "Nobody slept." and shown[1].endswith("no mentions")
+    assert shown[2].endswith("]")  # Nobody [person]
     assert len(shown) == 6 and 0 < float(shown[2].split()[0]) < float(shown[1].split()[0])
 
 

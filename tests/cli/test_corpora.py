@@ -67,7 +67,7 @@ def test_losses_and_errors(sample: Path, tmp_path: Path) -> None:
 
 def test_stats(sample: Path) -> None:
     table = hyperspan("stats", str(sample))
-    assert table.returncode == 0 and "with overlapping mentions" in table.stdout
+    assert table.returncode == 0 and "one of the same type and first word" in table.stdout
     found = json.loads(hyperspan("stats", str(sample), "--format", "json").stdout)[str(sample)]
     assert (found["mentions"], found["overlapping"], found["depth"], found["types"]["ORG"]) == (3, 3, 3, 1)
     markdown = hyperspan("stats", str(sample), str(sample), "--format", "markdown").stdout

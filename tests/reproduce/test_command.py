@@ -145,7 +145,7 @@ def test_a_killed_run_goes_on(home: Path, capsys: pytest.CaptureFixture[str], mo
     with pytest.raises(SystemExit):
         main()
     listed = capsys.readouterr().out.splitlines()
-    assert len(listed) == 2 and listed[1].endswith(f"epoch {reached} of 40")
+    assert len(listed) == 3 and listed[0].split()[0] == "row" and listed[2].endswith(f"epoch {reached} of 40")
     done = hyperspan(*arguments(home, *rows, training__epochs=reached + 1))
     assert done.returncode == 0, done.stderr
     assert "resumed after epoch" in done.stderr and "1 of 1" in done.stdout

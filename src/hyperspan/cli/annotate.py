@@ -200,7 +200,8 @@ def _alternative(ranked: RankedMentions, styles: dict[str, str], console: Consol
     mentions = Text("" if ranked.mentions else "no mentions", style="" if ranked.mentions else "italic")
     for index, mention in enumerate(ranked.mentions):
         words = " ".join(mention.text.split())
-        mentions.append(" | " if index else "").append(f"{words} ").append(mention.label, style=styles[mention.label])
+        mentions.append(" | " if index else "").append(f"{words} [").append(mention.label, style=styles[mention.label])
+        mentions.append("]")
     margin = f"  {ranked.probability:.3f}  "
     lines = mentions.wrap(console, max(console.width - len(margin), 1))
     for line in lines:

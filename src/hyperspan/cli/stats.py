@@ -21,8 +21,8 @@ ROWS = {
     "tokens": "tokens",
     "mentions": "mentions",
     "overlapping": "  overlapping",
-    "same_type": "  … another of the same type",
-    "same_type_and_start": "  … and the same left boundary",
+    "same_type": "  overlapping one of the same type",
+    "same_type_and_start": "  overlapping one of the same type and first word",
     "longer_than_6": "  longer than 6 words",
     "longest": "  longest, words",
     "crossing_pairs": "crossing pairs",
@@ -70,9 +70,9 @@ def _print_table(counts: dict[str, Statistics], *, markdown: bool) -> None:
         return
     table = Table(box=None, pad_edge=False)
     for index, title in enumerate(header):
-        table.add_column(title, justify="right" if index else "left", no_wrap=True)
+        table.add_column(title, justify="right" if index else "left", no_wrap=index > 0)
     for row in rows:
         table.add_row(*row)
     console = Console()
-    console = console if console.is_terminal else Console(width=max(80, 34 + 24 * len(counts)))
+    console = console if console.is_terminal else Console(width=max(80, 50 + 24 * len(counts)))
     console.print(table)

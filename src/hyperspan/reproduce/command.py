@@ -55,13 +55,14 @@ class Request:
 
 
 def list_rows(request: Request) -> None:
-    """One line a row, to standard output."""
+    """A header and one line a row, to standard output."""
     rows = rows_named(request.rows) if request.rows else [row for row in ROWS.values() if request.data in row.data]
     corpus_named(request.data)
     width = max(len(row.name) for row in rows)
+    print(f"{'row':{width}}  paper's F1  progress")
     for row, state in state_lines(rows, request.data, request.seeds, request.output, request.configs):
         paper = row.paper.get(request.data)
-        print(f"{row.name:{width}}  {f'paper {paper[2]:.1f}' if paper else '':10}  {state}")
+        print(f"{row.name:{width}}  {f'{paper[2]:.1f}' if paper else '':>10}  {state}")
 
 
 def make_table(table: str, request: Request, format_: str) -> None:
