@@ -101,3 +101,7 @@ def require(module: str, purpose: str, extra: str) -> None:
     """Raises :class:`MissingExtraError` unless the module of an extra is installed. Call it before long work."""
     if find_spec(module) is None:
         raise MissingExtraError(purpose, extra)
+
+
+class KernelWarning(RuntimeWarning):
+    """A compiled library is there, but cannot be used."""

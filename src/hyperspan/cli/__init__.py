@@ -24,7 +24,7 @@ from hyperspan.cli.serve import serve
 from hyperspan.cli.stats import stats
 from hyperspan.cli.train import train
 from hyperspan.cli.view import view
-from hyperspan.errors import HyperspanError, PluginWarning
+from hyperspan.errors import HyperspanError, KernelWarning, PluginWarning
 
 _FORMAT = warnings.formatwarning
 
@@ -102,7 +102,7 @@ def main() -> None:
 
 
 def _format_warning(message: Warning | str, category: type[Warning], *place: Any) -> str:
-    if issubclass(category, PluginWarning):
+    if issubclass(category, PluginWarning | KernelWarning):
         return f"hyperspan: {message}\n"
     return _FORMAT(message, category, *place)
 

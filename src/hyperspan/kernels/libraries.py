@@ -16,6 +16,8 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from hyperspan.errors import KernelWarning
+
 FOLDER = Path(__file__).parent / "native"
 VARIANTS = ("v4bf16", "v4", "v3", "base")
 """What the encoder is compiled for, best first: see native/build.py."""
@@ -83,7 +85,7 @@ def open_library(path: Path) -> Loaded:
         reason = f"{path.name} does not load ({error})"
     warnings.warn(
         f"{reason}, so PyTorch does its work, more slowly; install hyperspan again on this machine to compile it anew",
-        RuntimeWarning,
+        KernelWarning,
         stacklevel=2,
     )
     return Loaded(None, f"cannot run: {reason}")
