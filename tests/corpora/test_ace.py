@@ -256,7 +256,7 @@ def test_wrong_files(tmp_path: Path, apf_xml: str, message: str) -> None:
 def test_missing_files(tmp_path: Path) -> None:
     source = put(tmp_path, SGM, GOOD)
     (tmp_path / "zoo.sgm").write_bytes(b"\xff")
-    with pytest.raises(CorpusError, match=r"zoo\.sgm: is not UTF-8 text"):
+    with pytest.raises(CorpusError, match=r"zoo\.sgm is not UTF-8 text"):
         list(read_ace(source, Problems()))
     assert list(read_ace(source, Problems("skip"))) == []
     (tmp_path / "zoo.sgm").unlink()

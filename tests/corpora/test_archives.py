@@ -175,7 +175,7 @@ def test_source_text_and_docbin_have_a_limit(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(source, "LARGEST_TEXT", 2**20)
     path = tmp_path / "bomb.gz"
     path.write_bytes(gzip.compress(bytes(BOMB), 1))
-    with pytest.raises(CorpusError, match=r"bomb.gz: has more than 1 MiB, but must fit into memory"):
+    with pytest.raises(CorpusError, match=r"bomb.gz has more than 1 MiB, but must fit into memory"):
         Source(str(path), path).text()
     pytest.importorskip("spacy")
     from hyperspan.corpora import docbin

@@ -155,7 +155,7 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, line: str, message:
 @pytest.mark.parametrize(
     ("annotations", "text", "place"),
     [
-        (ANNOTATIONS.encode(), b"Ada\xff", "zoo.txt: is not UTF-8 text"),
+        (ANNOTATIONS.encode(), b"Ada\xff", "zoo.txt is not UTF-8 text"),
         (b"T1\tPER 0 3\tAda\nT2\tPER 0 3\t\xff\n", TEXT.encode(), "zoo.ann:2: is not UTF-8 text"),
         (b"\x1f\x8b cut short", TEXT.encode(), "zoo.ann: cannot be read"),
     ],
