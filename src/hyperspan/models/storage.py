@@ -61,8 +61,8 @@ def load_model(
     """The model in a folder, ready for use; :func:`hyperspan.load` says what precision and skip are."""
     folder = Path(folder)
     check_precision(precision, torch.device(device).type)
-    if not (folder / "config.toml").exists():
-        raise InputError(f"{folder} holds no model (no config.toml); name a folder that hyperspan train wrote")
+    if not (folder / "config.toml").is_file():
+        raise InputError(f"{folder} holds no model (no file config.toml); name a folder that hyperspan train wrote")
     try:
         config = Config.read(folder / "config.toml")
     except OSError as error:
