@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hyperspan.benchmarks import train
 from hyperspan.benchmarks.invented import BenchmarkCorpus, invented_sentences
 
 
+@pytest.mark.slow
 def test_train_measures_each_width() -> None:
     figures = train.measure(BenchmarkCorpus(invented_sentences(20), "invented"), rounds=1)
     assert [entry["c"] for entry in figures["widths"]] == ["6", "n"]

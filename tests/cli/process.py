@@ -11,6 +11,11 @@ from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from hyperspan.corpora import FORMATS
+from hyperspan.encoders.registry import ENCODERS
+from hyperspan.models import MODELS
+from hyperspan.models.scorers import SCORERS
+
 _PRELOADED = multiprocessing.get_context("forkserver")
 _PRELOADED.set_forkserver_preload(["hyperspan.cli", "hyperspan.inference.loading", "hyperspan.training.run"])
 
@@ -54,10 +59,18 @@ def _run(
     os.environ.update(environment)
     os.chdir(cwd)
     sys.path[:0] = path
+    if path:
+        _forget_plugins()
     for number, stream in enumerate(streams):
         os.dup2(os.open(stream, os.O_RDWR | os.O_CREAT), number)
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
     function(*arguments)
+
+
+def _forget_plugins() -> None:
+    """What is preloaded may have looked for plug-ins already: another test's server is this one's too."""
+    for table in (FORMATS, MODELS, SCORERS, ENCODERS):
+        vars(table).pop("_entry_points", None)
 
 
 def _main(arguments: tuple[str, ...]) -> None:

@@ -129,6 +129,7 @@ def test_speed_is_measured_in_one_run(
     assert (home / "out" / "genia" / "speed.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     rows = ["main", "--rows", "sh-n", "--seeds", "4"]
     given = arguments(home, *rows, training__epochs=40)
