@@ -13,6 +13,7 @@ from hyperspan.errors import InputError
 SENTENCES = [["the", "IL-2", "gene"], ["T", "cells"], ["NF-kappa", "B", "binds"]]
 
 
+@pytest.mark.slow
 def test_spancat_workers_decode_their_share_and_end() -> None:
     pytest.importorskip("spacy")
     with spancat_workers(sys.executable, SENTENCES, ["DNA", "protein"], threads=2) as beside:

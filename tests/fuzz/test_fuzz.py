@@ -34,6 +34,7 @@ def test_nothing_fails(kind: str) -> None:
 PLANTED = {"planted": Planted()}
 
 
+@pytest.mark.slow
 def test_what_is_planted_is_found_and_shrunk(tmp_path: Path) -> None:
     result = fuzz({"planted": 8}, seed=0, seconds=60, workers=1, limit=0.5, targets=PLANTED)
     assert result.tried["planted"] == 8
