@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from hyperspan.inference.annotator import Annotator
 from hyperspan.serve.settings import Settings
@@ -32,6 +32,19 @@ def test_on_a_phone(opened: Opener) -> None:
     page.locator("#tab-hypergraph").tap()
     page.locator("#canvas svg").wait_for()
     assert not is_wide()
+
+
+def test_what_is_typed_while_the_page_loads_stays(opened: Opener) -> None:
+    page = opened()
+    waiting: list[Route] = []
+    page.route("**/v1/models", lambda route: waiting.append(route))
+    page.reload()
+    page.locator("#text").fill(TEXT)
+    page.wait_for_timeout(300)  # longer than the pause after which a text is sent
+    assert len(waiting) == 1
+    waiting[0].continue_()
+    wait_for_text(page, TEXT)
+    assert page.locator("#text").input_value() == TEXT
 
 
 def test_the_hypergraph_of_a_sentence(opened: Opener) -> None:

@@ -241,17 +241,23 @@ async function openFile(file, files) {
 
 // -- arriving --------------------------------------------------------------------------------------------------------------
 
-async function arrive() {
+/** `typed`: what the reader wrote while the page was still loading; it is never overwritten. */
+async function arrive(typed = "") {
   for (const kind of ["link", "version", "constraints", "file"]) notice(kind, "");
+  if (typed) return show(typed, "hyperspan");
   if (history.state?.hyperspan) return restore(history.state.hyperspan);
   if (location.hash.includes("=")) {
     const { view: kept, problems } = await viewOf(location.hash);
     notice("version", problems.join(" "));
     return restore(kept);
   }
+  return show(examplesFor(view.model)[0], view.model.name);
+}
+
+function show(text, name) {
   showModel();
   showTab("mentions");
-  setText(examplesFor(view.model)[0], view.model.name);
+  setText(text, name);
   return ask();
 }
 
@@ -273,7 +279,7 @@ function showTab(name) {
 
 function wire() {
   const on = (id, type, action) => $(id).addEventListener(type, action);
-  on("text", "input", () => edit($("text").value));
+  on("text", "input", () => view.model && edit($("text").value)); // before the models come, the text waits in its field
   document.addEventListener("selectionchange", () => {
     $("constrain-words").hidden = document.activeElement !== $("constrain-words") && $("text").selectionStart === $("text").selectionEnd;
   });
@@ -294,7 +300,7 @@ function wire() {
   on("link", "click", () => copyLink(view));
   on("skip", "click", (event) => (event.preventDefault(), (reading.text.buttons[0] ?? $("result")).focus()));
   listenToTabs((name) => (showTab(name), keep(view)));
-  addEventListener("popstate", arrive);
+  addEventListener("popstate", () => arrive());
 }
 
 async function begin() {
@@ -308,7 +314,7 @@ async function begin() {
   view.model = view.models.find((model) => model.default) ?? view.models[0];
   if (!view.model) return notice("server", "This server has no models.");
   fill($("model"), ...view.models.map(({ name }) => make("option", { value: name }, name)));
-  return arrive();
+  return arrive($("text").value);
 }
 
 wire();
