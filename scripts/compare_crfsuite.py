@@ -22,6 +22,7 @@ from typing import Any
 import torch
 
 from hyperspan.config import Config
+from hyperspan.errors import InputError
 from hyperspan.models import Model, new_model
 from hyperspan.structures import mentions_of_tags, tags_of
 from hyperspan.training.loop import Trainer, dev_scores
@@ -67,6 +68,19 @@ def theirs(model: Model, train: Sequence[Sentence], test: Sequence[Sentence], it
     return {"precision": right / predicted, "recall": right / expected, "f1": 2 * right / (predicted + expected)}
 
 
+def settings(config: Config, iterations: int, weight_decay: float) -> Config:
+    """A configuration that does as CRFsuite does: L-BFGS on all sentences, and nothing random."""
+    training = replace(
+        config.training,
+        optimizer="lbfgs",
+        weight_decay=weight_decay,
+        epochs=iterations // 10,
+        ema_decay=0.0,
+        tune_mention_bias=False,
+    )
+    return replace(config, training=training, encoder=replace(config.encoder, input_dropout=0.0))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", default="genia/crf")
@@ -78,23 +92,14 @@ def main() -> None:
     given = parser.parse_args()
     if find_spec("pycrfsuite") is None:
         parser.error("python-crfsuite, which is compared with, is not installed; pip install python-crfsuite")
-    for file in (given.train, given.test):
-        if not Path(file).is_file():
-            parser.error(f"{file} does not exist; name the sentences with --train and --test")
     torch.set_num_threads(1)  # as CRFsuite has one
-    config = Config.read(given.config)
-    training = replace(
-        config.training,
-        optimizer="lbfgs",
-        weight_decay=given.l2,
-        epochs=given.iterations // 10,
-        ema_decay=0.0,
-        tune_mention_bias=False,
-    )
-    config = replace(config, training=training, encoder=replace(config.encoder, input_dropout=0.0))
-    train = [sentence for sentence in read_sentences(given.train) if len(sentence)][: given.sentences]
-    test = read_sentences(given.test)
-    model = new_model(config, train)
+    try:
+        config = settings(Config.read(given.config), given.iterations, given.l2)
+        train = [sentence for sentence in read_sentences(given.train) if len(sentence)][: given.sentences]
+        test = read_sentences(given.test)
+        model = new_model(config, train)
+    except InputError as error:
+        parser.error(str(error))
     print(f"{len(train):,} sentences, {len(model.vocabulary.features):,} features, {given.iterations} iterations")
     for name, scores in (
         ("CRFsuite", lambda: theirs(model.eval(), train, test, given.iterations)),
