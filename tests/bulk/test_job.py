@@ -6,7 +6,9 @@ import gzip
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -267,6 +269,44 @@ def test_folders_that_hold_something_else(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "other/manifest.json").write_text('{"format": "npm"}')
     with pytest.raises(OutputExistsError, match="is not one that this hyperspan writes"):
         annotate_files([corpus], tmp_path / "other", force=True)
+
+
+def places_in(record: Any) -> Iterator[tuple[Any, ...]]:
+    """The keys that lead to each value inside a record."""
+    for key in list(record) if isinstance(record, dict) else range(len(record)) if isinstance(record, list) else ():
+        yield (key,)
+        yield from ((key, *rest) for rest in places_in(record[key]))
+
+
+@pytest.mark.parametrize("damage", ["missing", "null"])
+def test_a_damaged_manifest_is_answered_in_one_sentence(corpus: Path, tmp_path: Path, damage: str) -> None:
+    given = corpus / "b.jsonl"
+    annotate_files([given], tmp_path / "out", shard_records=3)
+    whole = manifest_of(tmp_path / "out")
+    refused: dict[tuple[Any, ...], str] = {}
+    for place in places_in(whole):
+        record = json.loads(json.dumps(whole))
+        around = reduce(getitem, place[:-1], record)
+        if damage == "null":
+            around[place[-1]] = None
+        else:
+            del around[place[-1]]
+        (tmp_path / "out/manifest.json").write_text(json.dumps(record))
+        try:  # what is not needed, or can be made again, may be missing
+            assert annotate_files([given], tmp_path / "out", shard_records=3).documents == 5, place
+        except OutputExistsError as error:
+            refused[place] = str(error)
+    for place in [("job",), ("inputs",), ("shards", 0, "number"), ("shards", 1, "pieces"), ("model", "hash")]:
+        assert refused[place].endswith("json is damaged; choose another folder, or start over with --force")
+
+
+def test_a_manifest_of_another_version_can_only_be_given_up(corpus: Path, tmp_path: Path) -> None:
+    annotate_files([corpus], tmp_path / "out")
+    manifest = manifest_of(tmp_path / "out")
+    (tmp_path / "out/manifest.json").write_text(json.dumps({**manifest, "version": 1}))
+    with pytest.raises(OutputExistsError, match=r"has the version 1, but .* jobs of version 2; choose another folder"):
+        annotate_files([corpus], tmp_path / "out")
+    assert annotate_files([corpus], tmp_path / "out", force=True).resumed == 0
 
 
 def test_the_output_may_lie_among_the_inputs(corpus: Path) -> None:

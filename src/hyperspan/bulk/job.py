@@ -6,24 +6,21 @@ import hashlib
 import json
 import platform
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from hyperspan import __version__
 from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import Input
+from hyperspan.bulk.manifest import FORMAT, MANIFEST, VERSION, Manifest, read_manifest
 from hyperspan.bulk.plan import Map, Plan, Shard, make_plan
 from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, Done, JobSettings
 from hyperspan.errors import OutputExistsError
 from hyperspan.inference.loading import folder_of
-from hyperspan.inference.options import ANY_LABEL
 
-MANIFEST = "manifest.json"
-FORMAT, VERSION = "hyperspan-bulk", 1
 MODEL_FILES = ("config.toml", "vocabulary.json", "model.safetensors")
 """The files of a model that its answers depend on."""
 
@@ -66,18 +63,18 @@ class Job:
         force: bool = False,
     ) -> Job:
         """The job of a folder, to be gone on with; or a new one, if the folder is empty or its job to be given up (`force`)."""
-        manifest = _manifest(output)
-        if manifest is not None and not force:
-            difference = _difference(manifest, model, settings, inputs)
-            if difference:
+        record = read_manifest(output)
+        if record is not None and not force:
+            manifest = Manifest.parse(record, output.name)
+            if difference := manifest.difference(model, settings, inputs):
                 raise OutputExistsError(
                     f"{output.name} holds another job ({difference}); choose another folder, or start over with --force"
                 )
-            job = Job(output, model, settings, Plan.from_json(manifest), manifest["job"])
-            job._find_done(manifest)
+            job = Job(output, model, settings, manifest.plan, manifest.job)
+            job._find_done(manifest.done)
             job._remove_strays()
             return job
-        if manifest is None and output.holds_anything() and (not force or output.sizes(DOCUMENTS)):
+        if record is None and output.holds_anything() and (not force or output.sizes(DOCUMENTS)):
             remedy = "choose another folder" + ("" if force else ", or write there with --force")
             raise OutputExistsError(f"{output.name} is not empty and holds no job to go on with; {remedy}")
         job = Job(output, model, settings, make_plan(inputs, settings.limits, settings.columns, each))
@@ -90,19 +87,15 @@ class Job:
         """The shards that are still to be done."""
         return [shard for shard in self.plan.shards if shard.number not in self.done]
 
-    def _find_done(self, manifest: dict[str, Any] | None) -> None:
+    def _find_done(self, noted: Mapping[int, Done]) -> None:
         """What is done: noted in the manifest or beside it, and its files are all there."""
-        known = {
-            shard["number"]: Done(shard["number"], **shard["result"])
-            for shard in (manifest or {}).get("shards", ())
-            if shard["result"]
-        }
+        known = dict(noted)
         for name in filter(_is_ours, self.output.sizes(PROGRESS)):
             note = self.output.read(f"{PROGRESS}/{name}")
             with suppress(ValueError, TypeError, AttributeError):  # a note that is none: its shard is done again
                 record = json.loads(note or b"{}")
                 if record.pop("job", None) == self.id:
-                    done = Done(**record)
+                    done = Done.from_json(record)
                     known[done.number] = done
         documents, rejected = self.output.sizes(DOCUMENTS), self.output.sizes(REJECTED)
         for shard in self.plan.shards:
@@ -123,7 +116,8 @@ class Job:
     def reload(self) -> None:
         """Trusts what lies in the folder alone, and not what workers have said."""
         self.done.clear()
-        self._find_done(_manifest(self.output))
+        record = read_manifest(self.output)
+        self._find_done(Manifest.parse(record, self.output.name).done if record is not None else {})
 
     def finish(self) -> None:
         """Puts all notes into the manifest, which is complete then; and what workers that died have left is removed."""
@@ -159,60 +153,6 @@ class Job:
 def _is_ours(name: str) -> bool:
     """Whether a file is of a shard, and complete."""
     return name.startswith("part-")
-
-
-def _manifest(output: Folder) -> dict[str, Any] | None:
-    raw = output.read(MANIFEST)
-    if raw is None:
-        return None
-    try:
-        manifest = json.loads(raw)
-        if manifest["format"] == FORMAT and manifest["version"] == VERSION:
-            return manifest
-    except (ValueError, KeyError, TypeError):
-        pass
-    raise OutputExistsError(
-        f"{output.name}/{MANIFEST} is not one that this hyperspan writes; choose another folder for the output"
-    )
-
-
-def _difference(
-    manifest: dict[str, Any], model: dict[str, str], settings: JobSettings, inputs: Sequence[Input]
-) -> str | None:
-    """What is not as it was when the job of a folder was begun."""
-    if manifest["versions"]["hyperspan"] != __version__:
-        return f"of hyperspan {manifest['versions']['hyperspan']}, and this is {__version__}"
-    if manifest["model"]["hash"] != model["hash"]:
-        return f"its model {manifest['model']['name']} is not this {model['name']}"
-    for option, value in settings.to_json().items():
-        began = manifest["options"].get(option)
-        if began != value:
-            return f"{_with(option, began)}, and now {_shown(value) if began is None else _with(option, value)}"
-    before = {file["name"]: file for file in manifest["inputs"]}
-    now = {file.name: asdict(file) for file in inputs}
-    for name in (*before, *now):
-        if name not in now or name not in before:
-            return f"{name} is {'no longer' if name in before else 'now'} among its inputs"
-        if before[name] != now[name]:
-            return f"its input {name} has changed"
-    return None if list(before) == list(now) else "its inputs were in another order"
-
-
-def _with(option: str, value: object) -> str:
-    """What a job does with an option, or without it."""
-    without = {"threshold": "without a threshold", "types": "with all types", "kind": "without --from"}
-    return without.get(option, f"without {option}") if value is None else f"with {option} {_shown(value)}"
-
-
-def _shown(value: object) -> str:
-    """The value of an option as users write it.
-
-    >>> _shown({"*": 0.5, "protein": 0.3}), _shown(["DNA", "RNA"])
-    ('0.5, protein=0.3', 'DNA, RNA')
-    """
-    if isinstance(value, dict):
-        return ", ".join(f"{each}" if name == ANY_LABEL else f"{name}={each}" for name, each in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _versions() -> dict[str, str]:

@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
 
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.places import opened
 from hyperspan.corpora.source import LONGEST_LINE, Source
 from hyperspan.corpora.tables import TABLES, Columns, Header, TableLines, read_header, rows_of
 from hyperspan.errors import InputError
+
+T = TypeVar("T")
 
 
 class DamagedError(InputError):
@@ -76,11 +78,31 @@ class Plan:
 
     @staticmethod
     def from_json(record: dict[str, Any]) -> Plan:
-        shards = (
-            Shard(shard["number"], tuple(InputPiece(**piece) for piece in shard["pieces"]))
-            for shard in record["shards"]
+        """What was written as `asdict`; a KeyError, TypeError or ValueError says that a record is none."""
+        plan = Plan(
+            tuple(with_all_fields(Input, file) for file in record["inputs"]),
+            tuple(
+                Shard(shard["number"], tuple(with_all_fields(InputPiece, piece) for piece in shard["pieces"]))
+                for shard in record["shards"]
+            ),
         )
-        return Plan(tuple(Input(**file) for file in record["inputs"]), tuple(shards))
+        for number, shard in enumerate(plan.shards):
+            if type(shard.number) is not int or shard.number != number:
+                raise ValueError(f"expected shard {number}, got {shard.number!r}")
+            for piece in shard.pieces:
+                if {type(value) for value in (piece.input, piece.start, piece.end, piece.first)} != {int}:
+                    raise TypeError(f"expected whole numbers in shard {number}, got {piece}")
+                if not 0 <= piece.input < len(plan.inputs):
+                    raise ValueError(f"expected one of {len(plan.inputs)} inputs in shard {number}, got {piece.input}")
+        return plan
+
+
+def with_all_fields(cls: type[T], record: dict[str, Any]) -> T:
+    """A dataclass of the values of a record, or a TypeError where one is missing, though it has a default, or unknown."""
+    made = cls(**record)
+    if len(record) < len(vars(made)):
+        raise TypeError(f"expected all of {', '.join(vars(made))}, got {', '.join(record)}")
+    return made
 
 
 Sized = tuple[InputPiece, int, int]

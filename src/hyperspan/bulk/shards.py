@@ -13,7 +13,7 @@ from attrs import evolve
 
 from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import Input, Kind
-from hyperspan.bulk.plan import Shard, ShardLimits
+from hyperspan.bulk.plan import Shard, ShardLimits, with_all_fields
 from hyperspan.bulk.records import DocumentRecord, Rejected, read_piece
 from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.jsonl import document_record
@@ -76,6 +76,15 @@ class Done:
     """The documents without an id."""
     untagged: int = 0
     """The documents without part-of-speech tags."""
+
+    @staticmethod
+    def from_json(record: dict[str, Any]) -> Done:
+        """What was noted as `asdict`; a TypeError says that a note is none."""
+        done = with_all_fields(Done, record)
+        for name, value in record.items():
+            if type(value) is not (str if name == "first_reason" else int):
+                raise TypeError(f"expected whole numbers and a reason, got {value!r:.80} as {name}")
+        return done
 
     def write(self, write: Callable[[Document], None], record: DocumentRecord | Rejected) -> Rejected | None:
         """Writes a document, or returns why it cannot."""
