@@ -9,7 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.batch import collate, shuffled_batches
+from hyperspan.batch import collate
+from hyperspan.batching import shuffled_batches
 from hyperspan.config import Config
 from hyperspan.errors import LabelError
 from hyperspan.types import Mention, Sentence

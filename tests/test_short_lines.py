@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import hyperspan
-from hyperspan.batch import MAX_BATCH_WORDS, batches_by_length
+from hyperspan.batching import MAX_BATCH_WORDS, batches_by_length
 from hyperspan.corpora.jsonl import document_record
 from hyperspan.corpora.registry import write_corpus
 from hyperspan.inference.annotator import Annotator

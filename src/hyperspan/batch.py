@@ -6,26 +6,20 @@ sentence first, then all second words, and so on. Nothing is computed for paddin
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.kernels.choice import BATCH_ENTRIES
 from hyperspan.kernels.transfer import to_device
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from hyperspan.encoders.subwords import SubwordTokenizer
-
-T = TypeVar("T")
-MAX_BATCH_WORDS = 20_000
-"""The most sentences × words of a batch, which binds where sentences are short."""
 
 
 @dataclass(frozen=True)
@@ -162,48 +156,3 @@ def _spell(spellings: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.
             [spellings[i] for i in longest_first.tolist()]
         )
     return place, padded, counts
-
-
-def shuffled_batches(lengths: Sequence[int], batch_size: int, seed: int) -> Iterator[list[int]]:
-    """Every index once, in batches of sentences of similar length, in an order that the seed decides.
-
-    >>> [sorted(batch) for batch in shuffled_batches([1, 9, 2, 8], 2, seed=0)]
-    [[0, 2], [1, 3]]
-    """
-    chance = random.Random(seed)
-    noise = [length * chance.uniform(0.9, 1.1) + chance.random() for length in lengths]
-    order = sorted(range(len(lengths)), key=noise.__getitem__)
-    batches = [order[first : first + batch_size] for first in range(0, len(order), batch_size)]
-    chance.shuffle(batches)
-    yield from batches
-
-
-def split_evenly(items: list[T], most: int) -> list[list[T]]:
-    """The items in their order, in as few parts of at most `most` as possible, all of about the same size.
-
-    >>> split_evenly([1, 2, 3, 4, 5], 4), split_evenly([], 4)
-    ([[1, 2, 3], [4, 5]], [])
-    """
-    count = -(-len(items) // max(most, 1))
-    size = -(-len(items) // max(count, 1))
-    return [items[first : first + size] for first in range(0, len(items), max(size, 1))]
-
-
-def batches_by_length(
-    lengths: Sequence[int], max_width: int | None = None, limit: int = BATCH_ENTRIES
-) -> Iterator[list[int]]:
-    """The indices of sentences of similar length, longest first; padded to the longest, a batch has at most `limit` entries.
-    A longer sentence makes a batch of its own.
-
-    Sentences without words are in none.
-
-    >>> list(batches_by_length([2, 9, 0, 3, 8], limit=100))
-    [[1], [4], [3, 0]]
-    """
-    order = sorted((index for index, length in enumerate(lengths) if length), key=lambda index: -lengths[index])
-    first = 0
-    while first < len(order):
-        length = lengths[order[first]]
-        size = max(min(limit // (length * min(max_width or length, length)), MAX_BATCH_WORDS // length), 1)
-        yield order[first : first + size]
-        first += size

@@ -16,7 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.batch import batches_by_length
+from hyperspan.batching import batches_by_length
 from hyperspan.config import Config
 from hyperspan.corpora import read_corpus, write_corpus
 from hyperspan.errors import InputError, LabelError

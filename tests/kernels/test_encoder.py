@@ -21,7 +21,8 @@ from hyperspan.encoders.neural import NeuralEncoder
 from hyperspan.errors import InputError
 from hyperspan.kernels import libraries
 from hyperspan.kernels.choice import precisions
-from hyperspan.kernels.encoder import EncoderParts, FusedEncoder, check_precision
+from hyperspan.kernels.encoder import EncoderParts, FusedEncoder
+from hyperspan.kernels.encoder_arrays import check_precision
 from hyperspan.models import Recognizer, new_model
 from hyperspan.structures import EdgeScores, SegmentalHypergraph
 from hyperspan.types import Mention, Sentence

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from hyperspan.batch import shuffled_batches
+from hyperspan.batching import shuffled_batches
 from hyperspan.benchmarks.invented import trainer_for
 from hyperspan.benchmarks.measure import in_turns, machine, on_gpu, peak_memory
 from hyperspan.config import Config

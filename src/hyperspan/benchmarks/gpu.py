@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from hyperspan.batch import shuffled_batches
+from hyperspan.batching import shuffled_batches
 from hyperspan.benchmarks.invented import (
     MAX_WIDTHS,
     BenchmarkCorpus,

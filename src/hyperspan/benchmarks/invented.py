@@ -12,7 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from hyperspan.batch import Batch, batches_by_length
+from hyperspan.batch import Batch
+from hyperspan.batching import batches_by_length
 from hyperspan.benchmarks.measure import Call
 from hyperspan.config import Config
 from hyperspan.corpora import read_corpus

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from hyperspan.batch import shuffled_batches
+from hyperspan.batching import shuffled_batches
 from hyperspan.benchmarks import gpu
 from hyperspan.benchmarks.invented import (
     MAX_WIDTHS,

@@ -88,7 +88,7 @@ class Encoder(nn.Module, ABC):
         """(N, d): the vectors of words that the kernel of :meth:`fuse` begins with."""
         raise NotImplementedError
 
-    def fuse(self, start: Any, parts: Any, types: int, *, tied: bool, interactions: bool) -> FusedEncoder | None:
+    def fuse(self, start: Any, parts: Any, *, tied: bool, interactions: bool) -> FusedEncoder | None:
         """A kernel from `vectors` to the scores of segmental hypergraphs, given the scorer's layers; None where there is none."""
         return None
 

@@ -179,13 +179,11 @@ class NeuralEncoder(Encoder):
         assert self.spans is not None, "the encoder was built without spans"
         return self.spans(words, batch, layout)
 
-    def fuse(
-        self, start: nn.Linear, parts: SpanLinear, types: int, *, tied: bool, interactions: bool
-    ) -> FusedEncoder | None:
+    def fuse(self, start: nn.Linear, parts: SpanLinear, *, tied: bool, interactions: bool) -> FusedEncoder | None:
         if self.spans is None or not self.layers or self.config.model.scorer_hidden:
             return None
         layers = [layer for layer in self.layers if isinstance(layer, nn.LSTM)]
-        return FusedEncoder(EncoderParts(layers, self.spans, start, parts, types, tied, interactions))
+        return FusedEncoder(EncoderParts(layers, self.spans, start, parts, tied, interactions))
 
     def word_layer(self, outputs: int) -> nn.Linear:
         return nn.Linear(self.dimension, outputs)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from hyperspan.batch import batches_by_length
+from hyperspan.batching import batches_by_length
 from hyperspan.inference.assembly import SentencePrediction
 from hyperspan.inference.constraints import NO_CONSTRAINTS, Constraints
 from hyperspan.inference.decoding import decode

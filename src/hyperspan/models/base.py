@@ -15,7 +15,7 @@ from hyperspan.encoders.base import Encoder
 from hyperspan.encoders.language_model import LanguageModelLoss
 from hyperspan.errors import InputError
 from hyperspan.kernels.choice import batch_entries
-from hyperspan.kernels.encoder import InferenceOptions, check_precision
+from hyperspan.kernels.encoder_arrays import InferenceOptions, check_precision
 from hyperspan.models.scorers.base import WeightColumns
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss

@@ -12,7 +12,7 @@ from hyperspan.config import Config
 from hyperspan.encoders.registry import ENCODERS
 from hyperspan.errors import InputError
 from hyperspan.files import Target
-from hyperspan.kernels.encoder import check_precision
+from hyperspan.kernels.encoder_arrays import check_precision
 from hyperspan.models.base import Model
 from hyperspan.models.registry import model_class
 from hyperspan.models.tensors import write_tensors

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from hyperspan.batch import batches_by_length
+from hyperspan.batching import batches_by_length
 from hyperspan.models.base import Model
 from hyperspan.structures.scores import MentionSet
 from hyperspan.types import Sentence

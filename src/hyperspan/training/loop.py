@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from hyperspan import __version__
-from hyperspan.batch import batches_by_length, shuffled_batches, split_evenly
+from hyperspan.batching import batches_by_length, shuffled_batches, split_evenly
 from hyperspan.config import Config, DataConfig
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.kernels.transfer import is_asynchronous

@@ -66,7 +66,7 @@ class SegmentalScorer(Scorer):
         return EdgeScores(absent, present, extend, close, None if self.tied else step())
 
     def fuse(self, encoder: Encoder) -> FusedEncoder | None:
-        return encoder.fuse(self.start, self.parts, self.types, tied=self.tied, interactions=self.interactions)
+        return encoder.fuse(self.start, self.parts, tied=self.tied, interactions=self.interactions)
 
     def add_mention_bias(self, scores: EdgeScores, bias: float) -> EdgeScores:
         return replace(scores, present=scores.present + bias)
