@@ -66,7 +66,7 @@ main()"""
 
 @pytest.mark.parametrize(
     ("room", "allowed"),
-    [("kernels", ("kernels", "errors")), ("structures", ("structures", "kernels"))],
+    [("kernels", ("kernels", "errors")), ("structures", ("structures", "kernels", "lazy"))],
 )
 def test_kernels_and_structures_import_no_other_room(room: str, allowed: tuple[str, ...]) -> None:
     ours = tuple(f"hyperspan.{name}" for name in allowed)

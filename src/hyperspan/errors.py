@@ -103,5 +103,10 @@ def require(module: str, purpose: str, extra: str) -> None:
         raise MissingExtraError(purpose, extra)
 
 
+def require_torch(purpose: str) -> None:
+    """Raises :class:`MissingExtraError` unless torch is installed. Call it before anything that imports torch."""
+    require("torch", purpose, "train")
+
+
 class KernelWarning(RuntimeWarning):
     """A compiled library is there, but cannot be used."""

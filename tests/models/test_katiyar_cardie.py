@@ -22,9 +22,9 @@ from hyperspan.models.katiyar_cardie import THRESHOLDS, KatiyarCardie, label_set
 from hyperspan.models.tuning import best_by_f1
 from hyperspan.models.validation import validate
 from hyperspan.structures import is_ambiguous, is_nested
-from hyperspan.structures.linear_chain import BEGIN, LAST
+from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.structures.readings import Reading
-from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.structures.tags import BEGIN, LAST
 from hyperspan.training.loop import Trainer, dev_scores
 from tests.models.test_models import OWN, SMALL, corpus
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from hyperspan.structures import CascadedChains, CascadeScores, NotSupportedError, outermost
-from hyperspan.structures.scores import MentionSet
+from hyperspan.structures.mentions import MentionSet
 
 LENGTH, TYPES = 2, 2
 

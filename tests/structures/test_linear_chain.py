@@ -15,7 +15,7 @@ from torchcrf import CRF
 
 from hyperspan.structures import LinearChain, Mention, TagChain, TagScores, mentions_of_tags, outermost, tags_of
 from hyperspan.structures.graphs import Counting, hyperpaths, inside, linear_chain_hypergraph, linear_chain_mentions
-from hyperspan.structures.linear_chain import legal_tags
+from hyperspan.structures.tags import legal_tags
 from tests.structures.brute_force import all_mentions
 from tests.structures.cases_linear_chain import flat_sets, tag_of, tag_scores
 
@@ -91,7 +91,9 @@ def test_the_chain_agrees_with_pytorch_crf(legal_only: bool) -> None:
     if legal_only:  # torchcrf knows no -inf: a very low score takes its place
         legal, never = legal_tags(m), -1e6
         names = legal._asdict()
-        scores = replace(scores, **{n: getattr(scores, n).masked_fill(~ok, never) for n, ok in names.items()})
+        scores = replace(
+            scores, **{n: getattr(scores, n).masked_fill(torch.from_numpy(~ok), never) for n, ok in names.items()}
+        )
     tensors = [scores.emit, scores.step, scores.first, scores.last]
     for tensor in tensors:
         tensor.requires_grad_()

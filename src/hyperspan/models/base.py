@@ -19,7 +19,7 @@ from hyperspan.kernels.encoder_arrays import InferenceOptions, check_precision
 from hyperspan.models.scorers.base import WeightColumns
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.scores import Mention
+from hyperspan.structures.mentions import Mention
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 

@@ -40,7 +40,7 @@ from hyperspan.models.tuning import tune_threshold
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from hyperspan.structures.common import check_count
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.structures.mentions import Mention, MentionSet
 
 
 class GreedySets(Distribution):

@@ -40,10 +40,10 @@ from hyperspan.kernels.transfer import to_device
 from hyperspan.models.base import Model
 from hyperspan.models.greedy import GreedySets
 from hyperspan.models.tuning import tune_threshold
-from hyperspan.structures.linear_chain import BEGIN, INSIDE, LAST, OUTSIDE, UNIT
 from hyperspan.structures.losses import Loss
+from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.structures.readings import Reading, pairs_of
-from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.structures.tags import BEGIN, INSIDE, LAST, OUTSIDE, UNIT
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 

@@ -37,7 +37,7 @@ from hyperspan.structures import LinearChain, TagScores, without_crossing
 from hyperspan.structures.common import check_count
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 

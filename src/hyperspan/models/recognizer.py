@@ -19,7 +19,7 @@ from hyperspan.models.tuning import tune
 from hyperspan.structures import EdgeScores
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.scores import Mention
+from hyperspan.structures.mentions import Mention
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 

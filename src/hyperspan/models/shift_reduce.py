@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.structures.mentions import Mention, MentionSet
 
 SHIFT = 0
 NOTHING = -1

@@ -35,7 +35,7 @@ from hyperspan.models.shift_reduce import NOTHING, Derivations, derivations, ora
 from hyperspan.models.transition_decoding import ActionSequences, buffer_rows, cell, log_softmax, read
 from hyperspan.structures import without_crossing
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.scores import Mention
+from hyperspan.structures.mentions import Mention
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 

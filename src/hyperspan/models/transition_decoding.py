@@ -15,7 +15,7 @@ from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import is_asynchronous, to_device
 from hyperspan.models.greedy import GreedySets
 from hyperspan.models.shift_reduce import NOTHING, SHIFT, valid_actions
-from hyperspan.structures.scores import Mention
+from hyperspan.structures.mentions import Mention
 
 if TYPE_CHECKING:
     from hyperspan.models.transition import Transition

@@ -19,7 +19,7 @@ import torch
 
 from hyperspan.batching import batches_by_length
 from hyperspan.models.base import Model
-from hyperspan.structures.scores import MentionSet
+from hyperspan.structures.mentions import MentionSet
 from hyperspan.types import Sentence
 
 if TYPE_CHECKING:

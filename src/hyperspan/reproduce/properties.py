@@ -16,7 +16,7 @@ from hyperspan.evaluation.tables import NO_VALUE, Section
 from hyperspan.reproduce.growth import WIDTH, Growth, measure
 from hyperspan.reproduce.systems import HOLDS, SYSTEMS, System, overlapping_pairs
 from hyperspan.structures.graphs.hypergraph import hyperpaths
-from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.types import Sentence
 
 WORDS, TYPES = 3, 2

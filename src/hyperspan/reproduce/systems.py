@@ -31,9 +31,9 @@ from hyperspan.structures.graphs import (
     semi_markov_mentions,
     separators_hypergraph,
 )
-from hyperspan.structures.mention_separators import labels_of
+from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.structures.readings import is_ambiguous
-from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.structures.separators import labels_of
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,48 @@
-"""Exact probability distributions over sets of mentions. Nothing here knows about text or neural networks."""
+"""Exact probability distributions over sets of mentions. Nothing here knows about text or neural networks.
 
-from hyperspan.structures.cascaded import CascadedChains, CascadeScores
-from hyperspan.structures.constituency import ConstituencyTrees, is_nested, without_crossing
-from hyperspan.structures.distribution import Distribution, NotSupportedError
-from hyperspan.structures.linear_chain import (
-    LinearChain,
-    mentions_of_tags,
-    outermost,
-    tags_of,
-)
-from hyperspan.structures.losses import negative_log_likelihood, softmax_margin
-from hyperspan.structures.mention_hypergraph import MentionHypergraph, WordEdgeScores
-from hyperspan.structures.mention_separators import MentionSeparators, labels_of, structure_of_labels
-from hyperspan.structures.readings import Reading, Structure, closure, is_ambiguous, read, structure_of
-from hyperspan.structures.scores import EdgeScores, Mention, MentionSet
-from hyperspan.structures.segmental import SegmentalHypergraph
-from hyperspan.structures.semi_markov import (
-    SegmentScores,
-    SemiMarkov,
-)
-from hyperspan.structures.tag_chain import TagChain, TagScores
+Names are loaded when first used: distributions need torch, sets of mentions and `graphs` do not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hyperspan.lazy import imported
+
+_HOME = {
+    "CascadeScores": "cascaded",
+    "CascadedChains": "cascaded",
+    "ConstituencyTrees": "constituency",
+    "Distribution": "distribution",
+    "EdgeScores": "scores",
+    "LinearChain": "linear_chain",
+    "Mention": "mentions",
+    "MentionHypergraph": "mention_hypergraph",
+    "MentionSeparators": "mention_separators",
+    "MentionSet": "mentions",
+    "NotSupportedError": "mentions",
+    "Reading": "readings",
+    "SegmentScores": "semi_markov",
+    "SegmentalHypergraph": "segmental",
+    "SemiMarkov": "semi_markov",
+    "Structure": "readings",
+    "TagChain": "tag_chain",
+    "TagScores": "tag_chain",
+    "WordEdgeScores": "mention_hypergraph",
+    "closure": "readings",
+    "is_ambiguous": "readings",
+    "is_nested": "constituency",
+    "labels_of": "separators",
+    "mentions_of_tags": "tags",
+    "negative_log_likelihood": "losses",
+    "outermost": "tags",
+    "read": "readings",
+    "softmax_margin": "losses",
+    "structure_of": "readings",
+    "structure_of_labels": "separators",
+    "tags_of": "tags",
+    "without_crossing": "constituency",
+}
 
 __all__ = [
     "CascadeScores",
@@ -55,3 +78,30 @@ __all__ = [
     "tags_of",
     "without_crossing",
 ]
+
+if TYPE_CHECKING:
+    from hyperspan.structures.cascaded import CascadedChains, CascadeScores
+    from hyperspan.structures.constituency import ConstituencyTrees, is_nested, without_crossing
+    from hyperspan.structures.distribution import Distribution
+    from hyperspan.structures.linear_chain import LinearChain
+    from hyperspan.structures.losses import negative_log_likelihood, softmax_margin
+    from hyperspan.structures.mention_hypergraph import MentionHypergraph, WordEdgeScores
+    from hyperspan.structures.mention_separators import MentionSeparators
+    from hyperspan.structures.mentions import Mention, MentionSet, NotSupportedError
+    from hyperspan.structures.readings import Reading, Structure, closure, is_ambiguous, read, structure_of
+    from hyperspan.structures.scores import EdgeScores
+    from hyperspan.structures.segmental import SegmentalHypergraph
+    from hyperspan.structures.semi_markov import SegmentScores, SemiMarkov
+    from hyperspan.structures.separators import labels_of, structure_of_labels
+    from hyperspan.structures.tag_chain import TagChain, TagScores
+    from hyperspan.structures.tags import mentions_of_tags, outermost, tags_of
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'hyperspan.structures' has no attribute {name!r}")
+    return imported(f"hyperspan.structures.{_HOME[name]}:{name}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -18,9 +18,11 @@ from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.structures.common import ScoreTensors, check_count, check_scores
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.kbest import best_products
-from hyperspan.structures.linear_chain import LinearChain, outermost, tags_of
-from hyperspan.structures.scores import MentionSet, MentionSets, check_lengths, check_mentions
+from hyperspan.structures.linear_chain import LinearChain
+from hyperspan.structures.mentions import MentionSet, MentionSets, check_mentions
+from hyperspan.structures.scores import check_lengths
 from hyperspan.structures.tag_chain import TagChain, TagScores
+from hyperspan.structures.tags import outermost, tags_of
 
 TAGS = 5
 """Outside, and begin, inside, last and unit of the one type of a chain."""

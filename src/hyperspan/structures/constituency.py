@@ -31,7 +31,8 @@ from hyperspan.structures.common import (
 )
 from hyperspan.structures.constituency_charts import BestTrees, TreeChart, TreeSampler
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.scores import Mention, MentionSet, MentionSets, check_lengths, check_mentions
+from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
+from hyperspan.structures.scores import check_lengths
 
 
 class ConstituencyTrees(Distribution):

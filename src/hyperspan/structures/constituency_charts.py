@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
 from hyperspan.structures.common import largest
-from hyperspan.structures.scores import Mention, MentionSet
+from hyperspan.structures.mentions import Mention, MentionSet
 
 Part = Literal["top", "sequence", "inner", "mention"]
 

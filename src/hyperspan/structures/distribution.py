@@ -14,16 +14,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from hyperspan.structures.scores import Mention, MentionSet, MentionSets
+from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, NotSupportedError
 
 SETS_PER_SET = 50
 """Where types depend on each other, `topk` of some types looks at so many of the best sets of all types for each set."""
 MOST_SETS = 10_000
 """It looks at no more sets than this, unless more are asked for."""
-
-
-class NotSupportedError(ValueError):
-    """A distribution cannot give exactly what was asked for."""
 
 
 class Distribution(ABC):

@@ -6,8 +6,7 @@ Tag sequences in which every mention that begins also ends, and sets of mentions
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -16,79 +15,9 @@ from torch.nn.functional import pad
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import in_sentence, log_probability
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.scores import Mention, MentionSet, MentionSets, check_mentions
-from hyperspan.structures.tag_chain import TagChain, Tags, TagScores
-
-OUTSIDE = 0
-BEGIN, INSIDE, LAST, UNIT = range(1, 5)
-"""The tags of type 0; those of type k are 4 k higher."""
-
-
-def tags_of(mentions: Iterable[Mention], length: int, types: int) -> Tags:
-    """The tags of a sentence with these mentions, which must not overlap.
-
-    >>> tags_of({(0, 3, 0), (4, 5, 1)}, length=6, types=2)
-    (1, 2, 3, 0, 8, 0)
-    """
-    (wanted,) = check_mentions([mentions], [length], types)
-    if outermost(wanted)[1]:
-        raise ValueError(f"expected mentions that do not overlap, got {sorted(wanted)}: choose some with outermost()")
-    tags = [OUTSIDE] * length
-    for start, end, kind in wanted:
-        inner = [BEGIN, *[INSIDE] * (end - start - 2), LAST] if end - start > 1 else [UNIT]
-        tags[start:end] = [tag + 4 * kind for tag in inner]
-    return tuple(tags)
-
-
-def mentions_of_tags(tags: Sequence[int]) -> MentionSet:
-    """The mentions of a tag sequence in which every mention that begins also ends.
-
-    >>> sorted(mentions_of_tags((1, 2, 3, 0, 8, 0)))
-    [(0, 3, 0), (4, 5, 1)]
-    """
-    mentions: set[Mention] = set()
-    start = 0
-    for position, tag in enumerate(tags):
-        if tag % 4 in (BEGIN, UNIT % 4):
-            start = position
-        if tag % 4 in (LAST, UNIT % 4) and tag != OUTSIDE:
-            mentions.add((start, position + 1, (tag - 1) // 4))
-    return frozenset(mentions)
-
-
-def outermost(mentions: Iterable[Mention]) -> tuple[MentionSet, MentionSet]:
-    """Mentions that do not overlap, chosen from some that may, and those dropped for it.
-
-    From left to right: of those with one start the longest is kept (of one span the first type), and what starts
-    inside the mention kept before is dropped, whether or not it also ends there.
-
-    >>> outermost({(0, 2, 0), (0, 4, 1), (3, 6, 0), (5, 7, 0)})[0] == {(0, 4, 1), (5, 7, 0)}
-    True
-    """
-    pool = set(mentions)
-    kept: list[Mention] = []
-    for start, end, kind in sorted(pool, key=lambda mention: (mention[0], -mention[1], mention[2])):
-        if not kept or start >= kept[-1][1]:
-            kept.append((start, end, kind))
-    return frozenset(kept), frozenset(pool.difference(kept))
-
-
-class LegalTags(NamedTuple):
-    """Which tags stand for mention sets: every mention that begins goes on with its own type until it ends."""
-
-    step: Tensor  # (t, t): whether the second may follow the first
-    first: Tensor  # (t,): whether a sentence may begin with it
-    last: Tensor  # (t,): whether a sentence may end with it
-
-
-def legal_tags(types: int, device: torch.device | None = None) -> LegalTags:
-    """The rules of the tags of `types` types."""
-    tags = torch.arange(4 * types + 1, device=device)
-    place, kind = tags % 4, (tags - 1).div(4, rounding_mode="floor")  # modulo 4, outside is as good as a unit
-    first = (place == BEGIN) | (place == UNIT % 4)
-    last = (place == LAST) | (place == UNIT % 4)
-    goes_on = (kind[:, None] == kind) & ~first
-    return LegalTags(torch.where(last[:, None], first, goes_on), first, last)
+from hyperspan.structures.mentions import MentionSet, MentionSets, check_mentions
+from hyperspan.structures.tag_chain import TagChain, TagScores
+from hyperspan.structures.tags import BEGIN, INSIDE, LAST, UNIT, legal_tags, mentions_of_tags, outermost, tags_of
 
 
 class LinearChain(Distribution):
@@ -126,8 +55,11 @@ class LinearChain(Distribution):
     @property
     def tag_chain(self) -> TagChain:
         """The chain of tags, in which only what stands for a mention set is possible."""
-        scores, legal = self.scores, legal_tags(self.types, self.scores.emit.device)
-        kept = (getattr(scores, name).masked_fill(~getattr(legal, name), MINUS_INFINITY) for name in LegalTags._fields)
+        scores, legal = self.scores, legal_tags(self.types)
+        kept = (
+            getattr(scores, name).masked_fill(torch.from_numpy(~allowed).to(scores.emit.device), MINUS_INFINITY)
+            for name, allowed in legal._asdict().items()
+        )
         return TagChain(TagScores(scores.emit, *kept), self.lengths)
 
     @property

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hyperspan.structures.scores import EdgeScores, Hyperpaths, MentionSets, check_lengths, hyperpaths_of
+from hyperspan.structures.mentions import MentionSets
+from hyperspan.structures.scores import EdgeScores, Hyperpaths, check_lengths, hyperpaths_of
 from hyperspan.structures.segmental import SegmentalHypergraph
 
 

@@ -26,8 +26,9 @@ from torch import Tensor
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
 from hyperspan.structures.common import ScoreTensors, check_possible, check_scores, log_probability
 from hyperspan.structures.distribution import Distribution, check_types
+from hyperspan.structures.mentions import MentionSet, MentionSets, check_mentions
 from hyperspan.structures.readings import Reading, Structure, check_reading, read
-from hyperspan.structures.scores import EdgeScores, MentionSet, MentionSets, check_lengths, check_mentions
+from hyperspan.structures.scores import EdgeScores, check_lengths
 from hyperspan.structures.segmental import SegmentalHypergraph
 
 

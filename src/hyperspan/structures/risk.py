@@ -8,7 +8,7 @@ import math
 import torch
 from torch import Tensor
 
-from hyperspan.structures.scores import MentionSet
+from hyperspan.structures.mentions import MentionSet
 
 NEGLIGIBLE = 1e-12
 """Probability that may be left out: it moves an expected F1 by less than float64 rounding elsewhere does."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,12 +12,7 @@ from torch import Tensor
 
 from hyperspan.kernels.transfer import to_device
 from hyperspan.structures.common import ScoreTensors, check_scores
-
-Mention = tuple[int, int, int]
-"""(start, end, type index) in words, `end` exclusive."""
-MentionSet = frozenset[Mention]
-MentionSets = Sequence[Iterable[Mention]]
-"""One collection of mentions for each sentence of a batch."""
+from hyperspan.structures.mentions import MentionSets, check_mentions
 
 
 @dataclass(frozen=True)
@@ -141,31 +136,3 @@ def hyperpaths_of(
     close = np.column_stack([chain[longest, :2], reach, chain[longest, 2]])
     columns = [part.T for part in (chain[longest], rows[~ending], close, rows[ending])]
     return Hyperpaths(*to_device(columns, device or "cpu"), too_wide=tuple(too_wide.tolist()))
-
-
-def check_mentions(mention_sets: MentionSets | None, lengths: Sequence[int], types: int) -> list[set[Mention]]:
-    """One set of mentions a sentence (empty ones for None), or an error that names the first that cannot be there."""
-    if mention_sets is None:
-        return [set() for _ in lengths]
-    if len(mention_sets) != len(lengths):
-        raise ValueError(f"expected one mention set a sentence, {len(lengths)} in all, got {len(mention_sets)}")
-    checked: list[set[Mention]] = []
-    for sentence, (mentions, length) in enumerate(zip(mention_sets, lengths, strict=True)):
-        try:
-            checked.append({(start, end, kind) for start, end, kind in mentions})
-        except TypeError:
-            raise ValueError(
-                f"expected a collection of mentions (start, end, type) for sentence {sentence}, got {mentions!r}: "
-                "give a list with one such collection a sentence"
-            ) from None
-        for start, end, kind in checked[-1]:
-            if not 0 <= start < end <= length:
-                raise ValueError(
-                    f"expected a mention (start, end, type) with 0 <= start < end <= {length}, the length of sentence {sentence}, "
-                    f"got {(start, end, kind)}"
-                )
-            if not 0 <= kind < types:
-                raise ValueError(
-                    f"expected a type index from 0 to {types - 1} in sentence {sentence}, got {(start, end, kind)}"
-                )
-    return checked

@@ -21,17 +21,9 @@ from hyperspan.kernels.chains import PackedScores, Posteriors
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import check_count, entropy_term
 from hyperspan.structures.distribution import Distribution, check_types
+from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
-from hyperspan.structures.scores import (
-    EdgeScores,
-    Hyperpaths,
-    Mention,
-    MentionSet,
-    MentionSets,
-    check_lengths,
-    check_mentions,
-    hyperpaths_of,
-)
+from hyperspan.structures.scores import EdgeScores, Hyperpaths, check_lengths, hyperpaths_of
 from hyperspan.structures.segmental_kbest import cheapest_sets, summarise
 
 SAMPLE_PORTION = 256

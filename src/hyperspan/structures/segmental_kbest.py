@@ -29,7 +29,8 @@ from torch import Tensor
 from hyperspan.kernels.chain_rows import rows_from, rows_of
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations, cheapest_subsets
-from hyperspan.structures.scores import EdgeScores, Mention, MentionSet
+from hyperspan.structures.mentions import Mention, MentionSet
+from hyperspan.structures.scores import EdgeScores
 
 PORTION = 2**19
 """Entries of `close` that are looked at together."""

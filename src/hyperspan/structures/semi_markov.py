@@ -31,8 +31,9 @@ from hyperspan.structures.common import (
     span_score,
 )
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.linear_chain import outermost
-from hyperspan.structures.scores import Mention, MentionSet, MentionSets, check_lengths, check_mentions
+from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
+from hyperspan.structures.scores import check_lengths
+from hyperspan.structures.tags import outermost
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ from hyperspan.structures.common import (
     portions,
 )
 from hyperspan.structures.scores import check_lengths
-
-Tags = tuple[int, ...]
+from hyperspan.structures.tags import Tags
 
 
 @dataclass(frozen=True)

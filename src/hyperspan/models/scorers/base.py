@@ -14,7 +14,7 @@ from hyperspan.kernels.encoder import FusedEncoder
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.structures import Distribution
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.scores import Mention
+from hyperspan.structures.mentions import Mention
 
 INITIAL_MENTION_BIAS = -3.0
 """The first score of mentions: most mention sets of a sentence are large, so training begins with small ones."""

@@ -21,8 +21,8 @@ from hyperspan.structures import (
     TagScores,
     outermost,
 )
-from hyperspan.structures.linear_chain import BEGIN, UNIT
-from hyperspan.structures.scores import Mention
+from hyperspan.structures.mentions import Mention
+from hyperspan.structures.tags import BEGIN, UNIT
 
 
 class LinearChainScorer(Scorer):

@@ -19,7 +19,7 @@ from hyperspan.structures import (
     MentionSeparators,
     WordEdgeScores,
 )
-from hyperspan.structures.mention_separators import LABELS
+from hyperspan.structures.separators import LABELS
 
 
 class MentionHypergraphScorer(Scorer):

@@ -21,7 +21,7 @@ from hyperspan.structures import (
     negative_log_likelihood,
 )
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.scores import Mention
+from hyperspan.structures.mentions import Mention
 
 
 class SegmentalScorer(Scorer):

@@ -21,7 +21,7 @@ from hyperspan.structures import (
     outermost,
     without_crossing,
 )
-from hyperspan.structures.scores import Mention
+from hyperspan.structures.mentions import Mention
 
 
 class SegmentScorer(Scorer):

@@ -8,7 +8,7 @@ from typing import ClassVar
 from hyperspan.render.hypergraphs.diagram import BAND_GAP, Diagram, Legend
 from hyperspan.structures import tags_of
 from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, TagNode, linear_chain_hypergraph
-from hyperspan.structures.linear_chain import OUTSIDE
+from hyperspan.structures.tags import OUTSIDE
 from hyperspan.types import Mention
 
 TOP = 96

@@ -9,7 +9,7 @@ from hyperspan.render.hypergraphs.diagram import BAND_GAP, Diagram, Legend
 from hyperspan.render.svg import Arrow, Dot
 from hyperspan.structures import labels_of
 from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, SeparatorNode, separators_hypergraph
-from hyperspan.structures.mention_separators import LABELS
+from hyperspan.structures.separators import LABELS
 
 TOP = 96
 STEP = 38  # between two labels that lead from I to I

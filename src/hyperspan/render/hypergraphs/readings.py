@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from hyperspan.structures import MentionSet, read, structure_of
-from hyperspan.structures.scores import Mention
+from hyperspan.structures.mentions import Mention
 
 
 def sets_with_structure_of(

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph
-from hyperspan.structures.linear_chain import OUTSIDE, legal_tags, mentions_of_tags
-from hyperspan.structures.scores import MentionSet
+from hyperspan.structures.mentions import MentionSet
+from hyperspan.structures.tags import OUTSIDE, legal_tags, mentions_of_tags
 
 
 class TagNode(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph
-from hyperspan.structures.mention_separators import FROM_INSIDE, LABELS, TO_INSIDE, structure_of_labels
+from hyperspan.structures.mentions import MentionSet
 from hyperspan.structures.readings import Reading, read
-from hyperspan.structures.scores import MentionSet
+from hyperspan.structures.separators import FROM_INSIDE, LABELS, TO_INSIDE, structure_of_labels
 
 
 class SeparatorNode(NamedTuple):

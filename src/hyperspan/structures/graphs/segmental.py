@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath
+from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.structures.readings import structure_of
-from hyperspan.structures.scores import Mention, MentionSet
 
 
 class SegmentalNode(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph
-from hyperspan.structures.scores import MentionSet
+from hyperspan.structures.mentions import MentionSet
 
 
 class SuffixNode(NamedTuple):
