@@ -480,17 +480,30 @@ def test_a_required_mention_may_be_too_wide_or_skipped(tmp_path: Path) -> None:
         limited(TEXT, require=[wide])
     assert wide not in limited(TEXT, forbid=[wide]).mentions
     save_model(small_model(), tmp_path / "small")
-    with pytest.raises(InputError, match="begins at a word that the model passes over; load it without `skip`"):
+    with pytest.raises(InputError, match=r"begins at a word that the model passes over, .* load it without `skip`"):
         load(tmp_path / "small", skip=-1e9)(TEXT, require=[wide])
 
 
+def of_kind(kind: str) -> Annotator:
+    """A small model of another structure, untrained."""
+    config = replace(Config(), model=replace(Config().model, kind=kind))
+    return Annotator(new_model(replace(config, words=replace(config.words, tag_dimension=0, dimension=4)), TRAINING))
+
+
 def test_models_without_conditioning_say_so() -> None:
-    config = replace(Config(), model=replace(Config().model, kind="linear-chain"))
-    model = new_model(replace(config, words=replace(config.words, tag_dimension=0, dimension=4)), TRAINING)
     with pytest.raises(
         InputError, match=r"cannot require or forbid mentions: LinearChain has no condition: .* 'segmental'"
     ):
-        Annotator(model)(TEXT, require=[Mention(0, 3, "person")])
+        of_kind("linear-chain")(TEXT, require=[Mention(0, 3, "person")])
+
+
+def test_semi_markov_models_take_constraints_that_do_not_overlap() -> None:
+    annotator, first, word = of_kind("semi-markov"), Mention(0, 3, "person"), Mention(0, 3, "place")
+    found = annotator(TEXT, require=[first])
+    assert first in found.mentions and all(mention.start >= 3 for mention in found.mentions if mention != first)
+    assert first not in annotator(TEXT, forbid=[first]).mentions
+    with pytest.raises(InputError, match=r"or two overlap and it finds no such mentions; .* leave one out"):
+        annotator(TEXT, require=[first, word])
 
 
 def test_candidates_let_any_threshold_be_applied_later(annotator: Annotator, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def semi_markov_case(scores: SegmentScores, lengths: list[int], tolerance: float
         brute.append(BruteForce({s: segment_score(known, sentence, length, s) for s in flat_sets(length, m, c)}))
         graph = semi_markov_hypergraph(length, m, c)
         explicit.append(Explicit(graph, segment_weights(known, sentence), semi_markov_mentions))
-    return Case(vectorised, lengths, m, c, brute, explicit, tolerance)
+    return Case(vectorised, lengths, m, c, brute, explicit, tolerance, conditions=True)
 
 
 def segment_scores(

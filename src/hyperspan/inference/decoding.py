@@ -95,8 +95,9 @@ def _conditioned(distribution: Distribution, labels: Sequence[str], constraints:
         )
     except NotSupportedError as error:
         raise InputError(f"this model cannot require or forbid mentions: {error}") from None
-    if bool((given.log_partition == -math.inf).any()):  # only where a model passes over words
+    if bool((given.log_partition == -math.inf).any()):
         raise InputError(
-            "a required mention begins at a word that the model passes over; load it without `skip`, or leave the mention out"
+            "the required mentions are impossible together: one begins at a word that the model passes over, or two overlap and "
+            "it finds no such mentions; load it without `skip`, or leave one out"
         )
     return given

@@ -52,6 +52,8 @@ class ConstituencyTrees(Distribution):
             [0.5000, 0.0000, 0.0000]])
     """
 
+    limits = "a mention can be ruled out by its score, but no score makes one certain"
+
     def __init__(self, scores: Tensor, lengths: Tensor | Sequence[int], outside: Tensor | None = None):
         if scores.dim() != 4 or scores.shape[2] < 1:
             raise ValueError(f"expected scores of shape (B, n, c, m) with c >= 1 widths, got {tuple(scores.shape)}")

@@ -21,7 +21,7 @@ from hyperspan.kernels.chains import PackedScores, Posteriors
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import check_count, entropy_term
 from hyperspan.structures.distribution import Distribution, check_types
-from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
+from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_constraints
 from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
 from hyperspan.structures.scores import EdgeScores, Hyperpaths, check_lengths, hyperpaths_of
 from hyperspan.structures.segmental_kbest import cheapest_sets, summarise
@@ -165,19 +165,10 @@ class SegmentalHypergraph(Distribution):
         Its `log_partition` minus that of `self` is the log-probability of what was required and forbidden.
         """
         scores = self.scores.untied()
-        wanted = check_mentions(require, self.lengths, self.types)
-        unwanted = check_mentions(forbid, self.lengths, self.types)
+        constraints = check_constraints(require, forbid, self.lengths, self.types, self.max_width)
         blocked = {name: torch.zeros_like(tensor, dtype=torch.bool) for name, tensor in scores.tensors().items()}
-        for b, (required, forbidden) in enumerate(zip(wanted, unwanted, strict=True)):
-            if both := required & forbidden:
-                raise ValueError(
-                    f"expected a mention to be required or forbidden, not both, got {sorted(both)} in sentence {b}"
-                )
+        for b, (required, forbidden) in enumerate(constraints):
             for start, end, kind in required:
-                if end - start > self.max_width:
-                    raise ValueError(
-                        f"expected required mentions of at most c = {self.max_width} words, got {(start, end, kind)} in sentence {b}"
-                    )
                 width = end - start - 1
                 blocked["absent"][b, start, kind] = True
                 blocked["close"][b, start, :width, kind] = True
