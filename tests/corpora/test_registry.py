@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -112,6 +113,19 @@ def test_mentions_that_a_format_does_not_hold_are_refused_and_counted(
     assert not any(fits(name, again.mentions | {mention}) for mention in left_out)
     assert (losses.written, sum(losses.lost.values())) == (len(again.mentions), len(left_out))
     assert f"{name} cannot hold {len(left_out)} of {len(document.mentions)} mentions" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if not FORMATS[name].needs_sentences])
+def test_a_format_that_needs_no_sentences_keeps_as_much_without_them(name: str, tmp_path: Path) -> None:
+    zoo = Sentence(["the", "Seattle", "zoo"], [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])
+    document = document_of([zoo, Sentence(["Why", "?"]), zoo], id="zoo")
+    read: list[Document] = []
+    for folder, written in (("with", document), ("without", evolve(document, sentences=()))):
+        (tmp_path / folder).mkdir()
+        write_corpus([written], target_of(name, tmp_path / folder), name)
+        read += read_corpus(target_of(name, tmp_path / folder), name)
+    one, other = (evolve(document, sentences=()) for document in read)
+    assert one == other and one.mentions == document.mentions
 
 
 def test_the_page_on_formats_says_what_each_holds() -> None:

@@ -30,7 +30,7 @@ from hyperspan.cli.options import (
 )
 from hyperspan.cli.output import counting, report
 from hyperspan.corpora.inputs import exists, read_inputs
-from hyperspan.corpora.outputs import OUTPUTS, choose_output
+from hyperspan.corpora.outputs import OUTPUTS, choose_output, needs_sentences
 from hyperspan.corpora.registry import write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.tables import Columns
@@ -120,7 +120,7 @@ def annotate(
             threshold=thresholds,
             types=type_,
             top_k=top_k,
-            keep_sentences=format_name not in ("html", "jsonl", "brat"),  # which are written without them
+            keep_sentences=needs_sentences(format_name),
             on_error=failures.add,
             on_words=add_words,
         )

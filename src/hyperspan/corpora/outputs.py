@@ -42,6 +42,15 @@ def suffixes_of(format_name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*own, *shared)))
 
 
+def needs_sentences(format_name: str) -> bool:
+    """Whether an output shows the sentences and tokens of documents, and not only their text and mentions.
+
+    >>> needs_sentences("terminal"), needs_sentences("html"), needs_sentences("brat"), needs_sentences("columns")
+    (True, False, False, True)
+    """
+    return format_name == "terminal" or (format_name != "html" and FORMATS[format_name].needs_sentences)
+
+
 def is_folder(output: str) -> bool:
     """Whether a name is that of a folder: it ends in /, or there is one."""
     return output != "-" and (output.endswith("/") or is_url(output) or Path(output).is_dir())

@@ -53,11 +53,18 @@ class Format:
     """Which mentions it can be written with: overlapping in any way, not crossing, or not overlapping."""
     by_name: bool = False
     """Whether a file whose name ends so is in this format, whatever its content looks like."""
+    needs_sentences: bool = True
+    """Whether documents are written by their sentences and tokens, and not by text and mentions alone."""
 
 
 _BUILT_IN: dict[str, Format] = {
     "jsonl": Format(
-        jsonl.read_jsonl, jsonl.write_jsonl, jsonl.looks_like_jsonl, (".jsonl",), "hyperspan's own, lossless"
+        jsonl.read_jsonl,
+        jsonl.write_jsonl,
+        jsonl.looks_like_jsonl,
+        (".jsonl",),
+        "hyperspan's own, lossless",
+        needs_sentences=False,
     ),
     "brat": Format(
         brat.read_brat,
@@ -67,6 +74,7 @@ _BUILT_IN: dict[str, Format] = {
         "stand-off, a folder of .txt and .ann",
         beside=(".txt",),
         by_name=True,
+        needs_sentences=False,
     ),
     "four-lines": Format(
         four_lines.read_four_lines,
@@ -111,13 +119,21 @@ _BUILT_IN: dict[str, Format] = {
     "gliner": Format(
         token_json.read_gliner, token_json.write_gliner, token_json.looks_like_gliner, (".json",), "GLiNER"
     ),
-    "doccano": Format(doccano.read_doccano, doccano.write_doccano, doccano.looks_like_doccano, (".jsonl",), "doccano"),
+    "doccano": Format(
+        doccano.read_doccano,
+        doccano.write_doccano,
+        doccano.looks_like_doccano,
+        (".jsonl",),
+        "doccano",
+        needs_sentences=False,
+    ),
     "label-studio": Format(
         label_studio.read_label_studio,
         label_studio.write_label_studio,
         label_studio.looks_like_label_studio,
         (".json",),
         "Label Studio",
+        needs_sentences=False,
     ),
     "docbin": Format(
         docbin.read_docbin,
