@@ -64,15 +64,15 @@ export async function viewOf(fragment) {
 async function packed(text) {
   const stream = new Blob([text.toWellFormed()]).stream().pipeThrough(new CompressionStream("deflate-raw"));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
-  let letters = "";
-  for (let i = 0; i < bytes.length; i += 0x8000) letters += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
-  return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  let characters = "";
+  for (let i = 0; i < bytes.length; i += 0x8000) characters += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
+  return btoa(characters).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-const LARGEST = 10_000_000; // a few letters can unpack to gigabytes
+const LARGEST = 10_000_000; // a few characters can unpack to gigabytes
 
-async function unpacked(letters) {
-  const bytes = Uint8Array.from(atob(letters.replaceAll("-", "+").replaceAll("_", "/")), (sign) => sign.charCodeAt(0));
+async function unpacked(encoded) {
+  const bytes = Uint8Array.from(atob(encoded.replaceAll("-", "+").replaceAll("_", "/")), (sign) => sign.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   let text = "";
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
