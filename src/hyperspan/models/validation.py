@@ -56,6 +56,7 @@ def _check_lbfgs(config: Config) -> None:
         raise InputError("training.optimizer is lbfgs, which does not train a pretrained encoder; set it to adamw")
     random = {
         "training.ema_decay": config.training.ema_decay,
+        "words.word_dropout": config.words.word_dropout if ENCODERS[config.encoder.kind].dense else 0.0,
         "encoder.input_dropout": config.encoder.input_dropout,
         "encoder.output_dropout": config.encoder.output_dropout,
         "encoder.span_dropout": config.encoder.span_dropout,
