@@ -300,6 +300,13 @@ def test_a_damaged_manifest_is_answered_in_one_sentence(corpus: Path, tmp_path: 
         assert refused[place].endswith("json is damaged; choose another folder, or start over with --force")
 
 
+def test_thresholds_that_mean_the_same_are_one_job(corpus: Path, tmp_path: Path) -> None:
+    annotate_files([corpus], tmp_path / "out", threshold=0.5)
+    assert annotate_files([corpus], tmp_path / "out", threshold={"*": 0.5}).resumed == 1
+    with pytest.raises(OutputExistsError, match=r"with threshold 0\.5, and now with threshold 0\.5, first=0\.3"):
+        annotate_files([corpus], tmp_path / "out", threshold={"first": 0.3})
+
+
 def test_a_manifest_of_another_version_can_only_be_given_up(corpus: Path, tmp_path: Path) -> None:
     annotate_files([corpus], tmp_path / "out")
     manifest = manifest_of(tmp_path / "out")

@@ -19,6 +19,7 @@ from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.jsonl import document_record
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError, require
+from hyperspan.inference.options import thresholds_by_label
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class JobSettings:
         return {"threshold": self.threshold, "types": self.types, "top_k": self.top_k}
 
     def to_json(self) -> dict[str, Any]:
-        return json.loads(json.dumps(asdict(self)))
+        """The same for settings that mean the same."""
+        return json.loads(json.dumps(asdict(self) | {"threshold": thresholds_by_label(self.threshold)}))
 
 
 @dataclass

@@ -44,8 +44,8 @@ def decoding_options(
     DecodingOptions(types=(0, 2), thresholds=(0.3, 0.5), top_k=0, candidates=None)
     """
     asked = [types] if isinstance(types, str) else list(types) if types is not None else list(labels)
-    thresholds = _thresholds_by_label(threshold)
-    for label in (*asked, *thresholds.keys() - {ANY_LABEL}):
+    thresholds = thresholds_by_label(threshold)
+    for label in (*asked, *(thresholds or {}).keys() - {ANY_LABEL}):
         if label not in labels:
             raise LabelError(f"the label {label!r} is not among those of the model; it knows {', '.join(labels)}")
     if candidates is not None:
@@ -53,11 +53,9 @@ def decoding_options(
     if not 0 <= top_k <= MAX_ALTERNATIVES:
         raise InputError(f"the number of alternatives is {top_k}; it must be from 0 to {MAX_ALTERNATIVES:,}")
     chosen = tuple(index for index, label in enumerate(labels) if label in asked)
-    least = (
-        None
-        if threshold is None
-        else tuple(thresholds.get(labels[index], thresholds.get(ANY_LABEL, DEFAULT_THRESHOLD)) for index in chosen)
-    )
+    least = None
+    if thresholds is not None:
+        least = tuple(thresholds.get(labels[index], thresholds[ANY_LABEL]) for index in chosen)
     return DecodingOptions(chosen, least, top_k, candidates)
 
 
@@ -79,10 +77,16 @@ def parse_thresholds(written: Iterable[str]) -> dict[str, float] | None:
     return thresholds or None
 
 
-def _thresholds_by_label(threshold: Threshold) -> dict[str, float]:
-    """A threshold by label, or an error that says why it is none."""
-    by_label = threshold if isinstance(threshold, Mapping) else {} if threshold is None else {ANY_LABEL: threshold}
-    result = {label or ANY_LABEL: value for label, value in by_label.items()}
+def thresholds_by_label(threshold: Threshold) -> dict[str, float] | None:
+    """A threshold by label, that of the others always among them; None for None, or an error that says why it is none.
+
+    >>> thresholds_by_label(0.5) == thresholds_by_label({None: 0.5}) == {"*": 0.5}, thresholds_by_label({"protein": 0.3})
+    (True, {'*': 0.5, 'protein': 0.3})
+    """
+    if threshold is None:
+        return None
+    by_label = threshold if isinstance(threshold, Mapping) else {ANY_LABEL: threshold}
+    result = {ANY_LABEL: DEFAULT_THRESHOLD} | {label or ANY_LABEL: value for label, value in by_label.items()}
     for value in result.values():
         _check_probability("the threshold", value)
     return result
