@@ -3,31 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, Self
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from hyperspan.errors import InputError
 from hyperspan.inference.assembly import SentencePrediction
 from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.options import DecodingOptions
-from hyperspan.structures import Distribution, NotSupportedError
+from hyperspan.structures.mentions import Mention as IndexedMention
+from hyperspan.structures.mentions import MentionSet, MentionSets, NotSupportedError
+from hyperspan.structures.places import Places, rows_of_sets
 from hyperspan.types import Mention
 
 
+class MentionDistribution(Protocol):
+    """What decoding asks of a distribution, that of a torch model or of the runtime."""
+
+    @property
+    def lengths(self) -> list[int]: ...
+    @property
+    def types(self) -> int: ...
+    @property
+    def log_partition(self) -> Any: ...  # (B,)
+    def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]: ...
+    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]: ...
+    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Self: ...
+    def restrict(self, types: Sequence[int]) -> Self: ...
+
+
 def decode(
-    distribution: Distribution,
+    distribution: MentionDistribution,
     labels: Sequence[str],
     options: DecodingOptions,
     constraints: Sequence[Constraints] | None = None,
 ) -> list[SentencePrediction]:
     """What the options ask for, for each sentence of a batch. Types are indices into the labels; constraints are one per sentence.
 
-    >>> from hyperspan.structures import EdgeScores, SegmentalHypergraph
-    >>> zeros = torch.zeros(1, 1, 1)
-    >>> scores = EdgeScores(zeros, zeros + 1, torch.zeros(1, 1, 0, 1), torch.zeros(1, 1, 1, 1))
-    >>> [found] = decode(SegmentalHypergraph(scores, [1]), ["name"], DecodingOptions(types=(0,), top_k=2))
+    >>> from hyperspan.structures.segmental_arrays import ArrayHypergraph, ScoreArrays
+    >>> zeros = np.zeros((1, 1, 1))
+    >>> scores = ScoreArrays(zeros, zeros + 1, np.zeros((1, 1, 0, 1)), np.zeros((1, 1, 1, 1)))
+    >>> [found] = decode(ArrayHypergraph(scores, [1]), ["name"], DecodingOptions(types=(0,), top_k=2))
     >>> [(mention.label, round(mention.probability, 3)) for mention in found.mentions]
     [('name', 0.731)]
     >>> [(round(probability, 3), len(mentions)) for probability, mentions in found.sets]
@@ -41,21 +58,13 @@ def decode(
     if len(options.types) < distribution.types:
         distribution = distribution.restrict(options.types)
     names: list[str] = [labels[kind] for kind in options.types]
-    marginals = distribution.marginals  # (B, n, c, m)
-    for b, one in enumerate(constraints or ()):
-        for mention in one.require:
-            if mention.label in names:  # it is certain, which rounding may have made a hair less
-                marginals[b, mention.start, mention.end - mention.start - 1, names.index(mention.label)] = 1.0
-    if options.thresholds is None:
-        places = _best(distribution, marginals.device)
-    else:
-        places = _at_least(marginals, options.thresholds)
-    for b, mention in _mentions(places, marginals, names):
-        predictions[b].mentions.append(mention)
+    wanted: list[Sequence[float] | None] = [options.thresholds]
     if options.candidates is not None:
-        places = _at_least(marginals, [options.candidates] * len(names))
-        for b, mention in _mentions(places, marginals, names):
-            predictions[b].candidates.append(mention)
+        wanted.append([options.candidates] * len(names))
+    best, *candidates = distribution.places(wanted, _required(constraints or (), names))
+    _add_mentions(best, names, [one.mentions for one in predictions])
+    for places in candidates:
+        _add_mentions(places, names, [one.candidates for one in predictions])
     if options.top_k:
         for prediction, ranked in zip(predictions, distribution.topk(options.top_k), strict=True):
             for mentions, log_probability in ranked:
@@ -64,34 +73,32 @@ def decode(
     return predictions
 
 
-def _best(distribution: Distribution, device: torch.device) -> Tensor:
-    """(places, 4): where the mentions of the best sets are, as (sentence, start, width less 1, type)."""
-    best = enumerate(distribution.argmax())
-    rows = [(b, start, end - start - 1, kind) for b, mentions in best for start, end, kind in sorted(mentions)]
-    return torch.tensor(rows, dtype=torch.long, device=device).reshape(-1, 4)
+def _add_mentions(places: Places, names: Sequence[str], to: Sequence[list[Mention]]) -> None:
+    """Adds the mentions at these places to the list of the sentence that each is in."""
+    for (sentence, start, end, kind), probability in zip(
+        places.rows.tolist(), places.probabilities.tolist(), strict=True
+    ):
+        to[sentence].append(Mention(start, end, names[kind], probability=probability))
 
 
-def _at_least(marginals: Tensor, least: Sequence[float]) -> Tensor:
-    """(places, 4): where a mention is as probable as its type has to be."""
-    return ((marginals >= marginals.new_tensor(least)) & (marginals > 0)).nonzero()  # no threshold lets padding in
+def _by_type(mentions: Iterable[Mention], labels: Sequence[str]) -> list[IndexedMention]:
+    """The mentions with labels that are wanted, as a distribution takes them."""
+    return [(one.start, one.end, labels.index(one.label)) for one in mentions if one.label in labels]
 
 
-def _mentions(places: Tensor, marginals: Tensor, names: list[str]) -> Iterator[tuple[int, Mention]]:
-    """The mentions at these places, each with the sentence that it is in."""
-    probabilities = marginals[tuple(places.T)].clamp(max=1.0).tolist()
-    for (b, start, width, kind), probability in zip(places.tolist(), probabilities, strict=True):
-        yield b, Mention(start, start + width + 1, names[kind], probability=probability)
+def _required(constraints: Sequence[Constraints], names: Sequence[str]) -> np.ndarray:
+    """(mentions, 4): the required mentions of these types."""
+    return rows_of_sets([_by_type(one.require, names) for one in constraints])
 
 
-def _conditioned(distribution: Distribution, labels: Sequence[str], constraints: Sequence[Constraints]) -> Distribution:
+def _conditioned(
+    distribution: MentionDistribution, labels: Sequence[str], constraints: Sequence[Constraints]
+) -> MentionDistribution:
     """The distribution given the constraints of each sentence."""
-
-    def by_type(mentions: Iterable[Mention]) -> list[tuple[int, int, int]]:
-        return [(mention.start, mention.end, labels.index(mention.label)) for mention in mentions]
-
     try:
         given = distribution.condition(
-            require=[by_type(one.require) for one in constraints], forbid=[by_type(one.forbid) for one in constraints]
+            require=[_by_type(one.require, labels) for one in constraints],
+            forbid=[_by_type(one.forbid, labels) for one in constraints],
         )
     except NotSupportedError as error:
         raise InputError(f"this model cannot require or forbid mentions: {error}") from None

@@ -6,7 +6,6 @@ The scores are those of a padded batch, `lengths` those of its sentences. What a
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from functools import lru_cache
 from types import ModuleType
@@ -34,10 +33,9 @@ from hyperspan.kernels.transfer import to_device
 
 __all__ = [
     "Edges",
-    "Mentions",
     "PackedScores",
     "Posteriors",
-    "argmax",
+    "best_rows",
     "chain_layout",
     "check_possible",
     "choices_from",
@@ -51,9 +49,6 @@ __all__ = [
     "posteriors",
     "shorter_probability",
 ]
-
-Mentions = list[frozenset[tuple[int, int, int]]]
-"""For each sentence the mentions (start, end, type)."""
 
 
 def chain_layout(lengths: Sequence[int], n: int, max_width: int, device: torch.device) -> ChainLayout:
@@ -117,14 +112,14 @@ def marginals(scores: Edges, lengths: Sequence[int], *, differentiable: bool) ->
 
 
 @torch.no_grad()
-def argmax(scores: Edges, lengths: Sequence[int]) -> Mentions:
-    """The best mentions of each sentence; of two equal choices the one with fewer. An error where nothing is possible."""
+def best_rows(scores: Edges, lengths: Sequence[int]) -> np.ndarray:
+    """(mentions, 4): the best mentions as (sentence, start, end, type), by sentence; of two equal choices the one with fewer.
+
+    An error where nothing is possible.
+    """
     chosen = _chosen("argmax", scores)
-    if chosen == "c" and (found := chain_c.best_mentions(scores, lengths)) is not None:
-        sets: list[list[tuple[int, int, int]]] = [[] for _ in lengths]
-        for sentence, start, end, kind in found:
-            sets[sentence].append((start, end, kind))
-        return [frozenset(mentions) for mentions in sets]
+    if chosen == "c" and (found := chain_c.best_rows(scores, lengths)) is not None:
+        return found
     known = lengths_on(lengths, scores.close.device)
     if chosen == "dense":
         best = chain_dense.best(scores, known)
@@ -161,7 +156,7 @@ def _triton(scores: Edges) -> ModuleType | None:
     return triton_chains if triton_chains.fits(scores.close) else None
 
 
-def _read_off(scores: Edges, lengths: Tensor, sentence: Tensor, start: Tensor, kind: Tensor) -> Mentions:
+def _read_off(scores: Edges, lengths: Tensor, sentence: Tensor, start: Tensor, kind: Tensor) -> np.ndarray:
     """The best mentions of chains that are present; in one copy from a device."""
     rows = rows_of(scores, lengths, sentence, start, kind, scores.close.dtype)
     last = rows.longest().argmax(1)
@@ -171,8 +166,5 @@ def _read_off(scores: Edges, lengths: Tensor, sentence: Tensor, start: Tensor, k
     chain, widths = ending.nonzero(as_tuple=True)
     pairs = ((sentence, sentence[chain]), (start, start[chain]), (last, widths), (kind, kind[chain]))
     sentence, start, width, kind = (torch.cat(pair) for pair in pairs)
-    found = torch.stack([sentence, start, start + width + 1, kind]).cpu().numpy()
-    found = found[:, np.argsort(found[0], kind="stable")]
-    bounds = np.searchsorted(found[0], np.arange(len(lengths) + 1)).tolist()
-    mentions = list(zip(*found[1:].tolist(), strict=True))
-    return [frozenset(mentions[begin:end]) for begin, end in itertools.pairwise(bounds)]
+    found = torch.stack([sentence, start, start + width + 1, kind], dim=1).cpu().numpy()
+    return found[np.lexsort(found.T[::-1])]

@@ -11,10 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, NotSupportedError
+from hyperspan.structures.places import Places, rows_of_sets
 
 SETS_PER_SET = 50
 """Where types depend on each other, `topk` of some types looks at so many of the best sets of all types for each set."""
@@ -84,6 +86,25 @@ class Distribution(ABC):
         """
         return Restricted(self, types)
 
+    def best_rows(self) -> np.ndarray:
+        """(mentions, 4): the mentions of `argmax` as (sentence, start, end, type), in that order."""
+        return rows_of_sets(self.argmax())
+
+    def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
+        """For each of `wanted`: the mentions of the best sets (None), or those as probable as their type has to be.
+
+        `certain` are mentions, (mentions, 4), that are known to be there, which rounding may have made a hair less probable.
+        """
+        marginals = self.marginals
+        if certain is not None and len(certain):
+            marginals = marginals.clone()
+            marginals[_columns(certain, marginals.device)] = 1.0
+        return [self._best_places(marginals) if least is None else _above(marginals, least) for least in wanted]
+
+    def _best_places(self, marginals: Tensor) -> Places:
+        rows = self.best_rows()
+        return Places(rows, marginals[_columns(rows, marginals.device)].clamp(max=1.0).cpu().numpy())
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.lengths)} sentences of {sum(self.lengths)} words, {self.types} types)"
 
@@ -91,6 +112,21 @@ class Distribution(ABC):
         return NotSupportedError(
             f"{type(self).__name__} has no {name}: {self.limits}; use a SegmentalHypergraph (model.kind = 'segmental'), which has it"
         )
+
+
+def _columns(rows: np.ndarray, device: torch.device) -> tuple[Tensor, ...]:
+    """Where (B, n, c, m) has the mentions of these rows."""
+    sentence, start, end, kind = torch.from_numpy(rows.astype(np.int64, copy=False)).to(device).T
+    return sentence, start, end - start - 1, kind
+
+
+def _above(marginals: Tensor, least: Sequence[float]) -> Places:
+    """Where a mention is as probable as its type has to be."""
+    found = ((marginals >= marginals.new_tensor(least)) & (marginals > 0)).nonzero()  # no threshold lets padding in
+    probabilities = marginals[tuple(found.T)].clamp(max=1.0)
+    rows = found.cpu().numpy()
+    rows[:, 2] += rows[:, 1] + 1
+    return Places(rows, probabilities.cpu().numpy())
 
 
 def check_types(types: Iterable[int], count: int) -> list[int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
@@ -18,13 +19,15 @@ from torch.nn.functional import softplus
 from hyperspan.kernels import chains
 from hyperspan.kernels.chain_layout import ChainLayout
 from hyperspan.kernels.chains import PackedScores, Posteriors
+from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import check_count, entropy_term
 from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_constraints
+from hyperspan.structures.places import sets_of_rows
 from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
 from hyperspan.structures.scores import EdgeScores, Hyperpaths, check_lengths, hyperpaths_of
-from hyperspan.structures.segmental_kbest import cheapest_sets, summarise
+from hyperspan.structures.segmental_kbest import best_sets
 
 SAMPLE_PORTION = 256
 """`sample` draws in portions of this many, so that its memory does not grow with k."""
@@ -191,7 +194,10 @@ class SegmentalHypergraph(Distribution):
 
     def argmax(self) -> list[MentionSet]:
         """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
-        return chains.argmax(self.scores, self.lengths)
+        return sets_of_rows(self.best_rows(), len(self.lengths))
+
+    def best_rows(self) -> np.ndarray:
+        return chains.best_rows(self.scores, self.lengths)
 
     @torch.no_grad()
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
@@ -206,16 +212,11 @@ class SegmentalHypergraph(Distribution):
         [[(frozenset({(0, 1, 0)}), -0.3132616875182228), (frozenset(), -1.3132616875182228)]]
         """
         check_count(k)
-        summary = summarise(self.scores, self._lengths_there)
-        if bool(summary.log_partition.isnan().any()):
-            chains.check_possible(summary.log_partition)
-        possible = (summary.log_partition > MINUS_INFINITY).flatten(1).all(1).tolist()
-        top = (summary.best - summary.log_partition).sum((1, 2)).tolist()
-        result: list[list[tuple[MentionSet, float]]] = []
-        for sentence, log_prob in enumerate(top):
-            sets = cheapest_sets(self.scores, self._lengths_there, summary, sentence, k) if possible[sentence] else ()
-            result.append([(mentions, min(log_prob - cost, 0.0)) for cost, mentions in sets])
-        return result
+        arrays = (None if tensor is None else tensor.detach().cpu().numpy() for tensor in _in_order(self.scores))
+        found = best_sets(ScoreArrays(*arrays), self.lengths, k)  # type: ignore[arg-type]
+        if found is None:
+            chains.check_possible(self._log_partition)
+        return found or []
 
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
@@ -291,6 +292,10 @@ class SegmentalHypergraph(Distribution):
 
     def _in_float64(self) -> SegmentalHypergraph:
         return SegmentalHypergraph(self.scores.to(torch.float64), self.lengths)
+
+
+def _in_order(scores: EdgeScores) -> tuple[Tensor | None, ...]:
+    return scores.absent, scores.present, scores.extend, scores.close, scores.branch
 
 
 class _Gather(Function):

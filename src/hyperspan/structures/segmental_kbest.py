@@ -1,6 +1,6 @@
 """The k best mention sets of a segmental hypergraph, for a few times what its marginals cost.
 
-A sentence of n words has n·m independent chains (:mod:`hyperspan.kernels.chain_reference`). Two facts keep nearly all of them in tensors.
+A sentence of n words has n·m independent chains (:mod:`hyperspan.kernels.chain_reference`). Two facts keep nearly all of them in arrays.
 
 **Only k - 1 chains need be changed.** Let the *first step* δ_j of chain j be what its second best costs more than its best. A set
 that changes chain j costs at least δ_j more than the best set. If k - 1 other chains have first steps of at most δ_j, then the
@@ -23,14 +23,10 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from hyperspan.kernels.chain_rows import rows_from, rows_of
-from hyperspan.kernels.numerics import MINUS_INFINITY
+from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations, cheapest_subsets
 from hyperspan.structures.mentions import Mention, MentionSet
-from hyperspan.structures.scores import EdgeScores
 
 PORTION = 2**19
 """Entries of `close` that are looked at together."""
@@ -40,75 +36,171 @@ Widths = tuple[int, ...]
 class ChainSummary(NamedTuple):
     """What the pass tells of every chain; in padding, its best is certain and has no second."""
 
-    log_partition: Tensor  # (B, n, m)
-    best: Tensor  # (B, n, m): the score of its best
-    first_step: Tensor  # (B, n, m): what its second best costs more; inf where there is none
+    log_partition: np.ndarray  # (B, n, m)
+    best: np.ndarray  # (B, n, m): the score of its best
+    first_step: np.ndarray  # (B, n, m): what its second best costs more; inf where there is none
     mentions: list[list[Mention]]
     """The best set of each sentence."""
 
 
-def summarise(scores: EdgeScores, lengths: Tensor) -> ChainSummary:
+class ChainArrays(NamedTuple):
+    """The scores of some chains in float64, widths last; -inf where there is no room."""
+
+    absent: np.ndarray  # (...,)
+    present: np.ndarray  # (...,)
+    extend: np.ndarray  # (..., c - 1)
+    stop: np.ndarray  # (..., c)
+    branch: np.ndarray  # (..., c - 1)
+    shorter_log_odds: np.ndarray  # (..., c - 1): log-odds of a mention at this width, given a longer one
+
+    def longest(self) -> np.ndarray:
+        """(..., c): the score of each longest mention, with the better choice at every shorter width."""
+        longest = self.stop + self.present[..., None]
+        longest[..., 1:] += np.maximum(self.extend, self.branch).cumsum(-1)
+        return longest
+
+    def log_partition(self) -> np.ndarray:
+        """(...,): the logarithm of the sum of exp(score) over all that a chain can hold."""
+        weights = self.stop + self.present[..., None]
+        weights[..., 1:] += np.logaddexp(self.extend, self.branch).cumsum(-1)
+        return np.logaddexp(self.absent, _log_sum_exp(weights))
+
+
+def _log_sum_exp(values: np.ndarray) -> np.ndarray:
+    """Along the last dimension; -inf where all are."""
+    pivot = values.max(-1, initial=-np.inf, keepdims=True)
+    pivot[pivot == -np.inf] = 0.0
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(values - pivot).sum(-1)) + pivot[..., 0]
+
+
+def _chains(
+    room: np.ndarray,
+    absent: np.ndarray,
+    present: np.ndarray,
+    extend: np.ndarray,
+    close: np.ndarray,
+    branch: np.ndarray | None,
+) -> ChainArrays:
+    """Chains, each with room for some widths. One in padding, where anything may stand, is absent with a score of 0."""
+    outside = np.arange(close.shape[-1]) >= room[..., None]
+    stop, extend = np.where(outside, -np.inf, close), np.where(outside[..., 1:], -np.inf, extend)
+    absent, present = (np.where(outside[..., 0], 0.0, array) for array in (absent, present))
+    if branch is None:
+        log_odds = stop[..., :-1]
+        return ChainArrays(absent, present, extend, stop, extend + log_odds, log_odds)
+    branch = np.where(outside[..., 1:], -np.inf, branch)
+    log_odds = branch - np.where(branch == -np.inf, 0.0, extend)  # -inf, not NaN, where neither can be
+    return ChainArrays(absent, present, extend, stop, branch, log_odds)
+
+
+def chains_from(scores: ScoreArrays, lengths: np.ndarray, starts: slice, widths: int) -> ChainArrays:
+    """(B, starts, m): all chains that begin at some words, up to some width."""
+
+    def widths_last(array: np.ndarray, count: int) -> np.ndarray:
+        return np.ascontiguousarray(array[:, starts, :count].swapaxes(2, 3), dtype=np.float64)
+
+    absent, present = (array[:, starts].astype(np.float64) for array in (scores.absent, scores.present))
+    branch = None if scores.branch is None else widths_last(scores.branch, widths - 1)
+    room = lengths[:, None, None] - np.arange(starts.start, starts.stop)[:, None]  # (B, starts, 1)
+    room = np.broadcast_to(room, absent.shape)
+    return _chains(
+        room, absent, present, widths_last(scores.extend, widths - 1), widths_last(scores.close, widths), branch
+    )
+
+
+def chains_at(
+    scores: ScoreArrays, lengths: np.ndarray, sentence: int, starts: np.ndarray, kinds: np.ndarray
+) -> ChainArrays:
+    """(chains,): those of a sentence with these starts and types."""
+
+    def at(array: np.ndarray) -> np.ndarray:
+        return array[sentence].swapaxes(1, -1)[starts, kinds].astype(np.float64)
+
+    absent, present = (array[sentence, starts, kinds].astype(np.float64) for array in (scores.absent, scores.present))
+    branch = None if scores.branch is None else at(scores.branch)
+    return _chains(lengths[sentence] - starts, absent, present, at(scores.extend), at(scores.close), branch)
+
+
+def summarise(scores: ScoreArrays, lengths: np.ndarray) -> ChainSummary:
     """The log-partition, the best and the first step of every chain."""
     batch, n, c, m = scores.close.shape
-    longest_sentence = int(lengths.max()) if batch else 0
+    longest_sentence = int(lengths.max(initial=0))
     at_once = max(1, PORTION // max(batch * min(c, n) * m, 1))
-    log_partition, best = (torch.zeros(batch, n, m, dtype=torch.float64, device=lengths.device) for _ in range(2))
-    first_step = torch.full_like(best, torch.inf)
-    found: list[Tensor] = []
-    for first in range(0, longest_sentence, at_once):
-        last = min(first + at_once, longest_sentence)
-        starts, widths = slice(first, last), min(c, longest_sentence - first)
-        log_partition[:, starts], best[:, starts], first_step[:, starts], places = _summarise_starts(
-            scores, lengths, starts, widths
-        )
-        found.append(places)
+    log_partition, best = np.zeros((2, batch, n, m))
+    first_step = np.full((batch, n, m), np.inf)
+    found: list[np.ndarray] = []
+    with np.errstate(invalid="ignore"):  # scores may be NaN, which the caller says
+        for first in range(0, longest_sentence, at_once):
+            last = min(first + at_once, longest_sentence)
+            starts, widths = slice(first, last), min(c, longest_sentence - first)
+            log_partition[:, starts], best[:, starts], first_step[:, starts], places = _summarise_starts(
+                scores, lengths, starts, widths
+            )
+            found.append(places)
     return ChainSummary(log_partition, best, first_step, _by_sentence(found, batch))
 
 
 def _summarise_starts(
-    scores: EdgeScores, lengths: Tensor, starts: slice, widths: int
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The three tensors for some starts, (B, starts, m) each, and their best mentions: (mentions, 4) numbers."""
-    rows = rows_from(scores, lengths, starts, widths, torch.float64)
+    scores: ScoreArrays, lengths: np.ndarray, starts: slice, widths: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The three arrays for some starts, (B, starts, m) each, and their best mentions: (mentions, 4) numbers."""
+    rows = chains_from(scores, lengths, starts, widths)
     longest = rows.longest()
-    value, width = longest.max(-1)  # the first, and so the shortest, of equal ones
+    width = longest.argmax(-1)  # the first, and so the shortest, of equal ones
+    value = np.take_along_axis(longest, width[..., None], -1)[..., 0]
     present = value > rows.absent
-    second = longest.scatter_(-1, width.unsqueeze(-1), MINUS_INFINITY).amax(-1)
-    step = torch.where(present, value - torch.maximum(second, rows.absent), rows.absent - value)
+    np.put_along_axis(longest, width[..., None], -np.inf, -1)
+    second = longest.max(-1)
+    step = np.where(present, value - np.maximum(second, rows.absent), rows.absent - value)
     log_odds = rows.shorter_log_odds[present]  # (present chains, widths - 1)
-    below = torch.arange(widths - 1, device=log_odds.device) < width[present].unsqueeze(-1)
+    below = np.arange(widths - 1) < width[present][:, None]
     if widths > 1:
-        doubt = log_odds.abs().masked_fill_(~below | log_odds.isinf(), torch.inf).amin(-1)
-        step[present] = torch.minimum(step[present], doubt)
-    chain_of, shorter = (below & (log_odds > 0)).nonzero(as_tuple=True)
-    sentence, start, kind = present.nonzero(as_tuple=True)
-    chains = torch.stack([sentence, start + starts.start, kind], dim=1)
-    ends = torch.cat([width[present], shorter]).unsqueeze(1)
-    places = torch.cat([torch.cat([chains, chains[chain_of]]), ends], dim=1)
-    return rows.log_partition(), torch.maximum(value, rows.absent), step, places
+        doubt = np.where(~below | np.isinf(log_odds), np.inf, np.abs(log_odds)).min(-1)
+        step[present] = np.minimum(step[present], doubt)
+    chain_of, shorter = np.nonzero(below & (log_odds > 0))
+    chains = np.argwhere(present)
+    chains[:, 1] += starts.start
+    ends = np.concatenate([width[present], shorter])[:, None]
+    places = np.concatenate([np.concatenate([chains, chains[chain_of]]), ends], axis=1)
+    return rows.log_partition(), np.maximum(value, rows.absent), step, places
 
 
-def _by_sentence(found: Sequence[Tensor], batch: int) -> list[list[Mention]]:
+def _by_sentence(found: Sequence[np.ndarray], batch: int) -> list[list[Mention]]:
     mentions: list[list[Mention]] = [[] for _ in range(batch)]
     for sentence, start, kind, width in chain.from_iterable(places.tolist() for places in found):
         mentions[sentence].append((start, start + width + 1, kind))
     return mentions
 
 
+def best_sets(scores: ScoreArrays, lengths: Sequence[int], k: int) -> list[list[tuple[MentionSet, float]]] | None:
+    """The k most probable sets of each sentence with their log-probabilities, best first; None where a score is NaN."""
+    known = np.array(lengths, dtype=np.int64)
+    summary = summarise(scores, known)
+    if np.isnan(summary.log_partition).any():
+        return None
+    possible = (summary.log_partition > -np.inf).all((1, 2)).tolist()
+    with np.errstate(invalid="ignore"):
+        top = (summary.best - summary.log_partition).sum((1, 2)).tolist()
+    result: list[list[tuple[MentionSet, float]]] = []
+    for sentence, log_prob in enumerate(top):
+        sets = cheapest_sets(scores, known, summary, sentence, k) if possible[sentence] else ()
+        result.append([(mentions, min(log_prob - cost, 0.0)) for cost, mentions in sets])
+    return result
+
+
 def cheapest_sets(
-    scores: EdgeScores, lengths: Tensor, summary: ChainSummary, sentence: int, k: int
+    scores: ScoreArrays, lengths: np.ndarray, summary: ChainSummary, sentence: int, k: int
 ) -> Iterator[tuple[float, MentionSet]]:
     """The k best sets of a sentence as (cost above the best, set), best first."""
-    steps = summary.first_step[sentence].flatten().cpu().numpy()
+    steps = summary.first_step[sentence].ravel()
     order = steps.argsort(kind="stable")[: max(k - 1, 0)]
     starts, kinds = np.divmod(order[np.isfinite(steps[order])], max(scores.close.shape[3], 1))
     keys = list(zip(starts.tolist(), kinds.tolist(), strict=True))
-    start, kind = (torch.from_numpy(array).to(lengths.device) for array in (starts, kinds))
-    rows = rows_of(scores, lengths, torch.full_like(start, sentence), start, kind, torch.float64)
-    arrays = (tensor.cpu().numpy() for tensor in (rows.absent, rows.longest(), rows.shorter_log_odds))
+    rows = chains_at(scores, lengths, sentence, starts, kinds)
     choices = [
         Alternatives(chain_alternatives(absent, longest, log_odds, k))
-        for absent, longest, log_odds in zip(*arrays, strict=True)
+        for absent, longest, log_odds in zip(rows.absent, rows.longest(), rows.shorter_log_odds, strict=True)
     ]
 
     def mentions(index: int, widths: Widths) -> list[Mention]:

@@ -1,0 +1,53 @@
+"""Mentions of a batch as arrays, for decoding. Needs no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hyperspan.structures.mentions import Mention, MentionSet
+
+
+class Places(NamedTuple):
+    """Mentions of a batch, in the order of sentences, and their probabilities."""
+
+    rows: np.ndarray  # (mentions, 4): sentence, start, end, type
+    probabilities: np.ndarray  # (mentions,)
+
+
+def places_above(marginals: np.ndarray, least: Sequence[float]) -> Places:
+    """Where a mention is as probable as its type has to be; `marginals` is (B, n, c, m)."""
+    rows = np.argwhere((marginals >= np.array(least, dtype=marginals.dtype)) & (marginals > 0))  # never padding
+    probabilities = marginals[tuple(rows.T)]
+    rows[:, 2] += rows[:, 1] + 1
+    return Places(rows, np.minimum(probabilities, 1.0))
+
+
+def places_at(marginals: np.ndarray, rows: np.ndarray) -> Places:
+    """Mentions, (mentions, 4), with their probabilities."""
+    sentence, start, end, kind = rows.T
+    return Places(rows, np.minimum(marginals[sentence, start, end - start - 1, kind], 1.0))
+
+
+def rows_of_sets(sets: Sequence[Iterable[Mention]]) -> np.ndarray:
+    """(mentions, 4): the mentions of each sentence, as places have them.
+
+    >>> rows_of_sets([[(1, 2, 0), (0, 2, 0)], [(0, 1, 3)]]).tolist()
+    [[0, 0, 2, 0], [0, 1, 2, 0], [1, 0, 1, 3]]
+    """
+    rows = [(sentence, *mention) for sentence, mentions in enumerate(sets) for mention in sorted(mentions)]
+    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+
+
+def sets_of_rows(rows: np.ndarray, sentences: int) -> list[MentionSet]:
+    """The set of each sentence, from (mentions, 4).
+
+    >>> sets_of_rows(np.array([[1, 0, 2, 0]]), 2)
+    [frozenset(), frozenset({(0, 2, 0)})]
+    """
+    sets: list[list[Mention]] = [[] for _ in range(sentences)]
+    for sentence, start, end, kind in rows.tolist():
+        sets[sentence].append((start, end, kind))
+    return [frozenset(mentions) for mentions in sets]

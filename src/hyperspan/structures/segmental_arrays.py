@@ -1,0 +1,192 @@
+"""The segmental hypergraph over NumPy arrays: everything that annotating asks of it, exactly, without torch.
+
+The formulas are those of :class:`hyperspan.structures.SegmentalHypergraph`, which also has gradients, log-probabilities of given
+sets and other devices; tests compare the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from hyperspan.kernels.chain_arrays import ChainResults, best_places, run_chains
+from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_constraints
+from hyperspan.structures.places import Places, places_above, places_at, sets_of_rows
+from hyperspan.structures.segmental_kbest import best_sets
+
+SAMPLE_PORTION = 256
+"""`sample` draws in portions of this many, so that its memory does not grow with k."""
+
+
+class ArrayHypergraph:
+    """A distribution over the mention sets of each sentence of a padded batch; see SegmentalHypergraph.
+
+    Types are indices, a mention is ``(start, end, type)`` in words. The arrays are not copied and must not change.
+    """
+
+    exact_marginals = True
+
+    def __init__(self, scores: ScoreArrays, lengths: Sequence[int]):
+        self.scores, self.lengths = scores, list(lengths)
+        self.max_width, self.types = scores.close.shape[2:]
+
+    def __repr__(self) -> str:
+        return f"ArrayHypergraph({len(self.lengths)} sentences of {sum(self.lengths)} words, {self.types} types)"
+
+    @cached_property
+    def _results(self) -> ChainResults:
+        return run_chains(self.scores, self.lengths)
+
+    @property
+    def log_partition(self) -> np.ndarray:
+        """(B,): the logarithm of the sum of exp(score) over all mention sets."""
+        return self._results.log_partition.sum((1, 2))
+
+    @cached_property
+    def marginals(self) -> np.ndarray:
+        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
+        edges = self._results.edges
+        assert edges is not None
+        if edges.branch is None:
+            return edges.close
+        found = edges.close.copy()
+        found[:, :, :-1] += edges.branch
+        return found
+
+    @property
+    def entropy(self) -> np.ndarray:
+        """(B,): the entropy of the distribution over mention sets, in nats: log Z less the expected score."""
+        exact = self._in_float64()
+        log_partition, edges = exact._results
+        assert edges is not None
+        total = log_partition.sum((1, 2))
+        for score, probability in zip(exact.scores, edges, strict=True):
+            if score is not None and probability is not None:
+                with np.errstate(invalid="ignore"):  # -inf times 0 is 0 here
+                    expected = np.where(probability > 0, score * probability, 0.0)
+                total -= expected.reshape(len(total), -1).sum(1)
+        return np.maximum(total, 0.0)
+
+    # -- decoding -------------------------------------------------------------------------------------------------
+
+    def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
+        """For each of `wanted`: the mentions of the best sets (None), or those as probable as their type has to be.
+
+        `certain` are mentions, (mentions, 4), that are known to be there, which rounding may have made a hair less probable.
+        """
+        marginals = self.marginals
+        if certain is not None and len(certain):
+            marginals = marginals.copy()
+            sentence, start, end, kind = certain.T
+            marginals[sentence, start, end - start - 1, kind] = 1.0
+        return [
+            places_at(marginals, self._best()) if least is None else places_above(marginals, least) for least in wanted
+        ]
+
+    def _best(self) -> np.ndarray:
+        found = best_places(self.scores, self.lengths)
+        if found is None:
+            self._raise_impossible()
+            raise AssertionError("a chain without a choice has a log-partition of -inf or NaN")
+        return found
+
+    def argmax(self) -> list[MentionSet]:
+        """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
+        return sets_of_rows(self._best(), len(self.lengths))
+
+    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
+        """The k most probable sets of each sentence with their log-probabilities, best first; fewer where fewer exist."""
+        if k < 0:
+            raise ValueError(f"expected k >= 0, got {k}")
+        found = best_sets(self.scores, self.lengths, k)
+        if found is None:
+            self._raise_impossible()
+        return found or []
+
+    def sample(self, k: int = 1, generator: np.random.Generator | None = None) -> list[list[MentionSet]]:
+        """k independent samples of each sentence's set; the same state of the generator gives the same samples."""
+        if k < 0:
+            raise ValueError(f"expected k >= 0, got {k}")
+        generator = generator or np.random.default_rng()
+        reach, share = self._reach_and_share()
+        samples: list[list[MentionSet]] = [[] for _ in self.lengths]
+        for done in range(0, k, SAMPLE_PORTION):
+            draws = min(SAMPLE_PORTION, k - done)
+            level = generator.random((draws, *reach.shape[:3]))
+            draw, b, start, kind = np.nonzero(level < reach[..., 0])
+            last = (level[draw, b, start, kind][:, None] < reach[b, start, kind]).sum(1) - 1  # of the longest mentions
+            tossed = share[b, start, kind]
+            shorter = (generator.random(tossed.shape) < tossed) & (np.arange(tossed.shape[1]) < last[:, None])
+            row, width = np.nonzero(shorter)
+            drawn: list[list[set[Mention]]] = [[set() for _ in range(draws)] for _ in self.lengths]
+            for index, widths in ((slice(None), last), (row, width)):
+                columns = [b[index], draw[index], start[index], widths, kind[index]]
+                for s, d, i, w, t in np.stack(columns, axis=1).tolist():
+                    drawn[s][d].add((i, i + w + 1, t))
+            for sentence, sets in enumerate(drawn):
+                samples[sentence].extend(map(frozenset, sets))
+        return samples
+
+    def _reach_and_share(self) -> tuple[np.ndarray, np.ndarray]:
+        """(B, n, m, c): P(a mention of this width or more). (B, n, m, c - 1): P(a mention of this width), given a wider one."""
+        exact = self._untied()._in_float64()
+        exact._raise_impossible()
+        edges = exact._results.edges
+        assert edges is not None and edges.branch is not None
+        went_on = edges.extend + edges.branch  # (B, n, c - 1, m)
+        reach = np.concatenate([edges.present[:, :, None], went_on], axis=2)
+        share = np.divide(edges.branch, went_on, out=np.zeros_like(went_on), where=went_on > 0)
+        return reach.swapaxes(2, 3), share.swapaxes(2, 3)
+
+    # -- other distributions --------------------------------------------------------------------------------------
+
+    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> ArrayHypergraph:
+        """The distribution given that some mentions are in the set and others are not; one collection of each a sentence."""
+        both = check_constraints(require, forbid, self.lengths, self.types, self.max_width)
+        absent, present, extend, close, branch = (array.copy() for array in self._untied().scores if array is not None)
+        for b, (required, forbidden) in enumerate(both):
+            for start, end, kind in required:
+                width = end - start - 1
+                absent[b, start, kind] = -np.inf
+                close[b, start, :width, kind] = -np.inf
+                extend[b, start, width : width + 1, kind] = -np.inf
+            for start, end, kind in forbidden:
+                width = end - start - 1
+                for array in (close, branch):
+                    array[b, start, width : width + 1, kind] = -np.inf
+        return ArrayHypergraph(ScoreArrays(absent, present, extend, close, branch), self.lengths)
+
+    def restrict(self, types: Sequence[int]) -> ArrayHypergraph:
+        """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
+        chosen = list(types)
+        if len(set(chosen)) < len(chosen) or not all(0 <= kind < self.types for kind in chosen):
+            raise ValueError(f"expected types from 0 to {self.types - 1}, each once, got {chosen}")
+        arrays = (None if array is None else array[..., chosen] for array in self.scores)
+        return ArrayHypergraph(ScoreArrays(*arrays), self.lengths)  # type: ignore[arg-type]
+
+    def _untied(self) -> ArrayHypergraph:
+        if self.scores.branch is not None:
+            return self
+        branch = self.scores.extend + self.scores.close[:, :, :-1]
+        return ArrayHypergraph(self.scores._replace(branch=branch), self.lengths)
+
+    def _in_float64(self) -> ArrayHypergraph:
+        arrays = (None if array is None else array.astype(np.float64) for array in self.scores)
+        return ArrayHypergraph(ScoreArrays(*arrays), self.lengths)  # type: ignore[arg-type]
+
+    def _raise_impossible(self) -> None:
+        """Raises where a sentence has no possible set."""
+        value = self._results.log_partition
+        if (value > -np.inf).all():
+            return
+        sentence, start, kind = np.argwhere(~(value > -np.inf))[0].tolist()
+        reason = (
+            "a score is NaN" if np.isnan(value[sentence, start, kind]) else "every choice there has a score of -inf"
+        )
+        raise ValueError(
+            f"sentence {sentence} has no possible mention set: for start {start} and type {kind} {reason}; "
+            "check the scores, or what was required and forbidden"
+        )
