@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from hyperspan.cli import app
+from hyperspan.cli import make_app
 from hyperspan.config import Config
 
 ROOT = Path(__file__).parent.parent
@@ -71,7 +71,7 @@ def test_documentation_names_what_is_there(page: Path) -> None:
 
 
 def test_documentation_commands_have_the_options_shown() -> None:
-    commands = typer.main.get_group(app).commands
+    commands = typer.main.get_group(make_app()).commands
     known = {name: {option for one in command.params for option in one.opts} for name, command in commands.items()}
     wrong: list[str] = []
     for page in PAGES:

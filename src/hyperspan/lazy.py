@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -21,3 +22,25 @@ def imported(address: str) -> Any:
         if error.name != "torch":
             raise
         raise MissingExtraError(name, "train") from None
+
+
+class DeferredFunction:
+    """A function by its address, imported when it is first called or inspected.
+
+    >>> DeferredFunction("json:dumps")([1])
+    '[1]'
+    """
+
+    def __init__(self, address: str):
+        self.address = address
+
+    def __repr__(self) -> str:
+        return f"DeferredFunction({self.address!r})"
+
+    @cached_property
+    def __wrapped__(self) -> Any:
+        """The function itself, where :func:`inspect.unwrap` looks for it."""
+        return imported(self.address)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from importlib import metadata
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from hyperspan.errors import InputError, PluginWarning
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 T = TypeVar("T")
 
@@ -32,6 +34,8 @@ class PluginTable(Mapping[str, T], Generic[T]):
 
     @cached_property
     def _entry_points(self) -> dict[str, metadata.EntryPoint]:
+        from importlib import metadata  # which takes long, and which few need
+
         found: dict[str, metadata.EntryPoint] = {}
         for entry in metadata.entry_points(group=self.group):
             if entry.name in self.built_in:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from hyperspan.cli import app
+from hyperspan.cli import make_app
 from hyperspan.render.hypergraphs import DIAGRAMS
 from tests.cli.process import hyperspan
 
@@ -94,7 +94,7 @@ def test_links_stay_links_and_text_may_hold_anything(tmp_path: Path) -> None:
 def test_every_structure_can_be_asked_for(tmp_path: Path) -> None:
     pictures = set[str]()
     for structure in DIAGRAMS:  # in this process: to start six would take longer than all they do
-        result = CliRunner().invoke(app, ["draw", SENTENCE, "-m", "0:3:PER", "-t", "PER,ORG", "-s", structure])
+        result = CliRunner().invoke(make_app(), ["draw", SENTENCE, "-m", "0:3:PER", "-t", "PER,ORG", "-s", structure])
         assert (result.exit_code, result.stderr) == (0, "")
         pictures.add(result.stdout)
     assert len(pictures) == len(DIAGRAMS)

@@ -182,8 +182,8 @@ def test_results_of_another_machine_are_tabulated(tmp_path: Path) -> None:
     code = f"""
 import sys
 sys.argv = ["hyperspan", "reproduce", "main", "--no-train", *{where!r}]
-from hyperspan.cli import app
-app(standalone_mode=False)
+from hyperspan.cli import make_app
+make_app()(standalone_mode=False)
 sys.exit('torch' in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

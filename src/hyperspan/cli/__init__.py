@@ -4,59 +4,39 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterable
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from hyperspan import __version__
-from hyperspan.cli.annotate import annotate
-from hyperspan.cli.benchmark import benchmark
-from hyperspan.cli.bulk import bulk
-from hyperspan.cli.compact import compact
-from hyperspan.cli.compare import compare
-from hyperspan.cli.convert import convert
-from hyperspan.cli.draw import draw
-from hyperspan.cli.evaluate import evaluate
-from hyperspan.cli.explain import explain
-from hyperspan.cli.info import info
-from hyperspan.cli.reproduce import reproduce
-from hyperspan.cli.serve import serve
-from hyperspan.cli.stats import stats
-from hyperspan.cli.train import train
-from hyperspan.cli.view import view
 from hyperspan.errors import HyperspanError, KernelWarning, PluginWarning
+from hyperspan.lazy import imported
 
+COMMANDS = "annotate bulk serve train evaluate compare compact convert stats view draw explain reproduce info benchmark".split()
+"""In the order of the help. A command is a function in the module of its name."""
+_SETTINGS: dict[str, dict[str, Any]] = {
+    # What is too much for train, it explains itself.
+    "train": {"allow_extra_args": True},
+    # What follows the name of a benchmark are its own options.
+    "benchmark": {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False},
+}
 _FORMAT = warnings.formatwarning
 
-app = typer.Typer(
-    help="Recognise overlapping mentions in text: nested, crossing, of the same type, of any length.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in (
-    annotate,
-    bulk,
-    serve,
-    train,
-    evaluate,
-    compare,
-    compact,
-    convert,
-    stats,
-    view,
-    draw,
-    explain,
-    reproduce,
-    info,
-):
-    # What is too much for train, it explains itself.
-    app.command(context_settings={"allow_extra_args": command is train})(command)
-# What follows the name of a benchmark are its own options.
-app.command(
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
-)(benchmark)
+
+def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The command line with these commands, whose modules alone are imported."""
+    app = typer.Typer(
+        help="Recognise overlapping mentions in text: nested, crossing, of the same type, of any length.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name in names:
+        app.command(name, context_settings=_SETTINGS.get(name))(imported(f"hyperspan.cli.{name}:{name}"))
+    app.callback()(common)
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -65,7 +45,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def common(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
@@ -77,8 +56,9 @@ def common(
 def main() -> None:
     """Runs the command line; a user's mistake is one sentence on standard error and exit status 2."""
     warnings.formatwarning = _format_warning
+    called = [name for name in sys.argv[1:2] if name in COMMANDS]
     try:
-        sys.exit(app(prog_name="hyperspan", standalone_mode=False))
+        sys.exit(make_app(called or COMMANDS)(prog_name="hyperspan", standalone_mode=False))
     except HyperspanError as error:
         _fail(str(error))
     except OSError as error:

@@ -6,13 +6,10 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, Annotated
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
-from hyperspan.cli.draw import parse_mention
 from hyperspan.cli.failures import Failures
 from hyperspan.cli.options import (
     Device,
@@ -26,6 +23,7 @@ from hyperspan.cli.options import (
     TextKey,
     Thresholds,
     TopK,
+    parse_mention,
     parse_options,
 )
 from hyperspan.cli.output import counting, report
@@ -38,10 +36,7 @@ from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
 from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.options import parse_thresholds
-from hyperspan.render.html import iter_html
-from hyperspan.render.layout import colours
-from hyperspan.render.terminal import render_sentence
-from hyperspan.types import Document, Mention, RankedMentions
+from hyperspan.types import Document, Mention
 
 
 def annotate(
@@ -171,39 +166,14 @@ def _write(
     problems: Problems,
 ) -> None:
     if format_name == "terminal":
+        from hyperspan.render.terminal import print_documents
+
         with target.open() as file:
-            _print(documents, file if target.name != "-" else None, labels)
+            print_documents(documents, file if target.name != "-" else None, labels)
     elif format_name == "html":
+        from hyperspan.render.html import iter_html
+
         with target.open() as file:
             file.writelines(iter_html(documents, title, labels))
     else:
         write_corpus(documents, target.name, format_name, force=target.force, problems=problems)
-
-
-def _print(documents: Iterable[Document], file: IO[str] | None, labels: Iterable[str]) -> None:
-    """Sentences with their bars, and below each its alternatives where there are any."""
-    console = Console(file=file, highlight=False)
-    styles = colours(labels)
-    for document in documents:
-        if document.id:
-            console.print(Text(document.id, style="bold"), end="\n\n")
-        alternatives = iter(document.alternatives or ())
-        for sentence in document.sentences:
-            console.print(render_sentence(sentence, console.width, styles), soft_wrap=True)
-            for ranked in next(alternatives).sets if document.alternatives and sentence.tokens else ():
-                console.print(_alternative(ranked, styles, console))
-            console.print()
-
-
-def _alternative(ranked: RankedMentions, styles: dict[str, str], console: Console) -> Text:
-    """One of the best sets: its probability, and its mentions, on as many lines as they need."""
-    mentions = Text("" if ranked.mentions else "no mentions", style="" if ranked.mentions else "italic")
-    for index, mention in enumerate(ranked.mentions):
-        words = " ".join(mention.text.split())
-        mentions.append(" | " if index else "").append(f"{words} [").append(mention.label, style=styles[mention.label])
-        mentions.append("]")
-    margin = f"  {ranked.probability:.3f}  "
-    lines = mentions.wrap(console, max(console.width - len(margin), 1))
-    for line in lines:
-        line.rstrip()
-    return Text("\n").join(Text(" " * len(margin) if index else margin) + line for index, line in enumerate(lines))

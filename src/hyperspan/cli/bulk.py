@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import Annotated, Literal
 
 import typer
@@ -133,7 +133,7 @@ def _shown() -> Iterator[Callable[[Progress], None]]:
                 f"hyperspan: {done.completed:,.0f}{total} shards are done, {done.fields['words']:,} words in this run"
             )
 
-        with print_every_minute(state, console):
+        with nullcontext() if console.is_terminal else print_every_minute(state):
             yield lambda progress: bar.update(
                 task, completed=progress.shards, total=progress.total, words=progress.words
             )

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from hyperspan.cli.options import Force, split_names
-from hyperspan.errors import InputError, SpanError
+from hyperspan.cli.options import Force, parse_mention, split_names
 from hyperspan.files import Target
 from hyperspan.render.hypergraphs import DIAGRAMS
 from hyperspan.types import Mention
@@ -89,21 +88,3 @@ def list_readings(words: Sequence[str], mentions: Sequence[Mention], structure: 
         print(f"{name:>8}: {listed}", file=sys.stderr)
     if len(found) > READINGS:
         print(f"{'':>8}  and more", file=sys.stderr)
-
-
-def parse_mention(written: str, option: str = "--mention", counted: str = "words") -> Mention:
-    """START:END:LABEL, as it was given with an option, as a mention.
-
-    >>> parse_mention("0:3:PER")
-    Mention(0, 3, 'PER')
-    """
-    start, _, rest = written.partition(":")
-    end, _, label = rest.partition(":")
-    if not (start.isdecimal() and end.isdecimal() and label and len(start) < 10 and len(end) < 10):
-        raise InputError(
-            f"{option} {written!r} is not START:END:LABEL; write for example 0:3:PER for the first three {counted}"
-        )
-    try:
-        return Mention(int(start), int(end), label)
-    except SpanError as error:
-        raise SpanError(f"{option} {written!r}: {error}") from None

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from hyperspan.corpora.registry import FORMATS
-from hyperspan.errors import InputError
+from hyperspan.errors import InputError, SpanError
+from hyperspan.types import Mention
 
 ModelName = Annotated[str, typer.Option("--model", "-m", help="A bundled model, or the folder of one.")]
 Thresholds = Annotated[
@@ -95,3 +96,21 @@ def split_names(given: list[str] | None) -> list[str]:
     ['DNA', 'RNA', 'protein']
     """
     return [name.strip() for group in given or [] for name in group.split(",") if name.strip()]
+
+
+def parse_mention(written: str, option: str = "--mention", counted: str = "words") -> Mention:
+    """START:END:LABEL, as it was given with an option, as a mention.
+
+    >>> parse_mention("0:3:PER")
+    Mention(0, 3, 'PER')
+    """
+    start, _, rest = written.partition(":")
+    end, _, label = rest.partition(":")
+    if not (start.isdecimal() and end.isdecimal() and label and len(start) < 10 and len(end) < 10):
+        raise InputError(
+            f"{option} {written!r} is not START:END:LABEL; write for example 0:3:PER for the first three {counted}"
+        )
+    try:
+        return Mention(int(start), int(end), label)
+    except SpanError as error:
+        raise SpanError(f"{option} {written!r}: {error}") from None

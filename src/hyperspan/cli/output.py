@@ -7,9 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import counted
 from hyperspan.progress import print_every_minute
@@ -22,14 +19,23 @@ SHOWN = 5
 @contextmanager
 def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
     """A count on standard error, to which the block adds: always on a terminal, else every minute."""
-    console = Console(stderr=True)
+    if not sys.stderr.isatty():
+        done = 0
+
+        def add(more: int) -> None:
+            nonlocal done
+            done += more
+
+        with print_every_minute(lambda: f"hyperspan: {what}, {done:,.0f} {unit} so far"):
+            yield add
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = (SpinnerColumn(), TextColumn(f"{{task.description}} {{task.completed:,}} {unit}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None)
-        with print_every_minute(
-            lambda: f"hyperspan: {what}, {progress.tasks[0].completed:,.0f} {unit} so far", console
-        ):
-            yield lambda more: progress.advance(task, more)
+        yield lambda more: progress.advance(task, more)
 
 
 def with_progress(documents: Iterable[Document], what: str) -> Iterator[Document]:

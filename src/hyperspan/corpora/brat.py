@@ -22,13 +22,12 @@ from itertools import pairwise
 
 from attrs import evolve
 
+from hyperspan.corpora.results import BRAT_ORDER, BRAT_OTHER_LINES
 from hyperspan.corpora.source import Problems, Source, quoted
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import joined, trimmed
 from hyperspan.errors import CorpusError
 from hyperspan.types import Document, Mention, Span
-
-OTHER_LINES, ORDER = "brat_other_lines", "brat_order"
 
 # More digits than any offset has are no offset; Python refuses to convert very long ones.
 _OFFSETS = r"[0-9]{1,18} [0-9]{1,18}"
@@ -105,7 +104,7 @@ def _document(annotations: Source, text: str, name: str, problems: Problems) -> 
             else:
                 mentions[mention] = None
             order.append("" if repeated else mention.id)
-    metadata = {key: value for key, value in ((OTHER_LINES, others), (ORDER, order)) if value}
+    metadata = {key: value for key, value in ((BRAT_OTHER_LINES, others), (BRAT_ORDER, order)) if value}
     return Document(text, mentions, id=name, metadata=metadata)
 
 
@@ -184,12 +183,12 @@ def write_brat(documents: Iterable[Document], target: Target, losses: Losses, pr
 
 def _lines(document: Document, mentions: Iterable[Mention], problems: Problems) -> list[str]:
     """The lines of the ``.ann`` file: in the order it was read in, and what is new behind."""
-    others = [line for line in _strings(document, OTHER_LINES) if "\n" not in line and not line.endswith("\r")]
+    others = [line for line in _strings(document, BRAT_OTHER_LINES) if "\n" not in line and not line.endswith("\r")]
     named = _with_ids(sorted(mentions), {line.partition("\t")[0] for line in others}, problems)
     distinct = frozenset(named)
     waiting = {mention.id: _line(mention, document.text) for mention in named}
     remaining = iter([line for line in others if _still_holds(line, document.text, distinct)])
-    order = _strings(document, ORDER)
+    order = _strings(document, BRAT_ORDER)
     lines = [waiting.pop(identifier, None) if identifier else next(remaining, None) for identifier in order]
     return [line for line in (*lines, *waiting.values(), *remaining) if line is not None]
 

@@ -21,6 +21,7 @@ def check_options(function: Callable[..., Any], format_name: str, given: Mapping
     ...
     hyperspan.errors.InputError: the format zoo has no option 'colums'; it has columns, repair
     """
+    function = inspect.unwrap(function)
     parameters = inspect.signature(function).parameters.values()
     known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     if unknown := next((name for name in given if name not in known), None):

@@ -9,23 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hyperspan.archives import is_archive
-from hyperspan.corpora import (
-    ace,
-    brat,
-    columns,
-    docbin,
-    doccano,
-    four_lines,
-    genia_xml,
-    jsonl,
-    label_studio,
-    token_json,
-)
 from hyperspan.corpora.options import check_options
 from hyperspan.corpora.results import from_metadata, in_metadata
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.target import Losses, Lossy, Target
 from hyperspan.errors import CorpusError, InputError
+from hyperspan.lazy import DeferredFunction
 from hyperspan.plugins import PluginTable
 from hyperspan.types import Document
 
@@ -57,92 +46,59 @@ class Format:
     """Whether documents are written by their sentences and tokens, and not by text and mentions alone."""
 
 
+def _built_in(
+    module: str, name: str, suffixes: tuple[str, ...], what: str, *, writes: bool = True, **more: Any
+) -> Format:
+    """A format whose functions are read_NAME, write_NAME and looks_like_NAME of a module here, which they import when called."""
+
+    def function(verb: str) -> DeferredFunction:
+        return DeferredFunction(f"hyperspan.corpora.{module}:{verb}_{name}")
+
+    return Format(
+        function("read"), function("write") if writes else None, function("looks_like"), suffixes, what, **more
+    )
+
+
 _BUILT_IN: dict[str, Format] = {
-    "jsonl": Format(
-        jsonl.read_jsonl,
-        jsonl.write_jsonl,
-        jsonl.looks_like_jsonl,
-        (".jsonl",),
-        "hyperspan's own, lossless",
-        needs_sentences=False,
-    ),
-    "brat": Format(
-        brat.read_brat,
-        brat.write_brat,
-        brat.looks_like_brat,
+    "jsonl": _built_in("jsonl", "jsonl", (".jsonl",), "hyperspan's own, lossless", needs_sentences=False),
+    "brat": _built_in(
+        "brat",
+        "brat",
         (".ann",),
         "stand-off, a folder of .txt and .ann",
         beside=(".txt",),
         by_name=True,
         needs_sentences=False,
     ),
-    "four-lines": Format(
-        four_lines.read_four_lines,
-        four_lines.write_four_lines,
-        four_lines.looks_like_four_lines,
+    "four-lines": _built_in(
+        "four_lines",
+        "four_lines",
         (".data",),
         "tokens / tags / mentions / blank, as GENIA and ACE in this line of work",
     ),
-    "genia-xml": Format(genia_xml.read_genia_xml, None, genia_xml.looks_like_genia_xml, (".xml",), "GENIA corpus 3.02"),
-    "ace": Format(
-        ace.read_ace,
-        None,
-        ace.looks_like_ace,
+    "genia-xml": _built_in("genia_xml", "genia_xml", (".xml",), "GENIA corpus 3.02", writes=False),
+    "ace": _built_in(
+        "ace",
+        "ace",
         (".apf.xml",),
         "ACE 2004 and 2005, .sgm and .apf.xml",
+        writes=False,
         beside=(".sgm", ".SGM"),
         by_name=True,
     ),
-    "conll2003": Format(
-        columns.read_conll2003,
-        columns.write_conll2003,
-        columns.looks_like_conll2003,
-        (".conll",),
-        "word, tag, chunk, flat mention",
-        holds="flat",
-    ),
-    "columns": Format(
-        columns.read_columns,
-        columns.write_columns,
-        columns.looks_like_columns,
+    "conll2003": _built_in("columns", "conll2003", (".conll",), "word, tag, chunk, flat mention", holds="flat"),
+    "columns": _built_in(
+        "columns",
+        "columns",
         (".tsv", ".iob2", ".bio", ".iob", ".conll", ".data", ".txt"),
         "a word a line, any number of IOB1, IOB2, BIOES or BILOU columns",
     ),
-    "w2ner": Format(token_json.read_w2ner, token_json.write_w2ner, token_json.looks_like_w2ner, (".json",), "W2NER"),
-    "cnn-ner": Format(
-        token_json.read_cnn_ner,
-        token_json.write_cnn_ner,
-        token_json.looks_like_cnn_ner,
-        (".jsonlines",),
-        "CNN-NER and SpERT",
-    ),
-    "gliner": Format(
-        token_json.read_gliner, token_json.write_gliner, token_json.looks_like_gliner, (".json",), "GLiNER"
-    ),
-    "doccano": Format(
-        doccano.read_doccano,
-        doccano.write_doccano,
-        doccano.looks_like_doccano,
-        (".jsonl",),
-        "doccano",
-        needs_sentences=False,
-    ),
-    "label-studio": Format(
-        label_studio.read_label_studio,
-        label_studio.write_label_studio,
-        label_studio.looks_like_label_studio,
-        (".json",),
-        "Label Studio",
-        needs_sentences=False,
-    ),
-    "docbin": Format(
-        docbin.read_docbin,
-        docbin.write_docbin,
-        docbin.looks_like_docbin,
-        (".spacy",),
-        "spaCy, extra `spacy`",
-        by_name=True,
-    ),
+    "w2ner": _built_in("token_json", "w2ner", (".json",), "W2NER"),
+    "cnn-ner": _built_in("token_json", "cnn_ner", (".jsonlines",), "CNN-NER and SpERT"),
+    "gliner": _built_in("token_json", "gliner", (".json",), "GLiNER"),
+    "doccano": _built_in("doccano", "doccano", (".jsonl",), "doccano", needs_sentences=False),
+    "label-studio": _built_in("label_studio", "label_studio", (".json",), "Label Studio", needs_sentences=False),
+    "docbin": _built_in("docbin", "docbin", (".spacy",), "spaCy, extra `spacy`", by_name=True),
 }
 """To add a format, add an entry; the first that recognises a file gets it."""
 
@@ -199,7 +155,9 @@ def read_corpus(
         sources, format = _of_one_format(sources)  # noqa: A001
         _note_left_out(every, sources, format, problems)
     if split is not None:
-        sources = ace.select(sources, ace.ace_split(split), problems)
+        from hyperspan.corpora.ace import ace_split, select
+
+        sources = select(sources, ace_split(split), problems)
     return chain.from_iterable(_read(source, format, problems, options) for source in sources)
 
 

@@ -12,14 +12,15 @@ from typing import Any
 
 from attrs import evolve
 
-from hyperspan.corpora.brat import ORDER, OTHER_LINES
 from hyperspan.errors import SpanError
 from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternatives
 
 ALTERNATIVES, CANDIDATES = "alternatives", "candidates"
 """The keys of the metadata."""
+BRAT_OTHER_LINES, BRAT_ORDER = "brat_other_lines", "brat_order"
+"""Keys of what came from brat."""
 Record = dict[str, Any]
-_ABOUT_MENTIONS = (ALTERNATIVES, CANDIDATES, OTHER_LINES, ORDER)
+_ABOUT_MENTIONS = (ALTERNATIVES, CANDIDATES, BRAT_OTHER_LINES, BRAT_ORDER)
 """Metadata that describe the mentions a document came with, and mean nothing once others are found."""
 
 

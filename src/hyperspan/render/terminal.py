@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
+from typing import IO
 
 from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.console import Console
 from rich.text import Text
 
 from hyperspan.render.layout import colours, lanes, shortest_first, spaces_before
-from hyperspan.types import Mention, Sentence
+from hyperspan.types import Document, Mention, RankedMentions, Sentence
 
 MIN_WIDTH = 20
 """Narrower terminals are treated as this wide."""
@@ -127,3 +129,32 @@ def _bar(mention: Mention, begins: bool, ends: bool, left: int, right: int, widt
     if spare >= 0:
         return left, f"{opening}{'─' * (spare // 2)}{label}{'─' * (spare - spare // 2)}{closing}"
     return (left, f"{bar}{label}") if right + needed <= width else (left - needed, f"{label}{bar}")
+
+
+def print_documents(documents: Iterable[Document], file: IO[str] | None, labels: Iterable[str]) -> None:
+    """Prints sentences with their bars, and below each its alternatives where there are any; None is standard output."""
+    console = Console(file=file, highlight=False)
+    styles = colours(labels)
+    for document in documents:
+        if document.id:
+            console.print(Text(document.id, style="bold"), end="\n\n")
+        alternatives = iter(document.alternatives or ())
+        for sentence in document.sentences:
+            console.print(render_sentence(sentence, console.width, styles), soft_wrap=True)
+            for ranked in next(alternatives).sets if document.alternatives and sentence.tokens else ():
+                console.print(_alternative(ranked, styles, console))
+            console.print()
+
+
+def _alternative(ranked: RankedMentions, styles: dict[str, str], console: Console) -> Text:
+    """One of the best sets: its probability, and its mentions, on as many lines as they need."""
+    mentions = Text("" if ranked.mentions else "no mentions", style="" if ranked.mentions else "italic")
+    for index, mention in enumerate(ranked.mentions):
+        words = " ".join(mention.text.split())
+        mentions.append(" | " if index else "").append(f"{words} [").append(mention.label, style=styles[mention.label])
+        mentions.append("]")
+    margin = f"  {ranked.probability:.3f}  "
+    lines = mentions.wrap(console, max(console.width - len(margin), 1))
+    for line in lines:
+        line.rstrip()
+    return Text("\n").join(Text(" " * len(margin) if index else margin) + line for index, line in enumerate(lines))

@@ -60,9 +60,10 @@ class TrainingDisplay:
 
     def __enter__(self) -> TrainingDisplay:
         self._bars.start()
-        self._until_exit.enter_context(
-            print_every_minute(lambda: f"{self._state} …", self._console, printed=lambda: self._printed)
-        )
+        if not self._console.is_terminal:
+            self._until_exit.enter_context(
+                print_every_minute(lambda: f"{self._state} …", self._write, printed=lambda: self._printed)
+            )
         return self
 
     def __exit__(
@@ -80,6 +81,9 @@ class TrainingDisplay:
 
     def _print(self, text: str, style: str | None = None) -> None:
         self._printed = time.monotonic()
+        self._write(text, style)
+
+    def _write(self, text: str, style: str | None = None) -> None:
         self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
     @_show.register
