@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
 from hypothesis import given
@@ -14,7 +12,7 @@ from hyperspan.batching import shuffled_batches
 from hyperspan.config import Config
 from hyperspan.errors import LabelError
 from hyperspan.types import Mention, Sentence
-from hyperspan.vocabulary import LONGEST_SPELLING, Vocabulary
+from hyperspan.vocabulary import Vocabulary
 
 sentences = st.lists(st.lists(st.text(max_size=5), max_size=6).map(Sentence), max_size=5)
 
@@ -33,7 +31,8 @@ def test_each_word_has_its_row(given: list[Sentence]) -> None:
             assert int(batch.words[row]) == vocabulary.word_id(token) > 0
             spelled = batch.characters[batch.spelling[row]]
             count = int(batch.character_counts[batch.spelling[row]])
-            assert spelled[:count].tolist() == vocabulary.spelling(token).tolist() and not spelled[count:].any()
+            _, alone = vocabulary.look_up([token])
+            assert spelled[:count].tolist() == alone.characters.tolist() and not spelled[count:].any()
     assert rows == set(range(len(batch.words)))
     assert batch.character_counts.tolist() == sorted(batch.character_counts.tolist(), reverse=True)
 
@@ -59,21 +58,6 @@ def test_every_sentence_is_in_one_batch(lengths: list[int], size: int, seed: int
     assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
     assert all(len(batch) <= size for batch in batches)
     assert batches == list(shuffled_batches(lengths, size, seed))
-
-
-def test_a_vocabulary_is_kept_whole(tmp_path: Path) -> None:
-    words = [Sentence(["Ærø", "'s", "ferry"], [Mention(0, 1, "GPE")], tags=["NNP", "POS", "NN"])]
-    vocabulary = Vocabulary.of(words, Config(), ["ferry", "boat"], {"boat": "0110"})
-    vocabulary.save(tmp_path / "vocabulary.json")
-    again = Vocabulary.load(tmp_path / "vocabulary.json")
-    assert again == vocabulary
-    assert again.trained == 3 and again.word_id("BOAT") == 4 and again.word_id("tug") == 0
-
-
-def test_a_token_of_many_letters_is_shortened_in_the_middle() -> None:
-    vocabulary = Vocabulary.of([Sentence(["ab"])], Config())
-    long = vocabulary.spelling("a" * 1000 + "b")
-    assert len(long) == LONGEST_SPELLING and long[0] != long[-1]
 
 
 def test_a_label_that_was_not_trained_is_named() -> None:

@@ -21,6 +21,8 @@ from hyperspan.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from hyperspan.encoders.subwords import SubwordTokenizer
 
+_NO_SPELLINGS = np.zeros(0, np.int64), np.zeros((0, 0), np.int64), np.zeros(0, np.int64)
+
 
 @dataclass(frozen=True)
 class SubwordWindows:
@@ -99,7 +101,7 @@ def collate(
 
     place, lexicon = vocabulary.look_up([token for given in sentences for token in given.tokens])
     tags = [tag for given in sentences for tag in given.tags or ("",) * len(given)] if vocabulary.tags else []
-    order, spelled, counts = _spell(lexicon.spellings if characters else [])
+    order, spelled, counts = lexicon.spellings() if characters else _NO_SPELLINGS
 
     def rows(values: Any, shape: tuple[int, ...] = ()) -> np.ndarray:
         array = np.zeros((len(row), *shape), dtype=np.int64)
@@ -141,18 +143,3 @@ def _subword_arrays(
     owner = np.repeat(np.arange(len(first)), sizes)
     within = np.arange(len(owner)) - np.repeat(sizes.cumsum() - sizes, sizes)
     return {"ids": cut.ids, "counts": cut.counts, "place": first[owner] + within, "owner": owner}
-
-
-def _spell(spellings: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The place of each spelling when the longest come first, all of them in that order (padded with 0), and their lengths."""
-    counts = np.array([len(spelling) for spelling in spellings], dtype=np.int64)
-    longest_first = np.argsort(-counts, kind="stable")
-    place = np.empty_like(longest_first)
-    place[longest_first] = np.arange(len(counts))
-    padded = np.zeros((len(counts), counts.max(initial=0)), dtype=np.int64)
-    counts = counts[longest_first]
-    if len(counts):
-        padded[np.arange(padded.shape[1]) < counts[:, None]] = np.concatenate(
-            [spellings[i] for i in longest_first.tolist()]
-        )
-    return place, padded, counts

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,23 +16,20 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError, LabelError
 from hyperspan.files import Target
 from hyperspan.types import Sentence
+from hyperspan.words import UNKNOWN, Words
 
-UNKNOWN = 0
-"""The id of every symbol that was not seen in training."""
-LONGEST_SPELLING = 48
-"""Of a longer word, such as a DNA sequence, only the first and last characters are read."""
-REMEMBERED_TOKENS = 200_000
-"""The cache of looked-up tokens is emptied at this size, so that an endless stream does not fill the memory."""
 CLUSTER_PREFIXES = (4, 6, 10, 32)
 """Lengths in bits of the prefixes of a Brown cluster."""
+
+_T = TypeVar("_T")
 
 
 @dataclass
 class Vocabulary:
     """The symbols that a model knows. Symbol i of a list has id i + 1; id 0 is :data:`UNKNOWN`."""
 
-    words: list[str]
-    """The words of the training data, then those that only the pretrained vectors know."""
+    words: Sequence[str]
+    """The words of the training data, then those that only the pretrained vectors know; they become :class:`Words`."""
     trained: int
     """How many of the words are of the training data."""
     characters: list[str]
@@ -49,12 +46,11 @@ class Vocabulary:
     """The description of a pretrained encoder, where there is one: :mod:`hyperspan.encoders.hub` makes it."""
 
     def __post_init__(self) -> None:
-        self._words = _ids(self.words)
-        self._characters = _ids(self.characters)
+        self._words = self.words = self.words if isinstance(self.words, Words) else Words.of(self.words)
+        self._character_ids = _character_ids(self.characters)
         self._tags = _ids(self.tags)
         self._labels = {label: index for index, label in enumerate(self.labels)}
         self._prefixes = _ids(sorted({bits[:size] for bits in self.clusters.values() for size in CLUSTER_PREFIXES}))
-        self._known: dict[str, tuple[int, list[int], np.ndarray]] = {}
 
     @classmethod
     def of(
@@ -66,7 +62,7 @@ class Vocabulary:
     ) -> Vocabulary:
         """The symbols of training sentences, most frequent first, and the words that come with vectors.
 
-        >>> Vocabulary.of([Sentence(["The", "the", "zoo"])], Config(), ["the", "lion"]).words
+        >>> list(Vocabulary.of([Sentence(["The", "the", "zoo"])], Config(), ["the", "lion"]).words)
         ['the', 'zoo', 'lion']
         """
         words, characters, tags, labels = Counter[str](), Counter[str](), Counter[str](), set[str]()
@@ -79,7 +75,7 @@ class Vocabulary:
         kept = [word for word, count in words.most_common() if count >= config.words.min_count or word in known]
         seen = set(kept)
         return cls(
-            words=kept + [word for word in pretrained if word not in seen],
+            words=kept + [word for word in dict.fromkeys(pretrained) if word not in seen],
             trained=len(kept),
             characters=[character for character, _ in characters.most_common()],
             tags=[tag for tag, _ in tags.most_common()] if config.words.tag_dimension else [],
@@ -95,8 +91,7 @@ class Vocabulary:
 
     def word_id(self, token: str) -> int:
         """The id of a token, as it is or in lower case."""
-        found = None if self.lowercase else self._words.get(token)
-        return found if found is not None else self._words.get(token.lower(), UNKNOWN)
+        return (UNKNOWN if self.lowercase else self._words.find(token)) or self._words.find(token.lower())
 
     def tag_ids(self, tags: Sequence[str]) -> list[int]:
         return [self._tags.get(tag, UNKNOWN) for tag in tags]
@@ -106,35 +101,21 @@ class Vocabulary:
         bits = self.clusters.get(token) or self.clusters.get(token.lower(), "")
         return [self._prefixes.get(bits[:size], UNKNOWN) for size in CLUSTER_PREFIXES]
 
-    def spelling(self, token: str) -> np.ndarray:
-        """The ids of a token's characters, counted from 2: 0 is padding and 1 unknown."""
-        half = LONGEST_SPELLING // 2
-        characters = token if len(token) <= LONGEST_SPELLING else token[:half] + token[-half:]
-        return np.array(
-            [self._characters.get(character, UNKNOWN) + 1 for character in characters or " "], dtype=np.int64
-        )
-
     def look_up(self, tokens: Sequence[str]) -> tuple[np.ndarray, Lexicon]:
-        """For each token its place among the different ones, and what is known of those. Tokens are analysed only once."""
-        if len(self._known) > REMEMBERED_TOKENS:
-            self._known.clear()
-        # In the order of the batch, not of what was seen before: sums over them are then the same in every run.
-        places: dict[str, int] = {}
-        place = np.array([places.setdefault(token, len(places)) for token in tokens], dtype=np.int64)
-        known = [self._known.get(token) or self._analyse(token) for token in places]
-        return place, Lexicon(
-            words=np.array([word for word, _, _ in known], dtype=np.int64),
-            clusters=np.array([clusters for _, clusters, _ in known], dtype=np.int64).reshape(
-                len(known), len(CLUSTER_PREFIXES) if self.clusters else 0
-            ),
-            spellings=[spelling for _, _, spelling in known],
-        )
+        """For each token its place among the different ones, and what is known of those.
 
-    def _analyse(self, token: str) -> tuple[int, list[int], np.ndarray]:
-        """What is known of a token, which is remembered."""
-        clusters = self.cluster_ids(token) if self.clusters else []
-        known = self._known[token] = (self.word_id(token), clusters, self.spelling(token))
-        return known
+        Ids of characters count from 2: 0 is padding and 1 unknown.
+        """
+        found = self._words.look_up(tokens, self.lowercase, self._character_ids)
+        clusters = [self.cluster_ids(tokens[int(index)]) for index in found.first] if self.clusters else ()
+        prefixes = len(CLUSTER_PREFIXES) if self.clusters else 0
+        return found.place, Lexicon(
+            words=found.words,
+            clusters=np.array(clusters, dtype=np.int64).reshape(len(found.first), prefixes),
+            first=found.first,
+            characters=found.characters,
+            counts=found.counts,
+        )
 
     def gold(self, sentence: Sentence) -> set[tuple[int, int, int]]:
         """A sentence's mentions as a structure takes them: (start, end, index of the label). Discontinuous ones are left out."""
@@ -144,35 +125,53 @@ class Vocabulary:
         except KeyError as error:
             raise LabelError(f"the label {error} is not among those trained: {', '.join(self.labels)}") from None
 
-    def save(self, path: Path) -> None:
-        content = {name: value for name, value in vars(self).items() if not name.startswith("_")}
-        with Target(str(path), force=True).open() as file:
+    def save(self, folder: Path) -> None:
+        """Writes vocabulary.json and words.txt into a folder."""
+        content = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "words"}
+        with Target(str(folder / "vocabulary.json"), force=True).open() as file:
             json.dump(content, file, ensure_ascii=False)
+        with Target(str(folder / "words.txt"), force=True).open_binary() as file:
+            file.write(self._words.data)
 
     @classmethod
-    def load(cls, path: Path) -> Vocabulary:
-        """The vocabulary in a file, which may come from anywhere: everything about it is checked."""
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            json.dumps(content, ensure_ascii=False).encode()  # which half of a surrogate pair cannot be
-            _check_vocabulary(content)
-        except FileNotFoundError:
-            raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
-        except OSError as error:
-            raise InputError(
-                f"{path} cannot be read ({error.strerror}); it must be a file that hyperspan train wrote and that you may read"
-            ) from None
-        except RecursionError:
-            raise InputError(f"{path} is not a vocabulary: it is nested too deeply; train the model again") from None
-        except ValueError as error:
-            reason = str(error).partition("\n")[0][:200]
-            raise InputError(
-                f"{path} is not a vocabulary that hyperspan wrote ({reason}); train the model again"
-            ) from None
-        return cls(**content)
+    def load(cls, folder: Path) -> Vocabulary:
+        """The vocabulary in a folder, which may come from anywhere: everything about it is checked."""
+        path = folder / "vocabulary.json"
+        content = _read(path, _content)
+        words = _read(folder / "words.txt", Words)
+        if content["trained"] > len(words):
+            raise _refusal(path, f"trained is {content['trained']}, but words.txt has {len(words):,} words")
+        return cls(words=words, **content)
 
 
-_LISTS = ("words", "characters", "tags", "labels", "function_words", "features", "span_features")
+def _read(path: Path, parse: Callable[[bytes], _T]) -> _T:
+    try:
+        return parse(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read ({error.strerror}); it must be a file that hyperspan train wrote and that you may read"
+        ) from None
+    except RecursionError:
+        raise InputError(f"{path} is not a vocabulary: it is nested too deeply; train the model again") from None
+    except ValueError as error:
+        raise _refusal(path, str(error).partition("\n")[0][:200]) from None
+
+
+def _refusal(path: Path, reason: str) -> InputError:
+    return InputError(f"{path} is not a vocabulary that hyperspan wrote ({reason}); train the model again")
+
+
+def _content(data: bytes) -> dict[str, Any]:
+    """That of a vocabulary.json; ValueError says what is wrong with it."""
+    content = json.loads(data.decode())
+    json.dumps(content, ensure_ascii=False).encode()  # which half of a surrogate pair cannot be
+    _check_vocabulary(content)
+    return content
+
+
+_LISTS = ("characters", "tags", "labels", "function_words", "features", "span_features")
 _KINDS = {**dict.fromkeys(_LISTS, list), "trained": int, "clusters": dict, "lowercase": bool, "transformer": dict}
 _MOST_LABELS = 10_000
 
@@ -181,8 +180,10 @@ def _check_vocabulary(content: Any) -> None:
     """ValueError says what is wrong with the content of a vocabulary.json."""
     if not isinstance(content, dict):
         raise ValueError(f"it is {type(content).__name__}, not an object")
+    if "words" in content:
+        raise ValueError("an earlier version wrote it: it has the words, which are in words.txt now")
     for name, kind in _KINDS.items():
-        if name in ("words", "trained", "characters", "tags", "labels") and name not in content:
+        if name in ("trained", "characters", "tags", "labels") and name not in content:
             raise ValueError(f"the key {name!r} is missing")
         if name in content and type(content[name]) is not kind:
             raise ValueError(f"{name} is {content[name]!r:.50}, but must be of the type {kind.__name__}")
@@ -192,8 +193,8 @@ def _check_vocabulary(content: Any) -> None:
         if not set(map(type, content.get(name, ()))) <= {str}:
             raise ValueError(f"{name} must be strings alone")
     check_labels(content["labels"])
-    if not 0 <= content["trained"] <= len(content["words"]):
-        raise ValueError(f"trained is {content['trained']}, but there are {len(content['words']):,} words")
+    if content["trained"] < 0:
+        raise ValueError(f"trained is {content['trained']}, but must be a number of words")
     for word, bits in content.get("clusters", {}).items():
         if not isinstance(bits, str) or bits.strip("01"):
             raise ValueError(f"the cluster of {word[:50]!r} is {bits!r:.50}, but must be a string of 0 and 1")
@@ -218,11 +219,37 @@ def _ids(symbols: Sequence[str]) -> dict[str, int]:
     return {symbol: index + 1 for index, symbol in enumerate(symbols)}
 
 
+def _character_ids(characters: Sequence[str]) -> np.ndarray:
+    """By code point, counted from 2; 1 for an unknown one. What is no single character never occurs."""
+    known = {ord(character): index + 2 for index, character in enumerate(characters) if len(character) == 1}
+    ids = np.ones(max(known, default=-1) + 1, np.int32)
+    ids[list(known)] = list(known.values())
+    return ids
+
+
 @dataclass(frozen=True)
 class Lexicon:
-    """What is known of the different tokens of a batch."""
+    """What is known of the U different tokens of a batch, in the order in which they first occur."""
 
     words: np.ndarray
+    """(U,): ids."""
     clusters: np.ndarray
-    """(tokens, prefixes), or (tokens, 0) where there are no clusters."""
-    spellings: list[np.ndarray]
+    """(U, prefixes), or (U, 0) where there are no clusters."""
+    first: np.ndarray
+    """(U,): the token of the batch that is the first of its kind."""
+    characters: np.ndarray
+    """The ids of the characters of all, one token after the other."""
+    counts: np.ndarray
+    """(U,): how many characters each has."""
+
+    def spellings(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The longest spellings first: the place there of each token (U,), their characters (U, longest), padded with 0, and
+        their lengths (U,)."""
+        longest_first = np.argsort(-self.counts, kind="stable")
+        place = np.empty_like(longest_first)
+        place[longest_first] = np.arange(len(place))
+        counts = self.counts[longest_first]
+        padded = np.zeros((len(counts), counts[0] if len(counts) else 0), dtype=np.int64)
+        within = np.arange(len(self.characters)) - np.repeat(self.counts.cumsum() - self.counts, self.counts)
+        padded[np.repeat(place, self.counts), within] = self.characters
+        return place, padded, counts

@@ -22,7 +22,8 @@ from tests.inference.test_annotator import small_model
 from tests.serve.running import until
 
 compiled = pytest.mark.skipif(
-    not libraries.variants() or libraries.chains().library is None, reason="the C kernels are not compiled"
+    not libraries.variants() or None in (libraries.chains().library, libraries.text().library),
+    reason="the C kernels are not compiled",
 )
 
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from hyperspan import kernels
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.models import load_model, new_model, save_model
@@ -83,8 +84,9 @@ def test_load_model_refuses_scales_that_make_vectors_infinite(tmp_path: Path) ->
         ({"clusters": ["0"]}, "clusters is"),
         ({"clusters": {"the": 1}}, "the cluster of 'the' is 1"),
         ({"clusters": {"the": "012"}}, "must be a string of 0 and 1"),
-        ({"words": "the"}, "words is 'the'"),
-        ({"words": [1, 2, 3]}, "words must be strings"),
+        ({"words": ["the"]}, "an earlier version wrote it"),
+        ({"characters": "the"}, "characters is 'the'"),
+        ({"characters": [1, 2, 3]}, "characters must be strings"),
         ({"labels": []}, "labels must be"),
         ({"labels": ["A", "A"]}, "labels must be"),
         ({"labels": ["A", ""]}, "the label '' is empty or has control characters"),
@@ -114,9 +116,34 @@ def test_load_model_refuses_what_is_no_vocabulary(folder: Path, content: str) ->
     assert "is not a vocabulary" in refusal(folder, "vocabulary.json")
 
 
-def test_load_model_names_files_that_are_missing(folder: Path) -> None:
-    (folder / "vocabulary.json").unlink()
-    assert "is not there" in refusal(folder, "vocabulary.json")
+@pytest.mark.parametrize("name", ["vocabulary.json", "words.txt"])
+def test_load_model_names_files_that_are_missing(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    assert "is not there" in refusal(folder, name)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"the\nzoo", "its last line is cut off"),
+        (b"the\nthe\n", "the word 'the' is there twice"),
+        (b"the\r\nzoo\r\n", "carriage returns"),
+        (b"a\\qb\n", "a backslash that escapes nothing"),
+        (b"\\u0041\n", "a backslash that escapes nothing"),
+        (b"\xff\n", "can't decode byte"),
+    ],
+)
+def test_load_model_refuses_wrong_words(folder: Path, content: bytes, message: str) -> None:
+    (folder / "words.txt").write_bytes(content)
+    assert message in refusal(folder, "words.txt")
+    with kernels.reference():
+        assert message in refusal(folder, "words.txt")
+
+
+@pytest.mark.parametrize("words", ["", "the\nseattle\nzoo\nlion\n"])
+def test_load_model_refuses_another_number_of_words(folder: Path, words: str) -> None:
+    (folder / "words.txt").write_text(words, encoding="utf-8")
+    refusal(folder, str(folder))
 
 
 def changed(*overrides: str) -> Callable[[Path], None]:

@@ -21,7 +21,7 @@ from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, Done, JobSettin
 from hyperspan.errors import OutputExistsError
 from hyperspan.inference.loading import folder_of
 
-MODEL_FILES = ("config.toml", "vocabulary.json", "model.safetensors")
+MODEL_FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors")
 """The files of a model that its answers depend on."""
 
 

@@ -17,10 +17,11 @@ from hyperspan.config import TransformerConfig
 from hyperspan.encoders.hub import require_transformers
 from hyperspan.errors import InputError
 from hyperspan.types import Sentence
-from hyperspan.vocabulary import REMEMBERED_TOKENS
 
 LONGEST_WORD = 1_000
 """Of a word with more characters, such as a sequence of bases, those in the middle are not read."""
+REMEMBERED_TOKENS = 200_000
+"""The cache of words that were cut is emptied at this size, so that an endless stream does not fill the memory."""
 
 
 class Cut(NamedTuple):

@@ -35,10 +35,16 @@ COMPUTATIONS = {
     "marginals": ("c", "dense", "reference"),
     "argmax": ("c", "dense", "reference"),
     "encoder": ("c", "reference"),
+    "look_up": ("c", "reference"),
 }
-"""What there is of each computation; `encoder` is all from word vectors to scores, `layout` where spans are."""
+"""What there is of each computation; `encoder` is all from word vectors to scores, `layout` where spans are.
+
+`look_up` is that of words in a vocabulary, on the CPU alone; its reference is plain Python.
+"""
 ENCODING = ("word_lstm", "span_lstm", "encoder")
-"""What libencode.so computes; the rest is in libchains.so."""
+"""What libencode.so computes."""
+TEXT = ("look_up",)
+"""What libtext.so computes; the rest is in libchains.so."""
 PREFERRED = {"cpu": ("c",), "cuda": ("triton", "dense")}
 """What is worth running on a device, beside the reference."""
 BATCH_ENTRIES = 40_000
@@ -171,10 +177,16 @@ def obstacle(computation: str, name: str, device: str, allowed: Forced | None) -
     if name not in wanted:
         return f"is slower on a {'CPU' if device == 'cpu' else 'GPU'}" if allowed is None else "is not allowed"
     if name == "c":
-        return (libraries.encoder() if computation in ENCODING else libraries.chains()).obstacle
+        return _library_of(computation).obstacle
     if name == "triton" and not importlib.util.find_spec("triton"):
         return "is not installed; PyTorch for CUDA brings it"
     return None
+
+
+def _library_of(computation: str) -> libraries.Loaded:
+    if computation in TEXT:
+        return libraries.text()
+    return libraries.encoder() if computation in ENCODING else libraries.chains()
 
 
 def report() -> dict[str, Any]:
@@ -189,7 +201,7 @@ def report() -> dict[str, Any]:
     devices: dict[str, Any] = {}
     for device, missing in (("cpu", None), ("cuda", gpu_obstacle())):
         devices[device] = {"unavailable": missing} if missing else {}
-        for computation in () if missing else COMPUTATIONS:
+        for computation in () if missing else [name for name in COMPUTATIONS if device == "cpu" or name not in TEXT]:
             runs = choose(computation, device)
             others = {
                 name: obstacle(computation, name, device, allowed) or f"is slower than {runs}"

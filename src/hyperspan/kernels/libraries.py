@@ -113,6 +113,12 @@ def encoder() -> Loaded:
     return loaded
 
 
+@call_once
+def text() -> Loaded:
+    """libtext.so: words looked up in a vocabulary."""
+    return open_library(FOLDER / "libtext.so")
+
+
 def encoder_variants(library: ctypes.CDLL) -> dict[str, EncoderLibrary]:
     """The variants that were compiled and that this processor can run, best first."""
     usable: dict[str, EncoderLibrary] = {}

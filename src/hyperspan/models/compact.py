@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -50,7 +51,7 @@ def _encoder(name: str) -> str:
     return name if name.count("/") == 1 and not name.startswith(("/", ".")) else _file(name.rstrip("/"))
 
 
-def _clusters_of(vocabulary: Vocabulary, words: list[str]) -> dict[str, str]:
+def _clusters_of(vocabulary: Vocabulary, words: Sequence[str]) -> dict[str, str]:
     """The clusters of words that are kept; all prefixes stay, so that they keep their ids."""
     known = set(words)
     kept = {word: bits for word, bits in vocabulary.clusters.items() if word in known or word.lower() in known}

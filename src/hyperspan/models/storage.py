@@ -1,4 +1,4 @@
-"""Models as folders: config.toml, vocabulary.json, model.safetensors, and a README.md about them."""
+"""Models as folders: config.toml, vocabulary.json, words.txt, model.safetensors, and a README.md about them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
     return model
 
 
-FILES = ("config.toml", "vocabulary.json", "model.safetensors", "README.md")
+FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors", "README.md")
 """What a model's folder holds."""
 
 
@@ -51,7 +51,7 @@ def save_model(model: Model, folder: Path, *, half: bool = False) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with Target(str(folder / "config.toml"), force=True).open() as file:
         file.write(model.config.to_toml())
-    model.vocabulary.save(folder / "vocabulary.json")
+    model.vocabulary.save(folder)
     write_tensors(quantized(model) if half else model.state_dict(), folder / "model.safetensors")
 
 
@@ -74,6 +74,6 @@ def load_model(
         validate(config)
     except InputError as error:
         raise InputError(f"{folder / 'config.toml'}: {error}") from None
-    vocabulary = Vocabulary.load(folder / "vocabulary.json")
+    vocabulary = Vocabulary.load(folder)
     model = load_weights(folder, lambda: model_class(config.model.kind)(config, vocabulary)).to(device)
     return model.for_inference(precision, skip)

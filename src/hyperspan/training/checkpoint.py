@@ -115,6 +115,7 @@ def fingerprint(sentences: Sequence[Sentence]) -> str:
 def fingerprint_of_built(model: nn.Module, vocabulary: Vocabulary) -> str:
     """The same for the same vocabulary and the same numbers that do not learn, which are not in a checkpoint."""
     known = {entry.name: getattr(vocabulary, entry.name) for entry in fields(vocabulary)}
+    known["words"] = list(vocabulary.words)
     # The build of an encoder shows in its parameters; its description differs by the version of transformers.
     known["transformer"] = known["transformer"].get("tokenizer")
     digest = hashlib.sha256(json.dumps(known).encode())

@@ -17,7 +17,7 @@ from tests.fuzz.samples import TEXTS, TOKENS
 from tests.fuzz.target import Input, Target, Workplace, check_message
 from tests.fuzz.targets.configurations import TOML
 
-FILES = ("config.toml", "vocabulary.json", "model.safetensors")
+FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors")
 ODD_FLOATS = tuple(struct.pack("<f", value) for value in (float("nan"), float("inf"), -float("inf"), 3e38, -1e-40))
 
 
@@ -65,6 +65,8 @@ class ModelFolders(Target):
             return {name: mutate(chance, data, TOML)}
         if name == "model.safetensors":
             return {name: mutated_tensors(chance, data)}
+        if name == "words.txt":
+            return {name: mutate(chance, data, TOKENS["json"])}
         return {name: mutate_json(chance, data) if chance.random() < 0.7 else mutate(chance, data, TOKENS["json"])}
 
     def run(self, given: Input, place: Workplace) -> None:

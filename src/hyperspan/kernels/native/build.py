@@ -34,6 +34,7 @@ def libraries() -> dict[str, Objects]:
     return {
         "libchains.so": {"chains": ("chains.c", []), **threads},
         "libencode.so": {"cpu": ("cpu.c", []), **variants, **threads},
+        "libtext.so": {"words": ("words.c", []), **threads},
     }
 
 
