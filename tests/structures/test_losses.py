@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.structures import SegmentalHypergraph, negative_log_likelihood, softmax_margin
+from hyperspan.structures import SegmentalHypergraph, cross_entropy, negative_log_likelihood, softmax_margin
 from tests.structures.brute_force import BruteForce, all_mentions, all_sets, arrays
 from tests.structures.cases import edge_scores, segmental_score
 
@@ -87,3 +87,44 @@ def test_gold_may_be_anything_that_can_be_gone_through_once() -> None:
     torch.testing.assert_close(
         once.values, negative_log_likelihood(scores, [[(0, 1, 0)], []], LENGTHS, beta=2.0).values
     )
+
+
+@pytest.mark.parametrize("own_widths, teacher_widths", [(2, 2), (2, 3), (3, 2), (1, 2)])
+@pytest.mark.parametrize("untied", [(False, False), (False, True), (True, False), (True, True)])
+def test_cross_entropy_is_the_sum_over_all_sets(
+    own_widths: int, teacher_widths: int, untied: tuple[bool, bool]
+) -> None:
+    """-Σ p(set) log q(set), set by set; p is the teacher's given that no mention is wider than q's widest."""
+    scores = edge_scores((2, 3, own_widths, 1), torch.float64, 3, 1.0, 0.0, untied=untied[0])
+    teacher = edge_scores((2, 3, teacher_widths, 1), torch.float64, 4, 1.0, 0.0, untied=untied[1])
+    values = cross_entropy(scores, teacher, LENGTHS)
+    own, other = arrays(scores.untied()), arrays(teacher.untied())
+    for sentence, length in enumerate(LENGTHS):
+        sets = list(all_sets(all_mentions(length, 1, own_widths)))
+        narrow = [found for found in sets if all(end - start <= teacher_widths for start, end, _ in found)]
+        p = BruteForce({found: segmental_score(other, sentence, length, found) for found in narrow})
+        q = BruteForce({found: segmental_score(own, sentence, length, found) for found in sets})
+        expected = -sum(p.probabilities[found] * q.log_prob(found) for found in narrow)
+        assert math.isclose(values[sentence].item(), expected, abs_tol=1e-9)
+
+
+@pytest.mark.parametrize("untied", [False, True])
+def test_cross_entropy_gradients_are_finite_differences_and_padding_gets_none(untied: bool) -> None:
+    scores = edge_scores((2, 3, 3, 1), torch.float64, 5, 1.0, 0.0, untied=untied)
+    teacher = edge_scores((2, 3, 3, 1), torch.float64, 6, 2.0, 0.0, untied=False)
+    teacher.close.requires_grad_()
+    leaves = [tensor.detach().requires_grad_() for tensor in scores.tensors().values()]
+    assert torch.autograd.gradcheck(lambda *given: cross_entropy(type(scores)(*given), teacher, LENGTHS), leaves)
+    scores.close[1, 2:] = scores.absent[1, 2] = float("nan")  # beyond the second sentence
+    scores.close.requires_grad_()
+    cross_entropy(scores, teacher, LENGTHS).sum().backward()
+    assert teacher.close.grad is None
+    assert scores.close.grad is not None and scores.close.grad.isfinite().all()
+    assert not scores.close.grad[1, 2:].any()
+
+
+def test_cross_entropy_with_oneself_is_the_entropy_and_least() -> None:
+    scores, other = (edge_scores(SHAPE, torch.float64, seed, 1.0, 0.0, untied=False) for seed in (7, 8))
+    entropy = SegmentalHypergraph(scores, LENGTHS).entropy
+    torch.testing.assert_close(cross_entropy(scores, scores, LENGTHS), entropy)
+    assert (cross_entropy(other, scores, LENGTHS) > entropy).all()

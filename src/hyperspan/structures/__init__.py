@@ -30,6 +30,7 @@ _HOME = {
     "TagScores": "tag_chain",
     "WordEdgeScores": "mention_hypergraph",
     "closure": "readings",
+    "cross_entropy": "losses",
     "is_ambiguous": "readings",
     "is_nested": "constituency",
     "labels_of": "separators",
@@ -65,6 +66,7 @@ __all__ = [
     "TagScores",
     "WordEdgeScores",
     "closure",
+    "cross_entropy",
     "is_ambiguous",
     "is_nested",
     "labels_of",
@@ -84,7 +86,7 @@ if TYPE_CHECKING:
     from hyperspan.structures.constituency import ConstituencyTrees, is_nested, without_crossing
     from hyperspan.structures.distribution import Distribution
     from hyperspan.structures.linear_chain import LinearChain
-    from hyperspan.structures.losses import negative_log_likelihood, softmax_margin
+    from hyperspan.structures.losses import cross_entropy, negative_log_likelihood, softmax_margin
     from hyperspan.structures.mention_hypergraph import MentionHypergraph, WordEdgeScores
     from hyperspan.structures.mention_separators import MentionSeparators
     from hyperspan.structures.mentions import Mention, MentionSet, NotSupportedError

@@ -1,4 +1,5 @@
-"""What is minimised in training: the negative log-likelihood, and the margin that makes misses cost more."""
+"""What is minimised in training: the negative log-likelihood, the margin that makes misses cost more, and the cross-entropy
+under a teacher."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
+from hyperspan.kernels import chains
 from hyperspan.structures.mentions import MentionSets
 from hyperspan.structures.scores import EdgeScores, Hyperpaths, check_lengths, hyperpaths_of
 from hyperspan.structures.segmental import SegmentalHypergraph
@@ -67,3 +70,47 @@ def negative_log_likelihood(
         scores = _with_margin(scores, paths, beta)
     fitting = replace(paths, too_wide=())
     return Loss(-SegmentalHypergraph(scores, known).log_prob_of(fitting), paths.too_wide)
+
+
+def cross_entropy(scores: EdgeScores, teacher: EdgeScores, lengths: Tensor | Sequence[int]) -> Tensor:
+    """(B,): -Σ p(set) log q(set) over all mention sets, where `scores` make q and those of a teacher, which get no gradient, make p.
+
+    That is log Z of q minus the scores of all its edges, each times its probability under p. If the teacher knows wider
+    mentions than q, p is its distribution given that there are none.
+
+    >>> from hyperspan.structures import EdgeScores
+    >>> scores = EdgeScores(*(torch.zeros(1, 2, 1),) * 2, torch.zeros(1, 2, 1, 1), torch.zeros(1, 2, 2, 1))
+    >>> cross_entropy(scores, scores, lengths=[2])  # eight sets, all alike: log 8
+    tensor([2.0794])
+    """
+    batch, n, c, _ = scores.close.shape
+    known = check_lengths(lengths, batch, n)
+    expected = _expected_uses(teacher, known, c, tied=scores.branch is None)
+    # Chain by chain, so that large scores cancel before they are added up.
+    per_chain = chains.log_partition(scores, known)
+    for name, tensor in scores.tensors().items():
+        uses = expected[name]
+        # Padding may hold anything, and is never used.
+        used = uses * tensor.masked_fill(uses == 0, 0.0)
+        per_chain = per_chain - (used if used.dim() == 3 else used.sum(2))
+    return per_chain.sum((1, 2))
+
+
+def _expected_uses(scores: EdgeScores, lengths: Sequence[int], c: int, *, tied: bool) -> dict[str, Tensor]:
+    """How often each score is used on average by sets without mentions wider than c, in tensors of c widths; if `tied`, I → (X, I)
+    uses two."""
+    whole = scores if tied else scores.untied()
+    narrow = {
+        name: tensor[:, :, : c - (name != "close")] for name, tensor in whole.tensors().items() if tensor.dim() == 4
+    }
+    with torch.enable_grad():
+        leaves = replace(whole, **narrow).map(lambda tensor: tensor.detach().requires_grad_()).tensors()
+        total = chains.log_partition(EdgeScores(**leaves), lengths).sum()
+        uses = dict(zip(leaves, torch.autograd.grad(total, list(leaves.values())), strict=True))
+    if tied and "branch" in uses:
+        branch = uses.pop("branch")
+        uses |= {"extend": uses["extend"] + branch, "close": uses["close"] + pad(branch, (0, 0, 0, 1))}
+    missing = c - uses["close"].shape[2]
+    if not missing:
+        return uses
+    return {name: pad(tensor, (0, 0, 0, missing)) if tensor.dim() == 4 else tensor for name, tensor in uses.items()}
