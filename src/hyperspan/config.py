@@ -296,6 +296,24 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True)
+class DistillationConfig:
+    """A teacher: a larger model of the same labels, from whose distribution over mention sets the model learns."""
+
+    teacher: str = ""
+    """The teacher: a bundled model by its name, or a folder; none if not given. docs/training.md explains it."""
+    text: str = ""
+    """Unlabelled text to learn from the teacher on: a file (.txt, .txt.gz, .txt.xz), a folder of them, or a corpus."""
+    sentences: int = _number(0, 0)
+    """Unlabelled sentences of each epoch, beside the training sentences; each epoch reads the next ones. 0 for all."""
+    gold_weight: float = _number(0.5, 0, 1)
+    """Weight of the loss of gold mentions on training sentences; the teacher's has the rest."""
+    temperature: float = _number(1.0, 0.01, 1000)
+    """The teacher's scores are divided by this: above 1 it says more about mentions that it finds unlikely."""
+    copy_embeddings: bool = True
+    """Whether the model begins with the teacher's vocabulary, word vectors and characters."""
+
+
+@dataclass(frozen=True)
 class Config:
     """Everything that is needed to train a model again.
 
@@ -321,6 +339,7 @@ class Config:
     katiyar_cardie: KatiyarCardieConfig = KatiyarCardieConfig()
     transition: TransitionConfig = TransitionConfig()
     training: TrainingConfig = TrainingConfig()
+    distillation: DistillationConfig = DistillationConfig()
     plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     """A table for each plug-in, of keys and values of its own: ``config.plugins["zoo"]`` is ``[plugins.zoo]``."""
 

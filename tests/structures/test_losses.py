@@ -89,7 +89,7 @@ def test_gold_may_be_anything_that_can_be_gone_through_once() -> None:
     )
 
 
-@pytest.mark.parametrize("own_widths, teacher_widths", [(2, 2), (2, 3), (3, 2), (1, 2)])
+@pytest.mark.parametrize(("own_widths", "teacher_widths"), [(2, 2), (2, 3), (3, 2), (1, 2)])
 @pytest.mark.parametrize("untied", [(False, False), (False, True), (True, False), (True, True)])
 def test_cross_entropy_is_the_sum_over_all_sets(
     own_widths: int, teacher_widths: int, untied: tuple[bool, bool]

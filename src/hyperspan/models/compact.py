@@ -32,6 +32,11 @@ def compact(model: Model, pretrained_words: int | None = None) -> Model:
             clusters=_file(config.words.clusters),
         ),
         transformer=replace(config.transformer, name=_encoder(config.transformer.name)),
+        distillation=replace(
+            config.distillation,
+            teacher=_file(config.distillation.teacher.rstrip("/")),
+            text=_file(config.distillation.text.rstrip("/")),
+        ),
     )
     small = type(model)(config, vocabulary)
     tensors = model.state_dict()

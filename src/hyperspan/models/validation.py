@@ -43,6 +43,7 @@ def validate(config: Config) -> None:
     encoder.check(config)
     if config.training.optimizer == "lbfgs":
         _check_lbfgs(config)
+    _check_distillation(config)
 
 
 def _check_name(key: str, value: str, known: Iterable[str]) -> None:
@@ -67,3 +68,32 @@ def _check_lbfgs(config: Config) -> None:
             raise InputError(
                 f"{name} is {value:g}, but L-BFGS minimises one function without randomness; set {name} to 0"
             )
+
+
+def _check_distillation(config: Config) -> None:
+    """A student learns from a teacher's hyperedges."""
+    given = config.distillation
+    if not given.teacher:
+        if given.text:
+            raise InputError(
+                f"distillation.text is {given.text}, but there is no distillation.teacher to say what is in it; name a model"
+            )
+        return
+    if config.model.kind != "segmental":
+        raise InputError(
+            f"distillation.teacher is {given.teacher}, but a model of kind {config.model.kind} cannot have one; set model.kind to segmental"
+        )
+    if config.training.optimizer == "lbfgs":
+        raise InputError(
+            "training.optimizer is lbfgs, which reads the same sentences in every step, but distillation.teacher is set; set it to adamw"
+        )
+    if given.copy_embeddings and (config.words.vectors or config.words.clusters):
+        raise InputError(
+            "words.vectors and words.clusters are read from files, but distillation.copy_embeddings takes over the teacher's; "
+            'set them to "", or distillation.copy_embeddings = false'
+        )
+    if config.encoder.kind != "neural" and given.copy_embeddings:
+        raise InputError(
+            f"encoder.kind is {config.encoder.kind}, which has no word vectors to take over from a teacher; "
+            "set distillation.copy_embeddings = false"
+        )

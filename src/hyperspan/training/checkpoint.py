@@ -88,7 +88,7 @@ MAY_CHANGE = {
     "temperature",
 }
 """What a run may be resumed with other values of."""
-FILES = {"vectors", "clusters", "name"}
+FILES = {"vectors", "clusters", "name", "teacher", "text"}
 """Where files lie does not matter either: what was read from them is compared (:func:`fingerprint_of_built`)."""
 
 

@@ -35,7 +35,8 @@ from hyperspan.training.checkpoint import (
     fingerprint_of_built,
 )
 from hyperspan.training.events import EpochFinished, Listener, RunEnded, RunStarted, StepsTaken, TrainingEvent
-from hyperspan.training.optimisation import MicroBatch, Optimisation, mixed_seed
+from hyperspan.training.objectives import GoldObjective, MicroBatch, Objective
+from hyperspan.training.optimisation import Optimisation, mixed_seed
 from hyperspan.training.parallel import ALONE, Processes
 from hyperspan.types import Sentence
 
@@ -51,15 +52,19 @@ class Trainer:
         folder: Path,
         listeners: Sequence[Listener] = (),
         processes: Processes = ALONE,
+        objective: Objective | None = None,
     ):
         self.model, self.train_sentences, self.dev_sentences = model, train, dev
         self.folder, self.listeners, self.processes = folder, listeners, processes
         self.config = model.config.training
-        self.lengths = [len(sentence) for sentence in train]
-        self.data = fingerprint([*train, *dev])
+        self.objective = objective or GoldObjective(model)
+        self.examples = [*train, *self.objective.unlabelled(0)]
+        """The sentences of the epoch: the training sentences come first, then those without known mentions."""
+        self.lengths = [len(sentence) for sentence in self.examples]
+        self.data = fingerprint([*train, *dev]) + self.objective.fingerprint()
         self._check_same()
-        steps = 1 if self.config.optimizer == "lbfgs" else math.ceil(len(train) / self.config.batch_size)
-        self.optimisation = Optimisation(model, steps, processes)
+        steps = 1 if self.config.optimizer == "lbfgs" else math.ceil(len(self.examples) / self.config.batch_size)
+        self.optimisation = Optimisation(model, self.objective, steps, processes)
         self.built = fingerprint_of_built(model, model.vocabulary)
         self.full_batch: list[MicroBatch] = []
         """All training sentences of this process, kept where each step needs them all."""
@@ -111,6 +116,8 @@ class Trainer:
 
     def _run_epoch(self) -> None:
         began, words = time.monotonic(), 0
+        self.examples = [*self.train_sentences, *self.objective.unlabelled(self.epoch)]
+        self.lengths = [len(sentence) for sentence in self.examples]
         self.model.train()
         batches = list(shuffled_batches(self.lengths, self.config.batch_size, mixed_seed(self.config.seed, self.epoch)))
         losses: list[Tensor] = []
@@ -143,32 +150,35 @@ class Trainer:
 
     def prepared(self, batches: Sequence[Sequence[int]]) -> Iterator[tuple[list[Sentence], list[MicroBatch]]]:
         """The sentences of each batch, and the micro-batches of this process; for a GPU the next are prepared during a step."""
-        chosen = ([self.train_sentences[i] for i in batch] for batch in batches)
         if not is_asynchronous(self.model.device):
-            yield from ((sentences, self.micro_batches(sentences)) for sentences in chosen)
+            yield from (self._prepare(batch) for batch in batches)
             return
         with ThreadPoolExecutor(1) as worker:
-            waiting: deque[tuple[list[Sentence], Future[list[MicroBatch]]]] = deque()
-            for sentences in chosen:
-                waiting.append((sentences, worker.submit(copy_context().run, self.micro_batches, sentences)))
+            waiting: deque[Future[tuple[list[Sentence], list[MicroBatch]]]] = deque()
+            for batch in batches:
+                waiting.append(worker.submit(copy_context().run, self._prepare, batch))
                 if len(waiting) > 1:
-                    given, parts = waiting.popleft()
-                    yield given, parts.result()
-            for given, parts in waiting:
-                yield given, parts.result()
+                    yield waiting.popleft().result()
+            for future in waiting:
+                yield future.result()
 
-    def micro_batches(self, sentences: Sequence[Sentence]) -> list[MicroBatch]:
+    def _prepare(self, batch: Sequence[int]) -> tuple[list[Sentence], list[MicroBatch]]:
+        sentences = [self.examples[index] for index in batch]
+        return sentences, self.micro_batches(sentences, [index < len(self.train_sentences) for index in batch])
+
+    def micro_batches(self, sentences: Sequence[Sentence], labelled: Sequence[bool]) -> list[MicroBatch]:
         """What this process computes of a batch: its share, in micro-batches that fit."""
         widths = self.model.max_width or math.inf
         work = [len(s) * (min(len(s), widths) if self.model.over_spans else 1) for s in sentences]
-        own = [sentences[i] for i in self.processes.share(work)]
+        own = list(self.processes.share(work))
         return [
-            (part, self.model.collate(part)) for part in split_evenly(own, self.config.micro_batch_size or len(own))
+            self.objective.collate([sentences[i] for i in part], [labelled[i] for i in part])
+            for part in split_evenly(own, self.config.micro_batch_size or len(own))
         ]
 
     def take_step(self, sentences: Sequence[Sentence]) -> Tensor:
-        """One update on these sentences."""
-        return self.optimisation.take_step(self.micro_batches(sentences), len(sentences))
+        """One update on these training sentences."""
+        return self.optimisation.take_step(self.micro_batches(sentences, [True] * len(sentences)), len(sentences))
 
     def _take_full_batch_step(self) -> Tensor:
         """A step of L-BFGS, which reads all sentences."""
@@ -188,7 +198,7 @@ class Trainer:
                 self.best_epoch, self.best_f1 = self.epoch, scores["f1"] if scores else None
                 if self.processes.is_first:
                     save_model(self.model, self.folder)
-        loss, self.loss_sum = self.loss_sum / len(self.train_sentences), 0.0
+        loss, self.loss_sum = self.loss_sum / len(self.examples), 0.0
         unrepresentable, self.unrepresentable = self.unrepresentable, 0
         self._emit(
             EpochFinished(
@@ -268,7 +278,7 @@ class Trainer:
             steps=self.config.epochs * self.optimisation.steps_per_epoch,
             parameters=sum(p.numel() for p in self.model.parameters()),
             model=self.model.config.model.kind,
-            sentences=len(self.train_sentences),
+            sentences=len(self.examples),
             words=sum(self.lengths),
             device=f"{self.processes.count} × {device.type}" if self.processes.count > 1 else str(device),
             epoch=self.epoch,

@@ -10,18 +10,15 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from hyperspan.batch import Batch
 from hyperspan.encoders.base import ParameterOptions
 from hyperspan.encoders.language_model import LanguageModelLoss
 from hyperspan.models.base import Model
 from hyperspan.training.checkpoint import optimizer_tensors, restore_optimizer
+from hyperspan.training.objectives import MicroBatch, Objective
 from hyperspan.training.parallel import Processes
-from hyperspan.types import Sentence
 
 ITERATIONS = 10
 """Iterations of L-BFGS in an epoch, and the size of its history."""
-MicroBatch = tuple[list[Sentence], Batch]
-"""Sentences that are computed together, and the same collated."""
 
 
 def mixed_seed(seed: int, number: int, rank: int = 0) -> int:
@@ -32,8 +29,9 @@ def mixed_seed(seed: int, number: int, rank: int = 0) -> int:
 class Optimisation:
     """The parameters of a model that learn, and all that changes them."""
 
-    def __init__(self, model: Model, steps_per_epoch: int, processes: Processes):
-        self.model, self.steps_per_epoch, self.processes = model, steps_per_epoch, processes
+    def __init__(self, model: Model, objective: Objective, steps_per_epoch: int, processes: Processes):
+        self.model, self.objective = model, objective
+        self.steps_per_epoch, self.processes = steps_per_epoch, processes
         self.config = model.config.training
         self.lm_loss = (
             LanguageModelLoss(model.config, model.vocabulary).to(model.device) if self.config.lm_loss_weight else None
@@ -92,9 +90,9 @@ class Optimisation:
         """Computes the gradients of the mean loss of the sentences of all processes; returns sums as a step does."""
         half = self.config.precision == "bfloat16" and self.model.device.type == "cuda"
         sums = torch.zeros(2, device=self.model.device)
-        for given, batch in parts:
+        for part in parts:
             with torch.autocast("cuda", torch.bfloat16, enabled=half):
-                loss = self.model.loss(given, self.lm_loss, batch)
+                loss = self.objective.loss(part, self.lm_loss)
             total = loss.values.sum()
             (total / sentences).backward()
             sums += torch.stack([total.detach(), total.new_full((), sum(loss.unrepresentable))])

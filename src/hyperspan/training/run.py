@@ -18,13 +18,16 @@ from hyperspan.corpora.source import Problems
 from hyperspan.encoders.hub import check_pretrained
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
-from hyperspan.models import Model, load_model, new_model, save_model
+from hyperspan.inference.loading import folder_of
+from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.models.storage import FILES
 from hyperspan.models.validation import validate
 from hyperspan.training.checkpoint import while_there_is_room
+from hyperspan.training.distillation import Distillation, check_labels_known, new_student, read_teacher, read_unlabelled
 from hyperspan.training.events import DataNote, Listener
 from hyperspan.training.log import JsonLinesLog, TensorBoardLog, require_tensorboard
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
+from hyperspan.training.objectives import GoldObjective, Objective
 from hyperspan.training.parallel import joined
 from hyperspan.types import Document, Sentence
 
@@ -88,9 +91,9 @@ def train(
             torch.set_num_threads(threads)
         if place.type == "cuda":
             torch.set_float32_matmul_precision("high")
-        model, train, dev = _read(config, place, listeners)
+        model, train, dev, objective = _read(config, place, listeners)
         with while_there_is_room(folder):
-            trainer = Trainer(model, train, dev, folder, listeners, processes)
+            trainer = Trainer(model, train, dev, folder, listeners, processes, objective)
             if resume:
                 trainer.resume()
             if processes.is_first:
@@ -107,20 +110,38 @@ def _config_of(given: Config | Mapping[str, Any] | str | Path) -> Config:
 
 def _read(
     config: Config, place: torch.device, listeners: Sequence[Listener]
-) -> tuple[Model, list[Sentence], list[Sentence]]:
-    """An untrained model, and the sentences to train it on and to score it by."""
+) -> tuple[Model, list[Sentence], list[Sentence], Objective]:
+    """An untrained model, the sentences to train it on and to score it by, and what it minimises."""
     problems = Problems()
     train = [sentence for sentence in read_sentences(config.data.train, config, problems) if len(sentence)]
     dev = read_sentences(config.data.dev, config, problems, gold_known=False) if config.data.dev else []
     if not train:
         raise InputError(f"{config.data.train} holds no sentences; name annotated sentences in data.train")
-    model = new_model(config, train)
+    teacher = read_teacher(config, place) if config.distillation.teacher else None
+    if teacher is not None:
+        check_labels_known({mention.label for sentence in train for mention in sentence.mentions}, teacher)
+    if teacher is not None and config.distillation.copy_embeddings:
+        model: Model = new_student(config, teacher)
+    else:
+        model = new_model(config, train)
     check_lengths(model, train)
     model = model.to(place)
+    objective = GoldObjective(model) if teacher is None else _distillation(model, teacher, problems)
     for text in (*(f"{times:,} × {what}" for what, times in problems.notes.items()), *_about_data(model, train, dev)):
         for listener in listeners:
             listener(DataNote(text))
-    return model, train, dev
+    return model, train, dev, objective
+
+
+def _distillation(model: Model, teacher: Recognizer, problems: Problems) -> Distillation:
+    """What a student minimises, with the unlabelled sentences that it reads."""
+    assert isinstance(model, Recognizer), "validate lets only such models have a teacher"
+    config = model.config
+
+    def read(path: str) -> list[Sentence]:
+        return read_sentences(path, config, problems, gold_known=False)
+
+    return Distillation(model, teacher, read_unlabelled(config, read) if config.distillation.text else [])
 
 
 def _logs(folder: Path, epoch: int, tensorboard: bool) -> list[Listener]:
@@ -229,12 +250,15 @@ def check_files(config: Config) -> None:
         "data.dev": config.data.dev,
         "words.vectors": config.words.vectors,
         "words.clusters": config.words.clusters,
+        "distillation.text": config.distillation.text,
     }
     missing = {name: path for name, path in named.items() if path and not Path(path).exists()}
     if missing:
         raise InputError(_about_missing(missing))
     if config.transformer.name:
         check_pretrained(config.transformer.name)
+    if config.distillation.teacher:
+        folder_of(config.distillation.teacher)
 
 
 def _about_missing(files: Mapping[str, str]) -> str:

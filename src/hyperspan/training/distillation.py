@@ -1,0 +1,171 @@
+"""A student that learns from a teacher (Hinton et al. 2015), also on text without annotations.
+
+The loss of a sentence is the exact cross-entropy of the student's distribution over mention sets under the teacher's
+(:func:`hyperspan.structures.cross_entropy`). For training sentences it is mixed with the loss of their gold mentions.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import lzma
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hyperspan.config import Config
+from hyperspan.encoders.language_model import LanguageModelLoss
+from hyperspan.errors import InputError
+from hyperspan.inference.loading import folder_of
+from hyperspan.kernels.transfer import to_device
+from hyperspan.models import Recognizer, load_model
+from hyperspan.models.registry import model_class
+from hyperspan.structures.losses import Loss, cross_entropy
+from hyperspan.text.sentences import iter_sentences
+from hyperspan.training.checkpoint import fingerprint
+from hyperspan.training.objectives import MicroBatch
+from hyperspan.types import Sentence
+
+LONGEST = 150
+"""Words of the longest unlabelled sentence that is read; longer ones are mostly tables and lists."""
+OPENERS: dict[str, Callable[..., IO[Any]]] = {".txt": open, ".txt.gz": gzip.open, ".txt.xz": lzma.open}
+"""How files of unlabelled text are opened, by how their names end."""
+COPIED = ("encoder.words.", "encoder.tags.", "encoder.clusters.", "encoder.characters.")
+"""What a student may take over from its teacher: all that is known of words by themselves."""
+
+
+def read_teacher(config: Config, device: torch.device | str) -> Recognizer:
+    """The teacher that a configuration names."""
+    name = config.distillation.teacher
+    teacher = load_model(folder_of(name), device)
+    if not isinstance(teacher, Recognizer) or teacher.config.model.kind != config.model.kind:
+        raise InputError(
+            f"distillation.teacher is {name}, a model of kind {teacher.config.model.kind}, but a student of kind {config.model.kind} "
+            f"learns from a teacher of its own kind; name a model of kind {config.model.kind}"
+        )
+    return teacher.requires_grad_(False)
+
+
+def new_student(config: Config, teacher: Recognizer) -> Recognizer:
+    """An untrained model with the vocabulary of its teacher, its word vectors, and its characters if they are encoded alike."""
+    torch.manual_seed(config.training.seed)
+    student = model_class(config.model.kind)(config, teacher.vocabulary)
+    assert isinstance(student, Recognizer), "validate lets only such models have a teacher"
+    if config.words.dimension != teacher.config.words.dimension:
+        raise InputError(
+            f"words.dimension is {config.words.dimension}, but the vectors of distillation.teacher have "
+            f"{teacher.config.words.dimension}; set it to that, or set distillation.copy_embeddings = false"
+        )
+    state, taught = student.state_dict(), teacher.state_dict()
+    for name, tensor in state.items():
+        if name.startswith(COPIED) and name in taught and taught[name].shape == tensor.shape:
+            tensor.copy_(taught[name])
+    return student
+
+
+def check_labels_known(labels: Iterable[str], teacher: Recognizer) -> None:
+    """Raises an error unless the teacher has all labels of the training data."""
+    if unknown := sorted(set(labels) - set(teacher.labels)):
+        raise InputError(
+            f"the training data has the labels {', '.join(unknown)}, which distillation.teacher has not "
+            f"({', '.join(teacher.labels)}); rename those of the data, or name another teacher"
+        )
+
+
+class Distillation:
+    """The objective of a student."""
+
+    def __init__(self, student: Recognizer, teacher: Recognizer, sentences: Sequence[Sentence]):
+        self.student, self.teacher, self.sentences = student, teacher, sentences
+        self.config = student.config.distillation
+        self.order = _order_of_labels(student, teacher)
+        self.portion = self.config.sentences or len(sentences)
+        one, other = student.encoder, teacher.encoder
+        self.shares_batches = student.vocabulary is teacher.vocabulary and (
+            (one.reads_characters, one.reads_tags) == (other.reads_characters, other.reads_tags)
+        )
+
+    def unlabelled(self, epoch: int) -> Sequence[Sentence]:
+        """Every epoch reads the next sentences of the text, and begins again at its end."""
+        count = len(self.sentences)
+        return [self.sentences[(epoch * self.portion + place) % count] for place in range(self.portion if count else 0)]
+
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256(fingerprint(self.unlabelled(0)).encode())
+        for name, tensor in self.teacher.state_dict().items():
+            digest.update(name.encode())
+            digest.update(tensor.cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+    def collate(self, sentences: list[Sentence], labelled: Sequence[bool]) -> MicroBatch:
+        batch = self.student.collate(sentences)
+        known = to_device([np.array(labelled)], self.student.device)[0] if any(labelled) else None
+        return MicroBatch(sentences, batch, batch if self.shares_batches else self.teacher.collate(sentences), known)
+
+    def loss(self, part: MicroBatch, lm_loss: LanguageModelLoss | None) -> Loss:
+        """The cross-entropy, and for labelled sentences the loss of gold mentions with its weight."""
+        student, batch = self.student, part.batch
+        layers = student.encoder(batch)
+        scores = student.score(layers[-1], batch)
+        values = cross_entropy(scores, self._teacher_scores(part), batch.lengths)
+        unrepresentable: tuple[int, ...] = (0,) * len(part.sentences)
+        if part.labelled is not None and self.config.gold_weight:
+            weights = self.config.gold_weight * part.labelled  # (B,): 0 for unlabelled sentences
+            known = [student.vocabulary.gold(sentence) for sentence in part.sentences]
+            gold, unrepresentable = student.scorer.loss(scores, known, batch.lengths)
+            values = weights * gold + (1 - weights) * values
+        if lm_loss is not None:
+            values = values + student.config.training.lm_loss_weight * lm_loss(layers[0], batch)
+        return Loss(values, unrepresentable)
+
+    @torch.no_grad()
+    def _teacher_scores(self, part: MicroBatch) -> Any:
+        assert part.teacher_batch is not None, "collate has put it there"
+        scores = self.teacher(part.teacher_batch, self.config.temperature)
+        if (order := self.order) is None:
+            return scores
+        return scores.map(lambda tensor: tensor.index_select(tensor.dim() - 1, order))
+
+
+def _order_of_labels(student: Recognizer, teacher: Recognizer) -> Tensor | None:
+    """(m,): which type of the teacher each type of the student is, None if that is the same; types are independent of each other."""
+    if student.labels == teacher.labels:
+        return None
+    return torch.tensor([teacher.labels.index(label) for label in student.labels], device=student.device)
+
+
+def read_unlabelled(config: Config, read: Callable[[str], Iterable[Sentence]]) -> list[Sentence]:
+    """The sentences of the unlabelled text, as many as all epochs need, without those of no words or too many.
+
+    `read` gives the sentences of a corpus.
+    """
+    path, needed = Path(config.distillation.text), config.distillation.sentences * config.training.epochs or None
+    files = sorted(file for file in path.iterdir() if file.name.endswith(tuple(OPENERS))) if path.is_dir() else [path]
+    if path.is_dir() and not files:
+        files = [path]
+    sentences = chain.from_iterable(_sentences_of(file, config.model.tokenizer, read) for file in files)
+    found = list(islice((sentence for sentence in sentences if 0 < len(sentence) <= LONGEST), needed))
+    if not found:
+        raise InputError(f"{path} holds no sentences; name a file of text in distillation.text")
+    return found
+
+
+def _sentences_of(file: Path, tokenizer: str, read: Callable[[str], Iterable[Sentence]]) -> Iterator[Sentence]:
+    opener = next((opener for ending, opener in OPENERS.items() if file.name.endswith(ending)), None)
+    if opener is None:
+        yield from (Sentence(sentence.tokens, tags=sentence.tags) for sentence in read(str(file)))
+        return
+    try:
+        with opener(file, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                yield from (Sentence(map(sys.intern, sentence.tokens)) for sentence in iter_sentences(line, tokenizer))
+    except (UnicodeError, EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{file} cannot be read as text in UTF-8 ({error}); name another file in distillation.text"
+        ) from None

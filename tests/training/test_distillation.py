@@ -1,0 +1,173 @@
+"""A student that learns from a teacher, on text without annotations too."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from hyperspan.config import Config
+from hyperspan.errors import InputError
+from hyperspan.models import Recognizer, load_model
+from hyperspan.models.compact import compact
+from hyperspan.models.validation import validate
+from hyperspan.structures import cross_entropy
+from hyperspan.training.distillation import Distillation, new_student, read_unlabelled
+from hyperspan.training.loop import dev_scores
+from hyperspan.training.run import read_sentences, train
+from hyperspan.types import Sentence
+from tests.training.test_loop import same_result
+
+HARBOUR = "examples/harbour.data"
+SMALL = {"hidden": 12, "span_hidden": 12, "input_dropout": 0.0}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a teacher, some labelled sentences, and all sentences as text."""
+    folder = tmp_path_factory.mktemp("distillation")
+    config = {
+        "data": {"train": HARBOUR},
+        "words": {"dimension": 16},
+        "encoder": {"hidden": 24, "span_hidden": 24, "input_dropout": 0.0},
+        "training": {"epochs": 20, "learning_rate": 0.02, "batch_size": 4},
+    }
+    train(config, folder / "teacher", device="cpu")
+    sentences = read_sentences(HARBOUR)
+    text = "".join(" ".join(sentence.tokens) + "\n" for sentence in sentences)
+    (folder / "some.data").write_text(
+        "\n\n".join(Path(HARBOUR).read_text(encoding="utf-8").split("\n\n")[:3]) + "\n\n", encoding="utf-8"
+    )
+    (folder / "all.txt").write_text(text, encoding="utf-8")
+    return folder
+
+
+def settings(place: Path, **distillation: Any) -> Config:
+    return Config.from_mapping(
+        {
+            "data": {"train": str(place / "some.data"), "dev": HARBOUR},
+            "words": {"dimension": 16},
+            "encoder": SMALL,
+            "training": {"epochs": 30, "learning_rate": 0.02, "batch_size": 4, "ema_decay": 0.9, "patience": 0},
+            "distillation": {"teacher": str(place / "teacher"), "text": str(place / "all.txt")} | distillation,
+        }
+    )
+
+
+def test_a_student_learns_from_text_what_its_few_annotations_do_not_tell(place: Path, tmp_path: Path) -> None:
+    teacher = dev_scores(load_model(place / "teacher"), read_sentences(HARBOUR))["f1"]
+    taught = train(settings(place), tmp_path / "taught", device="cpu").dev_f1
+    alone = train(
+        settings(place, teacher="", text=""), tmp_path / "alone", overrides=["training.epochs=60"], device="cpu"
+    ).dev_f1
+    assert teacher > 0.9 and taught is not None and alone is not None
+    assert taught > teacher - 0.15 and taught > alone + 0.2
+    # With a vocabulary of its own the student has five of the teacher's six labels.
+    own = train(settings(place, copy_embeddings=False), tmp_path / "own", device="cpu")
+    assert len(load_model(own.folder).labels) == 5 and own.dev_f1 is not None and own.dev_f1 > alone
+    small = compact(load_model(tmp_path / "taught"))
+    assert small.config.distillation.teacher == "teacher" and small.config.distillation.text == "all.txt"
+
+
+def test_a_student_that_is_resumed_ends_with_the_same_bits(place: Path, tmp_path: Path) -> None:
+    config = settings(place, sentences=5, copy_embeddings=False)  # each epoch reads other sentences
+    train(config, tmp_path / "whole", overrides=["training.epochs=4"], device="cpu")
+    train(config, tmp_path / "parts", overrides=["training.epochs=2"], device="cpu")
+    train(config, tmp_path / "parts", overrides=["training.epochs=4"], device="cpu", resume=True)
+    assert same_result(tmp_path / "whole", tmp_path / "parts")
+    (tmp_path / "other.txt").write_text("Another harbour .\n" * 9, encoding="utf-8")
+    with pytest.raises(InputError, match="was trained on other sentences"):
+        train(config, tmp_path / "parts", overrides=[f"distillation.text={tmp_path}/other.txt"], resume=True)
+
+
+def models(place: Path, **distillation: Any) -> tuple[Recognizer, Recognizer, list[Sentence]]:
+    teacher, config = load_model(place / "teacher"), settings(place, **distillation)
+    assert isinstance(teacher, Recognizer)
+    return new_student(config, teacher), teacher, read_sentences(HARBOUR)[:4]
+
+
+def test_the_loss_mixes_that_of_the_teacher_with_that_of_gold_mentions(place: Path) -> None:
+    student, teacher, sentences = models(place, gold_weight=0.25, temperature=2.0)
+    student.eval()
+    unlabelled = [Sentence(sentence.tokens) for sentence in sentences[2:]]
+    objective = Distillation(student, teacher, [])
+    assert objective.shares_batches
+    part = objective.collate([*sentences[:2], *unlabelled], [True, True, False, False])
+    found = objective.loss(part, None).values
+    gold = student.loss(part.sentences).values
+    with torch.no_grad():
+        taught = cross_entropy(student(part.batch), teacher(teacher.collate(part.sentences)) / 2.0, part.batch.lengths)
+    torch.testing.assert_close(found[:2], 0.25 * gold[:2] + 0.75 * taught[:2])
+    torch.testing.assert_close(found[2:], taught[2:])
+
+
+def test_a_student_begins_with_the_vectors_of_its_teacher(place: Path) -> None:
+    student, teacher, _ = models(place)
+    assert student.vocabulary is teacher.vocabulary
+    assert torch.equal(student.state_dict()["encoder.words.trained"], teacher.state_dict()["encoder.words.trained"])
+    with pytest.raises(InputError, match=r"words\.dimension is 8, but the vectors of distillation\.teacher have 16"):
+        new_student(settings(place).override(["words.dimension=8"]), teacher)
+
+
+def test_every_epoch_reads_the_next_sentences(place: Path) -> None:
+    student, teacher, sentences = models(place, sentences=3)
+    objective = Distillation(student, teacher, sentences)
+    assert [list(objective.unlabelled(epoch)) for epoch in range(2)] == [
+        sentences[:3],
+        [sentences[3], *sentences[:2]],
+    ]
+
+
+def test_text_is_read_from_files_folders_and_corpora(place: Path, tmp_path: Path) -> None:
+    text = (place / "all.txt").read_text(encoding="utf-8")
+    with gzip.open(tmp_path / "a.txt.gz", "wt", encoding="utf-8") as file:
+        file.write(text)
+    with lzma.open(tmp_path / "b.txt.xz", "wt", encoding="utf-8") as file:
+        file.write(text + "many " * 200)
+
+    def read(path: str) -> list[Sentence]:
+        return read_sentences(path)
+
+    def found(text: Path | str, **more: Any) -> list[Sentence]:
+        return read_unlabelled(settings(place, text=str(text), **more), read)
+
+    plain = found(place / "all.txt")
+    assert len(plain) == len(read_sentences(HARBOUR)) and not any(sentence.mentions for sentence in found(HARBOUR))
+    assert found(tmp_path) == plain * 2  # the long one is left out
+    assert found(place / "all.txt", sentences=1) == plain[:30]  # one an epoch
+    (tmp_path / "b.txt.xz").write_bytes(b"no archive")
+    with pytest.raises(InputError, match=r"b\.txt\.xz cannot be read as text"):
+        found(tmp_path)
+    (tmp_path / "empty.txt").write_text("\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"empty\.txt holds no sentences; name a file of text in distillation\.text"):
+        found(tmp_path / "empty.txt")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (["distillation.teacher="], r"distillation\.text is .*, but there is no distillation\.teacher"),
+        (["model.kind=linear-chain"], r"a model of kind linear-chain cannot have one; set model\.kind to segmental"),
+        (["training.optimizer=lbfgs", "training.ema_decay=0"], r"which reads the same sentences in every step"),
+        (["words.vectors=v.npz"], r"distillation\.copy_embeddings takes over the teacher's"),
+        (["encoder.kind=handcrafted"], r"which has no word vectors to take over"),
+    ],
+)
+def test_what_cannot_be_is_said(place: Path, changes: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        validate(settings(place).override(changes))
+
+
+def test_a_teacher_has_the_labels_and_the_kind_of_its_student(place: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"the labels FAC, .*which distillation\.teacher has not \(DNA"):
+        train(settings(place, teacher="genia", copy_embeddings=False), tmp_path / "a", device="cpu")
+    with pytest.raises(InputError, match="there is no model 'nobody'"):
+        train(settings(place, teacher="nobody"), tmp_path / "a", device="cpu")
+    chain = {"data": {"train": HARBOUR}, "model": {"kind": "linear-chain"}, "encoder": SMALL}
+    train(chain, tmp_path / "chain", overrides=["training.epochs=1"], device="cpu")
+    with pytest.raises(InputError, match=r"a model of kind linear-chain, but a student of kind segmental learns"):
+        train(settings(place, teacher=str(tmp_path / "chain")), tmp_path / "a", device="cpu")
