@@ -20,7 +20,7 @@ class CompileKernels(BuildHookInterface):
             return
         build = runpy.run_path(str(Path(self.root) / NATIVE / "build.py"))["build"]
         made = build(warn=self.app.display_warning)
-        build_data["artifacts"].extend(f"/{NATIVE / library.name}" for library in made)
         if made:
+            build_data["artifacts"].append(f"/{NATIVE / made.name}")
             platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
             build_data.update(pure_python=False, tag=f"py3-none-{platform}")

@@ -1,4 +1,4 @@
-"""Inference over the chains of a segmental hypergraph in C, over NumPy arrays: libchains.so. No torch.
+"""Inference over the chains of a segmental hypergraph in C, over NumPy arrays: chains.c. No torch.
 
 What a chain is stands in :mod:`hyperspan.kernels.chain_reference`.
 """
@@ -68,12 +68,12 @@ def best_places(scores: ScoreArrays, lengths: Sequence[int]) -> np.ndarray | Non
 
 
 def chain_function(name: str, like: np.ndarray) -> Any:
-    """A function of libchains.so, for numbers of this kind."""
-    return getattr(libraries.chains().library, f"{name}_{'float' if like.dtype == np.float32 else 'double'}")
+    """A function of chains.c, for numbers of this kind."""
+    return getattr(libraries.compiled().library, f"{name}_{'float' if like.dtype == np.float32 else 'double'}")
 
 
 def check_memory(status: int) -> None:
-    """Raises unless a function of libchains.so had enough memory."""
+    """Raises unless a function of chains.c had enough memory."""
     if status:
         raise MemoryError("no memory for one row of scores; use a smaller max_width")
 

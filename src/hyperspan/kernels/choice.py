@@ -41,10 +41,6 @@ COMPUTATIONS = {
 
 `look_up` is that of words in a vocabulary, on the CPU alone; its reference is plain Python.
 """
-ENCODING = ("word_lstm", "span_lstm", "encoder")
-"""What libencode.so computes."""
-TEXT = ("look_up",)
-"""What libtext.so computes; the rest is in libchains.so."""
 PREFERRED = {"cpu": ("c",), "cuda": ("triton", "dense")}
 """What is worth running on a device, beside the reference."""
 BATCH_ENTRIES = 40_000
@@ -134,7 +130,7 @@ def choose(computation: str, device: str, unfit: Collection[str] = ()) -> str:
 
 
 def encoder_library() -> libraries.EncoderLibrary:
-    """The functions of libencode.so that :func:`choose` has chosen by "c"."""
+    """The compiled functions that :func:`choose` has chosen by "c"."""
     return _variant(forced())
 
 
@@ -177,16 +173,10 @@ def obstacle(computation: str, name: str, device: str, allowed: Forced | None) -
     if name not in wanted:
         return f"is slower on a {'CPU' if device == 'cpu' else 'GPU'}" if allowed is None else "is not allowed"
     if name == "c":
-        return _library_of(computation).obstacle
+        return libraries.compiled().obstacle
     if name == "triton" and not importlib.util.find_spec("triton"):
         return "is not installed; PyTorch for CUDA brings it"
     return None
-
-
-def _library_of(computation: str) -> libraries.Loaded:
-    if computation in TEXT:
-        return libraries.text()
-    return libraries.encoder() if computation in ENCODING else libraries.chains()
 
 
 def report() -> dict[str, Any]:
@@ -201,7 +191,7 @@ def report() -> dict[str, Any]:
     devices: dict[str, Any] = {}
     for device, missing in (("cpu", None), ("cuda", gpu_obstacle())):
         devices[device] = {"unavailable": missing} if missing else {}
-        for computation in () if missing else [name for name in COMPUTATIONS if device == "cpu" or name not in TEXT]:
+        for computation in () if missing else [name for name in COMPUTATIONS if device == "cpu" or name != "look_up"]:
             runs = choose(computation, device)
             others = {
                 name: obstacle(computation, name, device, allowed) or f"is slower than {runs}"

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from hyperspan.kernels.choice import choose, encoder_library
 from hyperspan.kernels.encoder_arrays import EncoderWeights, InferenceOptions, LstmWeights, PackedWeights, encode
 from hyperspan.kernels.libraries import EncoderLibrary
+from hyperspan.kernels.threads import thread_count
 
 
 class SpanWeights(Protocol):
@@ -112,8 +113,7 @@ class FusedEncoder:
         if options.precision not in library.encode:
             return None
         packed, rows = self._weights(library, options.precision), vectors().contiguous().numpy()
-        threads = torch.get_num_threads()
-        found = encode(library, packed, rows, lengths, max_width, options, temperature, threads)
+        found = encode(library, packed, rows, lengths, max_width, options, temperature, thread_count())
         absent, present, extend, close, branch = (
             array if array is None else torch.from_numpy(array) for array in found
         )

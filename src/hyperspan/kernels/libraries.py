@@ -1,27 +1,25 @@
-"""The compiled C libraries: found, loaded, and given threads. Needs neither torch nor NumPy.
+"""The compiled C kernels: found and loaded. Needs neither torch nor NumPy.
 
-They were compiled when hyperspan was installed (see native/build.py); where one is missing, PyTorch does its work.
+They were compiled when hyperspan was built (see native/build.py); where they are missing, PyTorch does their work.
 """
 
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import os
-import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from hyperspan.errors import KernelWarning
 
-FOLDER = Path(__file__).parent / "native"
+LIBRARY = Path(__file__).parent / "native" / "libkernels.so"
 VARIANTS = ("v4bf16", "v4", "v3", "base")
 """What the encoder is compiled for, best first: see native/build.py."""
-ABI_VERSION = 1
+ABI_VERSION = 2
 """That of native/threads.h: both grow when a struct or the arguments of a function in C change."""
 NOT_COMPILED = "was not compiled; install hyperspan where there is a C compiler"
 
@@ -41,15 +39,8 @@ def call_once(function: Callable[[], _T]) -> Callable[[], _T]:
     return locked
 
 
-def _use_one_thread() -> None:
-    """A forked process has none of OpenMP's threads, but OpenMP does not know, and would wait for them for ever."""
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
-
-
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
-    os.register_at_fork(after_in_child=_use_one_thread)
 
 
 class Loaded(NamedTuple):
@@ -60,7 +51,7 @@ class Loaded(NamedTuple):
 
 
 class EncoderLibrary(NamedTuple):
-    """The functions of libencode.so, in the variant for a processor."""
+    """The functions of encode.c, in the variant for a processor."""
 
     lanes: int
     """Sizes are rounded up to multiples of this."""
@@ -72,16 +63,15 @@ class EncoderLibrary(NamedTuple):
 
 
 def open_library(path: Path) -> Loaded:
-    """Loads a library and hands it threads. One that is there but does not load is worth a warning."""
+    """Loads a library. One that is there but does not load is worth a warning."""
     if not path.exists():
         return Loaded(None, NOT_COMPILED)
     try:
         library = ctypes.CDLL(str(path))
         if _abi_version(library) == ABI_VERSION:
-            library.use_openmp(_openmp())
             return Loaded(library)
         reason = f"{path.name} was compiled for another version of hyperspan"
-    except (OSError, AttributeError) as error:
+    except OSError as error:
         reason = f"{path.name} does not load ({error})"
     warnings.warn(
         f"{reason}, so PyTorch does its work, more slowly; install hyperspan again on this machine to compile it anew",
@@ -99,68 +89,20 @@ def _abi_version(library: ctypes.CDLL) -> int:
 
 
 @call_once
-def chains() -> Loaded:
-    """libchains.so: inference over the chains of a segmental hypergraph."""
-    return open_library(FOLDER / "libchains.so")
-
-
-@call_once
-def encoder() -> Loaded:
-    """libencode.so: LSTMs, and the fused encoder."""
-    loaded = open_library(FOLDER / "libencode.so")
-    if loaded.library is not None and not encoder_variants(loaded.library):
-        return Loaded(None, "libencode.so has no variant for this processor")
-    return loaded
-
-
-@call_once
-def text() -> Loaded:
-    """libtext.so: words looked up in a vocabulary."""
-    return open_library(FOLDER / "libtext.so")
-
-
-def encoder_variants(library: ctypes.CDLL) -> dict[str, EncoderLibrary]:
-    """The variants that were compiled and that this processor can run, best first."""
-    usable: dict[str, EncoderLibrary] = {}
-    for variant in VARIANTS:
-        functions = {kind: getattr(library, f"encode_{kind}_{variant}", None) for kind in ("float32", "bfloat16")}
-        runs = getattr(library, f"runs_{variant}", None)
-        if functions["float32"] is not None and runs is not None and runs():
-            known = {kind: function for kind, function in functions.items() if function is not None}
-            training = (getattr(library, f"{name}_float32_{variant}") for name in ("read_all", "read_all_backward"))
-            usable[variant] = EncoderLibrary(library[f"lanes_of_{variant}"](), known, *training)
-    return usable
+def compiled() -> Loaded:
+    """libkernels.so: LSTMs, the fused encoder, inference over chains, and words looked up in a vocabulary."""
+    return open_library(LIBRARY)
 
 
 @call_once
 def variants() -> dict[str, EncoderLibrary]:
-    """Those of libencode.so, best first; none where it is not loaded."""
-    library = encoder().library
-    return {} if library is None else encoder_variants(library)
-
-
-@call_once
-def _openmp() -> ctypes.c_void_p:
-    """The function of an OpenMP runtime that runs threads, or NULL: then kernels start threads of their own.
-
-    It is that of torch, where torch is installed, whether or not it has been imported: two runtimes would compete.
-    """
-    for path in _runtimes():
-        try:
-            function = ctypes.CDLL(path).GOMP_parallel
-        except (OSError, AttributeError, TypeError):  # no such file, another runtime, no such platform
-            continue
-        return ctypes.cast(function, ctypes.c_void_p)
-    return ctypes.c_void_p(None)
-
-
-def _runtimes() -> Iterator[str | None]:
-    """Where an OpenMP runtime may be, best first; None stands for what the process has loaded for all to see."""
-    if "torch" in sys.modules:
-        yield None
-    spec = importlib.util.find_spec("torch")
-    for folder in (Path(place) for place in (spec and spec.submodule_search_locations) or ()):
-        for beside in (folder / "lib", folder.with_name("torch.libs")):
-            yield from map(str, sorted(beside.glob("libgomp*.so*")))
-    if os.name == "posix":
-        yield "libgomp.so.1"
+    """The variants of the encoder that were compiled and that this processor can run, best first; none without a library."""
+    library = compiled().library
+    usable: dict[str, EncoderLibrary] = {}
+    for variant in VARIANTS if library is not None else ():
+        functions = {kind: getattr(library, f"encode_{kind}_{variant}", None) for kind in ("float32", "bfloat16")}
+        if functions["float32"] is not None and getattr(library, f"runs_{variant}")():
+            known = {kind: function for kind, function in functions.items() if function is not None}
+            training = (getattr(library, f"{name}_float32_{variant}") for name in ("read_all", "read_all_backward"))
+            usable[variant] = EncoderLibrary(getattr(library, f"lanes_of_{variant}")(), known, *training)
+    return usable

@@ -1,6 +1,6 @@
 """LSTMs over many chains of different lengths, in C, with gradients: for training on the CPU.
 
-A chain reads one row of inputs a step, and its state is kept at every step. The functions are those of libencode.so.
+A chain reads one row of inputs a step, and its state is kept at every step. The functions are those of training.h.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from torch.nn.functional import pad
 
 from hyperspan.kernels.choice import encoder_library
 from hyperspan.kernels.libraries import EncoderLibrary
+from hyperspan.kernels.threads import thread_count
 
 
 class _LstmStruct(ctypes.Structure):
@@ -70,8 +71,9 @@ class _Tasks:
     """The steps as the kernels want them, divided so that every thread has something to do."""
 
     def __init__(self, steps: Steps):
-        self.threads = torch.get_num_threads()
-        parts = -(-self.threads // 2)
+        parts = -(
+            -torch.get_num_threads() // 2
+        )  # also where there are fewer CPUs: sums are then those of other machines
         self.rows = steps.row.shape[1]
         self.direction = np.repeat(np.arange(2), parts)
         counts, rows, reads = [], [], []
@@ -95,7 +97,7 @@ class _Tasks:
             *(array.ctypes.data for array in arrays),
             *(None if tensor is None else tensor.data_ptr() for tensor in tensors),
         )
-        if function(ctypes.byref(chains), ctypes.c_int64(self.threads)):
+        if function(ctypes.byref(chains), ctypes.c_int64(thread_count())):
             raise MemoryError("no memory to read a batch; train on fewer sentences at once (training.batch_size)")
 
 

@@ -1,15 +1,62 @@
-"""How many threads the C kernels use. Needs neither torch nor NumPy."""
+"""How many threads a kernel may use. Needs neither torch nor NumPy."""
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+from functools import cache
+from pathlib import Path
+
+CGROUPS = Path("/sys/fs/cgroup")
+VARIABLE = "OMP_NUM_THREADS"
 
 
 def thread_count() -> int:
-    """The threads of a call: OMP_NUM_THREADS or the CPUs of this process; no more than torch uses, where it is loaded."""
+    """As many as ``torch.set_num_threads`` has set, or else OMP_NUM_THREADS, but no more than this process has CPUs.
+
+    In a container with a limit on CPU time these are as many as the limit amounts to. Without torch, and without the
+    variable, all CPUs are used.
+    """
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    written = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    count = int(written) if written.isdecimal() and int(written) else cpus
     torch = sys.modules.get("torch")
-    return min(count, torch.get_num_threads()) if torch is not None else count
+    wanted = torch.get_num_threads() if torch and hasattr(torch, "get_num_threads") else _from_environment()
+    return min(wanted, cpus, _limit())
+
+
+@cache
+def _from_environment() -> int:
+    first = os.environ.get(VARIABLE, "").split(",")[0].strip()  # a list is for nested teams
+    return int(first) if first.isdigit() and int(first) else sys.maxsize
+
+
+@cache
+def _limit() -> int:
+    return cpus_of_cgroup(CGROUPS)
+
+
+def cpus_of_cgroup(folder: Path) -> int:
+    """The limit on CPU time of a container, in CPUs, rounded up; ``sys.maxsize`` where there is none.
+
+    >>> cpus_of_cgroup(Path("no/such/folder")) == sys.maxsize
+    True
+    """
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):  # version 2, version 1
+        try:
+            quota, period = " ".join((folder / name).read_text() for name in names).split()
+            if int(quota) > 0 and int(period) > 0:
+                return max(math.ceil(int(quota) / int(period)), 1)
+        except (OSError, ValueError):  # no such file; "max"
+            continue
+    return sys.maxsize
+
+
+def _use_one_thread() -> None:
+    """A forked process has none of OpenMP's threads, but OpenMP does not know, and torch would wait for them for ever."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_use_one_thread)

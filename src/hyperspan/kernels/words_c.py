@@ -1,4 +1,4 @@
-"""Words found by their spelling, in C: libtext.so. What it computes is what :mod:`hyperspan.words` says."""
+"""Words found by their spelling, in C: words.c. What it computes is what :mod:`hyperspan.words` says."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CompiledIndex:
     """The ids of the words in the bytes of a words.txt. A word that is there twice is a ValueError that has its id."""
 
     def __init__(self, data: bytes, count: int):
-        library = libraries.text().library
+        library = libraries.compiled().library
         assert library is not None  # the caller has chosen
         self._look_up = library.words_look_up
         self._look_up.restype, self._look_up.argtypes = (

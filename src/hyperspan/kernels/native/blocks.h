@@ -268,7 +268,7 @@ static int NAME(encode_one)(void *given, int64_t index) {
 /* All scores of a batch; 0, or 1 if memory ran out. */
 int NAME(encode)(const Model *model, const Problem *problem, int64_t threads) {
     int failed = 0;
-    if (problem->blocks < threads) { /* not within shared tasks, where OpenMP would start its threads anew each time */
+    if (problem->blocks < threads) {
         for (int64_t index = 0; index < problem->blocks; index++) failed |= NAME(encode_block)(model, problem, index, 1);
         return failed;
     }

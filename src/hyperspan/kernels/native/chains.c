@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "glibc.h"
 #include "threads.h"
+IN_EVERY_GLIBC(exp);
+IN_EVERY_GLIBC(log);
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
 #define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))

@@ -1,12 +1,13 @@
-/* Tasks shared among threads. */
+/* Tasks shared among the threads of one pool. */
 #include <stdint.h>
 
 /* Grows when a struct or the arguments of an exported function change; the same number is in libraries.py. */
-#define ABI_VERSION 1
+#define ABI_VERSION 2
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* Runs a task for each number below `tasks`; 0, or 1 if one of them failed. */
+/* Runs a task for each number below `tasks`, on the calling thread and on up to `threads` - 1 others; 0, or 1 if one of them
+ * failed. */
 HIDDEN int share_tasks(int (*task)(void *data, int64_t number), void *data, int64_t tasks, int64_t threads);
 
 /* The same for two tasks. The calling thread takes the first where it can, so that what a thread reads stays in its caches. */
