@@ -6,14 +6,16 @@ sentence first, then all second words, and so on. Nothing is computed for paddin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from hyperspan.collation import RowOrder, WordArrays, word_arrays
 from hyperspan.kernels.transfer import to_device
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
@@ -21,7 +23,7 @@ from hyperspan.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from hyperspan.encoders.subwords import SubwordTokenizer
 
-_NO_SPELLINGS = np.zeros(0, np.int64), np.zeros((0, 0), np.int64), np.zeros(0, np.int64)
+NO_ARRAYS: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -87,45 +89,24 @@ def collate(
     tokenizer: SubwordTokenizer | None = None,
 ) -> Batch:
     """A batch of the given sentences, in their order; with a `tokenizer`, also as subwords."""
-    lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
-    longest = int(lengths.max(initial=0))
-    rank = np.empty(len(lengths), dtype=np.int64)
-    rank[np.argsort(-lengths, kind="stable")] = np.arange(len(lengths))
-    batch_sizes = (lengths[None, :] > np.arange(longest)[:, None]).sum(1)  # (n,)
-    first = np.cumsum(batch_sizes) - batch_sizes  # (n,): the row of the longest sentence's word at each position
-    sentence = np.repeat(np.arange(len(lengths)), lengths)
-    position = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    row = first[position] + rank[sentence]
-    row_of = np.zeros(len(lengths) * longest, dtype=np.int64)
-    row_of[sentence * longest + position] = row
+    order = RowOrder.of(sentences)
+    words = word_arrays(sentences, order, vocabulary, characters=characters)
+    subwords = _subword_arrays(sentences, tokenizer, order) if tokenizer is not None else {}
+    return batch_of(order, words, device, subwords)
 
-    place, lexicon = vocabulary.look_up([token for given in sentences for token in given.tokens])
-    tags = [tag for given in sentences for tag in given.tags or ("",) * len(given)] if vocabulary.tags else []
-    order, spelled, counts = lexicon.spellings() if characters else _NO_SPELLINGS
 
-    def rows(values: Any, shape: tuple[int, ...] = ()) -> np.ndarray:
-        array = np.zeros((len(row), *shape), dtype=np.int64)
-        if len(values):
-            array[row] = values
-        return array
-
-    arrays = {
-        "row_of": row_of,
-        "sentence": rows(sentence),
-        "before": np.arange(batch_sizes[:1].sum(), len(row)) - np.repeat(batch_sizes[:-1], batch_sizes[1:]),
-        "words": rows(lexicon.words[place]),
-        "tags": rows(vocabulary.tag_ids(tags)),
-        "clusters": rows(lexicon.clusters[place], lexicon.clusters.shape[1:]),
-        "spelling": rows(order[place] if characters else []),
-        "characters": spelled,
-    }
-    subwords = _subword_arrays(sentences, tokenizer, rows) if tokenizer is not None else {}
+def batch_of(
+    order: RowOrder, words: WordArrays, device: torch.device | str, subwords: Mapping[str, np.ndarray] = NO_ARRAYS
+) -> Batch:
+    """The batch of these arrays on a device; for a GPU in a single copy."""
+    arrays = {name: getattr(order, name) for name in ("row_of", "sentence", "before")}
+    arrays |= {name: array for name, array in words._asdict().items() if name != "character_counts"}
     tensors = to_device([*arrays.values(), *subwords.values()], device)
     return Batch(
-        lengths=lengths.tolist(),
-        batch_sizes=torch.from_numpy(batch_sizes),
-        character_counts=torch.from_numpy(counts),
-        subwords=SubwordWindows(len(row), **dict(zip(subwords, tensors[len(arrays) :], strict=True)))
+        lengths=order.lengths.tolist(),
+        batch_sizes=torch.from_numpy(order.batch_sizes.astype(np.int64)),
+        character_counts=torch.from_numpy(words.character_counts.astype(np.int64)),
+        subwords=SubwordWindows(len(order.row), **dict(zip(subwords, tensors[len(arrays) :], strict=True)))
         if subwords
         else None,
         **dict(zip(arrays, tensors[: len(arrays)], strict=True)),
@@ -133,11 +114,11 @@ def collate(
 
 
 def _subword_arrays(
-    sentences: Sequence[Sentence], tokenizer: SubwordTokenizer, rows: Callable[[Any], np.ndarray]
+    sentences: Sequence[Sentence], tokenizer: SubwordTokenizer, order: RowOrder
 ) -> dict[str, np.ndarray]:
-    """The sentences in windows, and the subwords of each row; `rows` puts what is known of words into the order of rows."""
+    """The sentences in windows, and the subwords of each row."""
     cut = tokenizer.cut(sentences)
-    first, sizes = rows(cut.first), rows(cut.sizes)
+    first, sizes = order.rows(cut.first), order.rows(cut.sizes)
     if tokenizer.pooling == "first":
         sizes = np.ones_like(sizes)
     owner = np.repeat(np.arange(len(first)), sizes)

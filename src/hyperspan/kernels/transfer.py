@@ -30,10 +30,11 @@ def to_device(arrays: Sequence[np.ndarray], device: torch.device | str) -> list[
     if torch.device(device).type != "cuda":
         return [torch.from_numpy(np.ascontiguousarray(array, dtype=np.int64)).to(device) for array in arrays]
     size = sum(array.size for array in arrays)
-    together = torch.empty(size, dtype=torch.int64, pin_memory=8 * size > STAGED)
+    wide = any(array.itemsize > 4 for array in arrays)
+    together = torch.empty(size, dtype=torch.int64 if wide else torch.int32, pin_memory=8 * size > STAGED)
     buffer, first = together.numpy(), 0
     for array in arrays:
         buffer[first : first + array.size] = array.ravel()
         first += array.size
-    parts = together.to(device, non_blocking=True).split([array.size for array in arrays])
+    parts = together.to(device, non_blocking=True).long().split([array.size for array in arrays])
     return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
