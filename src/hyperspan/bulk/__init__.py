@@ -16,6 +16,7 @@ from hyperspan.bulk.engine import Engine, PlainEngine
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import Kind, find_inputs
 from hyperspan.bulk.plan import ShardLimits
+from hyperspan.bulk.pool import PoolEngine
 from hyperspan.bulk.ray import RayEngine
 from hyperspan.bulk.run import JobSummary, Progress, run_job
 from hyperspan.bulk.shards import JobSettings, OutputFormat
@@ -88,8 +89,8 @@ def _engine(name: str, workers: int | None, address: str | None, device: str) ->
         return RayEngine(workers, address, device)
     if name != "plain":
         raise InputError(f"there is no engine {name!r}; choose plain or ray")
-    if workers is not None or address is not None:
-        raise InputError(
-            "the plain engine is one process; workers and an address are for the engine ray (--engine ray)"
-        )
-    return nullcontext(PlainEngine(device))
+    if address is not None:
+        raise InputError("the plain engine works on this machine; an address is for the engine ray (--engine ray)")
+    if workers is None and not device.startswith("cuda"):
+        return nullcontext(PlainEngine(device))
+    return nullcontext(PoolEngine(device, workers))

@@ -1,18 +1,25 @@
-"""Who annotates the shards of a job: this process, or the workers of a cluster (:mod:`hyperspan.bulk.ray`)."""
+"""Who annotates the shards of a job: this process, workers on this machine (:mod:`hyperspan.bulk.pool`), or those of a cluster
+(:mod:`hyperspan.bulk.ray`)."""
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hyperspan.bulk.job import Job
-from hyperspan.bulk.plan import Sized
+from hyperspan.bulk.plan import Shard, Sized
 from hyperspan.bulk.records import close_inputs
 from hyperspan.bulk.shards import Done, annotate_shard
-from hyperspan.errors import InputError
+from hyperspan.errors import InputError, JobError
 
 if TYPE_CHECKING:
     from hyperspan.inference.annotator import Annotator
+
+
+TRIES = 4
+"""So often a shard is begun whose worker dies, and a worker that does not start."""
 
 
 class Engine(Protocol):
@@ -58,3 +65,44 @@ class PlainEngine:
             close_inputs()
         if failed is not None:
             raise failed
+
+
+@dataclass
+class Backlog:
+    """The shards that wait for a worker, and what became of those that could not be done."""
+
+    waiting: deque[Shard]
+    died: Counter[int] = field(default_factory=Counter)
+    """How often each shard has ended its worker."""
+    given_up: list[Shard] = field(default_factory=list)
+    unread: InputError | None = None
+    """Why the first shard failed whose input could not be read."""
+    failed_starts: int = 0
+    """One after the other."""
+
+    def fail(self, cause: Exception) -> None:
+        """A shard has failed: if its input cannot be read, the others go on."""
+        if not isinstance(cause, InputError):
+            raise cause
+        self.unread = self.unread or cause
+
+    def lose(self, shard: Shard | None, reason: str) -> None:
+        """A worker has died, of a shard or (None) before it had started."""
+        if shard is not None:
+            self.died[shard.number] += 1
+            (self.given_up if self.died[shard.number] >= TRIES else self.waiting).append(shard)
+            return
+        self.failed_starts += 1
+        if self.failed_starts >= TRIES:
+            raise JobError(f"workers cannot start ({reason}); see that hyperspan is installed on all machines")
+
+    def check(self) -> None:
+        """Raises unless all shards are done."""
+        if self.unread is not None:
+            raise self.unread
+        if self.given_up:
+            names = ", ".join(shard.name for shard in self.given_up[:5])
+            raise JobError(
+                f"the shards {names} ended their workers {TRIES} times each, perhaps for want of memory; "
+                "try smaller shards or fewer workers"
+            )

@@ -13,13 +13,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hyperspan import __version__
+from hyperspan.bulk.engine import TRIES, Backlog
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.job import Job, model_files
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 OBJECT_STORE = 200_000_000
 """The bytes that Ray keeps objects in, on a cluster of its own: all that is kept there is the model."""
-TRIES = 4
-"""So often a shard is begun whose worker dies."""
 PATIENCE = 30.0
 """After so many seconds without a worker it is said what is waited for."""
 REACHABLE = 5.0
@@ -122,7 +121,7 @@ class RayEngine:
     def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[Done]:
         files = model_files(job.model["name"])
         ray = self._ray(sum(map(len, files.values())))
-        pool = _Pool(ray, job, self.worker_device, ray.put(files), deque(job.missing))
+        pool = _RayPool(ray, job, self.worker_device, ray.put(files), Backlog(deque(job.missing)))
         kind = "GPU" if self.worker_device.startswith("cuda") else "CPU"
         there = int(ray.cluster_resources().get(kind, 0))
         if kind == "GPU" and not there:
@@ -158,27 +157,21 @@ def cut_one(cut: Callable[[Any], list[Sized]], item: Any) -> list[Sized]:
 
 
 @dataclass
-class _Pool:
+class _RayPool:
     """Actors and the shards that they do. What is waited for is an actor that starts (no shard) or a shard."""
 
     ray: Any
     job: Job
     device: str
     files: Any
-    waiting: deque[Shard]
+    backlog: Backlog
     alive: list[Any] = field(default_factory=list)
     running: dict[Any, tuple[Any, Shard | None]] = field(default_factory=dict)
-    died: Counter[int] = field(default_factory=Counter)
-    given_up: list[Shard] = field(default_factory=list)
-    unread: InputError | None = None
-    """Why the first shard failed whose input could not be read."""
-    failed_starts: int = 0
-    """One after the other."""
 
     def run(self, workers: int) -> Iterator[Done]:
         self._fill(workers)
         waited = False
-        while self.waiting or any(shard for _, shard in self.running.values()):
+        while self.backlog.waiting or any(shard for _, shard in self.running.values()):
             ready, _ = self.ray.wait(list(self.running), num_returns=1, timeout=PATIENCE)
             for reference in ready:
                 actor, shard = self.running.pop(reference)
@@ -189,14 +182,7 @@ class _Pool:
             if not ready and not waited and not any(shard for _, shard in self.running.values()):
                 waited = True
                 _log.warning("hyperspan: the cluster has nothing free for a worker yet; waiting for it")
-        if self.unread is not None:
-            raise self.unread
-        if self.given_up:
-            names = ", ".join(shard.name for shard in self.given_up[:5])
-            raise JobError(
-                f"the shards {names} ended their workers {TRIES} times each, perhaps for want of memory; "
-                "try smaller shards or fewer workers"
-            )
+        self.backlog.check()
 
     def _outcome(self, reference: Any, actor: Any, shard: Shard | None) -> Done | None:
         """What has come of a shard or a start; the actor is given the next shard, or let go."""
@@ -207,39 +193,32 @@ class _Pool:
             result = self.ray.get(reference)
         except RayTaskError as error:
             cause = _cause(error)
-            if shard is None or not isinstance(cause, InputError):
+            if shard is None:
                 raise cause from None
-            self.unread = self.unread or cause
+            self.backlog.fail(cause)
         except (RayActorError, RayError) as error:
             self._remove_dead(actor, shard, error)
             return None
         if shard is None:
-            self.failed_starts = 0
+            self.backlog.failed_starts = 0
             if result != __version__:
                 raise JobError(
                     f"a worker has hyperspan {result}, and this is {__version__}; install the same on all machines"
                 )
-        if self.waiting:
-            self._give(actor, self.waiting.popleft())
+        if self.backlog.waiting:
+            self._give(actor, self.backlog.waiting.popleft())
         else:
             self._release(actor)
         return None if shard is None else cast("Done | None", result)
 
     def _remove_dead(self, actor: Any, shard: Shard | None, error: Exception) -> None:
         self._release(actor)  # it may only be out of reach, and would go on
-        if shard is None:
-            self.failed_starts += 1
-            if self.failed_starts >= TRIES:
-                reason = str(error).strip().splitlines()[-1]
-                raise JobError(f"workers cannot start ({reason}); see that hyperspan is installed on all machines")
-            return
-        self.died[shard.number] += 1
-        (self.given_up if self.died[shard.number] >= TRIES else self.waiting).append(shard)
+        self.backlog.lose(shard, str(error).strip().splitlines()[-1])
 
     def _fill(self, workers: int) -> None:
         """Starts actors while there are shards for them; none gets a shard before it has started."""
         starting = sum(shard is None for _, shard in self.running.values())
-        for _ in range(min(workers - len(self.running), len(self.waiting) - starting)):
+        for _ in range(min(workers - len(self.running), len(self.backlog.waiting) - starting)):
             on_gpu = self.device.startswith("cuda")
             options = {"num_cpus": 0 if on_gpu else 1, "num_gpus": 1 if on_gpu else 0, "scheduling_strategy": "SPREAD"}
             actor = self.ray.remote(max_restarts=0, max_task_retries=0, **options, **own_kernels())(Worker).remote()

@@ -107,6 +107,16 @@ class Encoder(nn.Module, ABC):
         return 0
 
     @property
+    def reads_ids(self) -> bool:
+        """Whether a batch needs nothing but what :mod:`hyperspan.collation` makes."""
+        return False
+
+    @property
+    def reads_characters(self) -> bool:
+        """Whether it looks at the characters of words."""
+        return False
+
+    @property
     def reads_tags(self) -> bool:
         """Whether it reads part-of-speech tags."""
         return bool(self.vocabulary.tags)

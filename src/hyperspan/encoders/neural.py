@@ -106,6 +106,10 @@ class NeuralEncoder(Encoder):
             self.transformer.initialise(resources.transformer)
 
     @property
+    def reads_ids(self) -> bool:
+        return self.transformer is None
+
+    @property
     def reads_characters(self) -> bool:
         return self.characters is not None
 

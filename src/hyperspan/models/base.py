@@ -97,6 +97,11 @@ class Model(nn.Module):
         """Whether documents of one sentence that follow each other are one text for it."""
         return self.config.data.joined
 
+    @property
+    def reads_ids(self) -> bool:
+        """Whether `distribution_of` takes batches that others have collated, as :mod:`hyperspan.collation` does."""
+        return False
+
     def collate(self, sentences: Sequence[Sentence]) -> Batch:
         """The sentences as this model reads them, on its device."""
         return self.encoder.collate(sentences, self.device)
@@ -121,6 +126,10 @@ class Model(nn.Module):
 
     def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
         """The distribution over the mention sets of each sentence; types are indices into `labels`."""
+        raise NotImplementedError
+
+    def distribution_of(self, batch: Batch) -> Distribution:
+        """The same for a batch that is collated already."""
         raise NotImplementedError
 
     def weight_columns(self) -> list[WeightColumns]:

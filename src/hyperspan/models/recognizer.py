@@ -47,6 +47,10 @@ class Recognizer(Model):
         """Sentences × words × widths of a batch in inference."""
         return batch_entries(self.device.type, fused=self.fused is not None, linear_memory=self.scorer.linear_memory)
 
+    @property
+    def reads_ids(self) -> bool:
+        return self.encoder.reads_ids
+
     def forward(self, batch: Batch, temperature: float = 1.0) -> Any:
         """The scores of a batch, divided by a temperature, as the distribution of this model takes them."""
         if self.fused is not None and not self.training:
@@ -68,7 +72,11 @@ class Recognizer(Model):
 
     def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
         """The distribution over the mention sets of each sentence; types are indices into `labels`."""
-        batch, model = self.collate(sentences), self.config.model
+        return self.distribution_of(self.collate(sentences))
+
+    def distribution_of(self, batch: Batch) -> Distribution:
+        """The same for a batch that is collated already."""
+        model = self.config.model
         scores = self(batch, model.temperature)
         if model.mention_bias:
             scores = self.scorer.add_mention_bias(scores, model.mention_bias / model.temperature)

@@ -1,0 +1,252 @@
+"""The plain engine with several processes: workers cut texts, make batches and write shards, and this process computes.
+
+So that one GPU has enough to do. A worker that dies is replaced, and its shard is done again; if this process dies, its workers
+end without committing anything.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from hyperspan.bulk.engine import Backlog
+from hyperspan.bulk.job import Job
+from hyperspan.bulk.plan import Shard, Sized
+from hyperspan.bulk.remote import WINDOW, Seconds
+from hyperspan.bulk.requests import Answer, Request
+from hyperspan.bulk.shards import Done
+from hyperspan.bulk.worker import Finished, ShardTask, WorkerStart
+from hyperspan.errors import HyperspanError, InputError, JobError
+from hyperspan.inference.loading import folder_of
+
+if TYPE_CHECKING:
+    from hyperspan.bulk.compute import ModelComputer
+    from hyperspan.inference.annotator import Annotator
+
+GPU_THREADS = 2
+"""Threads that compute on a GPU: one starts the kernels of a batch while another waits for those of its own."""
+PATIENCE = 0.5
+"""After so many seconds without a message it is looked whether computing has failed."""
+
+
+def cpu_count() -> int:
+    """The CPUs that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass
+class PoolStatistics:
+    """What the processes have spent their time with, in seconds, all workers and all computing threads together."""
+
+    batches: int = 0
+    words: int = 0
+    computing: float = 0.0
+    idle: float = 0.0
+    """Threads that had nothing to compute."""
+    answering: float = 0.0
+    workers: Seconds = field(default_factory=Seconds)
+
+
+class PoolEngine:
+    """This process with the model, and workers without one."""
+
+    def __init__(self, device: str = "cpu", workers: int | None = None):
+        if os.name != "posix":
+            raise InputError("several workers of the plain engine need Linux or macOS; leave --workers out")
+        if workers is not None and workers < 1:
+            raise InputError(f"there are {workers} workers to annotate with; ask for at least 1")
+        self.device = device
+        self.workers = workers or max(cpu_count() - 1, 1)
+        self.statistics = PoolStatistics()
+
+    def each(self, cut: Callable[[Any], list[Sized]], items: Iterable[Any]) -> Iterable[list[Sized]]:
+        return map(cut, items)
+
+    def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[Done]:
+        from hyperspan.bulk.compute import ModelComputer
+
+        computer = ModelComputer(annotator.model, annotator.options(**job.settings.annotator_options))
+        on_gpu = self.device.startswith("cuda")
+        window = WINDOW if on_gpu else annotator.window
+        facts = computer.facts(str(folder_of(job.model["name"])))
+        start = WorkerStart(facts, job.settings, job.output.name, job.id, window)
+        pool = _Pool(job, start, _Computing(computer, GPU_THREADS if on_gpu else 1, self.statistics))
+        try:
+            yield from pool.run(self.workers)
+        finally:
+            pool.close()
+
+
+class _Member:
+    """A worker, and the shard that it does."""
+
+    def __init__(self, start: WorkerStart):
+        ours, theirs = Pipe()
+        start_worker = "from hyperspan.bulk.worker import main; main()"
+        command = [sys.executable, "-c", start_worker, str(theirs.fileno())]
+        self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        theirs.close()
+        self.connection: Connection = ours
+        self.started = False
+        self.shard: Shard | None = None
+        self._closing = threading.Lock()  # so that no answer goes to another who has the same descriptor
+        with suppress(OSError):  # it has died; that is noticed when it is listened to
+            ours.send(start)
+
+    def give(self, task: ShardTask) -> None:
+        self.shard = task.shard
+        with suppress(OSError):
+            self.connection.send(task)
+
+    def answer(self, answer: Answer) -> None:
+        with self._closing, suppress(OSError):
+            self.connection.send(answer)
+
+    def close(self) -> None:
+        """Ends the worker, which commits nothing more if it was at work."""
+        self.process.kill()
+        self.process.wait()
+        with self._closing:
+            self.connection.close()
+
+
+class _Computing:
+    """Threads that compute what workers ask for."""
+
+    def __init__(self, computer: ModelComputer, threads: int, statistics: PoolStatistics):
+        self.computer, self.statistics = computer, statistics
+        self.failed: BaseException | None = None
+        self._asked: SimpleQueue[tuple[_Member, Request] | None] = SimpleQueue()
+        self._counting = threading.Lock()
+        self._closed = False
+        self._threads = [
+            threading.Thread(target=contextvars.copy_context().run, args=(self._compute,), daemon=True)
+            for _ in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def ask(self, member: _Member, request: Request) -> None:
+        self._asked.put((member, request))
+
+    def _compute(self) -> None:
+        while True:
+            begun = time.perf_counter()
+            asked = self._asked.get()
+            if asked is None or self._closed:
+                return
+            member, request = asked
+            ready = time.perf_counter()
+            try:
+                answer = self.computer.answer(request)
+            except BaseException as error:
+                self.failed = error
+                return
+            computed = time.perf_counter()
+            member.answer(answer)
+            self._count(request.words, ready - begun, computed - ready, time.perf_counter() - computed)
+
+    def _count(self, words: int, idle: float, computing: float, answering: float) -> None:
+        with self._counting:
+            counts = self.statistics
+            counts.batches, counts.words = counts.batches + 1, counts.words + words
+            counts.idle, counts.computing = counts.idle + idle, counts.computing + computing
+            counts.answering += answering
+
+    def close(self) -> None:
+        self._closed = True
+        for _ in self._threads:
+            self._asked.put(None)
+        for thread in self._threads:
+            thread.join()
+
+
+@dataclass
+class _Pool:
+    """Workers and the shards that they do."""
+
+    job: Job
+    start: WorkerStart
+    computing: _Computing
+    members: dict[Connection, _Member] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.backlog = Backlog(deque(self.job.missing))
+
+    def run(self, workers: int) -> Iterator[Done]:
+        self._fill(workers)
+        while self.backlog.waiting or any(member.shard for member in self.members.values()):
+            for connection in wait(list(self.members), PATIENCE):
+                assert isinstance(connection, Connection)
+                done = self._heard(self.members[connection])
+                self._fill(workers)
+                if done is not None:
+                    yield done
+            if self.computing.failed is not None:
+                raise self.computing.failed
+        self.backlog.check()
+
+    def _fill(self, workers: int) -> None:
+        """Gives shards to workers that have none, and starts workers while there are shards for them."""
+        for member in self.members.values():
+            if self.backlog.waiting and member.started and member.shard is None:
+                shard = self.backlog.waiting.popleft()
+                member.give(ShardTask(shard, self.job.plan.inputs_of(shard)))
+        starting = sum(not member.started for member in self.members.values())
+        for _ in range(min(workers - len(self.members), len(self.backlog.waiting) - starting)):
+            member = _Member(self.start)
+            self.members[member.connection] = member
+
+    def _heard(self, member: _Member) -> Done | None:
+        """What a worker says: that it has started, a request, or what has come of its shard."""
+        try:
+            message = member.connection.recv()
+        except (EOFError, OSError):
+            self._remove(member)
+            return None
+        if isinstance(message, Request):
+            self.computing.ask(member, message)
+            return None
+        done = None
+        if isinstance(message, Finished):
+            done = message.done
+            total = self.computing.statistics.workers
+            for name, seconds in asdict(message.seconds).items():
+                setattr(total, name, getattr(total, name) + seconds)
+        elif isinstance(message, BaseException):
+            self.backlog.fail(_cause(message))
+        else:
+            member.started = True
+            self.backlog.failed_starts = 0
+        member.shard = None
+        return done
+
+    def _remove(self, member: _Member) -> None:
+        """Lets go of a worker that has died; its shard is done again."""
+        del self.members[member.connection]
+        member.close()
+        if member.shard is not None or not member.started:
+            self.backlog.lose(member.shard, f"exit status {member.process.returncode}")
+
+    def close(self) -> None:
+        for member in self.members.values():
+            member.close()
+        self.computing.close()
+
+
+def _cause(error: BaseException) -> Exception:
+    if isinstance(error, (HyperspanError, OSError)):
+        return error
+    return JobError(f"a worker failed: {type(error).__name__}: {error}")

@@ -1,0 +1,138 @@
+"""An annotator whose model computes in another process: texts are cut, batches made and documents assembled here. Needs no torch."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyperspan.batching import batches_by_length
+from hyperspan.bulk.requests import Answer, Computer, ModelFacts, Request
+from hyperspan.collation import RowOrder, word_arrays
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.assembly import SentencePrediction
+from hyperspan.inference.constraints import Constraints
+from hyperspan.inference.options import DecodingOptions
+from hyperspan.types import Mention, Sentence
+from hyperspan.vocabulary import Vocabulary
+
+WINDOW = 60_000
+"""How many words are read ahead where batches are large."""
+
+
+@dataclass
+class Seconds:
+    """What a process has spent its time with."""
+
+    collating: float = 0.0
+    waiting: float = 0.0
+    total: float = 0.0
+
+
+class RemoteAnnotator(Annotator):
+    """Finds mentions with a model in another process."""
+
+    def __init__(self, facts: ModelFacts, computer: Computer, **options: int) -> None:
+        model: Any = facts
+        super().__init__(model, **options)
+        self.facts, self.computer = facts, computer
+        self.batch_entries = facts.batch_entries
+        self.seconds = Seconds()
+
+    def __repr__(self) -> str:
+        return f"RemoteAnnotator(labels: {', '.join(self.labels)})"
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary.load(Path(self.facts.folder) / "vocabulary.json")
+
+    def find(
+        self,
+        sentences: Sequence[Sentence],
+        options: DecodingOptions,
+        constraints: Mapping[int, Constraints] | None = None,
+    ) -> list[SentencePrediction]:
+        # Lists and tables repeat sentences; those that are the same for a model are computed once.
+        first_alike: dict[object, int] = {}
+        same = [
+            first_alike.setdefault((one.tokens, one.tags, one.before, one.after), index)
+            for index, one in enumerate(sentences)
+        ]
+        lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
+        names = [self.labels[kind] for kind in options.types]
+        predictions: dict[int, SentencePrediction] = {}
+        batches = deque(batches_by_length(lengths, self.facts.max_width, self.batch_entries))
+        for batch, answer in self._answers(batches, sentences):
+            predictions |= zip(batch, _predictions(answer, len(batch), names), strict=True)
+        nothing = SentencePrediction()
+        return [predictions.get(index, nothing) for index in same]
+
+    def _answers(self, batches: deque[list[int]], sentences: Sequence[Sentence]) -> Iterator[tuple[list[int], Answer]]:
+        """Each batch with its answer. The next one is made while one is computed; one that is too large is halved."""
+        asked: list[int] | None = None
+        try:
+            while batches or asked is not None:
+                batch = batches.popleft() if batches else None
+                request = None if batch is None else self._request([sentences[index] for index in batch])
+                if asked is not None:
+                    done, asked = asked, None
+                    answer = self._receive()
+                    if answer.too_large and len(done) > 1:
+                        half = len(done) // 2
+                        batches.extendleft([done[half:], done[:half]])
+                        self.batch_entries = max(self.batch_entries // 2, 1)
+                    else:
+                        yield done, _or_raise(answer)
+                if request is not None:
+                    self.computer.send(request)
+                    asked = batch
+        finally:
+            if asked is not None:  # something else has failed
+                self._receive()
+
+    def _request(self, sentences: list[Sentence]) -> Request:
+        if not self.facts.reads_ids:
+            return Request(None, sentences)
+        begun = time.perf_counter()
+        order = RowOrder.of(sentences)
+        words = word_arrays(sentences, order, self.vocabulary, characters=self.facts.reads_characters)
+        self.seconds.collating += time.perf_counter() - begun
+        return Request((order, words))
+
+    def _receive(self) -> Answer:
+        begun = time.perf_counter()
+        answer = self.computer.receive()
+        self.seconds.waiting += time.perf_counter() - begun
+        return answer
+
+
+def _or_raise(answer: Answer) -> Answer:
+    if answer.too_large:
+        raise MemoryError("there is not enough memory for one of its sentences")
+    if answer.error is not None:
+        raise answer.error
+    return answer
+
+
+def _predictions(answer: Answer, count: int, names: Sequence[str]) -> list[SentencePrediction]:
+    """What was found in each of the sentences of a batch."""
+    predictions = [SentencePrediction() for _ in range(count)]
+    rows, probabilities = answer.rows, answer.probabilities
+    if rows is not None and probabilities is not None:
+        order = np.lexsort(rows.T[::-1])
+        for (sentence, start, end, kind), probability in zip(
+            rows[order].tolist(), probabilities[order].tolist(), strict=True
+        ):
+            predictions[sentence].mentions.append(Mention(start, end, names[kind], probability=probability))
+    for prediction, ranked in zip(predictions, answer.sets or (), strict=bool(answer.sets)):
+        for mentions, log_probability in ranked:
+            named = sorted(Mention(start, end, names[kind]) for start, end, kind in mentions)
+            prediction.sets.append((math.exp(log_probability), named))
+    return predictions

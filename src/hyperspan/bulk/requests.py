@@ -1,0 +1,77 @@
+"""What the processes of a bulk job say to each other: batches to compute, and where mentions were found in them. Needs no torch."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from hyperspan.collation import RowOrder, WordArrays
+from hyperspan.types import Sentence
+
+MentionSets = list[list[tuple[frozenset[tuple[int, int, int]], float]]]
+"""For each sentence its best sets of mentions (start, end, type), each with the logarithm of its probability."""
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """All that a process needs of a model to prepare its batches and to use what it found."""
+
+    folder: str
+    labels: tuple[str, ...]
+    tokenizer: str
+    max_width: int | None
+    context: int
+    reads_tags: bool
+    joins_documents: bool
+    batch_entries: int
+    reads_ids: bool
+    """Whether it takes batches as arrays of ids; otherwise it takes sentences."""
+    reads_characters: bool
+
+
+@dataclass(frozen=True)
+class Request:
+    """A batch to compute: as arrays of ids, or as sentences."""
+
+    arrays: tuple[RowOrder, WordArrays] | None
+    sentences: Sequence[Sentence] = ()
+
+    @property
+    def words(self) -> int:
+        return len(self.arrays[0].row) if self.arrays else sum(map(len, self.sentences))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The mentions of a batch, or why there are none."""
+
+    rows: np.ndarray | None = None
+    """(mentions, 4): sentence, start, end, type."""
+    probabilities: np.ndarray | None = None
+    """(mentions,)"""
+    sets: MentionSets | None = None
+    """The best sets, where they are asked for."""
+    error: BaseException | None = None
+    too_large: bool = False
+    """Whether the memory was too small for it."""
+
+
+class Computer(Protocol):
+    """Whoever computes batches, one after the other; at most one request is without an answer."""
+
+    def send(self, request: Request) -> None: ...
+
+    def receive(self) -> Answer: ...
+
+
+def portable(error: BaseException) -> BaseException:
+    """The error, or if another process could not read it, one that says the same."""
+    try:
+        copy: Any = pickle.loads(pickle.dumps(error))
+    except Exception:
+        copy = None
+    return error if type(copy) is type(error) else RuntimeError(f"{type(error).__name__}: {error}")
