@@ -6,6 +6,7 @@ BENCHMARKS = {
     "train": "steps of the training loop",
     "parallel": "training with one process and with two",
     "cost": "time and memory of a configuration, in training and in inference",
+    "bulk": "bulk jobs from raw text to shards, with several workers for one GPU",
     "inference": "exact inference beside an elementwise exp and a loop in Python",
     "read": "reading files of annotated text",
 }

@@ -50,6 +50,10 @@ def cpu_count() -> int:
 class PoolStatistics:
     """What the processes have spent their time with, in seconds, all workers and all computing threads together."""
 
+    begun: float = 0.0
+    """When the first worker was given a shard, by `time.perf_counter`."""
+    ended: float = 0.0
+    """When the last shard was done."""
     batches: int = 0
     words: int = 0
     computing: float = 0.0
@@ -69,6 +73,7 @@ class PoolEngine:
             raise InputError(f"there are {workers} workers to annotate with; ask for at least 1")
         self.device = device
         self.workers = workers or max(cpu_count() - 1, 1)
+        self.threads = GPU_THREADS if device.startswith("cuda") else 1
         self.statistics = PoolStatistics()
 
     def each(self, cut: Callable[[Any], list[Sized]], items: Iterable[Any]) -> Iterable[list[Sized]]:
@@ -78,11 +83,10 @@ class PoolEngine:
         from hyperspan.bulk.compute import ModelComputer
 
         computer = ModelComputer(annotator.model, annotator.options(**job.settings.annotator_options))
-        on_gpu = self.device.startswith("cuda")
-        window = WINDOW if on_gpu else annotator.window
+        window = WINDOW if self.device.startswith("cuda") else annotator.window
         facts = computer.facts(str(folder_of(job.model["name"])))
         start = WorkerStart(facts, job.settings, job.output.name, job.id, window)
-        pool = _Pool(job, start, _Computing(computer, GPU_THREADS if on_gpu else 1, self.statistics))
+        pool = _Pool(job, start, _Computing(computer, self.threads, self.statistics))
         try:
             yield from pool.run(self.workers)
         finally:
@@ -200,9 +204,11 @@ class _Pool:
 
     def _fill(self, workers: int) -> None:
         """Gives shards to workers that have none, and starts workers while there are shards for them."""
+        counts = self.computing.statistics
         for member in self.members.values():
             if self.backlog.waiting and member.started and member.shard is None:
                 shard = self.backlog.waiting.popleft()
+                counts.begun = counts.begun or time.perf_counter()
                 member.give(ShardTask(shard, self.job.plan.inputs_of(shard)))
         starting = sum(not member.started for member in self.members.values())
         for _ in range(min(workers - len(self.members), len(self.backlog.waiting) - starting)):
@@ -222,7 +228,8 @@ class _Pool:
         done = None
         if isinstance(message, Finished):
             done = message.done
-            total = self.computing.statistics.workers
+            counts = self.computing.statistics
+            counts.ended, total = time.perf_counter(), counts.workers
             for name, seconds in asdict(message.seconds).items():
                 setattr(total, name, getattr(total, name) + seconds)
         elif isinstance(message, BaseException):

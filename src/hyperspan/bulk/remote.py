@@ -23,7 +23,7 @@ from hyperspan.inference.options import DecodingOptions
 from hyperspan.types import Mention, Sentence
 from hyperspan.vocabulary import Vocabulary
 
-WINDOW = 60_000
+WINDOW = 40_000
 """How many words are read ahead where batches are large."""
 
 
@@ -34,6 +34,8 @@ class Seconds:
     collating: float = 0.0
     waiting: float = 0.0
     total: float = 0.0
+    cpu: float = 0.0
+    """Of the CPU."""
 
 
 class RemoteAnnotator(Annotator):
@@ -121,7 +123,7 @@ def _or_raise(answer: Answer) -> Answer:
     return answer
 
 
-def _predictions(answer: Answer, count: int, names: Sequence[str]) -> list[SentencePrediction]:
+def _predictions(answer: Answer, count: int, names: list[str]) -> list[SentencePrediction]:
     """What was found in each of the sentences of a batch."""
     predictions = [SentencePrediction() for _ in range(count)]
     rows, probabilities = answer.rows, answer.probabilities

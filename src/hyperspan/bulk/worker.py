@@ -80,7 +80,7 @@ def work(connection: Connection) -> None:
     connection.send(None)
     while True:
         task: ShardTask = connection.recv()
-        annotator.seconds, begun = Seconds(), time.perf_counter()
+        annotator.seconds, begun, before = Seconds(), time.perf_counter(), time.process_time()
         try:
             done = annotate_shard(annotator, task.inputs, task.shard, start.settings, output, start.job)
         except EXIT_EXCEPTIONS:
@@ -88,7 +88,8 @@ def work(connection: Connection) -> None:
         except BaseException as error:
             connection.send(portable(error))
         else:
-            connection.send(Finished(done, replace(annotator.seconds, total=time.perf_counter() - begun)))
+            total, cpu = time.perf_counter() - begun, time.process_time() - before
+            connection.send(Finished(done, replace(annotator.seconds, total=total, cpu=cpu)))
 
 
 def main() -> None:

@@ -42,10 +42,14 @@ def bulk(
     text_column: TextKey = None,
     id_column: IdKey = None,
     engine: Annotated[
-        Literal["plain", "ray"], typer.Option(help="plain (this process) or ray (workers, also on other machines).")
+        Literal["plain", "ray"], typer.Option(help="plain (this machine) or ray (also others).")
     ] = "plain",
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Of ray: how many. Default: one for each CPU, or each GPU.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many processes. Default: of plain none beside this, for a GPU one for each other CPU; of ray one for each CPU or GPU.",
+        ),
     ] = None,
     ray_address: Annotated[
         str | None,

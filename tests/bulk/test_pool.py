@@ -1,0 +1,217 @@
+"""Several processes that prepare batches for one that computes: the same shards as by one process, whatever dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hyperspan.bulk import Progress, annotate_files
+from hyperspan.bulk.compute import ModelComputer
+from hyperspan.bulk.engine import TRIES, Backlog
+from hyperspan.bulk.plan import Shard
+from hyperspan.bulk.remote import RemoteAnnotator
+from hyperspan.bulk.requests import Answer, Request, portable
+from hyperspan.errors import InputError, JobError
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.loading import folder_of, load
+from hyperspan.models import load_model
+from hyperspan.types import Document
+from tests.bulk.fakes import PanicError, contents, lines_in, write_jsonl
+from tests.bulk.processes import is_running, named
+
+TEXTS = [
+    "IL-2 promoter activity in Jurkat T cells. The c-Rel protein binds it.",
+    "",
+    "NF-kappa B and AP-1 bind the IL-2 promoter; human B cells express CD28 mRNA.",
+    "Nothing here.",
+    "Activated T lymphocytes express the interleukin-2 receptor alpha chain gene.",
+    "GATA-1, GATA-2 and the erythroid cell line K562. IL-2 promoter activity in Jurkat T cells.",
+]
+WORKER = f"{sys.executable} -c from hyperspan.bulk.worker"
+
+
+@pytest.fixture(scope="module")
+def annotator() -> Annotator:
+    return Annotator(load_model(folder_of("genia")))
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    records: list[Any] = [{"id": n, "text": TEXTS[n % len(TEXTS)]} for n in range(12)]
+    return write_jsonl(tmp_path_factory.mktemp("pool") / "texts.jsonl", [*records, {"txet": "typo"}])
+
+
+@pytest.fixture(scope="module")
+def whole(corpus: Path) -> Path:
+    annotate_files(corpus, corpus.parent / "whole", shard_records=2, threshold=0.4)
+    return corpus.parent / "whole"
+
+
+class DirectComputer:
+    """Computes in this process, batches of at most so many sentences, and none with a word of more than 40 characters."""
+
+    def __init__(self, computer: ModelComputer, most: int = 1_000):
+        self.computer, self.most = computer, most
+        self.asked: list[int] = []
+        self.answers: list[Answer] = []
+
+    def send(self, request: Request) -> None:
+        assert not self.answers, "one request at a time"
+        size = len(request.arrays[0].lengths) if request.arrays else len(request.sentences)
+        self.asked.append(size)
+        spelled = request.arrays[1].characters.shape[1] if request.arrays else 0
+        if size > self.most:
+            self.answers.append(Answer(too_large=True))
+        elif spelled > 40:
+            self.answers.append(Answer(error=portable(PanicError("too long a word"))))
+        else:
+            self.answers.append(self.computer.answer(request))
+
+    def receive(self) -> Answer:
+        return self.answers.pop()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"threshold": {"protein": 0.2}}, {"types": ["DNA"], "top_k": 2}, {"types": []}]
+)
+@pytest.mark.parametrize("most", [1_000, 3, 1])
+def test_arrays_of_ids_give_what_sentences_give(annotator: Annotator, options: dict[str, Any], most: int) -> None:
+    computer = DirectComputer(ModelComputer(annotator.model, annotator.options(**options)), most)
+    remote = RemoteAnnotator(computer.computer.facts(str(folder_of("genia"))), computer)
+    found = list(remote.pipe(TEXTS, **options))
+    for one, other in zip(found, annotator.pipe(TEXTS, **options), strict=True):
+        assert one == other
+        for mine, theirs in zip(one.mentions, other.mentions, strict=True):
+            assert mine.probability == pytest.approx(theirs.probability, abs=1e-6)
+    assert sum(size for size in computer.asked if size <= most) == 6, "sentences that are the same are computed once"
+    assert (remote.batch_entries < annotator.model.batch_entries) == (most < 6)
+
+
+def test_one_sentence_that_is_too_large_and_a_text_that_fails(annotator: Annotator) -> None:
+    computer = DirectComputer(ModelComputer(annotator.model, annotator.options()), 0)
+    remote = RemoteAnnotator(computer.computer.facts(str(folder_of("genia"))), computer)
+    failed: list[tuple[Any, BaseException]] = []
+    assert not list(remote.pipe([TEXTS[0]], on_error=lambda text, error: failed.append((text, error))))
+    assert isinstance(failed[0][1], MemoryError)
+    computer.most = 1_000
+    texts = [TEXTS[0], "x" * 50, TEXTS[2]]
+    found = list(remote.pipe(texts, on_error=lambda text, error: failed.append((text, error))))
+    assert [document.text for document in found] == [TEXTS[0], TEXTS[2]] and failed[1][0] == "x" * 50
+    assert isinstance(failed[1][1], PanicError)
+
+
+def test_errors_that_no_other_process_could_read() -> None:
+    class LocalError(Exception):
+        pass
+
+    assert repr(portable(LocalError("cheese"))) == "RuntimeError('LocalError: cheese')"
+    assert isinstance(portable(InputError("cheese")), InputError)
+
+
+def test_workers_write_what_one_process_writes(corpus: Path, whole: Path, tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    options: dict[str, Any] = {"shard_records": 2, "threshold": 0.4, "workers": 2}
+    summary = annotate_files(corpus, tmp_path / "out", on_progress=seen.append, **options)
+    assert (summary.documents, summary.rejected, summary.shards) == (12, 1, 7)
+    assert seen[-1] == Progress(7, 7, summary.words)
+    assert _shards(tmp_path / "out") == _shards(whole)
+    assert not named(os.getpid(), WORKER)
+    assert annotate_files(corpus, tmp_path / "out", **options).resumed == 7
+
+
+def test_a_worker_that_is_killed_is_replaced(corpus: Path, whole: Path, tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def kill(_: Progress) -> None:
+        if len(killed) < 3:
+            killed.append(named(os.getpid(), WORKER)[0])
+            os.kill(killed[-1], signal.SIGKILL)
+
+    annotate_files(corpus, tmp_path / "out", shard_records=2, threshold=0.4, workers=2, on_progress=kill)
+    assert len(killed) == 3 and _shards(tmp_path / "out") == _shards(whole)
+
+
+JOB = """
+import sys
+from hyperspan.bulk import annotate_files
+annotate_files(sys.argv[1], sys.argv[2], shard_records=2, threshold=0.4, workers=2, on_progress=lambda _: print("done", flush=True))
+"""
+
+
+def test_killed_it_commits_nothing_more_and_goes_on(corpus: Path, whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", JOB, str(corpus), str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
+        assert job.stdout is not None and job.stdout.readline() == "done\n"
+        workers = named(job.pid, WORKER)
+        job.kill()
+    deadline = time.monotonic() + 20
+    while any(map(is_running, workers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert workers and not any(map(is_running, workers))
+    notes = [json.loads(note.read_text()) for note in (out / ".progress").iterdir() if note.name.startswith("part-")]
+    assert sum(note["rejected"] for note in notes if note["number"] < 6) == 0
+    assert annotate_files(corpus, out, shard_records=2, threshold=0.4, workers=1).resumed == len(notes) < 7
+    assert _shards(out) == _shards(whole)
+
+
+def test_interrupted_it_leaves_no_worker(corpus: Path, tmp_path: Path) -> None:
+    def stop(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        annotate_files(corpus, tmp_path / "out", shard_records=2, workers=2, on_progress=stop)
+    assert not named(os.getpid(), WORKER)
+
+
+def test_an_input_that_disappears_does_not_stop_the_rest(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text("IL-2 binds.")
+
+    def take_away(_: Progress) -> None:
+        (tmp_path / "c.txt").unlink(missing_ok=True)
+
+    inputs = [tmp_path / f"{name}.txt" for name in "abc"]
+    with pytest.raises(JobError, match=r"c\.txt cannot be read .*; 2 of 3 shards are finished and kept"):
+        annotate_files(inputs, tmp_path / "out", shard_records=1, workers=1, on_progress=take_away)
+    assert len(lines_in(tmp_path / "out/documents")) == 2
+
+
+def test_shards_and_workers_are_given_up_after_some_tries() -> None:
+    shard = Shard(1, ())
+    backlog = Backlog(deque())
+    for _ in range(TRIES):
+        backlog.lose(shard, "killed")
+    assert len(backlog.waiting) == TRIES - 1
+    with pytest.raises(JobError, match=r"the shards part-00001 ended their workers 4 times each"):
+        backlog.check()
+    for _ in range(TRIES - 1):
+        backlog.lose(None, "exit status 1")
+    with pytest.raises(JobError, match=r"workers cannot start \(exit status 1\)"):
+        backlog.lose(None, "exit status 1")
+
+
+def test_workers_need_no_torch() -> None:
+    script = "import sys, hyperspan.bulk.worker; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_model_without_arrays_of_ids_is_sent_sentences(annotator: Annotator) -> None:
+    computer = DirectComputer(ModelComputer(annotator.model, annotator.options()))
+    facts = computer.computer.facts(str(folder_of("genia")))
+    remote = RemoteAnnotator(replace(facts, reads_ids=False), computer)
+    assert remote(Document(TEXTS[0])).mentions == load("genia")(TEXTS[0]).mentions
+
+
+def _shards(output: Path) -> dict[str, bytes]:
+    return {name: content for name, content in contents(output).items() if name != "manifest.json"}
