@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from hyperspan.batch import batch_of
 from hyperspan.bulk.requests import Answer, ModelFacts, Request, portable
 from hyperspan.errors import EXIT_EXCEPTIONS, JobError
+from hyperspan.inference.decoding import MentionDistribution
 from hyperspan.inference.options import DecodingOptions
 from hyperspan.models.base import Model
-from hyperspan.structures import Distribution, SegmentalHypergraph
-from hyperspan.structures.segmental import chains
+from hyperspan.structures.places import Places
 
 
 class ModelComputer:
@@ -53,31 +52,20 @@ class ModelComputer:
             torch.cuda.empty_cache()
         return Answer(too_large=True)
 
-    def _distribution(self, request: Request) -> Distribution:
+    def _distribution(self, request: Request) -> MentionDistribution:
         if request.arrays is None:
             return self.model.distribution(request.sentences)
         return self.model.distribution_of(batch_of(*request.arrays, self.model.device))
 
-    def _found(self, distribution: Distribution) -> Answer:
+    def _found(self, distribution: MentionDistribution) -> Answer:
         options = self.options
         if not options.types:
             return Answer()
         if len(options.types) < distribution.types:
             distribution = distribution.restrict(options.types)
-        marginals = distribution.marginals
-        if options.thresholds is None:
-            rows = _best_rows(distribution, marginals.device)
-        else:
-            rows = _rows_above(marginals, options.thresholds)
-        sentence, start, end, kind = rows.T
-        probabilities = marginals[sentence, start, end - start - 1, kind].clamp(max=1.0).float()
-        # In one copy: what comes back from a GPU is waited for.
-        found = torch.cat([rows.int(), probabilities.view(torch.int32)[:, None]], dim=1).cpu().numpy()
-        return Answer(
-            found[:, :4],
-            np.ascontiguousarray(found[:, 4]).view(np.float32),
-            distribution.topk(options.top_k) if options.top_k else None,
-        )
+        [(rows, probabilities)] = distribution.places([options.thresholds])
+        places = Places(rows.astype(np.int32, copy=False), probabilities)
+        return Answer(places, distribution.topk(options.top_k) if options.top_k else None)
 
     def _check_device(self) -> None:
         """Raises if a GPU computes nothing any more, as after an error in a kernel."""
@@ -87,18 +75,3 @@ class ModelComputer:
             torch.cuda.synchronize()
         except BaseException as error:
             raise JobError(f"the GPU has failed ({str(error).strip().partition(chr(10))[0]})") from None
-
-
-def _best_rows(distribution: Distribution, device: torch.device) -> Tensor:
-    """(mentions, 4): sentence, start, end and type of the best mentions."""
-    if isinstance(distribution, SegmentalHypergraph):
-        return chains.best_rows(distribution.scores, distribution.lengths)
-    best = [(b, *mention) for b, mentions in enumerate(distribution.argmax()) for mention in mentions]
-    return torch.tensor(best, dtype=torch.long, device=device).reshape(-1, 4)
-
-
-def _rows_above(marginals: Tensor, least: tuple[float, ...]) -> Tensor:
-    """The same for mentions as probable as their type has to be."""
-    found = ((marginals >= marginals.new_tensor(least)) & (marginals > 0)).nonzero()  # no threshold lets padding in
-    sentence, start, width, kind = found.T
-    return torch.stack([sentence, start, start + width + 1, kind], dim=1)

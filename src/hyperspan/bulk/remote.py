@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from hyperspan.batching import batches_by_length
-from hyperspan.bulk.requests import Answer, Computer, ModelFacts, Request
+from hyperspan.bulk.requests import Answer, Computer, ModelFacts, RankedSets, Request
 from hyperspan.collation import RowOrder, word_arrays
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.assembly import SentencePrediction
 from hyperspan.inference.constraints import Constraints
+from hyperspan.inference.decoding import decode
 from hyperspan.inference.options import DecodingOptions
-from hyperspan.types import Mention, Sentence
+from hyperspan.structures.mentions import MentionSets, NotSupportedError
+from hyperspan.structures.places import Places
+from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 WINDOW = 40_000
@@ -53,7 +55,7 @@ class RemoteAnnotator(Annotator):
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        return Vocabulary.load(Path(self.facts.folder) / "vocabulary.json")
+        return Vocabulary.load(Path(self.facts.folder))
 
     def find(
         self,
@@ -68,11 +70,11 @@ class RemoteAnnotator(Annotator):
             for index, one in enumerate(sentences)
         ]
         lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
-        names = [self.labels[kind] for kind in options.types]
         predictions: dict[int, SentencePrediction] = {}
         batches = deque(batches_by_length(lengths, self.facts.max_width, self.batch_entries))
         for batch, answer in self._answers(batches, sentences):
-            predictions |= zip(batch, _predictions(answer, len(batch), names), strict=True)
+            distribution = AnsweredDistribution(answer, [lengths[index] for index in batch], len(self.labels))
+            predictions |= zip(batch, decode(distribution, self.labels, options), strict=True)
         nothing = SentencePrediction()
         return [predictions.get(index, nothing) for index in same]
 
@@ -123,18 +125,22 @@ def _or_raise(answer: Answer) -> Answer:
     return answer
 
 
-def _predictions(answer: Answer, count: int, names: list[str]) -> list[SentencePrediction]:
-    """What was found in each of the sentences of a batch."""
-    predictions = [SentencePrediction() for _ in range(count)]
-    rows, probabilities = answer.rows, answer.probabilities
-    if rows is not None and probabilities is not None:
-        order = np.lexsort(rows.T[::-1])
-        for (sentence, start, end, kind), probability in zip(
-            rows[order].tolist(), probabilities[order].tolist(), strict=True
-        ):
-            predictions[sentence].mentions.append(Mention(start, end, names[kind], probability=probability))
-    for prediction, ranked in zip(predictions, answer.sets or (), strict=bool(answer.sets)):
-        for mentions, log_probability in ranked:
-            named = sorted(Mention(start, end, names[kind]) for start, end, kind in mentions)
-            prediction.sets.append((math.exp(log_probability), named))
-    return predictions
+class AnsweredDistribution:
+    """What decoding asks of a distribution, as the other process has answered it."""
+
+    log_partition = None
+
+    def __init__(self, answer: Answer, lengths: list[int], types: int):
+        self.answer, self.lengths, self.types = answer, lengths, types
+
+    def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
+        return [self.answer.places for _ in wanted]
+
+    def topk(self, k: int) -> RankedSets:
+        return self.answer.sets or []
+
+    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Self:
+        raise NotSupportedError("a bulk job requires and forbids no mentions")
+
+    def restrict(self, types: Sequence[int]) -> Self:
+        return self

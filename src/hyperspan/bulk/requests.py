@@ -10,10 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from hyperspan.collation import RowOrder, WordArrays
+from hyperspan.structures.mentions import MentionSet
+from hyperspan.structures.places import Places
 from hyperspan.types import Sentence
 
-MentionSets = list[list[tuple[frozenset[tuple[int, int, int]], float]]]
-"""For each sentence its best sets of mentions (start, end, type), each with the logarithm of its probability."""
+NOWHERE = Places(np.zeros((0, 4), dtype=np.int32), np.zeros(0, dtype=np.float32))
+RankedSets = list[list[tuple[MentionSet, float]]]
+"""For each sentence its best sets of mentions, each with the logarithm of its probability."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,8 @@ class Request:
 class Answer:
     """The mentions of a batch, or why there are none."""
 
-    rows: np.ndarray | None = None
-    """(mentions, 4): sentence, start, end, type."""
-    probabilities: np.ndarray | None = None
-    """(mentions,)"""
-    sets: MentionSets | None = None
+    places: Places = NOWHERE
+    sets: RankedSets | None = None
     """The best sets, where they are asked for."""
     error: BaseException | None = None
     too_large: bool = False

@@ -75,7 +75,7 @@ def work(connection: Connection) -> None:
     start: WorkerStart = connection.recv()
     annotator = RemoteAnnotator(start.facts, ConnectedComputer(connection), window=start.window)
     if start.facts.reads_ids:
-        annotator.vocabulary.look_up([""])
+        annotator.vocabulary.look_up(["a"])
     output = folder_at(start.output)
     connection.send(None)
     while True:
