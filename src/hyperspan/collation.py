@@ -14,7 +14,6 @@ import numpy as np
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
-
 _NO_SPELLINGS = np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.int32), np.zeros(0, dtype=np.int64)
 
 

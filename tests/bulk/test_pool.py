@@ -20,7 +20,7 @@ from hyperspan.bulk.compute import ModelComputer
 from hyperspan.bulk.engine import TRIES, Backlog
 from hyperspan.bulk.plan import Shard
 from hyperspan.bulk.remote import RemoteAnnotator
-from hyperspan.bulk.requests import Answer, Request, portable
+from hyperspan.bulk.requests import Answer, BatchRequest, portable
 from hyperspan.errors import InputError, JobError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import folder_of, load
@@ -65,7 +65,7 @@ class DirectComputer:
         self.asked: list[int] = []
         self.answers: list[Answer] = []
 
-    def send(self, request: Request) -> None:
+    def send(self, request: BatchRequest) -> None:
         assert not self.answers, "one request at a time"
         size = len(request.arrays[0].lengths) if request.arrays else len(request.sentences)
         self.asked.append(size)

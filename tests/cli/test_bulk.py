@@ -85,7 +85,7 @@ def lines_in_file(path: Path) -> list[dict[str, object]]:
         ),
         (["-o", "found/"], "Missing argument 'INPUT...'; see hyperspan bulk --help"),
         (["-", "-o", "found/"], "which standard input cannot be; name files or folders"),
-        (["a.txt", "-o", "found/", "--workers", "2"], "the plain engine is one process"),
+        (["a.txt", "-o", "found/", "--ray-address", "auto"], "an address is for the engine ray"),
         (["a.txt", "-o", "found/", "--engine", "abacus"], "'abacus' is not one of 'plain', 'ray'"),
         (["a.txt", "-o", "found/", "--from", "brat"], "'brat' is not one of 'jsonl', 'parquet', 'csv'"),
         (["a.txt", "b.txt", "-o", "found/", "-f", "html"], "'html' is not one of 'jsonl', 'parquet'"),

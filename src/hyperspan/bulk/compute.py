@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from hyperspan.batch import batch_of
-from hyperspan.bulk.requests import Answer, ModelFacts, Request, portable
+from hyperspan.bulk.requests import Answer, BatchRequest, ModelFacts, portable
 from hyperspan.errors import EXIT_EXCEPTIONS, JobError
 from hyperspan.inference.decoding import MentionDistribution
 from hyperspan.inference.options import DecodingOptions
@@ -36,7 +36,7 @@ class ModelComputer:
             reads_characters=model.reads_ids and model.encoder.reads_characters,
         )
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: BatchRequest) -> Answer:
         """The mentions of a batch; an error that is not the batch's, but of the device, is a :class:`JobError`."""
         try:
             with torch.inference_mode():
@@ -52,7 +52,7 @@ class ModelComputer:
             torch.cuda.empty_cache()
         return Answer(too_large=True)
 
-    def _distribution(self, request: Request) -> MentionDistribution:
+    def _distribution(self, request: BatchRequest) -> MentionDistribution:
         if request.arrays is None:
             return self.model.distribution(request.sentences)
         return self.model.distribution_of(batch_of(*request.arrays, self.model.device))

@@ -25,7 +25,7 @@ from hyperspan.bulk.engine import Backlog
 from hyperspan.bulk.job import Job
 from hyperspan.bulk.plan import Shard, Sized
 from hyperspan.bulk.remote import WINDOW, Seconds
-from hyperspan.bulk.requests import Answer, Request
+from hyperspan.bulk.requests import Answer, BatchRequest
 from hyperspan.bulk.shards import Done
 from hyperspan.bulk.worker import Finished, ShardTask, WorkerStart
 from hyperspan.errors import HyperspanError, InputError, JobError
@@ -132,7 +132,7 @@ class _Computing:
     def __init__(self, computer: ModelComputer, threads: int, statistics: PoolStatistics):
         self.computer, self.statistics = computer, statistics
         self.failed: BaseException | None = None
-        self._asked: SimpleQueue[tuple[_Member, Request] | None] = SimpleQueue()
+        self._asked: SimpleQueue[tuple[_Member, BatchRequest] | None] = SimpleQueue()
         self._counting = threading.Lock()
         self._closed = False
         self._threads = [
@@ -142,7 +142,7 @@ class _Computing:
         for thread in self._threads:
             thread.start()
 
-    def ask(self, member: _Member, request: Request) -> None:
+    def ask(self, member: _Member, request: BatchRequest) -> None:
         self._asked.put((member, request))
 
     def _compute(self) -> None:
@@ -222,7 +222,7 @@ class _Pool:
         except (EOFError, OSError):
             self._remove(member)
             return None
-        if isinstance(message, Request):
+        if isinstance(message, BatchRequest):
             self.computing.ask(member, message)
             return None
         done = None

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from hyperspan.batching import batches_by_length
-from hyperspan.bulk.requests import Answer, Computer, ModelFacts, RankedSets, Request
+from hyperspan.bulk.requests import Answer, BatchRequest, Computer, ModelFacts, RankedSets
 from hyperspan.collation import RowOrder, word_arrays
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.assembly import SentencePrediction
@@ -101,14 +101,14 @@ class RemoteAnnotator(Annotator):
             if asked is not None:  # something else has failed
                 self._receive()
 
-    def _request(self, sentences: list[Sentence]) -> Request:
+    def _request(self, sentences: list[Sentence]) -> BatchRequest:
         if not self.facts.reads_ids:
-            return Request(None, sentences)
+            return BatchRequest(None, sentences)
         begun = time.perf_counter()
         order = RowOrder.of(sentences)
         words = word_arrays(sentences, order, self.vocabulary, characters=self.facts.reads_characters)
         self.seconds.collating += time.perf_counter() - begun
-        return Request((order, words))
+        return BatchRequest((order, words))
 
     def _receive(self) -> Answer:
         begun = time.perf_counter()

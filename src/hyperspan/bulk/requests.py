@@ -37,7 +37,7 @@ class ModelFacts:
 
 
 @dataclass(frozen=True)
-class Request:
+class BatchRequest:
     """A batch to compute: as arrays of ids, or as sentences."""
 
     arrays: tuple[RowOrder, WordArrays] | None
@@ -63,7 +63,7 @@ class Answer:
 class Computer(Protocol):
     """Whoever computes batches, one after the other; at most one request is without an answer."""
 
-    def send(self, request: Request) -> None: ...
+    def send(self, request: BatchRequest) -> None: ...
 
     def receive(self) -> Answer: ...
 

@@ -16,7 +16,7 @@ from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import Shard
 from hyperspan.bulk.records import close_inputs
 from hyperspan.bulk.remote import RemoteAnnotator, Seconds
-from hyperspan.bulk.requests import Answer, ModelFacts, Request, portable
+from hyperspan.bulk.requests import Answer, BatchRequest, ModelFacts, portable
 from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
 from hyperspan.errors import EXIT_EXCEPTIONS
 
@@ -57,7 +57,7 @@ class ConnectedComputer:
     def __init__(self, connection: Connection):
         self.connection = connection
 
-    def send(self, request: Request) -> None:
+    def send(self, request: BatchRequest) -> None:
         try:
             self.connection.send(request)
         except LOST:
