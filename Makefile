@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export HF_HUB_OFFLINE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test browser test-corpora test-slow fuzz kills lint types signs benchmark kernels-here clean
+.PHONY: help demo test browser test-corpora test-slow fuzz kills lint types signs benchmark kernels-here check-arm64 wheel clean
 
 help:
 	@echo "make demo          annotate two texts with the bundled models, and write demo.html"
@@ -20,6 +20,8 @@ help:
 	@echo "make signs         count what tells how well the code is built"
 	@echo "make benchmark     measure costs, as ratios"
 	@echo "make kernels-here  compile the C kernels of this checkout in place"
+	@echo "make wheel         build a wheel for Linux, with the kernels, and an sdist; check what the wheel needs"
+	@echo "make check-arm64   compile the C kernels for arm64, and run them where qemu-user is installed"
 	@echo "make clean         remove what the other targets made"
 
 # The plain installation that users get, and the same with the tools that work on it.
@@ -88,5 +90,15 @@ benchmark: $(VENV)/installed-dev
 kernels-here:
 	$(PYTHON) src/hyperspan/kernels/native/build.py
 
+# One wheel for every Python: dist/hyperspan-…-py3-none-manylinux_…_x86_64.whl.
+wheel: $(VENV)/installed-dev
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/auditwheel show dist/*.whl
+
+check-arm64:
+	@command -v aarch64-linux-gnu-gcc > /dev/null || { echo "there is no compiler for arm64: apt-get install gcc-aarch64-linux-gnu qemu-user-static"; exit 1; }
+	PYTHON=$(PYTHON) sh scripts/check_arm64.sh
+
 clean:
-	rm -rf $(VENV) demo.html demo.svg .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist demo.html demo.svg .pytest_cache .ruff_cache .hypothesis

@@ -32,10 +32,9 @@ def build(folder: Path = HERE, warn: Callable[[str], None] = lambda line: print(
     A compiler may be too old for the newest processors alone: then the encoder does without them.
     """
     target = folder / LIBRARY
-    target.unlink(missing_ok=True)
     try:
-        processors = PROCESSORS if _compile("-dumpmachine").startswith(("x86_64", "amd64")) else {}
-        with tempfile.TemporaryDirectory() as place:
+        processors = PROCESSORS if machine() == "x86_64" else {}
+        with tempfile.TemporaryDirectory(dir=folder) as place:
             objects = [_object(place, name, name) for name in SOURCES]
             objects.append(_object(place, "encode", "base"))
             for name, flags in processors.items():
@@ -43,11 +42,19 @@ def build(folder: Path = HERE, warn: Callable[[str], None] = lambda line: print(
                     objects.append(_object(place, "encode", name, flags))
                 except subprocess.CalledProcessError as error:
                     warn(f"the kernels for {name} were left out, since the compiler cannot make them: {_reason(error)}")
-            _compile("-shared", "-s", *objects, "-o", str(target), "-lm", "-pthread")
+            linked = Path(place) / LIBRARY
+            _compile("-shared", "-s", *objects, "-o", str(linked), "-lm", "-pthread")
+            linked.replace(target)  # at once, for processes that start meanwhile
     except (OSError, subprocess.CalledProcessError) as error:
         warn(f"the C kernels were not compiled, so hyperspan needs PyTorch for all that it computes: {_reason(error)}")
+        target.unlink(missing_ok=True)
         return None
     return target
+
+
+def machine() -> str:
+    """The processor that the compiler compiles for, such as x86_64 or aarch64."""
+    return _compile("-dumpmachine").partition("-")[0].replace("amd64", "x86_64")
 
 
 def _object(place: str, source: str, name: str, flags: list[str] | None = None) -> str:

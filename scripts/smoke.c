@@ -1,0 +1,39 @@
+/* Calls the compiled kernels on a small problem and prints the results: those of two processors must be the same.
+ *
+ * All weights of a matrix are the same number, so that it makes no difference in what order a processor has them. */
+#define VARIANT unused
+#include "../src/hyperspan/kernels/native/encode.c"
+
+#include <stdio.h>
+
+int encode_float32_base(const Model *model, const Problem *problem, int64_t threads);
+int chains_float(const void *problem, int64_t threads);
+
+enum { UNITS = 16, SENTENCES = 40, LENGTH = 11, WIDTH = 4, TYPES = 3, COLUMNS = 16, WORDS = SENTENCES * LENGTH };
+
+static float *filled(int64_t count, float value) {
+    float *made = floats(count);
+    for (int64_t i = 0; i < count; i++) made[i] = value;
+    return made;
+}
+
+int main(void) {
+    const float *deep = filled(4 * UNITS * 2 * UNITS, 0.03f), *bias = filled(4 * UNITS, -0.2f), *columns = filled(2 * UNITS * COLUMNS, 0.4f);
+    const void *matrices[] = {deep, deep, deep, deep};
+    const float *biases[] = {bias, bias, bias, bias};
+    Model model = {1, UNITS, UNITS, UNITS, TYPES, 1, 1, COLUMNS, COLUMNS, matrices, matrices, biases, columns, {columns, columns}, bias, bias};
+    float *words = filled(WORDS * UNITS, 0);
+    for (int64_t i = 0; i < WORDS * UNITS; i++) words[i] = (float)(i * 7919 % 101) / 50 - 1;
+    int64_t lengths[SENTENCES], place[SENTENCES], blocks[] = {0, 17, SENTENCES};
+    for (int64_t s = 0; s < SENTENCES; s++) lengths[s] = LENGTH - s / 8, place[s] = s;
+    Problem problem = {SENTENCES, LENGTH, WIDTH, 2, lengths, place, blocks, words, 1, filled(WORDS * TYPES, 0), filled(WORDS * TYPES, 0),
+                       filled(WORDS * WIDTH * TYPES, 0), filled(WORDS * WIDTH * TYPES, 0), NULL, 1e9f};
+    float *log_partition = filled(WORDS * TYPES, 0), sum = 0;
+    const int64_t chains[16] = {(int64_t)problem.absent, (int64_t)problem.present, (int64_t)problem.extend, (int64_t)problem.close, 0,
+                                (int64_t)lengths, SENTENCES, LENGTH, WIDTH, TYPES, (int64_t)log_partition};
+    for (int round = 0; round < 50; round++)
+        if (encode_float32_base(&model, &problem, 1 + round % 3) || chains_float(chains, 1 + round % 3)) return 1;
+    for (int64_t i = 0; i < WORDS * TYPES; i++) sum += log_partition[i];
+    printf("%.4f %.4f %.4f %.3f\n", problem.absent[0], problem.close[7], log_partition[TYPES * LENGTH * 20], sum);
+    return 0;
+}
