@@ -19,7 +19,7 @@ from hyperspan.errors import KernelWarning
 LIBRARY = Path(__file__).parent / "native" / "libkernels.so"
 VARIANTS = ("v4bf16", "v4", "v3", "base")
 """What the encoder is compiled for, best first: see native/build.py."""
-ABI_VERSION = 2
+ABI_VERSION = 3
 """That of native/threads.h: both grow when a struct or the arguments of a function in C change."""
 NOT_COMPILED = "was not compiled; install hyperspan where there is a C compiler"
 
@@ -60,6 +60,10 @@ class EncoderLibrary(NamedTuple):
     read: Any
     """Runs LSTMs so that they can be trained: see training.h."""
     read_backward: Any
+    spell: Any
+    """Reads characters with an LSTM: see spelling.h."""
+    filter: Any
+    """Reads characters with filters."""
 
 
 def open_library(path: Path) -> Loaded:
@@ -103,6 +107,7 @@ def variants() -> dict[str, EncoderLibrary]:
         functions = {kind: getattr(library, f"encode_{kind}_{variant}", None) for kind in ("float32", "bfloat16")}
         if functions["float32"] is not None and getattr(library, f"runs_{variant}")():
             known = {kind: function for kind, function in functions.items() if function is not None}
-            training = (getattr(library, f"{name}_float32_{variant}") for name in ("read_all", "read_all_backward"))
-            usable[variant] = EncoderLibrary(getattr(library, f"lanes_of_{variant}")(), known, *training)
+            names = ("read_all", "read_all_backward", "spell", "filter")
+            others = (getattr(library, f"{name}_float32_{variant}") for name in names)
+            usable[variant] = EncoderLibrary(getattr(library, f"lanes_of_{variant}")(), known, *others)
     return usable

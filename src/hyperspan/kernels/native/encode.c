@@ -48,6 +48,7 @@ typedef vec weights_float32;
 #include "products.h"
 #include "blocks.h"
 #include "training.h"
+#include "spelling.h"
 
 #if defined(__AVX512BF16__) && defined(__AVX512F__)
 INLINE void to_bfloat16(uint32_t *to, const float *from, int64_t count) {

@@ -1,0 +1,293 @@
+"""A trained segmental model over NumPy arrays: from sentences to a distribution over their mention sets, without torch.
+
+The computation is that of :class:`hyperspan.models.recognizer.Recognizer` with a neural encoder; tests compare the two.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from hyperspan.config import Config
+from hyperspan.errors import InputError
+from hyperspan.kernels.choice import FUSED_BATCH_ENTRIES, encoder_library
+from hyperspan.kernels.encoder_arrays import (
+    EncoderWeights,
+    InferenceOptions,
+    LstmWeights,
+    PackedWeights,
+    ScoreArrays,
+    check_precision,
+    encode,
+)
+from hyperspan.kernels.threads import thread_count
+from hyperspan.runtime.characters import READERS, CharacterReader, lstm_shapes, lstm_weights, reader_shapes
+from hyperspan.runtime.tensors import MappedTensors
+from hyperspan.structures.segmental_arrays import ArrayHypergraph
+from hyperspan.types import Sentence
+from hyperspan.vocabulary import CLUSTER_PREFIXES, UNKNOWN, Vocabulary
+
+SCALE = "_scale"
+"""Ends the name of the factors of a tensor of whole numbers, one for each of its rows."""
+REMEMBERED_VECTORS = 16_000
+"""Tokens whose vectors are kept; beyond that all are forgotten, so that an endless stream does not fill the memory."""
+
+
+def is_served(config: Config) -> bool:
+    """Whether the runtime computes models of this configuration."""
+    return (
+        (config.model.kind, config.encoder.kind) == ("segmental", "neural")
+        and config.encoder.layers > 0
+        and not config.model.scorer_hidden
+        and not config.transformer.name
+        and (config.characters.encoder == "none" or config.characters.encoder in READERS)
+    )
+
+
+class RuntimeModel:
+    """A model of a folder, ready to annotate; what it offers is what :class:`hyperspan.inference.annotator.Annotator` asks."""
+
+    context = 0
+    """The words of a document that it reads before and after a sentence."""
+    batch_entries = FUSED_BATCH_ENTRIES
+    """Sentences × words × widths of a batch."""
+
+    def __init__(
+        self,
+        folder: Path,
+        config: Config,
+        vocabulary: Vocabulary,
+        *,
+        precision: str = "float32",
+        skip: float = math.inf,
+    ) -> None:
+        check_precision(precision, "cpu")
+        if math.isnan(skip):
+            raise InputError("skip is nan; it must be a number")
+        self.folder, self.config, self.vocabulary = folder, config, vocabulary
+        self.labels = tuple(vocabulary.labels)
+        self.tokenizer = config.model.tokenizer
+        self.max_width = None if config.model.max_width == "n" else config.model.max_width
+        self.options = InferenceOptions(precision, skip)
+        tensors = MappedTensors(folder / "model.safetensors")
+        _check_shapes(tensors, config, vocabulary)
+        self.vectors = TokenVectors(tensors, config, vocabulary)
+        self.weights = _encoder_weights(tensors, config)
+        self._packed: dict[tuple[int, str], PackedWeights] = {}
+
+    def __repr__(self) -> str:
+        return f"RuntimeModel({self.folder.name}, labels: {', '.join(self.labels)})"
+
+    @property
+    def joins_documents(self) -> bool:
+        """Whether documents of one sentence that follow each other are one text for it."""
+        return self.config.data.joined
+
+    @property
+    def reads_tags(self) -> bool:
+        """Whether it was trained with part-of-speech tags, without which it finds less."""
+        return bool(self.vocabulary.tags)
+
+    @property
+    def parameters_count(self) -> int:
+        """How many numbers it has, those of word vectors included."""
+        return sum(math.prod(shape) for name, shape in self.vectors.shapes.items() if not name.endswith(SCALE))
+
+    def distribution(self, sentences: Sequence[Sentence]) -> ArrayHypergraph:
+        """The distribution over the mention sets of each sentence; types are indices into `labels`."""
+        lengths, temperature = [len(sentence) for sentence in sentences], self.config.model.temperature
+        if not any(lengths):
+            empty = np.zeros((len(lengths), 0, len(self.labels)), dtype=np.float32)
+            return ArrayHypergraph(ScoreArrays(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None]), lengths)
+        library, precision = encoder_library(), self.options.precision
+        key = library.lanes, precision
+        packed = self._packed.get(key)
+        if packed is None:
+            packed = self._packed[key] = PackedWeights(self.weights, library.lanes, precision)
+        vectors = self.vectors.of(sentences, packed_order(lengths))
+        scores = encode(library, packed, vectors, lengths, self.max_width, self.options, temperature, thread_count())
+        if self.config.model.mention_bias:
+            bias = self.config.model.mention_bias / temperature
+            scores = scores._replace(present=scores.present + bias)
+        return ArrayHypergraph(scores, lengths)
+
+
+def packed_order(lengths: Sequence[int]) -> np.ndarray:
+    """(N,): for each row of a packed batch its word, counted through all sentences.
+
+    >>> packed_order([1, 3]).tolist()  # the first words of the longer and of the shorter sentence, then the others
+    [1, 0, 2, 3]
+    """
+    if len(lengths) == 1:
+        return np.arange(lengths[0])
+    given = np.array(lengths, dtype=np.int64)
+    order = np.argsort(-given, kind="stable")
+    counts = (given[None, :] > np.arange(given.max(initial=0))[:, None]).sum(
+        1
+    )  # sentences that have a first, second, … word
+    rank = np.arange(given.sum()) - np.repeat(counts.cumsum() - counts, counts)
+    return (given.cumsum() - given)[order[rank]] + np.repeat(np.arange(len(counts)), counts)
+
+
+class TokenVectors:
+    """The vectors of words by themselves: word, tag, clusters and characters. Those of tokens are computed once and kept."""
+
+    def __init__(self, tensors: MappedTensors, config: Config, vocabulary: Vocabulary):
+        self.vocabulary, self.shapes = vocabulary, tensors.shapes
+        self.trained = self.fixed = self.scale = self.tags = self.clusters = None
+        self.characters: CharacterReader | None = None
+        first = config.words.dimension
+        if first:
+            self.trained, self.fixed = (tensors.view(f"encoder.words.{name}") for name in ("trained", "fixed"))
+            if f"encoder.words.fixed{SCALE}" in tensors:
+                self.scale = tensors.view(f"encoder.words.fixed{SCALE}")
+        self.words = slice(0, first)
+        if vocabulary.tags:
+            self.tags = tensors.floats("encoder.tags.weight")
+        self.tag_columns = slice(first, first := first + (0 if self.tags is None else self.tags.shape[1]))
+        if vocabulary.clusters:
+            self.clusters = tensors.floats("encoder.clusters.weight")
+            first += self.clusters.shape[1] * len(CLUSTER_PREFIXES)
+        self.cluster_columns = slice(self.tag_columns.stop, first)
+        if config.characters.encoder != "none":
+            names = reader_shapes(config.characters, len(vocabulary.characters) + 2)
+            weights = {name: tensors.floats(f"encoder.characters.{name}") for name in names}
+            self.characters = READERS[config.characters.encoder](weights)
+            first += self.characters.dimension
+        self.character_columns = slice(self.cluster_columns.stop, first)
+        self.dimension = first
+        self._rows: dict[str, int] = {}
+        self._table = np.empty((0, first), dtype=np.float32)
+        self._lock = threading.Lock()
+
+    def of(self, sentences: Sequence[Sentence], order: np.ndarray) -> np.ndarray:
+        """(N, dimension): the vectors of the words, in an order that is given by the numbers of words."""
+        tokens = [token for sentence in sentences for token in sentence.tokens]
+        with self._lock:
+            rows = self._rows_of(tokens)
+            result = self._table[np.array(rows, dtype=np.int64)[order]]
+        if self.tags is not None:
+            tags = [tag for sentence in sentences for tag in sentence.tags or ("",) * len(sentence)]
+            ids = np.array(self.vocabulary.tag_ids(tags), dtype=np.int64)
+            result[:, self.tag_columns] = self.tags[ids[order]]
+        return result
+
+    def _rows_of(self, tokens: Sequence[str]) -> list[int]:
+        """The row of each token in the table, which grows by those that are new."""
+        known = self._rows
+        try:
+            return [known[token] for token in tokens]
+        except KeyError:
+            pass
+        new = [token for token in dict.fromkeys(tokens) if token not in known]
+        if len(known) + len(new) > REMEMBERED_VECTORS:
+            known.clear()
+            new = list(dict.fromkeys(tokens))
+        needed = len(known) + len(new)
+        if needed > len(self._table):
+            room = max(needed, min(2 * len(self._table), REMEMBERED_VECTORS), 256)
+            table = np.zeros((room, self.dimension), dtype=np.float32)
+            table[: len(known)] = self._table[: len(known)]
+            self._table = table
+        self._table[len(known) : needed] = self._vectors(new)
+        known.update(zip(new, range(len(known), needed), strict=True))
+        return [known[token] for token in tokens]
+
+    def _vectors(self, tokens: Sequence[str]) -> np.ndarray:
+        """(tokens, dimension): those of different tokens, without tags."""
+        _, lexicon = self.vocabulary.look_up(tokens)
+        result = np.zeros((len(tokens), self.dimension), dtype=np.float32)
+        if self.trained is not None:
+            result[:, self.words] = self._word_vectors(lexicon.words)
+        if self.clusters is not None:
+            result[:, self.cluster_columns] = self.clusters[lexicon.clusters].reshape(len(tokens), -1)
+        if self.characters is not None:
+            result[:, self.character_columns] = self.characters(lexicon)
+        return result
+
+    def _word_vectors(self, ids: np.ndarray) -> np.ndarray:
+        assert self.trained is not None and self.fixed is not None
+        trained = len(self.trained)
+        result = self.trained[np.where(ids < trained, ids, UNKNOWN)].astype(np.float32)
+        others = np.nonzero(ids >= trained)[0]
+        if len(others):
+            rows = ids[others] - trained
+            found = self.fixed[rows].astype(np.float32)
+            result[others] = found if self.scale is None else found * self.scale[rows]
+        return result
+
+
+def _encoder_weights(tensors: MappedTensors, config: Config) -> EncoderWeights:
+    names = (name for name in tensors.shapes if name.startswith("encoder.layers."))
+    layers = {name: tensors.floats(name) for name in names}
+    inputs, recurrent, bias = (tensors.floats(f"encoder.spans.{name}") for name in ("inputs", "recurrent", "bias"))
+    return EncoderWeights(
+        [
+            lstm_weights(layers, f"encoder.layers.{layer}.", suffix)
+            for layer in range(config.encoder.layers)
+            for suffix in ("", "_reverse")
+        ],
+        [LstmWeights(inputs[way], recurrent[way], bias[way, 0]) for way in (0, 1)],
+        tensors.floats("scorer.start.weight").T,
+        tensors.floats("scorer.start.bias"),
+        tensors.floats("scorer.parts.from_spans"),
+        tensors.floats("scorer.parts.bias"),
+        config.model.tied,
+        config.segmental.interactions,
+    )
+
+
+def _expected_shapes(config: Config, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
+    """The tensors that a model has, by their names."""
+    words, encoder, m = config.words, config.encoder, len(vocabulary.labels)
+    shapes: dict[str, tuple[int, ...]] = {}
+    inputs = words.dimension
+    if words.dimension:
+        shapes["encoder.words.trained"] = (vocabulary.trained + 1, words.dimension)
+        shapes["encoder.words.fixed"] = (len(vocabulary.words) - vocabulary.trained, words.dimension)
+    if vocabulary.tags:
+        shapes["encoder.tags.weight"] = (len(vocabulary.tags) + 1, words.tag_dimension)
+        inputs += words.tag_dimension
+    if vocabulary.clusters:
+        shapes["encoder.clusters.weight"] = (vocabulary.cluster_prefixes + 1, words.cluster_dimension)
+        inputs += words.cluster_dimension * len(CLUSTER_PREFIXES)
+    if config.characters.encoder != "none":
+        reader = reader_shapes(config.characters, len(vocabulary.characters) + 2)
+        shapes |= {f"encoder.characters.{name}": shape for name, shape in reader.items()}
+        inputs += config.characters.hidden * (2 if config.characters.encoder == "lstm" else 3)
+    for layer in range(encoder.layers):
+        own = lstm_shapes(2 * encoder.hidden if layer else inputs, encoder.hidden)
+        shapes |= {f"encoder.layers.{layer}.{name}": shape for name, shape in own.items()}
+    both, spans = 2 * encoder.hidden, encoder.span_hidden
+    shapes |= {
+        "encoder.spans.inputs": (2, both, 4 * spans),
+        "encoder.spans.recurrent": (2, spans, 4 * spans),
+        "encoder.spans.bias": (2, 1, 4 * spans),
+    }
+    outputs = m * (1 + 2 * config.segmental.interactions + 2 * (not config.model.tied))
+    shapes |= {"scorer.start.weight": (2 * m, both), "scorer.start.bias": (2 * m,)}
+    return shapes | {"scorer.parts.from_spans": (2, spans, outputs), "scorer.parts.bias": (outputs,)}
+
+
+def _check_shapes(tensors: MappedTensors, config: Config, vocabulary: Vocabulary) -> None:
+    """Raises an error unless the file has exactly the tensors that are wanted."""
+    expected, found = _expected_shapes(config, vocabulary), tensors.shapes
+    if f"encoder.words.fixed{SCALE}" in found and "encoder.words.fixed" in expected:
+        expected[f"encoder.words.fixed{SCALE}"] = (expected["encoder.words.fixed"][0], 1)
+    for name in sorted(expected.keys() ^ found.keys()):
+        _unfit(tensors.path, f"it {'lacks' if name in expected else 'has'} {name[:100]}")
+    for name, shape in found.items():
+        if shape != expected[name]:
+            _unfit(tensors.path, f"{name} has the shape {list(shape)}, but {list(expected[name])} is expected")
+
+
+def _unfit(path: Path, why: str) -> NoReturn:
+    raise InputError(
+        f"{path} does not fit config.toml and vocabulary.json beside it ({why}): it is damaged, or an earlier version of hyperspan "
+        "wrote it; train the model again"
+    )
