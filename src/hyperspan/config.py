@@ -197,6 +197,8 @@ class SegmentalConfig:
 
     interactions: bool = True
     """Whether I → I edges have weights; without, mentions of one start and type do not influence each other."""
+    skip_margin: float = _number(0.0, 0.0)
+    """In use, words where T → X scores this much more than T → I for all types are passed over; 0 passes over none."""
 
 
 @dataclass(frozen=True)
@@ -367,6 +369,19 @@ class Config:
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
         return config.override(overrides)
+
+    @classmethod
+    def of_model(cls, folder: Path) -> Config:
+        """The configuration of the model in a folder."""
+        path = folder / "config.toml"
+        if not path.is_file():
+            raise InputError(f"{folder} holds no model (no file config.toml); name a folder that hyperspan train wrote")
+        try:
+            return cls.read(path)
+        except OSError as error:
+            raise InputError(
+                f"{path} cannot be read ({error.strerror}); it must be a file that hyperspan train wrote and that you may read"
+            ) from None
 
     @classmethod
     def from_toml(cls, text: str) -> Config:

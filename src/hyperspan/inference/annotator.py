@@ -26,7 +26,7 @@ from hyperspan.text.sentences import iter_sentences
 from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.models.base import Model
+    from hyperspan.inference.model import InferenceModel
 
 WINDOW = 20_000
 """How many words are read ahead, to put sentences of similar length together."""
@@ -77,7 +77,7 @@ class Annotator:
     """
 
     def __init__(
-        self, model: Model, *, window: int = WINDOW, long_text: int = LONG_TEXT, max_spans: int = MAX_SPANS
+        self, model: InferenceModel, *, window: int = WINDOW, long_text: int = LONG_TEXT, max_spans: int = MAX_SPANS
     ) -> None:
         self.model = model
         self.window, self.long_text, self.max_spans = window, long_text, max_spans

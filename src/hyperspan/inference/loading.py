@@ -2,30 +2,62 @@
 
 from __future__ import annotations
 
-import math
+from importlib.util import find_spec
 from pathlib import Path
 
-from hyperspan.errors import InputError
+from hyperspan.config import Config
+from hyperspan.errors import InputError, require_torch
 from hyperspan.inference.annotator import Annotator
+from hyperspan.kernels.choice import choose, forced, obstacle
+from hyperspan.runtime.model import RuntimeModel, is_served
+from hyperspan.vocabulary import Vocabulary
 
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 """The folder of the bundled models."""
 
 
 def load(
-    name_or_path: str | Path = "genia", device: str = "cpu", precision: str = "float32", skip: float = math.inf
+    name_or_path: str | Path = "genia", device: str = "cpu", precision: str = "float32", skip: float | None = None
 ) -> Annotator:
     """An annotator with a bundled model, by its name, or with the model in a folder.
 
+    Neural segmental models, such as the bundled ones, run on the CPU without torch; other models and GPUs need it.
+
     With the precision "bfloat16" it is almost twice as fast on CPUs that can multiply such numbers, and its scores have two
     to three digits. With `skip`, words that are unlikely to begin a mention are passed over: those where, for all types, the
-    score of beginning none is above that of beginning one by more than this. docs/speed.md has what that saves and costs.
+    score of beginning none is above that of beginning one by more than this. None takes the margin that the model was saved
+    with. docs/speed.md has what that saves and costs.
     """
     folder = folder_of(name_or_path)
+    config = Config.of_model(folder)
+    if device == "cpu" and is_served(config) and not kernels_obstacle():
+        return Annotator(RuntimeModel(folder, config, Vocabulary.load(folder), precision=precision, skip=skip))
+    _require_torch(folder, config, device)
     from hyperspan.models import load_model
 
     _check_device(device)
     return Annotator(load_model(folder, device, precision=precision, skip=skip))
+
+
+def kernels_obstacle() -> str | None:
+    """Why the C kernels do not run on the CPU; None where they do."""
+    for computation in ("encoder", "marginals", "argmax"):
+        if choose(computation, "cpu") != "c":
+            return obstacle(computation, "c", "cpu", forced()) or "is not allowed"
+    return None
+
+
+def _require_torch(folder: Path, config: Config, device: str) -> None:
+    """Raises an error that says why this model needs torch, unless it is installed."""
+    if find_spec("torch") is not None:
+        return
+    if device == "cpu" and is_served(config):
+        raise InputError(
+            f"the C kernels cannot run here ({kernels_obstacle()}), and PyTorch, which does their work more slowly, is not "
+            'installed; install a wheel of hyperspan or a C compiler and hyperspan again, or pip install "hyperspan[train]"'
+        )
+    what = f"the device {device!r}" if device != "cpu" else f"a model of kind {config.model.kind!r} ({folder})"
+    require_torch(what)
 
 
 def bundled_models() -> list[str]:

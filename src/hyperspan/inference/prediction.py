@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import torch
-
 from hyperspan.batching import batches_by_length
 from hyperspan.inference.assembly import SentencePrediction
 from hyperspan.inference.constraints import NO_CONSTRAINTS, Constraints
 from hyperspan.inference.decoding import decode
+from hyperspan.inference.model import InferenceModel
 from hyperspan.inference.options import DecodingOptions
-from hyperspan.models.base import Model
 from hyperspan.types import Sentence
 
 
 def predict(
-    model: Model,
+    model: InferenceModel,
     sentences: Sequence[Sentence],
     options: DecodingOptions,
     constraints: Mapping[int, Constraints],
@@ -32,7 +30,7 @@ def predict(
     predictions: dict[int, SentencePrediction] = {}
     for batch in batches_by_length(lengths, model.max_width, model.batch_entries):
         known = [constraints.get(index, NO_CONSTRAINTS) for index in batch]
-        with torch.inference_mode():
+        with model.inference():
             distribution = model.distribution([sentences[index] for index in batch])
             decoded = decode(distribution, model.labels, options, known if any(known) else None)
         predictions |= zip(batch, decoded, strict=True)

@@ -219,13 +219,10 @@ class Component(Pipe):
 
     def _model_files(self) -> dict[str, bytes]:
         """Those that the model was read from; if they have changed or gone since, those of the model as it is in memory."""
-        from hyperspan.models import save_model
-
-        model: Any = self.annotator.model
         if _stamps(Path(self._source)) == self._stamps:
             return _contents(Path(self._source))
         with tempfile.TemporaryDirectory() as folder:
-            save_model(model, Path(folder))
+            self.annotator.model.save(Path(folder))
             return _contents(Path(folder))
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -66,9 +68,15 @@ class Model(nn.Module):
     def device(self) -> torch.device:
         return next(self.parameters()).device
 
-    def for_inference(self, precision: str = "float32", skip: float = math.inf) -> Self:
+    @property
+    def parameter_count(self) -> int:
+        """How many numbers it has learnt."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    def for_inference(self, precision: str = "float32", skip: float | None = None) -> Self:
         """The model itself, ready for use; :func:`hyperspan.load` says what precision and skip are."""
         check_precision(precision, self.device.type)
+        skip = self.config.segmental.skip_margin or math.inf if skip is None else skip
         kind = self.config.model.kind
         if skip != math.inf and (math.isnan(skip) or not self.can_skip):
             raise InputError(
@@ -76,6 +84,16 @@ class Model(nn.Module):
             )
         self.options = InferenceOptions(precision, skip)
         return self.eval()
+
+    def inference(self) -> AbstractContextManager[Any]:
+        """Within it nothing is kept for gradients."""
+        return torch.inference_mode()
+
+    def save(self, folder: Path) -> None:
+        """Writes the model to a folder."""
+        from hyperspan.models.storage import save_model
+
+        save_model(self, folder)
 
     @property
     def batch_entries(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -56,20 +55,12 @@ def save_model(model: Model, folder: Path, *, half: bool = False) -> None:
 
 
 def load_model(
-    folder: str | Path, device: str | torch.device = "cpu", *, precision: str = "float32", skip: float = math.inf
+    folder: str | Path, device: str | torch.device = "cpu", *, precision: str = "float32", skip: float | None = None
 ) -> Model:
     """The model in a folder, ready for use; :func:`hyperspan.load` says what precision and skip are."""
     folder = Path(folder)
     check_precision(precision, torch.device(device).type)
-    if not (folder / "config.toml").is_file():
-        raise InputError(f"{folder} holds no model (no file config.toml); name a folder that hyperspan train wrote")
-    try:
-        config = Config.read(folder / "config.toml")
-    except OSError as error:
-        raise InputError(
-            f"{folder / 'config.toml'} cannot be read ({error.strerror}); it must be a file that hyperspan train wrote and that you "
-            "may read"
-        ) from None
+    config = Config.of_model(folder)
     try:
         validate(config)
     except InputError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
+from hyperspan.files import Target
 from hyperspan.kernels.choice import FUSED_BATCH_ENTRIES, encoder_library
 from hyperspan.kernels.encoder_arrays import (
     EncoderWeights,
@@ -64,17 +66,18 @@ class RuntimeModel:
         vocabulary: Vocabulary,
         *,
         precision: str = "float32",
-        skip: float = math.inf,
+        skip: float | None = None,
     ) -> None:
         check_precision(precision, "cpu")
+        skip = config.segmental.skip_margin or math.inf if skip is None else skip
         if math.isnan(skip):
-            raise InputError("skip is nan; it must be a number")
+            raise InputError("skip is nan for a model of kind 'segmental'; it must be a number")
         self.folder, self.config, self.vocabulary = folder, config, vocabulary
         self.labels = tuple(vocabulary.labels)
         self.tokenizer = config.model.tokenizer
         self.max_width = None if config.model.max_width == "n" else config.model.max_width
         self.options = InferenceOptions(precision, skip)
-        tensors = MappedTensors(folder / "model.safetensors")
+        self._tensors = tensors = MappedTensors(folder / "model.safetensors")
         _check_shapes(tensors, config, vocabulary)
         self.vectors = TokenVectors(tensors, config, vocabulary)
         self.weights = _encoder_weights(tensors, config)
@@ -94,9 +97,22 @@ class RuntimeModel:
         return bool(self.vocabulary.tags)
 
     @property
-    def parameters_count(self) -> int:
-        """How many numbers it has, those of word vectors included."""
-        return sum(math.prod(shape) for name, shape in self.vectors.shapes.items() if not name.endswith(SCALE))
+    def parameter_count(self) -> int:
+        """How many numbers it has learnt."""
+        fixed = ("encoder.words.fixed", f"encoder.words.fixed{SCALE}")
+        return sum(math.prod(shape) for name, shape in self._tensors.shapes.items() if name not in fixed)
+
+    def inference(self) -> AbstractContextManager[None]:
+        """Nothing is ever kept for gradients."""
+        return nullcontext()
+
+    def save(self, folder: Path) -> None:
+        """Writes the model to a folder, as it was read."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with Target(str(folder / "config.toml"), force=True).open() as file:
+            file.write(self.config.to_toml())
+        self.vocabulary.save(folder)
+        self._tensors.save(folder / "model.safetensors")
 
     def distribution(self, sentences: Sequence[Sentence]) -> ArrayHypergraph:
         """The distribution over the mention sets of each sentence; types are indices into `labels`."""
@@ -138,7 +154,7 @@ class TokenVectors:
     """The vectors of words by themselves: word, tag, clusters and characters. Those of tokens are computed once and kept."""
 
     def __init__(self, tensors: MappedTensors, config: Config, vocabulary: Vocabulary):
-        self.vocabulary, self.shapes = vocabulary, tensors.shapes
+        self.vocabulary = vocabulary
         self.trained = self.fixed = self.scale = self.tags = self.clusters = None
         self.characters: CharacterReader | None = None
         first = config.words.dimension

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hyperspan.errors import InputError
+from hyperspan.files import Target
 
 DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "F64": np.dtype("<f8"), "I8": np.dtype("i1")}
 """The kinds of numbers that weights may have; safetensors has more."""
@@ -63,6 +64,11 @@ class MappedTensors:
                 f"{self.path} holds numbers in {name} that are not finite or beyond {LARGEST:,}; train the model again"
             )
         return found
+
+    def save(self, path: Path) -> None:
+        """Writes the file as it was read."""
+        with Target(str(path), force=True).open_binary() as file:
+            file.write(self._bytes)
 
     def floats(self, name: str) -> np.ndarray:
         """A copy in 32 bits."""

@@ -31,7 +31,7 @@ class Served:
             "max_width": model.max_width,
             "tokenizer": model.tokenizer,
             "kind": kind,
-            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            "parameters": model.parameter_count,
             "constraints": kind == "segmental",
             "description": description(self.card),
             "card": self.card,

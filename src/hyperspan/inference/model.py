@@ -1,0 +1,43 @@
+"""What annotating asks of a model, whether it is one of torch or of the runtime without it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+from hyperspan.config import Config
+from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
+
+
+class InferenceModel(Protocol):
+    """A trained model."""
+
+    config: Config
+    vocabulary: Vocabulary
+    labels: tuple[str, ...]
+    tokenizer: str
+    max_width: int | None
+    """c, or None for no limit."""
+
+    @property
+    def context(self) -> int: ...
+    @property
+    def joins_documents(self) -> bool: ...
+    @property
+    def reads_tags(self) -> bool: ...
+    @property
+    def batch_entries(self) -> int: ...
+    @property
+    def parameter_count(self) -> int: ...
+    def inference(self) -> AbstractContextManager[Any]:
+        """Within it nothing is kept for gradients."""
+        ...
+
+    def distribution(self, sentences: Sequence[Sentence]) -> Any:
+        """A MentionDistribution (:mod:`hyperspan.inference.decoding`); types are indices into `labels`."""
+        ...
+
+    def save(self, folder: Path) -> None: ...

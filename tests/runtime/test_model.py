@@ -1,0 +1,138 @@
+"""The runtime against torch: the same models, the same distributions."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hyperspan import kernels, load
+from hyperspan.config import Config
+from hyperspan.errors import InputError
+from hyperspan.inference.loading import PRETRAINED
+from hyperspan.models import load_model, new_model, save_model
+from hyperspan.models.recognizer import Recognizer
+from hyperspan.runtime.model import RuntimeModel, is_served, packed_order
+from hyperspan.types import Mention, Sentence
+from hyperspan.vocabulary import Vocabulary
+
+WORDS = ["The", "the", "IL-2", "promoter", "Σίσυφος", "a", "été", "x" * 60, "🧬", "NF-kappa", "B", "\u00a0"]
+
+
+def sentence_of(indices: list[int], tags: bool = True) -> Sentence:
+    tokens = [WORDS[index % len(WORDS)] + str(index // len(WORDS) or "") for index in indices]
+    mentions = [Mention(0, len(tokens), "DNA"), Mention(0, 1, "RNA")] if tokens else []
+    return Sentence(tokens, mentions=mentions, tags=[f"T{index % 3}" for index in indices] if tags else ())
+
+
+def runtime_of(folder: Path, **options: float | str) -> RuntimeModel:
+    config = Config.of_model(folder)
+    assert is_served(config)
+    return RuntimeModel(folder, config, Vocabulary.load(folder), **options)  # type: ignore[arg-type]
+
+
+def check_equal(runtime: RuntimeModel, model: Recognizer, sentences: list[Sentence], tolerance: float = 1e-5) -> None:
+    with torch.inference_mode(), kernels.reference():
+        expected = model.distribution(sentences)
+        marginals, log_partition = expected.marginals.numpy(), expected.log_partition.numpy()
+    found = runtime.distribution(sentences)
+    assert found.lengths == expected.lengths
+    assert found.marginals == pytest.approx(marginals, abs=tolerance)
+    assert found.log_partition == pytest.approx(log_partition, rel=1e-4, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ["characters.encoder=cnn", "characters.hidden=5"],
+        ["characters.encoder=lstm", "characters.hidden=7", "words.dimension=0"],
+        ["characters.encoder=none", "words.tag_dimension=4", "model.tied=false"],
+        ["characters.encoder=cnn", "characters.hidden=70", "encoder.layers=1", "words.lowercase=false"],
+        ["segmental.interactions=false", "model.max_width=3", "model.mention_bias=0.7", "model.temperature=1.3"],
+    ],
+    ids=lambda changes: " ".join(changes),
+)
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(st.lists(st.integers(0, 30), max_size=9), min_size=1, max_size=5),
+    tags=st.booleans(),
+    half=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_runtime_equals_torch(
+    changes: list[str], rows: list[list[int]], tags: bool, half: bool, seed: int, tmp_path: Path
+) -> None:
+    sizes = ["encoder.hidden=9", "encoder.span_hidden=5", "words.dimension=6", f"training.seed={seed}"]
+    config = Config().override([*sizes, *changes])
+    model = new_model(config, [sentence_of(list(range(20)))])
+    save_model(model, tmp_path, half=half)
+    loaded = load_model(tmp_path)
+    assert isinstance(loaded, Recognizer)
+    check_equal(runtime_of(tmp_path), loaded, [sentence_of(row, tags) for row in rows])
+
+
+@pytest.mark.parametrize("name", ["genia", "litbank"])
+def test_bundled_models_run_without_torch_and_equal_it(name: str) -> None:
+    annotator = load(name)
+    assert isinstance(annotator.model, RuntimeModel)
+    with kernels.reference():
+        reference = load(name)
+    assert isinstance(reference.model, Recognizer)
+    assert annotator.model.parameter_count == reference.model.parameter_count
+    texts = [
+        "c-Rel binds the IL-2 promoter in Jurkat T cells.",
+        "The old woman of the inn met the doctor's son.",
+        "x",
+        "",
+    ]
+    for text in texts:
+        found, wanted = annotator(text, top_k=3, candidates=0.05), reference(text, top_k=3, candidates=0.05)
+        assert found.mentions == wanted.mentions and found.candidates == wanted.candidates
+        for one, other in zip(found.alternatives or (), wanted.alternatives or (), strict=True):
+            assert [ranked.mentions for ranked in one.sets] == [ranked.mentions for ranked in other.sets]
+            assert [r.probability for r in one.sets] == pytest.approx([r.probability for r in other.sets], abs=1e-5)
+        for ours, theirs in zip(sorted(found.candidates or ()), sorted(wanted.candidates or ()), strict=True):
+            assert ours.probability == pytest.approx(theirs.probability, abs=1e-5)
+
+
+def test_runtime_vectors_do_not_depend_on_what_was_seen_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = PRETRAINED / "genia"
+    fresh, used = runtime_of(folder), runtime_of(folder)
+    monkeypatch.setattr("hyperspan.runtime.model.REMEMBERED_VECTORS", 8)
+    for first in range(0, 40, 4):
+        used.distribution([sentence_of(list(range(first, first + 5)))])
+    sentences = [sentence_of([1, 2, 3, 2]), sentence_of([]), sentence_of([30, 5])]
+    assert used.distribution(sentences).marginals == pytest.approx(fresh.distribution(sentences).marginals, abs=1e-6)
+
+
+def test_runtime_skips_words_as_torch_does() -> None:
+    folder = PRETRAINED / "genia"
+    sentences = [sentence_of([2, 3, 0, 9, 10])]
+    with torch.inference_mode(), kernels.reference():
+        expected = load_model(folder, skip=1.0).distribution(sentences).marginals.numpy()
+    assert runtime_of(folder, skip=1.0).distribution(sentences).marginals == pytest.approx(expected, abs=1e-5)
+    with pytest.raises(InputError, match="skip is nan"):
+        runtime_of(folder, skip=math.nan)
+
+
+def test_runtime_saves_what_it_read(tmp_path: Path) -> None:
+    runtime = runtime_of(PRETRAINED / "litbank")
+    runtime.save(tmp_path / "copy")
+    for name in ("model.safetensors", "words.txt"):
+        assert (tmp_path / "copy" / name).read_bytes() == (PRETRAINED / "litbank" / name).read_bytes()
+    sentences = [sentence_of([1, 2, 3])]
+    again = runtime_of(tmp_path / "copy").distribution(sentences).marginals
+    assert (again == runtime.distribution(sentences).marginals).all()
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=6))
+def test_packed_order_is_that_of_packed_sequences(lengths: list[int]) -> None:
+    first = np.concatenate([[0], np.cumsum(lengths)])
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+    wanted = [first[s] + at for at in range(max(lengths)) for s in order if lengths[s] > at]
+    assert packed_order(lengths).tolist() == wanted
