@@ -11,6 +11,7 @@ import json
 import lzma
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,12 +27,18 @@ from typing import Annotated, Any
 import typer
 
 from hyperspan.benchmarks.measure import Device, machine
+from hyperspan.bulk.folder import folder_at
+from hyperspan.bulk.inputs import find_inputs
+from hyperspan.bulk.plan import ShardLimits
+from hyperspan.bulk.pool import PoolEngine, PoolStatistics
+from hyperspan.bulk.run import Progress, run_job
+from hyperspan.bulk.shards import JobSettings
 from hyperspan.errors import InputError
+from hyperspan.inference.loading import load
 
 SENTENCES = 8
 """In a document: about 240 words, as in an abstract."""
 FILE_BYTES = 2_000_000
-MEASURE = "measure"
 VOCABULARY = 8_000
 LENGTHS = (13, 18, 21, 24, 26, 29, 33, 38, 43, 55)
 """GENIA's sentences, by tenths."""
@@ -55,20 +62,21 @@ def given_lines(path: Path) -> Iterator[str]:
         raise InputError(f"{path} cannot be read ({error}); name a file of text, or leave --text out") from None
 
 
-def write_texts(folder: Path, text: Path | None, words: int) -> list[int]:
-    """Writes documents of some sentences, one a line, to files; returns how many words each file has."""
+def write_texts(folder: Path, text: Path | None, words: int) -> list[str]:
+    """Writes about so many words, in documents of some sentences, one a line, to files; returns their names."""
     lines = invented_lines() if text is None else given_lines(text)
-    counts: list[int] = []
-    while sum(counts) < words:
-        count, size, documents = 0, 0, []
-        while size < FILE_BYTES and sum(counts) + count < words and (some := list(islice(lines, SENTENCES))):
+    files: list[str] = []
+    while words > 0:
+        size, documents = 0, []
+        while size < FILE_BYTES and words > 0 and (some := list(islice(lines, SENTENCES))):
             documents.append(" ".join(some))
-            count, size = count + documents[-1].count(" ") + 1, size + len(documents[-1])
+            words, size = words - documents[-1].count(" ") - 1, size + len(documents[-1])
         if not documents:
             break
-        (folder / f"{len(counts):04}.txt").write_text("\n".join(documents), encoding="utf-8")
-        counts.append(count)
-    return counts
+        file = folder / f"{len(files):04}.txt"
+        file.write_text("\n".join(documents), encoding="utf-8")
+        files.append(str(file))
+    return files
 
 
 # -- in a process of its own -------------------------------------------------------------------------------------------
@@ -99,96 +107,116 @@ def gpu_use() -> Iterator[list[tuple[float, float]]]:
         process.wait()
 
 
-def measure(folder: str, files: str, output: str, workers: str, device: str, model: str, megabytes: str) -> None:
-    """One job; prints its figures."""
-    from hyperspan.bulk.folder import folder_at
-    from hyperspan.bulk.inputs import find_inputs
-    from hyperspan.bulk.plan import ShardLimits
-    from hyperspan.bulk.pool import PoolEngine
-    from hyperspan.bulk.run import run_job
-    from hyperspan.bulk.shards import JobSettings
+@dataclass(frozen=True)
+class BulkRun:
+    """A job to measure."""
 
-    begun = time.perf_counter()
-    names = [str(file) for file in sorted(Path(folder).glob("*.txt"))[: int(files)]]
-    settings = JobSettings(kind="lines", limits=ShardLimits(bytes=round(float(megabytes) * 1e6)))
-    target = folder_at(output)
-    inputs, _ = find_inputs(names, "lines", target.name)
-    engine = PoolEngine(device, int(workers))
-    with gpu_use() as seen:
-        summary = run_job(engine, target, settings, model, inputs, False, (), lambda progress: None)
-    ended, counts = time.perf_counter(), engine.statistics
-    taken = counts.ended - counts.begun
+    texts: list[str]
+    output: str
+    model: str
+    device: str
+    workers: int
+    shard_megabytes: float
+    seconds: float
+    """It is stopped after these, and the shards that are done then count."""
+
+
+class EnoughError(Exception):
+    """A run has taken its time."""
+
+
+def measure(run: BulkRun) -> dict[str, Any]:
+    """The figures of a job."""
+    begun, last = time.perf_counter(), Progress(0, 0, 0)
+    settings = JobSettings(kind="lines", limits=ShardLimits(bytes=round(run.shard_megabytes * 1e6)))
+    target = folder_at(run.output)
+    inputs, _ = find_inputs(run.texts, "lines", target.name)
+    engine = PoolEngine(run.device, run.workers)
+
+    def see(progress: Progress) -> None:
+        nonlocal last
+        last = progress
+        if time.perf_counter() - begun > run.seconds:
+            raise EnoughError
+
+    with gpu_use() as seen, suppress(EnoughError):
+        run_job(engine, target, settings, run.model, inputs, False, (), see)
+    counts = engine.statistics
     use = [share for moment, share in seen if counts.begun <= moment <= counts.ended]
-    by_worker = asdict(counts.workers)
-    figures = {
-        "model": model,
-        "workers": int(workers),
-        "device": device,
-        "words": summary.words,
-        "documents": summary.documents,
-        "mentions": summary.mentions,
-        "rejected": summary.rejected,
-        "shards": summary.shards,
-        "words_per_second": summary.words / taken,
-        "seconds": taken,
-        "seconds_with_start": ended - begun,
+    return {
+        **{name: getattr(run, name) for name in ("model", "device", "workers")},
+        "words": last.words,
+        "shards": last.shards,
+        "stopped": last.shards < last.total,
+        "words_per_second": last.words / (counts.ended - counts.begun),
         "gpu_busy": sum(use) / len(use) if use else None,
-        "batches": counts.batches,
-        "words_a_batch": counts.words / max(counts.batches, 1),
-        "computing_threads": engine.threads,
-        "share_of_time_computing": counts.computing / taken / engine.threads,
-        "share_of_time_idle": counts.idle / taken / engine.threads,
-        "milliseconds_a_batch": 1e3 * counts.computing / max(counts.batches, 1),
-        "share_of_workers_waiting": by_worker["waiting"] / max(by_worker["total"], 1e-9),
-        "share_of_workers_collating": by_worker["collating"] / max(by_worker["total"], 1e-9),
-        "worker_cpu_microseconds_a_word": 1e6 * by_worker["cpu"] / max(summary.words, 1),
+        "seconds": counts.ended - counts.begun,
+        "seconds_until_the_first_shard_is_begun": counts.begun - begun,
+        **_stages(counts, engine.threads, last.words),
     }
-    print(json.dumps(figures), flush=True)
 
 
-def compare(folder: str, output: str, device: str, model: str, documents: str) -> None:
+def _stages(counts: PoolStatistics, threads: int, words: int) -> dict[str, Any]:
+    """What computing threads and workers spend their time with."""
+    taken, batches, workers = threads * (counts.ended - counts.begun), max(counts.batches, 1), counts.workers
+    return {
+        "words_a_batch": counts.words / batches,
+        "milliseconds_a_batch": {
+            "computing": 1e3 * counts.computing / batches,
+            "of that, until all is launched": 1e3 * counts.launching / batches,
+            "answering": 1e3 * counts.answering / batches,
+        },
+        "computing_threads": {"threads": threads, "computing": counts.computing / taken, "idle": counts.idle / taken},
+        "workers_time": {
+            "waiting for answers": workers.waiting / max(workers.total, 1e-9),
+            "making batches": workers.collating / max(workers.total, 1e-9),
+            "microseconds of CPU a word": 1e6 * workers.cpu / max(words, 1),
+        },
+    }
+
+
+def compare(run: BulkRun, documents: int) -> dict[str, Any]:
     """Whether a job found what the model finds on the CPU, in its first documents."""
-    from hyperspan.inference.loading import load
-
-    first = sorted(Path(output, "documents").glob("part-*.jsonl"))[0]
+    first = sorted(Path(run.output, "documents").glob("part-*.jsonl"))[0]
     with first.open(encoding="utf-8") as file:
-        records = [json.loads(line) for line in islice(file, int(documents))]
-    both = only_job = only_cpu = 0
+        records = [json.loads(line) for line in islice(file, documents)]
+    common = only_job = only_cpu = 0
     furthest = 0.0
-    for record, own in zip(records, load(model).pipe(record["text"] for record in records), strict=True):
+    for record, own in zip(records, load(run.model).pipe(record["text"] for record in records), strict=True):
         job = {(one["start"], one["end"], one["label"]): one["probability"] for one in record["mentions"]}
         cpu = {(one.start, one.end, one.label): one.probability or 0.0 for one in own.mentions}
-        both, only_job, only_cpu = (
-            both + len(job.keys() & cpu.keys()),
-            only_job + len(job.keys() - cpu.keys()),
-            only_cpu + len(cpu.keys() - job.keys()),
+        both = job.keys() & cpu.keys()
+        common, only_job, only_cpu = (
+            common + len(both),
+            only_job + len(job) - len(both),
+            only_cpu + len(cpu) - len(both),
         )
-        furthest = max([furthest, *(abs(job[one] - cpu[one]) for one in job.keys() & cpu.keys())])
-    figures = {
+        furthest = max([furthest, *(abs(job[one] - cpu[one]) for one in both)])
+    return {
+        "model": run.model,
         "documents": len(records),
-        "mentions_of_both": both,
-        "only_job": only_job,
-        "only_cpu": only_cpu,
+        "mentions_of_both": common,
+        "only_of_the_job": only_job,
+        "only_on_the_cpu": only_cpu,
         "largest_difference_of_probabilities": furthest,
     }
-    print(json.dumps(figures), flush=True)
 
 
 # -- from outside ------------------------------------------------------------------------------------------------------
 
 
-def _in_a_process(seconds: float, *arguments: object) -> dict[str, Any]:
-    """What a process of this module prints, or why it printed nothing."""
-    command = [sys.executable, "-m", "hyperspan.benchmarks.bulk", *map(str, arguments)]
+def _in_a_process(run: BulkRun, compared: int = 0) -> dict[str, Any]:
+    """The figures of a run, or of its comparison, by a process of its own; or why there are none."""
+    command = [sys.executable, "-m", "hyperspan.benchmarks.bulk", json.dumps(asdict(run)), str(compared)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        said, _ = process.communicate(timeout=seconds)
+        said, _ = process.communicate(timeout=run.seconds + 10)
         figures = json.loads(said.splitlines()[-1]) if said.strip() else {"failed": f"exit status {process.returncode}"}
     except subprocess.TimeoutExpired:
-        figures = {"failed": f"not done after {seconds:g} s"}
+        figures = {"failed": f"not done after {run.seconds + 10:g} s"}
     finally:
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, 9)
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     print(f"hyperspan: {json.dumps(figures)}", file=sys.stderr, flush=True)
     return figures
@@ -202,36 +230,29 @@ def run(
     workers: Annotated[
         list[int] | None, typer.Option(min=1, help="How many; several runs in turn. Default: 2.")
     ] = None,
-    words: Annotated[int, typer.Option(help="Of the first run; others have as many for each worker.")] = 200_000,
+    words: Annotated[
+        int, typer.Option(help="Of the first run. Later ones have half as many for each worker.")
+    ] = 200_000,
     text: Annotated[
         Path | None, typer.Option(help="Text to annotate, a sentence a line, perhaps .xz. Default: invented.")
     ] = None,
     shard_megabytes: Annotated[float, typer.Option(help="Of each shard.")] = 0.5,
-    seconds: Annotated[float, typer.Option(help="The limit of a run.")] = 600.0,
+    seconds: Annotated[float, typer.Option(help="When a run is stopped; what is done by then counts.")] = 600.0,
     check: Annotated[int, typer.Option(help="Documents to compare with the CPU; 0 for none.")] = 0,
 ) -> dict[str, Any]:
+    ways = [(count, each) for count in workers or [2] for each in model or ["genia"]]
     runs: list[dict[str, Any]] = []
     agreement: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="bulk-") as name:
-        texts, folder = Path(name) / "texts", Path(name)
-        texts.mkdir()
-        counts = write_texts(texts, text, words)
-        if not counts:
+    with tempfile.TemporaryDirectory(prefix="bulk-") as folder:
+        texts = write_texts(Path(folder), text, words)
+        if not texts:
             raise InputError(f"{text} holds no text; name a file of sentences, or leave --text out")
-        ways = [(each, count) for count in workers or [2] for each in model or ["genia"]]
-        most = ways[0][1]
-        for number, (each, count) in enumerate(ways):
-            files = max(len(counts) * count // most, 1)
-            output = folder / f"out{number}"
-            runs.append(
-                _in_a_process(
-                    seconds, MEASURE, texts, min(files, len(counts)), output, count, device, each, shard_megabytes
-                )
-            )
-            if check and "failed" not in runs[-1] and count == most:
-                agreement.append(
-                    {"model": each} | _in_a_process(seconds, "compare", texts, output, device, each, check)
-                )
+        for number, (count, each) in enumerate(ways):
+            some = texts[: max(len(texts) * count // (2 * ways[0][0]), 1)] if number else texts
+            one = BulkRun(some, f"{folder}/out{number}", each, device, count, shard_megabytes, seconds)
+            runs.append(_in_a_process(one))
+            if check and "failed" not in runs[-1] and count == ways[0][0]:
+                agreement.append(_in_a_process(one, check))
     return {
         "machine": machine(),
         "cpus": os.cpu_count(),
@@ -241,5 +262,11 @@ def run(
     }
 
 
+def main() -> None:
+    """A process of its own: a run, or if documents are to be compared, its comparison."""
+    one, compared = BulkRun(**json.loads(sys.argv[1])), int(sys.argv[2])
+    print(json.dumps(compare(one, compared) if compared else measure(one)), flush=True)
+
+
 if __name__ == "__main__":
-    {MEASURE: measure, "compare": compare}[sys.argv[1]](*sys.argv[2:])
+    main()

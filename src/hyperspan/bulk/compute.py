@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import AbstractContextManager, nullcontext
+
 import numpy as np
 import torch
 
@@ -12,6 +15,7 @@ from hyperspan.inference.decoding import MentionDistribution
 from hyperspan.inference.options import DecodingOptions
 from hyperspan.models.base import Model
 from hyperspan.structures.places import Places
+from hyperspan.types import Sentence
 
 
 class ModelComputer:
@@ -19,6 +23,8 @@ class ModelComputer:
 
     def __init__(self, model: Model, options: DecodingOptions):
         self.model, self.options = model, options
+        self.launching = 0.0
+        """The seconds until a GPU had been given all to compute, of all batches together."""
 
     def facts(self, folder: str) -> ModelFacts:
         """What others need of the model, which lies in a folder."""
@@ -36,11 +42,18 @@ class ModelComputer:
             reads_characters=model.reads_ids and model.encoder.reads_characters,
         )
 
+    def warm_up(self) -> None:
+        """Compiles kernels, and whatever else is done once, before several threads ask."""
+        self.answer(BatchRequest(None, [Sentence(["a", "word"]), Sentence(["another"])]))
+
     def answer(self, request: BatchRequest) -> Answer:
         """The mentions of a batch; an error that is not the batch's, but of the device, is a :class:`JobError`."""
         try:
-            with torch.inference_mode():
-                return self._found(self._distribution(request))
+            begun = time.perf_counter()
+            with torch.inference_mode(), self._on_device():
+                distribution = self._distribution(request)
+                self.launching += time.perf_counter() - begun
+                return self._found(distribution)
         except EXIT_EXCEPTIONS:
             raise
         except (MemoryError, torch.OutOfMemoryError):
@@ -51,6 +64,11 @@ class ModelComputer:
         if self.model.device.type == "cuda":
             torch.cuda.empty_cache()
         return Answer(too_large=True)
+
+    def _on_device(self) -> AbstractContextManager[object]:
+        """Within it, a GPU is the one of the model: each thread has a current one."""
+        device = self.model.device
+        return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
     def _distribution(self, request: BatchRequest) -> MentionDistribution:
         if request.arrays is None:

@@ -57,6 +57,8 @@ class PoolStatistics:
     batches: int = 0
     words: int = 0
     computing: float = 0.0
+    launching: float = 0.0
+    """Of computing, until a GPU has been given all to compute."""
     idle: float = 0.0
     """Threads that had nothing to compute."""
     answering: float = 0.0
@@ -87,7 +89,9 @@ class PoolEngine:
         facts = computer.facts(str(folder_of(job.model["name"])))
         start = WorkerStart(facts, job.settings, job.output.name, job.id, window)
         pool = _Pool(job, start, _Computing(computer, self.threads, self.statistics))
+        pool.fill(self.workers)
         try:
+            computer.warm_up()
             yield from pool.run(self.workers)
         finally:
             pool.close()
@@ -167,6 +171,7 @@ class _Computing:
             counts = self.statistics
             counts.batches, counts.words = counts.batches + 1, counts.words + words
             counts.idle, counts.computing = counts.idle + idle, counts.computing + computing
+            counts.launching = self.computer.launching
             counts.answering += answering
 
     def close(self) -> None:
@@ -190,19 +195,18 @@ class _Pool:
         self.backlog = Backlog(deque(self.job.missing))
 
     def run(self, workers: int) -> Iterator[Done]:
-        self._fill(workers)
         while self.backlog.waiting or any(member.shard for member in self.members.values()):
             for connection in wait(list(self.members), PATIENCE):
                 assert isinstance(connection, Connection)
                 done = self._heard(self.members[connection])
-                self._fill(workers)
+                self.fill(workers)
                 if done is not None:
                     yield done
             if self.computing.failed is not None:
                 raise self.computing.failed
         self.backlog.check()
 
-    def _fill(self, workers: int) -> None:
+    def fill(self, workers: int) -> None:
         """Gives shards to workers that have none, and starts workers while there are shards for them."""
         counts = self.computing.statistics
         for member in self.members.values():
