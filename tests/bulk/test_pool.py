@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from hyperspan.bulk import Progress, annotate_files
-from hyperspan.bulk.compute import ModelComputer
+from hyperspan.bulk.compute import ModelComputer, computer_of
 from hyperspan.bulk.engine import TRIES, Backlog
 from hyperspan.bulk.plan import Shard
 from hyperspan.bulk.remote import RemoteAnnotator
@@ -86,7 +86,7 @@ class DirectComputer:
 )
 @pytest.mark.parametrize("most", [1_000, 3, 1])
 def test_arrays_of_ids_give_what_sentences_give(annotator: Annotator, options: dict[str, Any], most: int) -> None:
-    computer = DirectComputer(ModelComputer(annotator.model, annotator.options(**options)), most)
+    computer = DirectComputer(computer_of(annotator.model, annotator.options(**options)), most)
     remote = RemoteAnnotator(computer.computer.facts(str(folder_of("genia"))), computer)
     found = list(remote.pipe(TEXTS, **options))
     for one, other in zip(found, annotator.pipe(TEXTS, **options), strict=True):
@@ -98,7 +98,7 @@ def test_arrays_of_ids_give_what_sentences_give(annotator: Annotator, options: d
 
 
 def test_one_sentence_that_is_too_large_and_a_text_that_fails(annotator: Annotator) -> None:
-    computer = DirectComputer(ModelComputer(annotator.model, annotator.options()), 0)
+    computer = DirectComputer(computer_of(annotator.model, annotator.options()), 0)
     remote = RemoteAnnotator(computer.computer.facts(str(folder_of("genia"))), computer)
     failed: list[tuple[Any, BaseException]] = []
     assert not list(remote.pipe([TEXTS[0]], on_error=lambda text, error: failed.append((text, error))))
@@ -207,7 +207,7 @@ def test_workers_need_no_torch() -> None:
 
 
 def test_a_model_without_arrays_of_ids_is_sent_sentences(annotator: Annotator) -> None:
-    computer = DirectComputer(ModelComputer(annotator.model, annotator.options()))
+    computer = DirectComputer(computer_of(annotator.model, annotator.options()))
     facts = computer.computer.facts(str(folder_of("genia")))
     remote = RemoteAnnotator(replace(facts, reads_ids=False), computer)
     assert remote(Document(TEXTS[0])).mentions == load("genia")(TEXTS[0]).mentions

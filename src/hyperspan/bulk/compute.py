@@ -1,34 +1,46 @@
-"""The model of a bulk job, for processes that have none: it answers requests, and makes no object for a sentence or a mention."""
+"""The model of a bulk job, for processes that have none: it answers their requests. Needs no torch."""
 
 from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
-import torch
 
-from hyperspan.batch import batch_of
 from hyperspan.bulk.requests import Answer, BatchRequest, ModelFacts, portable
-from hyperspan.errors import EXIT_EXCEPTIONS, JobError
+from hyperspan.errors import EXIT_EXCEPTIONS
 from hyperspan.inference.decoding import MentionDistribution
+from hyperspan.inference.model import InferenceModel
 from hyperspan.inference.options import DecodingOptions
-from hyperspan.models.base import Model
+from hyperspan.runtime.model import RuntimeModel
 from hyperspan.structures.places import Places
 from hyperspan.types import Sentence
 
 
-class ModelComputer:
-    """Computes what the options ask for; several threads may ask at once."""
+def computer_of(model: InferenceModel, options: DecodingOptions) -> ModelComputer:
+    """Whoever computes with a model what the options ask for."""
+    if isinstance(model, RuntimeModel):
+        return ModelComputer(model, options)
+    from hyperspan.bulk.compute_torch import TorchComputer
 
-    def __init__(self, model: Model, options: DecodingOptions):
+    return TorchComputer(model, options)
+
+
+class ModelComputer:
+    """Answers requests with any model; it is sent sentences. Several threads may ask at once."""
+
+    memory_errors: tuple[type[BaseException], ...] = (MemoryError,)
+    """What is raised where a smaller batch may succeed."""
+
+    def __init__(self, model: Any, options: DecodingOptions):
         self.model, self.options = model, options
         self.launching = 0.0
         """The seconds until a GPU had been given all to compute, of all batches together."""
 
     def facts(self, folder: str) -> ModelFacts:
         """What others need of the model, which lies in a folder."""
-        model = self.model
+        model: InferenceModel = self.model
         return ModelFacts(
             folder=folder,
             labels=model.labels,
@@ -38,42 +50,29 @@ class ModelComputer:
             reads_tags=model.reads_tags,
             joins_documents=model.joins_documents,
             batch_entries=model.batch_entries,
-            reads_ids=model.reads_ids,
-            reads_characters=model.reads_ids and model.encoder.reads_characters,
         )
 
     def warm_up(self) -> None:
-        """Compiles kernels, and whatever else is done once, before several threads ask."""
+        """Does what is done once, such as compiling kernels, before several threads ask."""
         self.answer(BatchRequest(None, [Sentence(["a", "word"]), Sentence(["another"])]))
 
     def answer(self, request: BatchRequest) -> Answer:
-        """The mentions of a batch; an error that is not the batch's, but of the device, is a :class:`JobError`."""
+        """The mentions of a batch. It raises only what is not the batch's failure, but the device's."""
+        begun = time.perf_counter()
         try:
-            begun = time.perf_counter()
-            with torch.inference_mode(), self._on_device():
-                distribution = self._distribution(request)
+            with self.model.inference(), self.on_device():
+                distribution = self.distribution(request)
                 self.launching += time.perf_counter() - begun
                 return self._found(distribution)
         except EXIT_EXCEPTIONS:
             raise
-        except (MemoryError, torch.OutOfMemoryError):
-            pass  # the tensors of the failed computation are gone once this clause is left
+        except self.memory_errors:
+            pass  # what the failed computation holds is freed once this clause is left
         except BaseException as error:
-            self._check_device()
+            self.check_device()
             return Answer(error=portable(error))
-        if self.model.device.type == "cuda":
-            torch.cuda.empty_cache()
+        self.free_memory()
         return Answer(too_large=True)
-
-    def _on_device(self) -> AbstractContextManager[object]:
-        """Within it, a GPU is the one of the model: each thread has a current one."""
-        device = self.model.device
-        return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
-
-    def _distribution(self, request: BatchRequest) -> MentionDistribution:
-        if request.arrays is None:
-            return self.model.distribution(request.sentences)
-        return self.model.distribution_of(batch_of(*request.arrays, self.model.device))
 
     def _found(self, distribution: MentionDistribution) -> Answer:
         options = self.options
@@ -85,11 +84,17 @@ class ModelComputer:
         places = Places(rows.astype(np.int32, copy=False), probabilities)
         return Answer(places, distribution.topk(options.top_k) if options.top_k else None)
 
-    def _check_device(self) -> None:
-        """Raises if a GPU computes nothing any more, as after an error in a kernel."""
-        if self.model.device.type != "cuda":
-            return
-        try:
-            torch.cuda.synchronize()
-        except BaseException as error:
-            raise JobError(f"the GPU has failed ({str(error).strip().partition(chr(10))[0]})") from None
+    # -- what is different on a GPU ----------------------------------------------------------------------------------------
+
+    def distribution(self, request: BatchRequest) -> MentionDistribution:
+        return self.model.distribution(request.sentences)
+
+    def on_device(self) -> AbstractContextManager[Any]:
+        """Within it, kernels run where the model is."""
+        return nullcontext()
+
+    def check_device(self) -> None:
+        """Raises if nothing can be computed any more."""
+
+    def free_memory(self) -> None:
+        """Gives back what is kept for later computations."""

@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from hyperspan.bulk.compute import ModelComputer, computer_of
 from hyperspan.bulk.engine import Backlog
 from hyperspan.bulk.job import Job
 from hyperspan.bulk.plan import Shard, Sized
@@ -32,7 +33,6 @@ from hyperspan.errors import HyperspanError, InputError, JobError
 from hyperspan.inference.loading import folder_of
 
 if TYPE_CHECKING:
-    from hyperspan.bulk.compute import ModelComputer
     from hyperspan.inference.annotator import Annotator
 
 GPU_THREADS = 2
@@ -82,9 +82,7 @@ class PoolEngine:
         return map(cut, items)
 
     def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[Done]:
-        from hyperspan.bulk.compute import ModelComputer
-
-        computer = ModelComputer(annotator.model, annotator.options(**job.settings.annotator_options))
+        computer = computer_of(annotator.model, annotator.options(**job.settings.annotator_options))
         window = WINDOW if self.device.startswith("cuda") else annotator.window
         facts = computer.facts(str(folder_of(job.model["name"])))
         start = WorkerStart(facts, job.settings, job.output.name, job.id, window)

@@ -20,6 +20,7 @@ from hyperspan.inference.assembly import SentencePrediction
 from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.decoding import decode
 from hyperspan.inference.options import DecodingOptions
+from hyperspan.inference.prediction import first_alike
 from hyperspan.structures.mentions import MentionSets, NotSupportedError
 from hyperspan.structures.places import Places
 from hyperspan.types import Sentence
@@ -63,12 +64,7 @@ class RemoteAnnotator(Annotator):
         options: DecodingOptions,
         constraints: Mapping[int, Constraints] | None = None,
     ) -> list[SentencePrediction]:
-        # Lists and tables repeat sentences; those that are the same for a model are computed once.
-        first_alike: dict[object, int] = {}
-        same = [
-            first_alike.setdefault((one.tokens, one.tags, one.before, one.after), index)
-            for index, one in enumerate(sentences)
-        ]
+        same = first_alike(sentences, constraints or {})
         lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
         predictions: dict[int, SentencePrediction] = {}
         batches = deque(batches_by_length(lengths, self.facts.max_width, self.batch_entries))

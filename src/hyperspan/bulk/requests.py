@@ -31,9 +31,10 @@ class ModelFacts:
     reads_tags: bool
     joins_documents: bool
     batch_entries: int
-    reads_ids: bool
+    reads_ids: bool = False
     """Whether it takes batches as arrays of ids; otherwise it takes sentences."""
-    reads_characters: bool
+    reads_characters: bool = False
+    """Whether these have those of characters."""
 
 
 @dataclass(frozen=True)

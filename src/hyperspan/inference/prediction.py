@@ -20,12 +20,7 @@ def predict(
     constraints: Mapping[int, Constraints],
 ) -> list[SentencePrediction]:
     """The prediction for each sentence, in their order; `constraints` are by the index of a sentence."""
-    # Lists and tables repeat sentences; those that are the same for a model are computed once.
-    first_alike: dict[object, int] = {}
-    same = [
-        first_alike.setdefault((one.tokens, one.tags, one.before, one.after, constraints.get(index)), index)
-        for index, one in enumerate(sentences)
-    ]
+    same = first_alike(sentences, constraints)
     lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
     predictions: dict[int, SentencePrediction] = {}
     for batch in batches_by_length(lengths, model.max_width, model.batch_entries):
@@ -36,3 +31,17 @@ def predict(
         predictions |= zip(batch, decoded, strict=True)
     nothing = SentencePrediction()
     return [predictions.get(index, nothing) for index in same]
+
+
+def first_alike(sentences: Sequence[Sentence], constraints: Mapping[int, Constraints]) -> list[int]:
+    """For each sentence the index of the first that is the same for a model. Lists and tables repeat sentences; each is
+    computed once.
+
+    >>> first_alike([Sentence(["a"]), Sentence(["b"]), Sentence(["a"])], {})
+    [0, 1, 0]
+    """
+    first: dict[object, int] = {}
+    return [
+        first.setdefault((one.tokens, one.tags, one.before, one.after, constraints.get(index)), index)
+        for index, one in enumerate(sentences)
+    ]

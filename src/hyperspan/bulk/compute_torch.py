@@ -1,0 +1,50 @@
+"""The same for models of torch, on CPUs and GPUs: batches come as arrays of ids where the model reads nothing else."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from hyperspan.batch import batch_of
+from hyperspan.bulk.compute import ModelComputer
+from hyperspan.bulk.requests import BatchRequest, ModelFacts
+from hyperspan.errors import JobError
+from hyperspan.inference.decoding import MentionDistribution
+from hyperspan.models.base import Model
+
+
+class TorchComputer(ModelComputer):
+    """Answers requests with a model of torch."""
+
+    model: Model
+    memory_errors = (MemoryError, torch.OutOfMemoryError)
+
+    def facts(self, folder: str) -> ModelFacts:
+        reads_ids = self.model.reads_ids
+        characters = reads_ids and self.model.encoder.reads_characters
+        return replace(super().facts(folder), reads_ids=reads_ids, reads_characters=characters)
+
+    def distribution(self, request: BatchRequest) -> MentionDistribution:
+        if request.arrays is None:
+            return super().distribution(request)
+        return self.model.distribution_of(batch_of(*request.arrays, self.model.device))
+
+    def on_device(self) -> AbstractContextManager[Any]:
+        device = self.model.device
+        return torch.cuda.device(device) if device.type == "cuda" else nullcontext()  # each thread has its own
+
+    def check_device(self) -> None:
+        """After an error in a kernel, a GPU computes nothing any more."""
+        if self.model.device.type != "cuda":
+            return
+        try:
+            torch.cuda.synchronize()
+        except BaseException as error:
+            raise JobError(f"the GPU has failed ({str(error).strip().partition(chr(10))[0]})") from None
+
+    def free_memory(self) -> None:
+        if self.model.device.type == "cuda":
+            torch.cuda.empty_cache()
