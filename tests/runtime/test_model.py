@@ -110,6 +110,12 @@ def test_runtime_vectors_do_not_depend_on_what_was_seen_before(monkeypatch: pyte
     assert used.distribution(sentences).marginals == pytest.approx(fresh.distribution(sentences).marginals, abs=1e-6)
 
 
+def test_runtime_says_where_its_kernels_are_not_allowed() -> None:
+    annotator = load("genia")
+    with kernels.reference(), pytest.raises(InputError, match="load it again where you force the reference"):
+        annotator("IL-2 promoter")
+
+
 def test_runtime_skips_words_as_torch_does() -> None:
     folder = PRETRAINED / "genia"
     sentences = [sentence_of([2, 3, 0, 9, 10])]

@@ -17,7 +17,7 @@ import numpy as np
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.files import Target
-from hyperspan.kernels.choice import FUSED_BATCH_ENTRIES, encoder_library
+from hyperspan.kernels.choice import FUSED_BATCH_ENTRIES, choose, encoder_library
 from hyperspan.kernels.encoder_arrays import (
     EncoderWeights,
     InferenceOptions,
@@ -120,6 +120,10 @@ class RuntimeModel:
         if not any(lengths):
             empty = np.zeros((len(lengths), 0, len(self.labels)), dtype=np.float32)
             return ArrayHypergraph(ScoreArrays(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None]), lengths)
+        if choose("encoder", "cpu") != "c":
+            raise InputError(
+                "this model was loaded for the C kernels, which are not allowed here; load it again where you force the reference"
+            )
         library, precision = encoder_library(), self.options.precision
         key = library.lanes, precision
         packed = self._packed.get(key)
