@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from hyperspan import Document, Mention, Sentence
 from hyperspan.errors import InputError, SpanError
+from hyperspan.types import trusted_document, trusted_mention, trusted_sentence
 
 
 @given(text=st.text(min_size=1), data=st.data())
@@ -122,3 +123,21 @@ def test_a_moved_mention_needs_its_text_again() -> None:
         Document("the Seattle zoo", [attrs.evolve(mention, start=0)])
     [moved] = Document("the Seattle zoo", [attrs.evolve(mention, start=0, text="")]).mentions
     assert moved.text == "the Seattle"
+
+
+def test_trusted_values_are_those_that_constructors_make() -> None:
+    mention = Mention(0, 3, "X", text="the", probability=0.5, id="T1")
+    sentence = Sentence(["the", "zoo"], [Mention(0, 1, "X")], tags=["DT", "NN"], offsets=[(0, 3), (4, 7)])
+    document = Document("the zoo", [mention], [sentence], "d", {"a": 1}, candidates=[mention])
+    made = (
+        trusted_mention(0, 3, "X", "the", 0.5, "T1"),
+        trusted_sentence(sentence.tokens, sentence.offsets, sentence.mentions, sentence.tags),
+        trusted_document("the zoo", [mention], (sentence,), "d", {"a": 1}, None, [mention]),
+    )
+    for one, other in zip(made, (mention, sentence, document), strict=True):
+        assert type(one) is type(other) and one == other
+        for each in (one, pickle.loads(pickle.dumps(one))):
+            assert all(getattr(each, field.name) == getattr(other, field.name) for field in attrs.fields(type(other)))
+        assert attrs.evolve(one) == copy.deepcopy(one) == other
+        with pytest.raises(attrs.exceptions.FrozenInstanceError):
+            one.id = "new"  # type: ignore[misc]

@@ -255,3 +255,70 @@ class Document:
     def _repr_html_(self) -> str:
         """What notebooks show: the text, and a bar under it for each mention."""
         return imported("hyperspan.render.notebook:document_html")(self)
+
+
+# -- values that are right because of how they were made: nothing is converted or checked, which takes most of the time --------
+#
+# A frozen class offers no cheap way to set its fields. So a draft of the same layout is filled and becomes one of that class.
+
+
+class _MentionDraft:
+    __slots__ = Mention.__slots__  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class _SentenceDraft:
+    __slots__ = Sentence.__slots__  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class _DocumentDraft:
+    __slots__ = Document.__slots__  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def trusted_mention(
+    start: int,
+    end: int,
+    label: str,
+    text: str = "",
+    probability: float | None = None,
+    id: str = "",  # noqa: A002
+) -> Mention:
+    """A contiguous mention of what is known to be a span, and to read so where `text` is given."""
+    made: Any = _MentionDraft()
+    made.start, made.end, made.label, made.fragments = start, end, label, ()
+    made.text, made.probability, made.head, made.id = text, probability, None, id
+    made.__class__ = Mention
+    return made
+
+
+def trusted_sentence(
+    tokens: tuple[str, ...],
+    offsets: tuple[Span, ...],
+    mentions: Iterable[Mention] = (),
+    tags: tuple[str, ...] = (),
+) -> Sentence:
+    """A sentence of tokens with as many offsets and tags, or none, and mentions inside it."""
+    made: Any = _SentenceDraft()
+    made.tokens, made.offsets, made.tags = tokens, offsets, tags
+    made.mentions = frozenset(mentions) or _NO_MENTIONS
+    made.duplicates = made.before = made.after = ()
+    made.__class__ = Sentence
+    return made
+
+
+def trusted_document(
+    text: str,
+    mentions: Iterable[Mention] = (),
+    sentences: tuple[Sentence, ...] = (),
+    id: str = "",  # noqa: A002
+    metadata: Mapping[str, Any] | None = None,
+    alternatives: Iterable[SentenceAlternatives] | None = None,
+    candidates: Iterable[Mention] | None = None,
+) -> Document:
+    """A document whose mentions have their texts, and whose sentences have offsets inside the text."""
+    made: Any = _DocumentDraft()
+    made.text, made.sentences, made.id = text, sentences, id
+    made.mentions, made.metadata = frozenset(mentions) or _NO_MENTIONS, dict(metadata or {})
+    made.alternatives = None if alternatives is None else tuple(alternatives)
+    made.candidates = None if candidates is None else tuple(candidates)
+    made.__class__ = Document
+    return made

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hyperspan import kernels
 from hyperspan.errors import InputError
+from hyperspan.kernels import tokens_c
 from hyperspan.text import TOKENIZERS, split_text, tokenize
+from hyperspan.text.genia import SPACE
 
 ODD = st.sampled_from(
     [
@@ -67,6 +73,35 @@ def test_every_character_is_in_exactly_one_token(tokenizer: str, text: str) -> N
     assert covered == [position for position, sign in enumerate(text) if not sign.isspace()]
     assert all(start < end for start, end in spans)
     assert spans == tokenize(text, tokenizer)
+
+
+SNIPPETS = st.sampled_from(
+    "n't ’t can cannot not www. http:// https:// @ . , : ; - -- ... .. ' ’ s re ll Mr. Mrs. etc. Fig. U.S. a b x B 1 23 (OH) ( [ ] ) + / * & _ "
+    'é α \u0301 ‐ ‑ “ ² o n t S OH 12;3 t(8;21) (q22;q12) < > " ! Ⅳ ‿ \u200d 😀 \x1c'.split(" ")
+)
+
+
+@tokenizers
+@given(text=st.one_of(TEXTS, st.lists(st.one_of(SNIPPETS, st.just(" ")), max_size=16).map("".join)))
+def test_tokenize_cuts_in_c_as_its_regular_expressions_do(tokenizer: str, text: str) -> None:
+    with kernels.reference():
+        expected = tokenize(text, tokenizer), split_text(text, tokenizer)
+    assert (tokenize(text, tokenizer), split_text(text, tokenizer)) == expected
+
+
+def test_characters_have_the_classes_that_regular_expressions_know() -> None:
+    bits = {r"\p{L}": 1, r"\p{M}": 2, r"\p{N}": 4, r"\d": 8, r"\w": 16, f"[{SPACE}]": 32, r"\s": 64}
+    known = [code for code in chain.from_iterable(tokens_c.KNOWN) if tokens_c.classes()[code]]
+    assert len(known) > 2_000
+    for pattern, bit in bits.items():
+        matches = regex.compile(pattern).match
+        wrong = [
+            hex(code) for code in known if (matches(chr(code)) is not None) != bool(tokens_c.classes()[code] & bit)
+        ]
+        assert not wrong, pattern
+    assert [chr(code) for code in range(0x110000) if chr(code).isspace()] == regex.findall(
+        f"[{SPACE}]", "".join(map(chr, range(0x110000)))
+    )
 
 
 @tokenizers

@@ -14,7 +14,7 @@ from attrs import evolve
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.trimming import joined, trimmed
 from hyperspan.text.sentences import sentence_of, sentence_spans, token_spans
-from hyperspan.types import Document, Mention, Sentence, Span
+from hyperspan.types import Document, Mention, Sentence, Span, trusted_mention
 
 
 def document_of(sentences: Iterable[Sentence], id: str = "", metadata: Mapping[str, Any] | None = None) -> Document:  # noqa: A002
@@ -88,6 +88,8 @@ def by_characters(mention: Mention, offsets: Sequence[Span], text: str = "") -> 
         return offsets[span[0]][0], offsets[span[1] - 1][1]
 
     start, end = covered(mention.span)
+    if start < end and not mention.fragments and mention.head is None:
+        return trusted_mention(start, end, mention.label, text[start:end], mention.probability, mention.id)
     fragments = tuple(map(covered, mention.fragments))
     inside = mention.head and mention.start <= mention.head[0] < mention.head[1] <= mention.end
     head = covered(mention.head) if mention.head and inside else None

@@ -23,7 +23,7 @@ from hyperspan.inference.constraints import NO_CONSTRAINTS, Constraints, constra
 from hyperspan.inference.options import DecodingOptions, Threshold, decoding_options
 from hyperspan.inference.streams import Failure, attempt, windows
 from hyperspan.text.sentences import iter_sentences
-from hyperspan.types import Document, Mention, Sentence
+from hyperspan.types import Document, Mention, Sentence, trusted_document
 
 if TYPE_CHECKING:
     from hyperspan.inference.model import InferenceModel
@@ -184,10 +184,12 @@ class Annotator:
             raise InputError(
                 f"a text to annotate is {given!r:.50}, but must be a str or a Document, or for pipe a pair of one and Constraints"
             )
-        document = Document(given) if isinstance(given, str) else given
+        document = trusted_document(given) if isinstance(given, str) else given
         if not document.sentences:
-            document = evolve(document, sentences=iter_sentences(document.text, self.model.tokenizer))
-        if any(sentence.tokens and not sentence.offsets for sentence in document.sentences):
+            cut = tuple(iter_sentences(document.text, self.model.tokenizer))
+            about = (document.id, document.metadata, document.alternatives, document.candidates)
+            document = trusted_document(document.text, document.mentions, cut, *about)
+        elif any(sentence.tokens and not sentence.offsets for sentence in document.sentences):
             raise InputError(
                 f"document {document.id!r} has sentences that do not say where in the text their tokens are; "
                 "give their offsets, or leave the sentences out"

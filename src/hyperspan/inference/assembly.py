@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from attrs import evolve
-
 from hyperspan.corpora.documents import by_characters
 from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.inference.options import DecodingOptions
-from hyperspan.types import Document, Mention, RankedMentions, Sentence, SentenceAlternatives
+from hyperspan.types import (
+    Document,
+    Mention,
+    RankedMentions,
+    Sentence,
+    SentenceAlternatives,
+    trusted_document,
+    trusted_sentence,
+)
 
 
 @dataclass(frozen=True)
@@ -33,16 +39,20 @@ def assemble(document: Document, predictions: Sequence[SentencePrediction], opti
     candidates: list[Mention] | None = None
     if options.candidates is not None:
         candidates = [mention for pair in pairs for mention in _candidates(text, *pair)]
-    return evolve(
-        document,
-        mentions=mentions,
-        sentences=[
-            evolve(sentence, mentions=found.mentions, duplicates=(), before=(), after=()) for sentence, found in pairs
-        ],
-        metadata=without_mention_metadata(document.metadata),
-        alternatives=alternatives,
-        candidates=candidates,
+    return trusted_document(
+        text,
+        mentions,
+        tuple([_with_found(*pair) for pair in pairs]),
+        document.id,
+        without_mention_metadata(document.metadata),
+        alternatives,
+        candidates,
     )
+
+
+def _with_found(sentence: Sentence, found: SentencePrediction) -> Sentence:
+    """The sentence with the mentions that were found in it alone, and without the words around it."""
+    return trusted_sentence(sentence.tokens, sentence.offsets, found.mentions, sentence.tags)
 
 
 def _alternatives(text: str, sentence: Sentence, found: SentencePrediction) -> SentenceAlternatives:

@@ -35,12 +35,14 @@ COMPUTATIONS = {
     "marginals": ("c", "dense", "reference"),
     "argmax": ("c", "dense", "reference"),
     "encoder": ("c", "reference"),
+    "tokens": ("c", "reference"),
     "look_up": ("c", "reference"),
 }
 """What there is of each computation; `encoder` is all from word vectors to scores, `layout` where spans are.
 
-`look_up` is that of words in a vocabulary, on the CPU alone; its reference is plain Python.
+`tokens` is cutting text, `look_up` that of words in a vocabulary; both are for CPUs alone, and their reference is plain Python.
 """
+ON_CPUS_ALONE = ("tokens", "look_up")
 PREFERRED = {"cpu": ("c",), "cuda": ("triton", "dense")}
 """What is worth running on a device, beside the reference."""
 BATCH_ENTRIES = 40_000
@@ -191,7 +193,9 @@ def report() -> dict[str, Any]:
     devices: dict[str, Any] = {}
     for device, missing in (("cpu", None), ("cuda", gpu_obstacle())):
         devices[device] = {"unavailable": missing} if missing else {}
-        for computation in () if missing else [name for name in COMPUTATIONS if device == "cpu" or name != "look_up"]:
+        for computation in (
+            () if missing else [name for name in COMPUTATIONS if device == "cpu" or name not in ON_CPUS_ALONE]
+        ):
             runs = choose(computation, device)
             others = {
                 name: obstacle(computation, name, device, allowed) or f"is slower than {runs}"

@@ -19,7 +19,7 @@ from hyperspan.errors import KernelWarning
 LIBRARY = Path(__file__).parent / "native" / "libkernels.so"
 VARIANTS = ("v4bf16", "v4", "v3", "base")
 """What the encoder is compiled for, best first: see native/build.py."""
-ABI_VERSION = 3
+ABI_VERSION = 4
 """That of native/threads.h: both grow when a struct or the arguments of a function in C change."""
 NOT_COMPILED = "was not compiled; install hyperspan where there is a C compiler"
 
@@ -94,7 +94,7 @@ def _abi_version(library: ctypes.CDLL) -> int:
 
 @call_once
 def compiled() -> Loaded:
-    """libkernels.so: LSTMs, the fused encoder, inference over chains, and words looked up in a vocabulary."""
+    """libkernels.so: LSTMs, the fused encoder, inference over chains, tokens, and words looked up in a vocabulary."""
     return open_library(LIBRARY)
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import regex
+from functools import cache
+from typing import TYPE_CHECKING
 
 from hyperspan.types import Span
 
-SPACE = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
-"""Every character that is white space to Python; \\s knows a few less."""
+if TYPE_CHECKING:
+    import regex
 
-_GLUED = regex.compile(
-    r"""
+SPACE = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+"""Every character that is white space to Python, as part of a class in brackets; \\s knows a few less."""
+
+_GLUED = r"""
     \[\d+\p{L}+\]                                          # isotopes: [3H]thymidine
   | \[[^\s\[\]]{1,12}\](?=\w)                              # [Ca2+]i
   | (?<=\d)\([^\s()]{1,12}\)                               # 10(-7), CD4(+), p56(lck)
@@ -20,21 +23,23 @@ _GLUED = regex.compile(
   | (?<=\d)'                                               # 5' end
   | (?<=\p{L})'(?=\p{L})(?![st]\b)
   | (?<=\w)[*&](?=\w)
-    """,
-    regex.VERBOSE,
-)
-_PUNCTUATION = regex.compile(r"[^\s\w,./+-]")
-_TOKEN = regex.compile(
-    rf"""
+"""
+_PUNCTUATION = r"[^\s\w,./+-]"
+_TOKEN = rf"""
     [Cc]an(?=not\b)
   | n't\b
   | (?:[\p{{L}}\p{{M}}\p{{N}}_](?!n't\b))+[\p{{L}}\p{{M}}\p{{N}}_]?
   | [\p{{L}}\p{{M}}\p{{N}}_]
   | 's\b
   | [^{SPACE}]\p{{M}}*
-    """,
-    regex.VERBOSE,
-)
+"""
+
+
+@cache
+def _patterns() -> tuple[regex.Pattern[str], ...]:
+    import regex  # which takes longer than all the rest, and is seldom needed
+
+    return tuple(regex.compile(pattern, regex.VERBOSE) for pattern in (_GLUED, _PUNCTUATION, _TOKEN))
 
 
 def genia_tokens(text: str) -> list[Span]:
@@ -47,5 +52,6 @@ def genia_tokens(text: str) -> list[Span]:
     >>> [text[start:end] for start, end in genia_tokens(text)]
     ['CD4(', '+', ')', 'cells', "'", "5'", '-', 'ends', 'ca', "n't", 'bind', '(', 'IL', '-', '2', ')']
     """
-    glued = _GLUED.sub(lambda match: _PUNCTUATION.sub("x", match[0]), text)  # of the same length
-    return [match.span() for match in _TOKEN.finditer(glued)]
+    together, punctuation, token = _patterns()
+    glued = together.sub(lambda match: punctuation.sub("x", match[0]), text)  # of the same length
+    return [match.span() for match in token.finditer(glued)]

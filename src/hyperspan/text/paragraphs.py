@@ -21,6 +21,8 @@ SLACK = 3
 """By this many columns lines may be shorter than they could be, as the longest may be indented."""
 TOGETHER = 256
 """The width is learnt from this many lines."""
+SHORT = 10_000
+"""A text of no more characters may be one line, for which nothing has to be learnt."""
 
 _BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _LINE = re.compile(
@@ -64,6 +66,10 @@ def paragraph_spans(text: str) -> Iterator[Span]:
     >>> [text[start:end].split()[0] for start, end in paragraph_spans(text)]
     ['Name', 'Town', 'Lee', 'Oz', 'A', 'New']
     """
+    if len(text) <= SHORT and "\t" not in text and _GAP not in text and len(text.splitlines()) <= 1:
+        if text and not text.isspace():
+            yield from _paragraph(text, 0, len(text))
+        return
     lines = _lines(text)
     previous: _Line | None = None
     start, row = 0, False
@@ -129,8 +135,13 @@ def _cells(text: str, start: int, last: _Line, in_table: bool) -> Iterator[Span]
     if separator == "\t" or (separator and in_table):
         yield from (cell.span() for cell in _CELLS[separator].finditer(text, start, last.end))
     else:
-        bullet = _BULLET_ALONE.match(text, start, last.end)
-        if bullet is not None:  # no model has learnt what "- NF-kappa B" is
-            yield bullet.span()
-            start = bullet.end()
-        yield start, last.end
+        yield from _paragraph(text, start, last.end)
+
+
+def _paragraph(text: str, start: int, end: int) -> Iterator[Span]:
+    """A paragraph, and before it the bullet that it begins with."""
+    bullet = _BULLET_ALONE.match(text, start, end)
+    if bullet is not None:  # no model has learnt what "- NF-kappa B" is
+        yield bullet.span()
+        start = bullet.end()
+    yield start, end

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from hyperspan.text.boundaries import sentence_ends
 from hyperspan.text.paragraphs import paragraph_spans
-from hyperspan.text.tokenize import tokenize
-from hyperspan.types import Sentence, Span
+from hyperspan.text.tokenize import tokenize_all
+from hyperspan.types import Sentence, Span, trusted_sentence
 
 MOST_TOKENS = 500
 """A longer sentence is cut where it hurts least."""
+TOGETHER = 20_000
+"""Sentences of this many characters are cut into tokens at a time: enough for speed, and little memory for a long text."""
 
 
 def sentence_spans(text: str) -> Iterator[Span]:
@@ -32,20 +34,31 @@ def split_text(text: str, tokenizer: str = "words") -> list[Sentence]:
 
 def iter_sentences(text: str, tokenizer: str = "words") -> Iterator[Sentence]:
     """What :func:`split_text` returns, one sentence after the other, for texts whose tokens would fill the memory."""
-    for start, end in sentence_spans(text):
-        offsets = token_spans(text, start, end, tokenizer)
-        for part in (offsets,) if len(offsets) <= MOST_TOKENS else _cut(text, offsets):
-            yield sentence_of(text, part)
+    for stretches in _together(sentence_spans(text)):
+        for offsets in tokenize_all(text, stretches, tokenizer):
+            for part in (offsets,) if len(offsets) <= MOST_TOKENS else _cut(text, offsets):
+                yield sentence_of(text, part)
 
 
-def token_spans(text: str, start: int, end: int, tokenizer: str) -> list[Span]:
+def _together(spans: Iterable[Span]) -> Iterator[list[Span]]:
+    group: list[Span] = []
+    for span in spans:
+        group.append(span)
+        if span[1] - group[0][0] >= TOGETHER:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def token_spans(text: str, start: int, end: int, tokenizer: str) -> Sequence[Span]:
     """The tokens of a stretch of the text, in characters of the whole text."""
-    return [(start + first, start + last) for first, last in tokenize(text[start:end], tokenizer)]
+    return tokenize_all(text, [(start, end)], tokenizer)[0]
 
 
 def sentence_of(text: str, offsets: Sequence[Span]) -> Sentence:
     """The sentence with these tokens of the text."""
-    return Sentence([text[start:end] for start, end in offsets], offsets=offsets)
+    return trusted_sentence(tuple([text[start:end] for start, end in offsets]), tuple(offsets))
 
 
 def _cut(text: str, tokens: Sequence[Span]) -> Iterator[Sequence[Span]]:

@@ -5,14 +5,18 @@ A tokenizer is known by name and version, and a model stores both: text is token
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
-import regex
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 from hyperspan.errors import InputError
+from hyperspan.kernels import tokens_c
+from hyperspan.kernels.choice import choose
 from hyperspan.text.genia import SPACE, genia_tokens
 from hyperspan.types import Span
+
+if TYPE_CHECKING:
+    import regex
 
 _CHARACTER = r"[\p{L}\p{M}\p{N}_]"
 _CLITIC = r"['’](?:s|re|ve|ll|d|m)"
@@ -31,21 +35,28 @@ _WORDS = rf"""
   | --+|\.\.\.+
   | [^{SPACE}](?:\p{{M}}|\p{{Emoji_Modifier}}|\u200d[^{SPACE}])*  # anything else, a sign with its marks at a time
 """
-_FLAGS = regex.VERBOSE | regex.UNICODE
 
 
-def _tokens(pattern: regex.Pattern[str], text: str) -> list[Span]:
-    return [match.span() for match in pattern.finditer(text)]
+@cache
+def _pattern() -> regex.Pattern[str]:
+    import regex  # which takes longer than all the rest, and is seldom needed
+
+    return regex.compile(_WORDS, regex.VERBOSE | regex.UNICODE)
+
+
+def word_tokens(text: str) -> list[Span]:
+    """The character spans of tokens of general English."""
+    return [match.span() for match in _pattern().finditer(text)]
 
 
 TOKENIZERS: dict[str, tuple[int, Callable[[str], list[Span]]]] = {
-    "words": (1, partial(_tokens, regex.compile(_WORDS, _FLAGS))),
+    "words": (1, word_tokens),
     "split": (1, genia_tokens),
 }
 """By name: the version, and the function from a text to the character spans of its tokens.
 
 "words" is for general English; "split" also cuts at hyphens, slashes, commas, dots and pluses inside words, as the
-GENIA files do.
+GENIA files do. C does the same for the characters that it knows, much faster.
 """
 
 
@@ -59,7 +70,28 @@ def tokenize(text: str, tokenizer: str = "words") -> list[Span]:
     >>> [text[start:end] for start, end in tokenize(text, "split")]
     ['NF', '-', 'kappa', 'B', '/', 'Rel', 'binds', '.']
     """
+    return list(tokenize_all(text, [(0, len(text))], tokenizer)[0])
+
+
+def tokenize_all(text: str, stretches: Sequence[Span], tokenizer: str) -> list[Sequence[Span]]:
+    """The tokens of each of some stretches of a text, one after the other, in characters of the text."""
     if tokenizer not in TOKENIZERS:
         raise InputError(f"there is no tokenizer {tokenizer!r}; choose one of {', '.join(TOKENIZERS)}")
+    if not stretches:
+        return []
+    if tokenizer not in tokens_c.TOKENIZERS or choose("tokens", "cpu") != "c":
+        return [_tokens(text, start, end, tokenizer) for start, end in stretches]
+    first, last = stretches[0][0], stretches[-1][1]
+    found = tokens_c.tokens(tokenizer, text[first:last], first, stretches)
+    spans = list(zip(found.starts, found.ends, strict=True))
+    result: list[Sequence[Span]] = []
+    place = 0
+    for stretch, count in zip(stretches, found.counts, strict=True):
+        result.append(spans[place : place + count] if count >= 0 else _tokens(text, *stretch, tokenizer))
+        place += max(count, 0)
+    return result
+
+
+def _tokens(text: str, start: int, end: int, tokenizer: str) -> list[Span]:
     _, function = TOKENIZERS[tokenizer]
-    return function(text)
+    return [(start + first, start + last) for first, last in function(text[start:end])]

@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 LIBRARY = "libkernels.so"
 FLAGS = ["-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-pthread"]
-SOURCES = ("chains", "cpu", "threads", "words")
+SOURCES = ("chains", "cpu", "threads", "tokens", "words")
 """What is compiled once, for every processor."""
 PROCESSORS = {
     "v4bf16": ["-march=x86-64-v4", "-mavx512bf16", "-mprefer-vector-width=512"],

@@ -1,0 +1,91 @@
+"""Text to tokens in C: libkernels.so. What it computes is what the regular expressions of :mod:`hyperspan.text` say."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import unicodedata
+from array import array
+from collections.abc import Sequence
+from functools import cache
+from itertools import chain
+from typing import Any, NamedTuple
+
+from hyperspan.kernels import libraries
+
+TOKENIZERS = ("split", "words")
+KNOWN = (range(0x250), range(0x370, 0x530), range(0x1E00, 0x2300))
+"""Code points of Latin, Greek, Cyrillic and signs, whose classes are the same in all versions of Unicode."""
+JOINERS = (0x200C, 0x200D)
+"""Those that are left to the regular expressions: they join what is around them."""
+
+_CLASSES = {"L": 1 | 16, "M": 2 | 16, "N": 4, "Nd": 4 | 8 | 16, "Nl": 4 | 16, "Pc": 16}
+"""Bits by category of Unicode: letter, mark, number, digit and word, as tokens.c has them."""
+_SPACE, _BLANK, _IS_KNOWN = 32, 64, 128
+_ENCODING = "utf-32-le" if sys.byteorder == "little" else "utf-32-be"
+_SPACES_OF_PYTHON = range(0x1C, 0x20)
+"""White space to Python, but not to regular expressions."""
+
+
+class TokenSpans(NamedTuple):
+    """Where the tokens of sentences start and end in the text."""
+
+    starts: list[int]
+    ends: list[int]
+    counts: list[int]
+    """Of each sentence, how many tokens it has; -1 for one with a character that is not known here."""
+
+
+def tokens(tokenizer: str, text: str, first: int, sentences: Sequence[tuple[int, int]]) -> TokenSpans:
+    """The tokens of sentences, which are spans of a text. `text` is the part of it that holds them, from its character `first` on.
+
+    `tokenizer` is one of :data:`TOKENIZERS`.
+    """
+    encoded, table = text.encode(_ENCODING, "surrogatepass"), classes()
+    count, size = len(sentences), len(text)
+    numbers = array("q", (0,)) * (count + 2 * size)  # the counts, where tokens start, where they end
+    spans = array("q", chain.from_iterable(sentences))
+    address = numbers.buffer_info()[0]
+    starts, ends = address + 8 * count, address + 8 * (count + size)
+    found = _function()(
+        *(tokenizer == "split", encoded, size, first, spans.buffer_info()[0], count),
+        *(table, len(table), starts, ends, address),
+    )
+    if found < 0:
+        raise MemoryError(f"there is no memory to cut a text of {size:,} characters")
+    parts = ((count, count + found), (count + size, count + size + found), (0, count))
+    return TokenSpans(*(numbers[first:last].tolist() for first, last in parts))
+
+
+@cache
+def _function() -> Any:
+    library = libraries.compiled().library
+    assert library is not None  # the caller has chosen
+    function = library.tokens_of
+    integer, address = ctypes.c_int64, ctypes.c_void_p
+    function.restype = integer
+    function.argtypes = (
+        integer,
+        ctypes.c_char_p,
+        integer,
+        integer,
+        address,
+        integer,
+        address,
+        integer,
+        *(address,) * 3,
+    )
+    return function
+
+
+@cache
+def classes() -> bytes:
+    """By code point: the bits that tokens.c names, 0 for characters that are not known."""
+    bits = bytearray(KNOWN[-1].stop)
+    for code in chain.from_iterable(KNOWN):
+        category = unicodedata.category(chr(code))
+        if category not in ("Cn", "Cs") and code not in JOINERS:
+            bits[code] = _IS_KNOWN | _CLASSES.get(category, _CLASSES.get(category[0], 0))
+            if chr(code).isspace():
+                bits[code] |= _SPACE | (0 if code in _SPACES_OF_PYTHON else _BLANK)
+    return bytes(bits)
