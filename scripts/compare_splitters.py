@@ -26,10 +26,11 @@ from rich.console import Console
 from rich.table import Table
 
 import hyperspan
+from hyperspan.benchmarks.texts import running_texts
 from hyperspan.corpora import read_corpus
 from hyperspan.text import tokenize
 from hyperspan.text.sentences import sentence_spans
-from hyperspan.types import Document, Mention, Sentence, Span
+from hyperspan.types import Document, Sentence, Span
 
 MODELS = {"genia": "genia/test.data", "litbank": "litbank/test.data.gz"}
 Splitter = Callable[[str], Iterable[Span]]
@@ -145,28 +146,6 @@ def million_characters_a_second(splitter: Splitter, documents: Sequence[Document
 
 # -- bundled models on running text ---------------------------------------------------------------------------
 
-_NO_SPACE_BEFORE = re.compile(r"[.,;:!?)\]/%'’-].*|n't")
-_DECIMAL = re.compile(r"\d+ , \d.*|\w+ \. \d.*")  # 1,000; 0.05; PU.1
-_NO_SPACE_AFTER = re.compile(r".*[(\[/-]|[“‘]|``")
-
-
-def running_text(sentences: Sequence[Sentence]) -> Document:
-    """Sentences as one paragraph, with spaces where people write them, and their mentions."""
-    text, mentions, glued, quoted = "", [], True, False
-    for sentence in sentences:
-        spans: list[Span] = []
-        for token in sentence.tokens:
-            closes = (token == '"' and quoted) or token in ("''", "”", "’")
-            text += "" if glued or closes or (spans and _NO_SPACE_BEFORE.fullmatch(token)) else " "
-            spans.append((len(text), len(text) + len(token)))
-            text += token
-            quoted ^= token == '"'
-            glued = _NO_SPACE_AFTER.fullmatch(token) is not None or (token == '"' and quoted)
-            if _DECIMAL.fullmatch(" ".join(sentence.tokens[len(spans) - 2 : len(spans) + 1])):
-                glued = True
-        mentions += [Mention(spans[m.start][0], spans[m.end - 1][1], m.label) for m in sentence.mentions]
-    return Document(text, mentions)
-
 
 def model_f1(name: str, splitter: Splitter, documents: Sequence[Document]) -> float:
     annotator = hyperspan.load(name)
@@ -181,14 +160,6 @@ def model_f1(name: str, splitter: Splitter, documents: Sequence[Document]) -> fl
         one, other = ({(m.start, m.end, m.label) for m in mentions} for mentions in (predicted, document.mentions))
         right, found, gold = right + len(one & other), found + len(one), gold + len(other)
     return 2 * right / (found + gold)
-
-
-def running_texts(path: Path) -> list[Document]:
-    documents = list(read_corpus(path))
-    if len(documents) > 100:  # GENIA's sentences follow each other but mark no abstracts
-        sentences = [sentence for document in documents for sentence in document.sentences]
-        return [running_text(sentences[first : first + 10]) for first in range(0, len(sentences), 10)]
-    return [running_text(document.sentences) for document in documents]
 
 
 def main() -> None:

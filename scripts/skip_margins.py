@@ -21,8 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hyperspan.benchmarks.invented import batches_for, decoder
 from hyperspan.benchmarks.measure import in_turns, machine, median_ratio
+from hyperspan.benchmarks.paper import batches_for, decoder
 from hyperspan.corpora import read_corpus
 from hyperspan.encoders.spans import SpanLinear
 from hyperspan.evaluation import evaluate

@@ -20,7 +20,8 @@ EXTRAS = {
     "ray": ("pyarrow", "ray"),
     "serve": ("pydantic", "starlette", "uvicorn"),
     "spacy": ("spacy",),
-    "transformers": ("transformers",),
+    "train": ("torch",),
+    "transformers": ("torch", "transformers"),
 }
 """The modules that each optional dependency brings."""
 

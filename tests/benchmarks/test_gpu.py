@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from hyperspan.benchmarks import gpu
-from hyperspan.benchmarks.invented import BenchmarkCorpus, invented_sentences, paper_model
+from hyperspan.benchmarks.invented import BenchmarkCorpus, invented_sentences
+from hyperspan.benchmarks.paper import paper_model
 from hyperspan.errors import InputError
 
 

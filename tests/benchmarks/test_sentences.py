@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hyperspan.benchmarks.invented import genia_length, invented_sentences, necessary_operations, paper_model
+from hyperspan.benchmarks.invented import genia_length, invented_sentences
+from hyperspan.benchmarks.paper import necessary_operations, paper_model
 
 
 def test_invented_sentences_are_as_long_as_those_of_genia() -> None:

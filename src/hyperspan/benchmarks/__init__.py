@@ -1,6 +1,7 @@
 """How fast hyperspan is. A module is one benchmark: ``run`` takes its options and returns figures. Imports anything of ours."""
 
 BENCHMARKS = {
+    "bundled": "the bundled models from raw text, beside spaCy's spancat; their F1, latency, start and memory",
     "decode": "many sentences at once, as a share of what this machine's matrix products allow",
     "latency": "one sentence at a time, and the start of the command",
     "train": "steps of the training loop",
@@ -11,3 +12,5 @@ BENCHMARKS = {
     "read": "reading files of annotated text",
 }
 """What ``hyperspan benchmark`` offers."""
+WITHOUT_TORCH = ("bundled", "read")
+"""Those that run where torch is not installed."""

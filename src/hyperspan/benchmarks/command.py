@@ -16,14 +16,18 @@ Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")
 
 
 def run_command(module: ModuleType, arguments: list[str] | None = None, name: str | None = None) -> None:
-    """Runs the ``run`` of a module as a command; without arguments, with those of the process."""
+    """Runs the ``run`` of a module as a command; without arguments, with those of the process.
+
+    For people, figures are printed by the ``table`` of the module, or as :func:`lines`.
+    """
 
     @wraps(module.run)
     def command(as_json: bool = False, **options: Any) -> None:
         about = (module.__doc__ or "").partition("\n")[0].partition(": `")[0].removesuffix(".")
         print(f"hyperspan: {about}; this may take minutes", file=sys.stderr)
         figures = module.run(**options)
-        print(json.dumps(figures, indent=2) if as_json else "\n".join(lines(figures)))
+        shown = vars(module).get("table", lines)
+        print(json.dumps(figures, indent=2) if as_json else "\n".join(shown(figures)))
 
     parameters = [*inspect.signature(module.run, eval_str=True).parameters.values()]
     parameters.append(inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json))

@@ -16,8 +16,8 @@ import torch
 import typer
 
 from hyperspan.batching import shuffled_batches
-from hyperspan.benchmarks.invented import trainer_for
 from hyperspan.benchmarks.measure import in_turns, machine, on_gpu, peak_memory
+from hyperspan.benchmarks.paper import trainer_for
 from hyperspan.config import Config
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model

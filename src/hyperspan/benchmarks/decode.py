@@ -17,16 +17,7 @@ import typer
 
 from hyperspan import kernels
 from hyperspan.benchmarks import gpu
-from hyperspan.benchmarks.invented import (
-    MAX_WIDTHS,
-    TYPES,
-    BenchmarkCorpus,
-    batches_for,
-    decoder,
-    invented_sentences,
-    necessary_operations,
-    paper_model,
-)
+from hyperspan.benchmarks.invented import MAX_WIDTHS, TYPES, BenchmarkCorpus, invented_sentences
 from hyperspan.benchmarks.measure import (
     Call,
     Ceiling,
@@ -39,6 +30,7 @@ from hyperspan.benchmarks.measure import (
     median_ratio,
     peak_memory,
 )
+from hyperspan.benchmarks.paper import batches_for, decoder, necessary_operations, paper_model
 from hyperspan.benchmarks.spancat import Spancat, spancat_workers
 from hyperspan.inference.annotator import Annotator
 from hyperspan.types import Sentence

@@ -16,16 +16,9 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from hyperspan.batching import shuffled_batches
-from hyperspan.benchmarks.invented import (
-    MAX_WIDTHS,
-    BenchmarkCorpus,
-    batches_for,
-    decoder,
-    necessary_operations,
-    paper_model,
-    trainer_for,
-)
+from hyperspan.benchmarks.invented import MAX_WIDTHS, BenchmarkCorpus
 from hyperspan.benchmarks.measure import Call, in_turns, on_gpu
+from hyperspan.benchmarks.paper import batches_for, decoder, necessary_operations, paper_model, trainer_for
 from hyperspan.errors import InputError
 from hyperspan.models import Recognizer
 from hyperspan.training.loop import Trainer

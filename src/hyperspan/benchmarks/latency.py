@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import torch
 
-from hyperspan.benchmarks.invented import MAX_WIDTHS, BenchmarkCorpus, paper_model
-from hyperspan.benchmarks.measure import Data, Rounds, Threads, in_turns, machine, peak_memory
+from hyperspan.benchmarks.invented import MAX_WIDTHS, BenchmarkCorpus
+from hyperspan.benchmarks.measure import Data, Rounds, Threads, in_turns, machine, peak_memory, sentence_latency
+from hyperspan.benchmarks.paper import paper_model
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import bundled_models, load
 
 STARTS = 5
 """How often the command is started."""
-
-
-def quantiles(annotator: Annotator, texts: Sequence[str], rounds: int) -> dict[str, float]:
-    """Milliseconds that half of the sentences and 99 in 100 take at most; the best time of each, whatever else ran."""
-    times = sorted(min(taken) for taken in in_turns([partial(annotator, text) for text in texts], rounds))
-    return {f"p{percent}_ms": 1e3 * times[min(len(times) * percent // 100, len(times) - 1)] for percent in (50, 99)}
 
 
 def start_up() -> float:
@@ -41,7 +35,7 @@ def run(data: Data = None, threads: Threads = 2, rounds: Rounds = 5) -> dict[str
     return {
         "machine": machine(),
         "sentences": len(texts),
-        "models": {name: quantiles(each, texts, rounds) for name, each in annotators.items()},
+        "models": {name: sentence_latency(each, texts, rounds) for name, each in annotators.items()},
         "start_up_seconds": start_up() if bundled_models() else None,
         "peak memory, MB": peak_memory(),
     }

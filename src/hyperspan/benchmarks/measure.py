@@ -10,10 +10,10 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-import torch
 import typer
 
 Call = Callable[[], object]
@@ -55,6 +55,8 @@ def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:
 def on_gpu(call: Call) -> Call:
     """The call, until the GPU is done with it."""
 
+    import torch
+
     def wait() -> None:
         call()
         torch.cuda.synchronize()
@@ -68,12 +70,14 @@ class Ceiling:
     SIZE, TIMES = 2048, 3
 
     def __init__(self) -> None:
+        import torch
+
         self.one, self.other = torch.randn(2, self.SIZE, self.SIZE)
         self.operations = self.TIMES * 2 * self.SIZE**3
 
     def __call__(self) -> None:
         for _ in range(self.TIMES):
-            torch.mm(self.one, self.other)
+            self.one @ self.other
 
 
 def exponent(sizes: Sequence[int], calls: Sequence[Call], rounds: int) -> float:
@@ -88,11 +92,24 @@ def peak_memory(who: int = resource.RUSAGE_SELF) -> int:
     return round(resource.getrusage(who).ru_maxrss * unit / 1e6)
 
 
-def machine() -> str:
-    """The processor, how many of its threads are used, and torch's version."""
+def sentence_latency(annotate: Callable[[str], object], texts: Sequence[str], rounds: int) -> dict[str, float]:
+    """Milliseconds that half of the sentences and 99 in 100 take at most; the best time of each, whatever else ran."""
+    times = sorted(min(taken) for taken in in_turns([partial(annotate, text) for text in texts], rounds))
+    return {f"p{percent}_ms": 1e3 * times[min(len(times) * percent // 100, len(times) - 1)] for percent in (50, 99)}
+
+
+def processor() -> str:
+    """The name of the processor."""
     name = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
         name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), name)
-    return f"{name}, {torch.get_num_threads()} threads, torch {torch.__version__}"
+    return name
+
+
+def machine() -> str:
+    """The processor, how many of its threads are used, and torch's version."""
+    import torch
+
+    return f"{processor()}, {torch.get_num_threads()} threads, torch {torch.__version__}"

@@ -1,6 +1,6 @@
-"""spaCy's spancat on the same sentences: what users of spaCy would have instead.
+"""spaCy's spancat on the same sentences or texts: what users of spaCy would have instead.
 
-spaCy multiplies with one thread, so a process of its own for each thread decodes a share of the sentences. They run this
+spaCy multiplies with one thread, so a process of its own for each thread decodes a share of them. They run this
 file with an interpreter that has spaCy and need not have hyperspan, so that nothing of ours is imported at the top.
 """
 
@@ -16,14 +16,16 @@ from typing import Any
 
 WIDEST = 6
 """The most words of a span that the suggester proposes."""
-BATCH_SIZE = 32
-"""Sentences of a batch; the quickest of 16, 32, 64, 128 and 1,000."""
+BATCH_WORDS = 800
+"""Words of a batch; as many as 32 sentences have, which is the quickest of 16, 32, 64, 128 and 1,000 sentences."""
+Item = str | Sequence[str]
+"""A raw text, or the words of a sentence."""
 MENTIONS = 0.1
 """Mentions for each word, as in GENIA. Untrained and with its usual threshold, half of all spans would be mentions."""
 
 
 class Spancat:
-    """Processes that wait to decode their sentences. Calling it has all of them do so once."""
+    """Processes that wait to decode their share. Calling it has all of them do so once."""
 
     def __init__(self, workers: Sequence[subprocess.Popen[str]]):
         self.workers = workers
@@ -48,10 +50,8 @@ class Spancat:
 
 
 @contextmanager
-def spancat_workers(
-    python: str, sentences: Sequence[Sequence[str]], labels: Sequence[str], threads: int
-) -> Iterator[Spancat]:
-    """spaCy's spancat, ready to decode sentences with the interpreter `python`; its processes end with the ``with``."""
+def spancat_workers(python: str, items: Sequence[Item], labels: Sequence[str], threads: int) -> Iterator[Spancat]:
+    """spaCy's spancat, ready to decode sentences or raw texts with the interpreter `python`; its processes end with the ``with``."""
     from hyperspan.errors import InputError
 
     command = [python, "-I", __file__]  # isolated: files beside this one are not modules
@@ -65,14 +65,17 @@ def spancat_workers(
         beside = Spancat(workers)
         if not beside.version:
             raise InputError(f"{python} has no spaCy; install it there, or name an interpreter that has it")
-        shares = [[list(tokens) for tokens in sentences[index::threads]] for index in range(threads)]
-        beside.send([json.dumps({"sentences": share, "labels": list(labels)}) for share in shares])
+        shares = [items[index::threads] for index in range(threads)]
+        beside.send([json.dumps({"items": share, "labels": list(labels)}) for share in shares])
         beside.answers()
         yield beside
 
 
-def pipeline(sentences: Sequence[Sequence[str]], labels: Sequence[str]) -> tuple[Any, list[Any]]:
-    """An untrained spancat with all that ``spacy init config --optimize efficiency`` gives it, and the sentences as Docs."""
+def pipeline(items: Sequence[Item], labels: Sequence[str]) -> tuple[Any, list[Any], int]:
+    """An untrained spancat with all that ``spacy init config --optimize efficiency`` gives it, what it decodes, by how many.
+
+    Sentences are given as Docs. Raw texts stay what they are: spaCy's tokenizer cuts them into words.
+    """
     import numpy as np
     from spacy.cli.init_config import init_config
     from spacy.tokens import Doc, Span
@@ -82,30 +85,30 @@ def pipeline(sentences: Sequence[Sequence[str]], labels: Sequence[str]) -> tuple
     config = init_config(lang="en", pipeline=["spancat"], optimize="efficiency", gpu=False)
     config["components"]["spancat"]["suggester"]["sizes"] = list(range(1, WIDEST + 1))
     nlp = load_model_from_config(config, auto_fill=True)
-    docs = [Doc(nlp.vocab, words=list(tokens)) for tokens in sentences]
+    inputs = [item if isinstance(item, str) else Doc(nlp.vocab, words=list(item)) for item in items]
     gold = Doc(nlp.vocab, words=["word"])
     gold.spans["sc"] = [Span(gold, 0, 1, label) for label in labels]
     nlp.initialize(lambda: [Example(Doc(nlp.vocab, words=["word"]), gold)])
     categorizer: Any = nlp.get_pipe("spancat")
-    some = [nlp.get_pipe("tok2vec")(doc) for doc in docs[:BATCH_SIZE]]
+    some = [nlp.get_pipe("tok2vec")(nlp.make_doc(one) if isinstance(one, str) else one) for one in inputs[:32]]
     _, scores = categorizer.predict(some)  # (spans, labels)
     found = MENTIONS * sum(map(len, some)) / scores.size
     categorizer.cfg["threshold"] = float(np.quantile(scores, 1 - found))
-    return nlp, docs
+    return nlp, inputs, max(round(BATCH_WORDS * len(some) / sum(map(len, some))), 1)
 
 
 def main() -> None:
-    """Answers each line once it has done what it says: first come the sentences, and then the wish to decode them."""
+    """Answers each line once it has done what it says: first come the items, and then the wish to decode them."""
     try:
         from spacy.about import __version__
     except ImportError:
         print()
         return
     print(__version__, flush=True)
-    nlp, docs = pipeline(**json.loads(sys.stdin.readline()))
+    nlp, inputs, batch_size = pipeline(**json.loads(sys.stdin.readline()))
     print("ready", flush=True)
     for _ in sys.stdin:
-        for _ in nlp.pipe(docs, batch_size=BATCH_SIZE):
+        for _ in nlp.pipe(inputs, batch_size=batch_size):
             pass
         print("done", flush=True)
 

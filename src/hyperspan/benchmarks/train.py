@@ -14,14 +14,7 @@ import torch
 
 from hyperspan.batching import shuffled_batches
 from hyperspan.benchmarks import gpu
-from hyperspan.benchmarks.invented import (
-    MAX_WIDTHS,
-    BenchmarkCorpus,
-    invented_sentences,
-    necessary_operations,
-    paper_model,
-    trainer_for,
-)
+from hyperspan.benchmarks.invented import MAX_WIDTHS, BenchmarkCorpus, invented_sentences
 from hyperspan.benchmarks.measure import (
     Ceiling,
     Data,
@@ -33,6 +26,7 @@ from hyperspan.benchmarks.measure import (
     median_ratio,
     peak_memory,
 )
+from hyperspan.benchmarks.paper import necessary_operations, paper_model, trainer_for
 from hyperspan.types import Sentence
 
 BATCHES = 6

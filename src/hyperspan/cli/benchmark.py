@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from hyperspan.benchmarks import BENCHMARKS
-from hyperspan.errors import InputError
+from hyperspan.benchmarks import BENCHMARKS, WITHOUT_TORCH
+from hyperspan.errors import InputError, require_torch
 
 
 def benchmark(
@@ -20,6 +20,8 @@ def benchmark(
         close = difflib.get_close_matches(name, BENCHMARKS, 1)
         hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(BENCHMARKS)}"
         raise InputError(f"there is no benchmark {name!r}; {hint}")
+    if name not in WITHOUT_TORCH:
+        require_torch(f"the benchmark {name}")
     from hyperspan.benchmarks.command import run_command
 
     run_command(import_module(f"hyperspan.benchmarks.{name}"), context.args, f"hyperspan benchmark {name}")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hyperspan.cli.options import Force
-from hyperspan.errors import OutputExistsError
+from hyperspan.errors import OutputExistsError, require_torch
 from hyperspan.files import Target
 
 
@@ -29,6 +29,7 @@ def compact(
     from hyperspan.inference.loading import folder_of
 
     source = folder_of(model)
+    require_torch("making a model compact")
     from hyperspan.models import load_model, save_model
     from hyperspan.models.compact import compact as made_compact
     from hyperspan.models.storage import FILES

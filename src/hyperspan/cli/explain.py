@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hyperspan.errors import require_torch
+
 
 def explain(
     model: Annotated[str, typer.Argument(help="The folder of a model that was trained with encoder.kind=handcrafted.")],
@@ -24,7 +26,7 @@ def explain(
     For each label: what speaks for a mention that starts, goes on or ends at a word. Names read layer[places] symbols: word[-1]
     with means that the word before is "with".
     """
-
+    require_torch("explaining a model with handcrafted features")
     from hyperspan.inference.loading import folder_of
     from hyperspan.models import load_model
     from hyperspan.models.explain import feature_weights

@@ -13,7 +13,7 @@ from rich.console import Console
 from hyperspan.cli.options import Overrides, Threads, TrainingDevice
 from hyperspan.config import Config
 from hyperspan.configs import config_names, find_config
-from hyperspan.errors import InputError
+from hyperspan.errors import InputError, require_torch
 
 
 def _list_configs(wanted: bool) -> None:
@@ -70,6 +70,7 @@ def train(
 
         require_plots()
     # torch is imported only once the configuration is known to be good
+    require_torch("training")
     from hyperspan.training.display import TrainingDisplay
     from hyperspan.training.loop import CHECKPOINT
     from hyperspan.training.parallel import joined

@@ -1,0 +1,266 @@
+"""How fast and how good the bundled models are, from raw text, beside spaCy's spancat.
+
+Words a second of raw text, in turns with an untrained spancat that proposes spans of 1 to 6 words, where spaCy is
+installed. F1 and the texts come from the corpora where they are at hand: DATA/NAME/dev.* and test.* for the model NAME.
+Then the latency of one sentence, the time of each stage, and the start of ``hyperspan annotate``. Needs no torch.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hyperspan.benchmarks.invented import invented_sentences
+from hyperspan.benchmarks.measure import Rounds, in_turns, median_ratio, processor, sentence_latency
+from hyperspan.benchmarks.spancat import Spancat, spancat_workers
+from hyperspan.benchmarks.texts import running_texts
+from hyperspan.corpora import read_corpus
+from hyperspan.errors import InputError
+from hyperspan.evaluation import evaluate_model
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.assembly import assemble
+from hyperspan.inference.loading import bundled_models, load
+from hyperspan.types import Sentence
+
+DATA = "HYPERSPAN_DATA"
+"""The environment variable that names the folder of the corpora."""
+PARTS = ("dev", "test")
+SUFFIXES = (".data", ".jsonl", ".data.gz", ".jsonl.gz")
+WORDS = 50_000
+"""About as many words are annotated in a round."""
+LATENCY_SENTENCES, LATENCY_WORDS = 300, 60
+"""So many sentences are annotated one by one, none longer than this."""
+STARTS = 10
+SNIPPET = "IL-2 promoter"
+"""What the command annotates when its start is measured."""
+_PEAK = """
+import sys
+from hyperspan.cli import main
+try:
+    main()
+finally:
+    status = open("/proc/self/status").read()
+    print(status.partition("VmHWM:")[2].split()[0], file=sys.stderr)
+"""
+"""A command whose last line on standard error is the most memory it has held, in kB: of its own, not of who started it."""
+
+
+# -- texts ---------------------------------------------------------------------------------------------------------
+
+
+def corpus_files(folder: Path, model: str) -> dict[str, Path]:
+    """The dev and test files of a model's corpus, as far as they are there."""
+    candidates = {part: [folder / model / f"{part}{suffix}" for suffix in SUFFIXES] for part in PARTS}
+    found = {part: next((path for path in paths if path.is_file()), None) for part, paths in candidates.items()}
+    return {part: path for part, path in found.items() if path is not None}
+
+
+def sample(files: dict[str, Path], words: int) -> tuple[list[Sentence], list[str]]:
+    """Sentences and running texts to measure with, about as many words of each: of a corpus, or invented."""
+    if files:
+        path = files.get("test") or files["dev"]
+        sentences = [sentence for document in read_corpus(path) for sentence in document.sentences]
+        texts = [document.text for document in running_texts(path)]
+    else:
+        sentences = invented_sentences()
+        # A paragraph each: invented sentences have no end that could be seen.
+        texts = ["\n\n".join(" ".join(s.tokens) for s in sentences[i : i + 10]) for i in range(0, len(sentences), 10)]
+    return sentences, list(_up_to(texts, words))
+
+
+def _up_to(texts: Sequence[str], words: int) -> Iterator[str]:
+    held = 0
+    for text in texts:
+        if held >= words:
+            return
+        held += len(text.split())
+        yield text
+
+
+# -- figures -------------------------------------------------------------------------------------------------------
+
+
+def throughput(annotator: Annotator, texts: Sequence[str], rounds: int, beside: Spancat | None) -> dict[str, Any]:
+    """Words a second from raw text to documents, and how many times as fast as spancat that is."""
+
+    def annotate() -> int:
+        return sum(len(sentence) for document in annotator.pipe(texts) for sentence in document.sentences)
+
+    words = annotate()
+    times = in_turns([annotate, *([beside] if beside else [])], rounds)
+    return {
+        "words": words,
+        "words_per_second": words / statistics.median(times[0]),
+        "spancat_words_per_second": words / statistics.median(times[1]) if beside else None,
+        "ratio_to_spancat": median_ratio(times[1], times[0]) if beside else None,
+    }
+
+
+def stages(annotator: Annotator, texts: Sequence[str], rounds: int) -> dict[str, float]:
+    """Microseconds a word of cutting texts into words, of finding mentions among them, and of building documents."""
+    options = annotator.options()
+    documents = [annotator.split(text) for text in texts]
+    sentences = [sentence for document in documents for sentence in document.sentences]
+    predictions = annotator.find(sentences, options)
+
+    def cut() -> None:
+        for text in texts:
+            annotator.split(text)
+
+    def build() -> None:
+        found = iter(predictions)
+        for document in documents:
+            assemble(document, [next(found) for _ in document.sentences], options)
+
+    times = in_turns([cut, partial(annotator.find, sentences, options), build], rounds)
+    words = sum(map(len, sentences))
+    names = ("cut_text", "find_mentions", "build_documents")
+    return {name: 1e6 * statistics.median(taken) / words for name, taken in zip(names, times, strict=True)}
+
+
+def scores(annotator: Annotator, files: dict[str, Path]) -> dict[str, float] | None:
+    """F1 on each part of the corpus, as ``hyperspan evaluate`` has it; None where the corpus is not at hand."""
+    found = {
+        part: evaluate_model(
+            annotator, read_corpus(path), samples=0, tokenizer=annotator.model.tokenizer
+        ).report.micro.f1
+        for part, path in files.items()
+    }
+    return found or None
+
+
+def start(model: str, starts: int) -> dict[str, Any]:
+    """Seconds of ``hyperspan annotate`` from start to end, as a multiple of ``hyperspan --version``, and its memory."""
+    arguments = ["annotate", SNIPPET, "--model", model]
+
+    def command(*given: str) -> partial[Any]:
+        return partial(subprocess.run, [sys.executable, "-m", "hyperspan", *given], check=True, capture_output=True)
+
+    annotating, version = in_turns([command(*arguments), command("--version")], starts)
+    return {
+        "start_seconds": statistics.median(annotating),
+        "version_seconds": statistics.median(version),
+        "start_over_version": median_ratio(annotating, version),
+        "peak_mb": _peak_mb(arguments),
+    }
+
+
+def _peak_mb(arguments: Sequence[str]) -> float | None:
+    if not Path("/proc/self/status").exists():
+        return None
+    command = [sys.executable, "-c", _PEAK, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return int(done.stderr.split()[-1]) * 1024 / 1e6
+
+
+# -- the command ---------------------------------------------------------------------------------------------------
+
+
+def measure(name: str, data: Path, rounds: int, starts: int, threads: int, python: str | None) -> dict[str, Any]:
+    """All figures of one model."""
+    files = corpus_files(data, name)
+    sentences, texts = sample(files, WORDS)
+    annotator = load(name)
+    short = [sentence for sentence in sentences if len(sentence) <= LATENCY_WORDS][:LATENCY_SENTENCES]
+    with spancat_workers(python, texts, annotator.labels, threads) if python else nullcontext() as beside:
+        speed = throughput(annotator, texts, rounds, beside)
+    return {
+        "texts": f"{next(reversed(files.values())).name} of {name}" if files else "invented",
+        **speed,
+        "f1": scores(annotator, files),
+        **start(name, starts),
+        **sentence_latency(annotator, [" ".join(sentence.tokens) for sentence in short], rounds),
+        "microseconds_per_word": stages(annotator, texts, rounds),
+    }
+
+
+def run(
+    models: Annotated[
+        list[str] | None, typer.Option("--models", "-m", help="Only these; repeat for more. Default: all bundled ones.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help=f"The folder of the corpora. Default: ${DATA}, or data/ where there is one.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="How many threads are used. Default: 2, or what the machine has.")
+    ] = None,
+    rounds: Rounds = 5,
+    starts: Annotated[int, typer.Option(min=1, help="How often the command is started.")] = STARTS,
+    spancat: Annotated[
+        str | None,
+        typer.Option(metavar="PYTHON", help="An interpreter that has spaCy. Default: this one, if it has it."),
+    ] = None,
+) -> dict[str, Any]:
+    known = bundled_models()
+    for name in models or ():
+        if name not in known:
+            raise InputError(f"there is no bundled model {name!r}; choose from {', '.join(known)}")
+    used = threads or min(2, os.cpu_count() or 1)
+    python = spancat or (sys.executable if find_spec("spacy") else None)
+    folder = data or Path(os.environ.get(DATA, "data"))
+    with _threads(used):
+        measured = {name: measure(name, folder, rounds, starts, used, python) for name in models or known}
+    return {"machine": processor(), "threads": used, "models": measured}
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """Within it, this process and those that it starts compute with so many threads."""
+    before = os.environ.get("OMP_NUM_THREADS")
+    os.environ["OMP_NUM_THREADS"] = str(count)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["OMP_NUM_THREADS"]
+        else:
+            os.environ["OMP_NUM_THREADS"] = before
+
+
+ROWS = {
+    "words_per_second": "words a second",
+    "ratio_to_spancat": "times spancat",
+    "f1": "F1 on dev, test",
+    "p50_ms": "one sentence, p50, ms",
+    "p99_ms": "p99, ms",
+    "start_seconds": "start, s",
+    "start_over_version": "times --version",
+    "peak_mb": "peak memory, MB",
+    "microseconds_per_word": "µs a word: cut, find, build",
+}
+
+
+def table(figures: dict[str, Any]) -> Iterator[str]:
+    """The figures as a table, a column for each model.
+
+    >>> print(*table({"machine": "a CPU", "threads": 2, "models": {"genia": {"words_per_second": 41234.5, "f1": None}}}), sep="\\n")
+    a CPU, 2 threads
+                                 genia
+    words a second               41,234
+    F1 on dev, test              -
+    """
+    models = figures["models"]
+    yield f"{figures['machine']}, {figures['threads']} threads"
+    yield (" " * 29 + "".join(f"{name:<20}" for name in models)).rstrip()
+    for key, title in ROWS.items():
+        if any(key in found for found in models.values()):
+            cells = [_cell(found.get(key)) for found in models.values()]
+            yield f"{title:<28} " + "".join(f"{cell:<20}" for cell in cells).rstrip()
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(map(_cell, value.values()))
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4f}" if value < 1 else f"{value:.2f}"
