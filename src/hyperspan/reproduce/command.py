@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from hyperspan.corpora.registry import read_corpus
-from hyperspan.errors import InputError, MissingExtraError, TrainingError
+from hyperspan.errors import InputError, MissingExtraError, TrainingError, require_torch
 from hyperspan.evaluation.tables import Section, as_markdown, print_sections
 from hyperspan.files import Target
 from hyperspan.reproduce.configs import changed_key, config_of, finished_result
@@ -152,6 +152,7 @@ def _overlap(request: Request) -> Made:
 
 
 def _speed(request: Request) -> Made:
+    require_torch("the table of speeds")
     from hyperspan.reproduce import speed
 
     found = _finished(request, request.chosen(), request.against)
@@ -166,6 +167,7 @@ def _statistics(request: Request) -> Made:
 
 
 def _ambiguity(request: Request) -> Made:
+    require_torch("the table of ambiguity")
     from hyperspan.reproduce import properties
 
     found = properties.compute()
@@ -250,6 +252,7 @@ def _unfinished(request: Request, rows: Sequence[Row]) -> list[tuple[int, Row]]:
     if len(todo) < len(wanted):
         _say(f"{len(wanted) - len(todo)} of {len(wanted)} runs are finished already")
     if todo:
+        require_torch("training")
         from hyperspan.reproduce.run import check_run
 
         for row in dict.fromkeys(row for _, row in todo):
