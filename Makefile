@@ -24,7 +24,7 @@ help:
 	@echo "make check-arm64   compile the C kernels for arm64, and run them where qemu-user is installed"
 	@echo "make clean         remove what the other targets made"
 
-# The plain installation that users get, and the same with the tools that work on it.
+# The plain installation that users get, without torch, and the same with torch, all extras and the tools that work on it.
 $(VENV)/installed: pyproject.toml constraints.txt hatch_build.py $(wildcard src/hyperspan/kernels/native/*.[ch]) src/hyperspan/kernels/native/build.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
@@ -81,7 +81,7 @@ signs: $(VENV)/installed
 	$(BIN)/python scripts/signs.py
 
 benchmark: $(VENV)/installed-dev
-	for name in inference decode latency train; do $(BIN)/hyperspan benchmark $$name || exit 1; done
+	for name in inference decode latency bundled train; do $(BIN)/hyperspan benchmark $$name || exit 1; done
 	$(BIN)/python -m tests.load.bulk --words 500000
 	$(BIN)/python -m tests.load.server
 	$(BIN)/python -m tests.load.attacks

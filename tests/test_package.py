@@ -35,14 +35,65 @@ def test_import_does_not_load_torch(module: str) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+WITHOUT_TORCH = "bulk cli corpora evaluation inference integrations render runtime serve text".split()
+"""The packages that run where torch is not installed."""
+
+
+def test_front_ends_import_without_torch() -> None:
+    code = f"""import sys, pkgutil, importlib
+sys.modules["torch"] = sys.modules["safetensors"] = None
+import hyperspan
+assert not {{"numpy", "rich", "typer"}} & sys.modules.keys()
+for room in {WITHOUT_TORCH}:
+    package = importlib.import_module("hyperspan." + room)
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+import hyperspan.benchmarks.bundled, hyperspan.structures.graphs
+print(hyperspan.load("genia")("IL-2 binds.").mentions, hyperspan.draw_hypergraph(["IL-2"], []) [:4])
+try:
+    hyperspan.train
+except hyperspan.HyperspanError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "text='IL-2'" in done.stdout and "<svg" in done.stdout
+    assert 'train needs the extra `train`: pip install "hyperspan[train]"' in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "mine.toml"],
+        ["compact", "genia", "small"],
+        ["benchmark", "decode"],
+        ["annotate", "x", "--device", "cuda"],
+    ],
+)
+def test_commands_that_need_torch_say_so_in_one_sentence(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('[data]\ntrain = "train.data"\n')
+    (tmp_path / "train.data").write_text("a\nA\n0,1 X\n\n")
+    code = f"""import sys
+sys.modules["torch"] = None
+sys.argv = ["hyperspan", *{arguments}]
+from hyperspan.cli import main
+main()"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert 'needs the extra `train`: pip install "hyperspan[train]"' in done.stderr
+
+
 EXTRAS = (
     "matplotlib",
     "playwright",
     "pyarrow",
     "ray",
+    "safetensors",
     "spacy",
     "starlette",
     "tensorboard",
+    "torch",
     "transformers",
     "uvicorn",
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 from hyperspan import __version__, kernels
 from hyperspan.errors import HyperspanError
-from hyperspan.inference.loading import bundled_models, folder_of
+from hyperspan.inference.folders import bundled_models, folder_of
 
 EXTRAS = {
     "parquet": ("pyarrow",),
@@ -20,8 +20,8 @@ EXTRAS = {
     "ray": ("pyarrow", "ray"),
     "serve": ("pydantic", "starlette", "uvicorn"),
     "spacy": ("spacy",),
-    "train": ("torch",),
-    "transformers": ("torch", "transformers"),
+    "train": ("safetensors", "torch"),
+    "transformers": ("safetensors", "torch", "transformers"),
 }
 """The modules that each optional dependency brings."""
 

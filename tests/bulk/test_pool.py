@@ -23,7 +23,8 @@ from hyperspan.bulk.remote import RemoteAnnotator
 from hyperspan.bulk.requests import Answer, BatchRequest, portable
 from hyperspan.errors import InputError, JobError
 from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.loading import folder_of, load
+from hyperspan.inference.folders import folder_of
+from hyperspan.inference.loading import load
 from hyperspan.models import load_model
 from hyperspan.types import Document
 from tests.bulk.fakes import PanicError, contents, lines_in, write_jsonl

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from hyperspan.errors import InputError, LabelError, MissingExtraError
 from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.loading import PRETRAINED
+from hyperspan.inference.folders import PRETRAINED
 from hyperspan.integrations.spacy_docs import align, as_document
 from hyperspan.types import Mention
 

@@ -29,7 +29,8 @@ from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.assembly import assemble
-from hyperspan.inference.loading import bundled_models, load
+from hyperspan.inference.folders import bundled_models
+from hyperspan.inference.loading import load
 from hyperspan.types import Sentence
 
 DATA = "HYPERSPAN_DATA"

@@ -77,7 +77,7 @@ class Ceiling:
 
     def __call__(self) -> None:
         for _ in range(self.TIMES):
-            self.one @ self.other
+            self.one.mm(self.other)
 
 
 def exponent(sizes: Sequence[int], calls: Sequence[Call], rounds: int) -> float:

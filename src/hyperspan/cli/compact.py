@@ -26,7 +26,7 @@ def compact(
 
     Measure what that costs: hyperspan evaluate MODEL DATA, hyperspan evaluate OUTPUT DATA.
     """
-    from hyperspan.inference.loading import folder_of
+    from hyperspan.inference.folders import folder_of
 
     source = folder_of(model)
     require_torch("making a model compact")

@@ -114,7 +114,7 @@ def _check_task(
 
 def _check_is_model(file: str, data: str) -> None:
     """Raises an error for a file where a model is expected, unless a bundled model has its name."""
-    from hyperspan.inference.loading import bundled_models
+    from hyperspan.inference.folders import bundled_models
 
     if file not in bundled_models():
         raise InputError(

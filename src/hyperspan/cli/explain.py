@@ -27,7 +27,7 @@ def explain(
     with means that the word before is "with".
     """
     require_torch("explaining a model with handcrafted features")
-    from hyperspan.inference.loading import folder_of
+    from hyperspan.inference.folders import folder_of
     from hyperspan.models import load_model
     from hyperspan.models.explain import feature_weights
 

@@ -8,12 +8,10 @@ from pathlib import Path
 from hyperspan.config import Config
 from hyperspan.errors import InputError, require_torch
 from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.folders import folder_of
 from hyperspan.kernels.choice import choose, forced, obstacle
 from hyperspan.runtime.model import RuntimeModel, is_served
 from hyperspan.vocabulary import Vocabulary
-
-PRETRAINED = Path(__file__).parents[1] / "pretrained"
-"""The folder of the bundled models."""
 
 
 def load(
@@ -58,24 +56,6 @@ def _require_torch(folder: Path, config: Config, device: str) -> None:
         )
     what = f"the device {device!r}" if device != "cpu" else f"a model of kind {config.model.kind!r} ({folder})"
     require_torch(what)
-
-
-def bundled_models() -> list[str]:
-    """The names of the models that come with hyperspan."""
-    return sorted(file.parent.name for file in PRETRAINED.glob("*/config.toml"))
-
-
-def folder_of(name_or_path: str | Path) -> Path:
-    """The folder of a model: of a bundled one, by its name, or the folder itself."""
-    folder, bundled = Path(name_or_path), bundled_models()
-    if str(name_or_path) in bundled:
-        return PRETRAINED / str(name_or_path)
-    if not folder.is_dir():
-        known = f"the bundled models are {', '.join(bundled)}" if bundled else "no models are bundled"
-        raise InputError(
-            f"there is no model {str(name_or_path)!r}: {known}, and no such folder is there; name one of them or a model's folder"
-        )
-    return folder
 
 
 def _check_device(device: str) -> None:

@@ -98,7 +98,8 @@ class Component(Pipe):
         return self._annotator
 
     def _load(self, source: str) -> None:
-        from hyperspan.inference.loading import folder_of, load
+        from hyperspan.inference.folders import folder_of
+        from hyperspan.inference.loading import load
 
         stamps = _stamps(folder_of(source))
         annotator = load(source, **self._loading)
@@ -209,7 +210,7 @@ class Component(Pipe):
 
     def _files(self) -> dict[str, bytes]:
         """What is saved, by its name in the folder of the component."""
-        from hyperspan.inference.loading import bundled_models
+        from hyperspan.inference.folders import bundled_models
 
         changes = {name: value for name, value in self.cfg.items() if value != self._given.get(name)}
         bundled = self._source in bundled_models()

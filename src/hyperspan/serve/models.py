@@ -9,7 +9,8 @@ from typing import Any
 
 from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.loading import bundled_models, folder_of, load
+from hyperspan.inference.folders import bundled_models, folder_of
+from hyperspan.inference.loading import load
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from torch import Tensor
 from hyperspan.config import Config
 from hyperspan.encoders.language_model import LanguageModelLoss
 from hyperspan.errors import InputError
-from hyperspan.inference.loading import folder_of
+from hyperspan.inference.folders import folder_of
 from hyperspan.kernels.transfer import to_device
 from hyperspan.models import Recognizer, load_model
 from hyperspan.models.registry import model_class

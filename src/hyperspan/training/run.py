@@ -18,7 +18,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.encoders.hub import check_pretrained
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
-from hyperspan.inference.loading import folder_of
+from hyperspan.inference.folders import folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.models.storage import FILES
 from hyperspan.models.validation import validate

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hyperspan.errors import HyperspanError
-from hyperspan.inference.loading import PRETRAINED, load
+from hyperspan.inference.folders import PRETRAINED
+from hyperspan.inference.loading import load
 from tests.fuzz.mutate import change_value, encode, mutate, mutate_json
 from tests.fuzz.samples import TEXTS, TOKENS
 from tests.fuzz.target import Input, Target, Workplace, check_message

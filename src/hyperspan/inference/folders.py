@@ -1,0 +1,28 @@
+"""The folders of models: of the bundled ones by their names, of others as they are given. Needs neither torch nor NumPy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hyperspan.errors import InputError
+
+PRETRAINED = Path(__file__).parents[1] / "pretrained"
+"""The folder of the bundled models."""
+
+
+def bundled_models() -> list[str]:
+    """The names of the models that come with hyperspan."""
+    return sorted(file.parent.name for file in PRETRAINED.glob("*/config.toml"))
+
+
+def folder_of(name_or_path: str | Path) -> Path:
+    """The folder of a model: of a bundled one, by its name, or the folder itself."""
+    folder, bundled = Path(name_or_path), bundled_models()
+    if str(name_or_path) in bundled:
+        return PRETRAINED / str(name_or_path)
+    if not folder.is_dir():
+        known = f"the bundled models are {', '.join(bundled)}" if bundled else "no models are bundled"
+        raise InputError(
+            f"there is no model {str(name_or_path)!r}: {known}, and no such folder is there; name one of them or a model's folder"
+        )
+    return folder
