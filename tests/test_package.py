@@ -47,9 +47,10 @@ assert not {{"numpy", "rich", "typer"}} & sys.modules.keys()
 for room in {WITHOUT_TORCH}:
     package = importlib.import_module("hyperspan." + room)
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        importlib.import_module(module.name)
+        if not module.name.endswith("_torch"):
+            importlib.import_module(module.name)
 import hyperspan.benchmarks.bundled, hyperspan.structures.graphs
-print(hyperspan.load("genia")("IL-2 binds.").mentions, hyperspan.draw_hypergraph(["IL-2"], []) [:4])
+print(hyperspan.load("genia")("IL-2 binds.").mentions, hyperspan.draw_hypergraph(["IL-2"], [])[:4])
 try:
     hyperspan.train
 except hyperspan.HyperspanError as error:
