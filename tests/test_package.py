@@ -50,7 +50,7 @@ for room in {WITHOUT_TORCH}:
         if not module.name.endswith("_torch"):
             importlib.import_module(module.name)
 import hyperspan.benchmarks.bundled, hyperspan.structures.graphs
-print(hyperspan.load("genia")("IL-2 binds.").mentions, hyperspan.draw_hypergraph(["IL-2"], [])[:4])
+print(hyperspan.load("genia")("IL-2 binds.").mentions, hyperspan.draw_hypergraph(["IL-2"], [hyperspan.Mention(0, 1, 'X')])[:4])
 try:
     hyperspan.train
 except hyperspan.HyperspanError as error:
