@@ -102,6 +102,11 @@ class Encoder(nn.Module, ABC):
         return []
 
     @property
+    def word_vectors(self) -> list[Tensor]:
+        """All tensors with one row for each word; they are saved in one byte a number."""
+        return self.pretrained_rows
+
+    @property
     def context(self) -> int:
         """Words of the document that it reads before and after a sentence."""
         return 0

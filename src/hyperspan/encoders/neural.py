@@ -121,6 +121,10 @@ class NeuralEncoder(Encoder):
     def pretrained_rows(self) -> list[Tensor]:
         return [] if self.words is None else [self.words.fixed]
 
+    @property
+    def word_vectors(self) -> list[Tensor]:
+        return [] if self.words is None else [self.words.trained, self.words.fixed]
+
     def parameter_options(self, training: TrainingConfig) -> dict[nn.Parameter, ParameterOptions]:
         """Word vectors have no weight decay: that of rare words would undo what they learn."""
         options: dict[nn.Parameter, ParameterOptions] = {}

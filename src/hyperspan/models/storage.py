@@ -46,7 +46,7 @@ FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors", "RE
 
 
 def save_model(model: Model, folder: Path, *, half: bool = False) -> None:
-    """Writes a model to a folder; with `half`, in two bytes a number instead of four, and one for word vectors that do not learn."""
+    """Writes a model to a folder; with `half`, in two bytes a number instead of four, and one for word vectors."""
     folder.mkdir(parents=True, exist_ok=True)
     with Target(str(folder / "config.toml"), force=True).open() as file:
         file.write(model.config.to_toml())

@@ -47,12 +47,12 @@ def load_weights(folder: Path, build: Callable[[], M]) -> M:
     header = _header(path)
     with torch.device("meta"), _SkipInitialisation(), _at_most(2 * len(header) + SLACK, path):
         untrained = _built(folder, build)
-        wanted, fixed = untrained.state_dict(), fixed_names(untrained)
-    _check(path, header, wanted, fixed)
+        wanted, vectors = untrained.state_dict(), _vector_names(untrained)
+    _check(path, header, wanted, vectors)
     model = build()
     with readable(path), safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in header}
-    for name in fixed:
+    for name in vectors:
         if name + SCALE in tensors:
             tensors[name] = tensors[name].float() * tensors.pop(name + SCALE).float()
     model.load_state_dict(tensors)
@@ -70,12 +70,18 @@ def fixed_names(model: Model) -> list[str]:
     return [name for name, buffer in model.named_buffers() if any(buffer is one for one in fixed)]
 
 
+def _vector_names(model: Model) -> list[str]:
+    """The names of the vectors of words, in the model's state."""
+    vectors = model.encoder.word_vectors
+    return [name for name, tensor in model.state_dict(keep_vars=True).items() if any(tensor is one for one in vectors)]
+
+
 def quantized(model: Model) -> dict[str, Tensor]:
-    """The state of a model in two bytes a number, and in one a number for vectors that do not learn."""
+    """The state of a model in two bytes a number, and in one a number for vectors of words."""
     tensors = model.state_dict()
-    fixed = {name: tensors.pop(name).float() for name in fixed_names(model)}
+    vectors = {name: tensors.pop(name).float() for name in _vector_names(model)}
     result = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
-    for name, rows in fixed.items():
+    for name, rows in vectors.items():
         scale = rows.abs().amax(1, keepdim=True).clamp(min=1e-6) / 127
         result |= {name: (rows / scale).round().to(torch.int8), name + SCALE: scale}
     return result
@@ -131,10 +137,10 @@ def _built(folder: Path, build: Callable[[], Model]) -> Model:
         ) from None
 
 
-def _check(path: Path, header: Mapping[str, Entry], wanted: Mapping[str, Tensor], fixed: Sequence[str]) -> None:
+def _check(path: Path, header: Mapping[str, Entry], wanted: Mapping[str, Tensor], vectors: Sequence[str]) -> None:
     """Raises an error unless the file has exactly the tensors that are wanted."""
     expected = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
-    scaled = [name for name in fixed if name + SCALE in header]
+    scaled = [name for name in vectors if name + SCALE in header]
     expected |= {name + SCALE: (*expected[name][:1], 1) for name in scaled}
     for name in sorted(expected.keys() ^ header.keys()):
         _unfit(path, f"it {'lacks' if name in expected else 'has'} {name[:100]}")

@@ -9,6 +9,7 @@ import math
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -36,6 +37,8 @@ from hyperspan.vocabulary import CLUSTER_PREFIXES, UNKNOWN, Vocabulary
 
 SCALE = "_scale"
 """Ends the name of the factors of a tensor of whole numbers, one for each of its rows."""
+TRAINED, FIXED = "encoder.words.trained", "encoder.words.fixed"
+"""The vectors of words: of those of the training data, and of others."""
 REMEMBERED_VECTORS = 16_000
 """Tokens whose vectors are kept; beyond that all are forgotten, so that an endless stream does not fill the memory."""
 
@@ -99,8 +102,8 @@ class RuntimeModel:
     @property
     def parameter_count(self) -> int:
         """How many numbers it has learnt."""
-        fixed = ("encoder.words.fixed", f"encoder.words.fixed{SCALE}")
-        return sum(math.prod(shape) for name, shape in self._tensors.shapes.items() if name not in fixed)
+        shapes = self._tensors.shapes.items()
+        return sum(math.prod(shape) for name, shape in shapes if name != FIXED and not name.endswith(SCALE))
 
     def inference(self) -> AbstractContextManager[None]:
         """Nothing is ever kept for gradients."""
@@ -159,13 +162,11 @@ class TokenVectors:
 
     def __init__(self, tensors: MappedTensors, config: Config, vocabulary: Vocabulary):
         self.vocabulary = vocabulary
-        self.trained = self.fixed = self.scale = self.tags = self.clusters = None
+        self.trained = self.fixed = self.tags = self.clusters = None
         self.characters: CharacterReader | None = None
         first = config.words.dimension
         if first:
-            self.trained, self.fixed = (tensors.view(f"encoder.words.{name}") for name in ("trained", "fixed"))
-            if f"encoder.words.fixed{SCALE}" in tensors:
-                self.scale = tensors.view(f"encoder.words.fixed{SCALE}")
+            self.trained, self.fixed = (ScaledRows.of(tensors, name) for name in (TRAINED, FIXED))
         self.words = slice(0, first)
         if vocabulary.tags:
             self.tags = tensors.floats("encoder.tags.weight")
@@ -232,14 +233,29 @@ class TokenVectors:
 
     def _word_vectors(self, ids: np.ndarray) -> np.ndarray:
         assert self.trained is not None and self.fixed is not None
-        trained = len(self.trained)
-        result = self.trained[np.where(ids < trained, ids, UNKNOWN)].astype(np.float32)
+        trained = len(self.trained.rows)
+        result = self.trained[np.where(ids < trained, ids, UNKNOWN)]
         others = np.nonzero(ids >= trained)[0]
         if len(others):
-            rows = ids[others] - trained
-            found = self.fixed[rows].astype(np.float32)
-            result[others] = found if self.scale is None else found * self.scale[rows]
+            result[others] = self.fixed[ids[others] - trained]
         return result
+
+
+@dataclass(frozen=True)
+class ScaledRows:
+    """Vectors as they are in a file: floats, or whole numbers with a factor for each row."""
+
+    rows: np.ndarray
+    scale: np.ndarray | None
+
+    @classmethod
+    def of(cls, tensors: MappedTensors, name: str) -> ScaledRows:
+        return cls(tensors.view(name), tensors.view(name + SCALE) if name + SCALE in tensors else None)
+
+    def __getitem__(self, ids: np.ndarray) -> np.ndarray:
+        """(ids, dimension), in 32 bits."""
+        found = self.rows[ids].astype(np.float32)
+        return found if self.scale is None else found * self.scale[ids]
 
 
 def _encoder_weights(tensors: MappedTensors, config: Config) -> EncoderWeights:
@@ -268,8 +284,8 @@ def _expected_shapes(config: Config, vocabulary: Vocabulary) -> dict[str, tuple[
     shapes: dict[str, tuple[int, ...]] = {}
     inputs = words.dimension
     if words.dimension:
-        shapes["encoder.words.trained"] = (vocabulary.trained + 1, words.dimension)
-        shapes["encoder.words.fixed"] = (len(vocabulary.words) - vocabulary.trained, words.dimension)
+        shapes[TRAINED] = (vocabulary.trained + 1, words.dimension)
+        shapes[FIXED] = (len(vocabulary.words) - vocabulary.trained, words.dimension)
     if vocabulary.tags:
         shapes["encoder.tags.weight"] = (len(vocabulary.tags) + 1, words.tag_dimension)
         inputs += words.tag_dimension
@@ -297,8 +313,8 @@ def _expected_shapes(config: Config, vocabulary: Vocabulary) -> dict[str, tuple[
 def _check_shapes(tensors: MappedTensors, config: Config, vocabulary: Vocabulary) -> None:
     """Raises an error unless the file has exactly the tensors that are wanted."""
     expected, found = _expected_shapes(config, vocabulary), tensors.shapes
-    if f"encoder.words.fixed{SCALE}" in found and "encoder.words.fixed" in expected:
-        expected[f"encoder.words.fixed{SCALE}"] = (expected["encoder.words.fixed"][0], 1)
+    scaled = [name for name in (TRAINED, FIXED) if name in expected and name + SCALE in found]
+    expected |= {name + SCALE: (expected[name][0], 1) for name in scaled}
     for name in sorted(expected.keys() ^ found.keys()):
         _unfit(tensors.path, f"it {'lacks' if name in expected else 'has'} {name[:100]}")
     for name, shape in found.items():
