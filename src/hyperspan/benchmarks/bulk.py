@@ -240,6 +240,7 @@ def run(
     seconds: Annotated[float, typer.Option(help="When a run is stopped; what is done by then counts.")] = 600.0,
     check: Annotated[int, typer.Option(help="Documents to compare with the CPU; 0 for none.")] = 0,
 ) -> dict[str, Any]:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that whoever ends this process ends its runs, too
     ways = [(count, each) for count in workers or [2] for each in model or ["genia"]]
     runs: list[dict[str, Any]] = []
     agreement: list[dict[str, Any]] = []

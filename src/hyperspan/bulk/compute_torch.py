@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from hyperspan.bulk.compute import ModelComputer
 from hyperspan.bulk.requests import BatchRequest, ModelFacts
 from hyperspan.errors import JobError
 from hyperspan.inference.decoding import MentionDistribution
+from hyperspan.inference.options import DecodingOptions
 from hyperspan.models.base import Model
 
 
@@ -32,9 +34,22 @@ class TorchComputer(ModelComputer):
             return super().distribution(request)
         return self.model.distribution_of(batch_of(*request.arrays, self.model.device))
 
+    def __init__(self, model: Any, options: DecodingOptions):
+        super().__init__(model, options)
+        self._own = threading.local()
+
+    def warm_up(self) -> None:
+        super().warm_up()
+        if self.model.device.type == "cuda":
+            torch.cuda.synchronize()  # so that the model is there for all streams
+
     def on_device(self) -> AbstractContextManager[Any]:
-        device = self.model.device
-        return torch.cuda.device(device) if device.type == "cuda" else nullcontext()  # each thread has its own
+        """In a stream of the thread, so that a GPU works on the batches of several threads at once."""
+        if self.model.device.type != "cuda":
+            return nullcontext()
+        if not hasattr(self._own, "stream"):
+            self._own.stream = torch.cuda.Stream(self.model.device)
+        return torch.cuda.stream(self._own.stream)
 
     def check_device(self) -> None:
         """After an error in a kernel, a GPU computes nothing any more."""

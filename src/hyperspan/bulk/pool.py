@@ -35,8 +35,8 @@ from hyperspan.inference.folders import folder_of
 if TYPE_CHECKING:
     from hyperspan.inference.annotator import Annotator
 
-GPU_THREADS = 2
-"""Threads that compute on a GPU: one starts the kernels of a batch while another waits for those of its own."""
+GPU_THREADS = 4
+"""Threads that compute on a GPU, each a batch in a stream of its own: few rows of an LSTM over words leave most of it idle."""
 PATIENCE = 0.5
 """After so many seconds without a message it is looked whether computing has failed."""
 

@@ -26,7 +26,7 @@ from hyperspan.structures.places import Places
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
-WINDOW = 40_000
+WINDOW = 80_000
 """How many words are read ahead where batches are large."""
 
 

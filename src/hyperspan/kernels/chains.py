@@ -29,7 +29,7 @@ from hyperspan.kernels.chain_reference import (
 from hyperspan.kernels.chain_rows import rows_of
 from hyperspan.kernels.choice import choose
 from hyperspan.kernels.numerics import MINUS_INFINITY
-from hyperspan.kernels.transfer import to_device
+from hyperspan.kernels.transfer import STREAMS, stream_of, to_device
 
 __all__ = [
     "Edges",
@@ -53,11 +53,13 @@ __all__ = [
 
 def chain_layout(lengths: Sequence[int], n: int, max_width: int, device: torch.device) -> ChainLayout:
     """Where the chains of a batch stand; made once for all who work on that batch, in whatever mode."""
-    return _layout(choose("layout", device.type), tuple(lengths), n, max_width, device)
+    return _layout(choose("layout", device.type), tuple(lengths), n, max_width, device, stream_of(device))
 
 
-@lru_cache(maxsize=2)
-def _layout(made_by: str, lengths: tuple[int, ...], n: int, max_width: int, device: torch.device) -> ChainLayout:
+@lru_cache(maxsize=STREAMS)
+def _layout(
+    made_by: str, lengths: tuple[int, ...], n: int, max_width: int, device: torch.device, _stream: int
+) -> ChainLayout:
     with torch.inference_mode(False):
         if made_by == "triton":
             from hyperspan.kernels.triton_chains import DeviceLayout
@@ -72,15 +74,15 @@ def layout_of(scores: Edges, lengths: Sequence[int]) -> ChainLayout:
     return chain_layout(lengths, n, c, scores.close.device)
 
 
-@lru_cache(maxsize=2)
-def _lengths_on(lengths: tuple[int, ...], device: torch.device) -> Tensor:
+@lru_cache(maxsize=STREAMS)
+def _lengths_on(lengths: tuple[int, ...], device: torch.device, _stream: int) -> Tensor:
     with torch.inference_mode(False):
         return to_device([np.array(lengths, dtype=np.int64)], device)[0]
 
 
 def lengths_on(lengths: Sequence[int], device: torch.device) -> Tensor:
     """(B,): the lengths on a device, copied there once for all who work on a batch."""
-    return _lengths_on(tuple(lengths), device)
+    return _lengths_on(tuple(lengths), device, stream_of(device))
 
 
 def padding(scores: Edges, lengths: Sequence[int]) -> Tensor:

@@ -20,6 +20,7 @@ from hyperspan.kernels.chains import chain_layout
 from hyperspan.kernels.choice import choose
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.span_lstm_reference import BothDirections, PerDirection, SteppedStates
+from hyperspan.kernels.transfer import STREAMS, stream_of
 from hyperspan.kernels.word_lstm import unfit
 
 if TYPE_CHECKING:
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
 
 def span_layout(lengths: Sequence[int], longest: int, max_width: int, device: torch.device) -> SpanLayout:
     """The layout of a batch's spans, made once for all who work on that batch."""
-    return _layout(choose("layout", device.type), tuple(lengths), longest, max_width, device)
+    return _layout(choose("layout", device.type), tuple(lengths), longest, max_width, device, stream_of(device))
 
 
-@lru_cache(maxsize=2)
-def _layout(made_by: str, lengths: tuple[int, ...], longest: int, max_width: int, device: torch.device) -> SpanLayout:
+@lru_cache(maxsize=STREAMS)
+def _layout(
+    made_by: str, lengths: tuple[int, ...], longest: int, max_width: int, device: torch.device, _stream: int
+) -> SpanLayout:
     chains = chain_layout(lengths, longest, max_width, device)
     if made_by == "triton":
         from hyperspan.kernels.triton_spans import DeviceSpans

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from hyperspan.kernels import lstm_c
 from hyperspan.kernels.choice import choose
-from hyperspan.kernels.transfer import to_device
+from hyperspan.kernels.transfer import STREAMS, stream_of, to_device
 
 if TYPE_CHECKING:
     from hyperspan.kernels.triton_lstm import LstmChains
@@ -72,11 +72,13 @@ def run_in_one_launch(layer: nn.LSTM, rows: Tensor, lengths: tuple[int, ...]) ->
     from hyperspan.kernels.triton_lstm import WordStates
 
     names = [f"{name}_l0{end}" for end in ("", "_reverse") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
-    return WordStates.apply(_chains(lengths, rows.device), rows, *(getattr(layer, name) for name in names))
+    return WordStates.apply(
+        _chains(lengths, rows.device, stream_of(rows.device)), rows, *(getattr(layer, name) for name in names)
+    )
 
 
-@lru_cache(maxsize=4)
-def _chains(lengths: tuple[int, ...], device: torch.device) -> LstmChains:
+@lru_cache(maxsize=2 * STREAMS)
+def _chains(lengths: tuple[int, ...], device: torch.device, _stream: int) -> LstmChains:
     """A chain for each sequence; made once for all layers that run over a batch."""
     from hyperspan.kernels.triton_lstm import LstmChains
 
