@@ -9,6 +9,7 @@ Values are frozen; :func:`attrs.evolve` copies one with some fields changed and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from typing import Any, cast
 
 from attrs import Converter, evolve, field, frozen
@@ -74,6 +75,8 @@ class Mention:
         return f"Mention({self.start}, {self.end}, {self.label!r}{fragments}{text}{probability})"
 
 
+MENTION_ORDER = attrgetter("start", "end", "label", "fragments")
+"""The key that sorts mentions as they compare with each other, several times as fast."""
 _NO_MENTIONS: frozenset[Mention] = frozenset()
 """One for all sentences without mentions: each of its own would take most of their memory."""
 

@@ -15,7 +15,7 @@ from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.results import metadata_record
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
-from hyperspan.types import Document, Mention
+from hyperspan.types import MENTION_ORDER, Document, Mention
 
 OURS = b"hyperspan"
 """The key of a schema's metadata that says that hyperspan wrote the file."""
@@ -41,7 +41,7 @@ def mention_rows(mentions: Iterable[Mention]) -> list[dict[str, Any]]:
     """The mentions as the column `mentions` has them, sorted."""
     return [
         {"start": m.start, "end": m.end, "label": m.label, "text": m.text, "probability": m.probability}
-        for m in sorted(mentions)
+        for m in sorted(mentions, key=MENTION_ORDER)
     ]
 
 

@@ -39,7 +39,7 @@ from hyperspan.corpora.results import metadata_record
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import trimmed
-from hyperspan.types import Document, Mention, Sentence, Span
+from hyperspan.types import MENTION_ORDER, Document, Mention, Sentence, Span
 
 FORMAT, VERSION = "hyperspan", 1
 DOCUMENT_KEYS = ("format", "version", "id", "text", "mentions", "sentences", "metadata")
@@ -119,7 +119,7 @@ def document_record(document: Document) -> Record:
         "version": VERSION,
         "id": document.id,
         "text": document.text,
-        "mentions": [_mention_record(mention) for mention in sorted(document.mentions)],
+        "mentions": [_mention_record(mention) for mention in sorted(document.mentions, key=MENTION_ORDER)],
         "sentences": [_sentence_record(sentence, document.text) for sentence in document.sentences],
         "metadata": metadata_record(document),
     }
@@ -135,7 +135,7 @@ def _sentence_record(sentence: Sentence, text: str) -> Record:
     record: Record = {"tokens": tokens}
     if sentence.tags:
         record["tags"] = sentence.tags
-    record["mentions"] = [_mention_record(mention) for mention in sorted(sentence.mentions)]
+    record["mentions"] = [_mention_record(mention) for mention in sorted(sentence.mentions, key=MENTION_ORDER)]
     if sentence.duplicates:
         record["duplicates"] = [_mention_record(mention) for mention in sentence.duplicates]
     return record
