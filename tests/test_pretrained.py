@@ -10,7 +10,7 @@ import pytest
 import hyperspan
 from hyperspan.corpora import read_corpus
 from hyperspan.evaluation.models import evaluate_model
-from hyperspan.inference.folders import PRETRAINED, bundled_models
+from hyperspan.model_folders import PRETRAINED, bundled_models
 from tests.corpora.data import data_path
 
 DATA = {"genia": "genia/test.data", "litbank": "litbank/test.data.gz"}

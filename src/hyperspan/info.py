@@ -12,7 +12,7 @@ from typing import Any
 
 from hyperspan import __version__, kernels
 from hyperspan.errors import HyperspanError
-from hyperspan.inference.folders import bundled_models, folder_of
+from hyperspan.model_folders import bundled_models, folder_of
 
 EXTRAS = {
     "parquet": ("pyarrow",),

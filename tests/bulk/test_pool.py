@@ -23,8 +23,8 @@ from hyperspan.bulk.remote import RemoteAnnotator
 from hyperspan.bulk.requests import Answer, BatchRequest, portable
 from hyperspan.errors import InputError, JobError
 from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.folders import folder_of
 from hyperspan.inference.loading import load
+from hyperspan.model_folders import folder_of
 from hyperspan.models import load_model
 from hyperspan.types import Document
 from tests.bulk.fakes import PanicError, contents, lines_in, write_jsonl

@@ -23,9 +23,9 @@ from hyperspan.errors import InputError, LabelError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.assembly import SentencePrediction
 from hyperspan.inference.constraints import Constraints
-from hyperspan.inference.folders import PRETRAINED
 from hyperspan.inference.loading import load
 from hyperspan.inference.streams import Failure
+from hyperspan.model_folders import PRETRAINED
 from hyperspan.models import Recognizer, new_model, save_model
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.types import Document, Mention, Sentence

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from hyperspan.errors import InputError, LabelError, MissingExtraError
 from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.folders import PRETRAINED
 from hyperspan.integrations.spacy_docs import align, as_document
+from hyperspan.model_folders import PRETRAINED
 from hyperspan.types import Mention
 
 spacy = pytest.importorskip("spacy")

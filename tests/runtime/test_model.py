@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hyperspan import kernels, load
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.inference.folders import PRETRAINED
+from hyperspan.model_folders import PRETRAINED
 from hyperspan.models import load_model, new_model, save_model
 from hyperspan.models.recognizer import Recognizer
 from hyperspan.runtime.model import RuntimeModel, is_served, packed_order

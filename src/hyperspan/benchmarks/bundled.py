@@ -12,7 +12,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,8 +29,9 @@ from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.assembly import assemble
-from hyperspan.inference.folders import bundled_models
 from hyperspan.inference.loading import load
+from hyperspan.kernels.threads import use_threads
+from hyperspan.model_folders import bundled_models
 from hyperspan.types import Sentence
 
 DATA = "HYPERSPAN_DATA"
@@ -209,23 +210,9 @@ def run(
     used = threads or min(2, os.cpu_count() or 1)
     python = spancat or (sys.executable if find_spec("spacy") else None)
     folder = data or Path(os.environ.get(DATA, "data"))
-    with _threads(used):
-        measured = {name: measure(name, folder, rounds, starts, used, python) for name in models or known}
+    use_threads(used)
+    measured = {name: measure(name, folder, rounds, starts, used, python) for name in models or known}
     return {"machine": processor(), "threads": used, "models": measured}
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """Within it, this process and those that it starts compute with so many threads."""
-    before = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = str(count)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["OMP_NUM_THREADS"]
-        else:
-            os.environ["OMP_NUM_THREADS"] = before
 
 
 ROWS = {

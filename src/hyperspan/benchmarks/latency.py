@@ -13,8 +13,8 @@ from hyperspan.benchmarks.invented import MAX_WIDTHS, BenchmarkCorpus
 from hyperspan.benchmarks.measure import Data, Rounds, Threads, in_turns, machine, peak_memory, sentence_latency
 from hyperspan.benchmarks.paper import paper_model
 from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.folders import bundled_models
 from hyperspan.inference.loading import load
+from hyperspan.model_folders import bundled_models
 
 STARTS = 5
 """How often the command is started."""

@@ -19,7 +19,7 @@ from hyperspan.bulk.manifest import FORMAT, MANIFEST, VERSION, Manifest, read_ma
 from hyperspan.bulk.plan import Map, Plan, Shard, make_plan
 from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, Done, JobSettings
 from hyperspan.errors import OutputExistsError
-from hyperspan.inference.folders import folder_of
+from hyperspan.model_folders import folder_of
 
 MODEL_FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors")
 """The files of a model that its answers depend on."""

@@ -30,7 +30,7 @@ from hyperspan.bulk.requests import Answer, BatchRequest
 from hyperspan.bulk.shards import Done
 from hyperspan.bulk.worker import Finished, ShardTask, WorkerStart
 from hyperspan.errors import HyperspanError, InputError, JobError
-from hyperspan.inference.folders import folder_of
+from hyperspan.model_folders import folder_of
 
 if TYPE_CHECKING:
     from hyperspan.inference.annotator import Annotator

@@ -29,6 +29,7 @@ from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
 from hyperspan.errors import HyperspanError, InputError, JobError, require
 from hyperspan.inference.loading import load
 from hyperspan.kernels.choice import environment
+from hyperspan.kernels.threads import use_threads
 
 if TYPE_CHECKING:
     from hyperspan.inference.annotator import Annotator
@@ -51,10 +52,8 @@ _log = logging.getLogger("hyperspan")
 
 def annotator_of(files: dict[str, bytes], device: str) -> Annotator:
     """An annotator from the files of its model, with one thread of a CPU: there are as many workers as CPUs."""
-    import torch
-
     if not device.startswith("cuda"):
-        torch.set_num_threads(1)
+        use_threads(1)
     with tempfile.TemporaryDirectory(prefix="hyperspan-") as folder:
         for name, content in files.items():
             (Path(folder) / name).write_bytes(content)

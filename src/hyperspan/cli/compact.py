@@ -11,6 +11,7 @@ import typer
 from hyperspan.cli.options import Force
 from hyperspan.errors import OutputExistsError, require_torch
 from hyperspan.files import Target
+from hyperspan.model_folders import FILES, folder_of
 
 
 def compact(
@@ -26,13 +27,10 @@ def compact(
 
     Measure what that costs: hyperspan evaluate MODEL DATA, hyperspan evaluate OUTPUT DATA.
     """
-    from hyperspan.inference.folders import folder_of
-
     source = folder_of(model)
     require_torch("making a model compact")
     from hyperspan.models import load_model, save_model
     from hyperspan.models.compact import compact as made_compact
-    from hyperspan.models.storage import FILES
 
     held = next((name for name in FILES if (output / name).exists()), None)
     if held is not None and not force:

@@ -26,6 +26,7 @@ from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
+from hyperspan.model_folders import bundled_models
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
@@ -114,8 +115,6 @@ def _check_task(
 
 def _check_is_model(file: str, data: str) -> None:
     """Raises an error for a file where a model is expected, unless a bundled model has its name."""
-    from hyperspan.inference.folders import bundled_models
-
     if file not in bundled_models():
         raise InputError(
             f"{file} is a file, but a model is a folder or the name of a bundled one; to score what a file predicts, use "

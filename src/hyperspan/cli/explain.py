@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hyperspan.errors import require_torch
+from hyperspan.model_folders import folder_of
 
 
 def explain(
@@ -27,7 +28,6 @@ def explain(
     with means that the word before is "with".
     """
     require_torch("explaining a model with handcrafted features")
-    from hyperspan.inference.folders import folder_of
     from hyperspan.models import load_model
     from hyperspan.models.explain import feature_weights
 

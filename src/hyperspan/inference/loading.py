@@ -8,8 +8,8 @@ from pathlib import Path
 from hyperspan.config import Config
 from hyperspan.errors import InputError, require_torch
 from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.folders import folder_of
 from hyperspan.kernels.choice import choose, forced, obstacle
+from hyperspan.model_folders import folder_of
 from hyperspan.runtime.model import RuntimeModel, is_served
 from hyperspan.vocabulary import Vocabulary
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError, MissingExtraError
 from hyperspan.integrations.spacy_docs import ALIGNMENTS, SOURCES, align, as_document
+from hyperspan.model_folders import FILES, bundled_models, folder_of
 from hyperspan.types import Document
 
 try:
@@ -98,7 +99,6 @@ class Component(Pipe):
         return self._annotator
 
     def _load(self, source: str) -> None:
-        from hyperspan.inference.folders import folder_of
         from hyperspan.inference.loading import load
 
         stamps = _stamps(folder_of(source))
@@ -151,9 +151,9 @@ class Component(Pipe):
         """What is found in the documents, by characters, as hyperspan's own; they are left as they are."""
         if os.getpid() != self._process:
             # In a process of nlp.pipe(n_process=…), of which there are several: they share the cores.
-            import torch
+            from hyperspan.kernels.threads import use_threads
 
-            torch.set_num_threads(1)
+            use_threads(1)
             self._process = os.getpid()
         annotator, settings = self.annotator, (self.cfg["sentences"], self.cfg["tokens"])
         given = [as_document(doc, annotator.model.tokenizer, *settings) for doc in docs]
@@ -198,8 +198,6 @@ class Component(Pipe):
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "Component":
         """Reads what `to_bytes` returned."""
-        from hyperspan.models.storage import FILES
-
         held: Any = srsly.msgpack_loads(bytes_data)
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "model").mkdir()
@@ -210,8 +208,6 @@ class Component(Pipe):
 
     def _files(self) -> dict[str, bytes]:
         """What is saved, by its name in the folder of the component."""
-        from hyperspan.inference.folders import bundled_models
-
         changes = {name: value for name, value in self.cfg.items() if value != self._given.get(name)}
         bundled = self._source in bundled_models()
         state = {"model": self._source if bundled else None, "changes": changes}
@@ -232,15 +228,11 @@ class Component(Pipe):
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    from hyperspan.models.storage import FILES
-
     return {name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()}
 
 
 def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
     """Times and sizes of the files of a model, which change when they do."""
-    from hyperspan.models.storage import FILES
-
     found = {name: (folder / name).stat() for name in FILES if (folder / name).is_file()}
     return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in found.items()}
 

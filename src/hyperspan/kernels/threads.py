@@ -51,6 +51,15 @@ def cpus_of_cgroup(folder: Path) -> int:
     return sys.maxsize
 
 
+def use_threads(count: int) -> None:
+    """From now on this process, and those that it starts, use so many threads at most; torch too."""
+    os.environ[VARIABLE] = str(count)
+    _from_environment.cache_clear()
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(count)
+
+
 def _use_one_thread() -> None:
     """A forked process has none of OpenMP's threads, but OpenMP does not know, and torch would wait for them for ever."""
     torch = sys.modules.get("torch")

@@ -41,10 +41,6 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
     return model
 
 
-FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors", "README.md")
-"""What a model's folder holds."""
-
-
 def save_model(model: Model, folder: Path, *, half: bool = False) -> None:
     """Writes a model to a folder; with `half`, in two bytes a number instead of four, and one for word vectors."""
     folder.mkdir(parents=True, exist_ok=True)

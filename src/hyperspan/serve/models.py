@@ -9,8 +9,8 @@ from typing import Any
 
 from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.folders import bundled_models, folder_of
 from hyperspan.inference.loading import load
+from hyperspan.model_folders import bundled_models, folder_of
 
 
 @dataclass(frozen=True)

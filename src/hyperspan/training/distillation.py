@@ -22,8 +22,8 @@ from torch import Tensor
 from hyperspan.config import Config
 from hyperspan.encoders.language_model import LanguageModelLoss
 from hyperspan.errors import InputError
-from hyperspan.inference.folders import folder_of
 from hyperspan.kernels.transfer import to_device
+from hyperspan.model_folders import folder_of
 from hyperspan.models import Recognizer, load_model
 from hyperspan.models.registry import model_class
 from hyperspan.structures.losses import Loss, cross_entropy

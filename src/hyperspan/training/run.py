@@ -18,9 +18,8 @@ from hyperspan.corpora.source import Problems
 from hyperspan.encoders.hub import check_pretrained
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
-from hyperspan.inference.folders import folder_of
+from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
-from hyperspan.models.storage import FILES
 from hyperspan.models.validation import validate
 from hyperspan.training.checkpoint import while_there_is_room
 from hyperspan.training.distillation import Distillation, check_labels_known, new_student, read_teacher, read_unlabelled

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hyperspan.errors import HyperspanError
-from hyperspan.inference.folders import PRETRAINED
 from hyperspan.inference.loading import load
+from hyperspan.model_folders import PRETRAINED
 from tests.fuzz.mutate import change_value, encode, mutate, mutate_json
 from tests.fuzz.samples import TEXTS, TOKENS
 from tests.fuzz.target import Input, Target, Workplace, check_message

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from hyperspan.errors import InputError
 
-PRETRAINED = Path(__file__).parents[1] / "pretrained"
+PRETRAINED = Path(__file__).parent / "pretrained"
 """The folder of the bundled models."""
+FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors", "README.md")
+"""What a model's folder holds."""
 
 
 def bundled_models() -> list[str]:
