@@ -40,6 +40,8 @@ PARTS = ("dev", "test")
 SUFFIXES = (".data", ".jsonl", ".data.gz", ".jsonl.gz")
 WORDS = 50_000
 """About as many words are annotated in a round."""
+TOGETHER = 200
+"""Sentences whose words are looked up at a time."""
 LATENCY_SENTENCES, LATENCY_WORDS = 300, 60
 """So many sentences are annotated one by one, none longer than this."""
 STARTS = 10
@@ -109,24 +111,30 @@ def throughput(annotator: Annotator, texts: Sequence[str], rounds: int, beside: 
 
 
 def stages(annotator: Annotator, texts: Sequence[str], rounds: int) -> dict[str, float]:
-    """Microseconds a word of cutting texts into words, of finding mentions among them, and of building documents."""
+    """Microseconds a word of cutting texts into words, of looking these up in the vocabulary, of finding mentions among them, and
+    of building documents; words are looked up as part of finding mentions, too."""
     options = annotator.options()
     documents = [annotator.split(text) for text in texts]
     sentences = [sentence for document in documents for sentence in document.sentences]
     predictions = annotator.find(sentences, options)
+    batches = [sentences[first : first + TOGETHER] for first in range(0, len(sentences), TOGETHER)]
 
     def cut() -> None:
         for text in texts:
             annotator.split(text)
+
+    def look_up() -> None:
+        for batch in batches:
+            annotator.model.vocabulary.look_up([token for sentence in batch for token in sentence.tokens])
 
     def build() -> None:
         found = iter(predictions)
         for document in documents:
             assemble(document, [next(found) for _ in document.sentences], options)
 
-    times = in_turns([cut, partial(annotator.find, sentences, options), build], rounds)
+    times = in_turns([cut, look_up, partial(annotator.find, sentences, options), build], rounds)
     words = sum(map(len, sentences))
-    names = ("cut_text", "find_mentions", "build_documents")
+    names = ("cut_text", "look_up_words", "find_mentions", "build_documents")
     return {name: 1e6 * statistics.median(taken) / words for name, taken in zip(names, times, strict=True)}
 
 

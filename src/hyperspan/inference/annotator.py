@@ -10,8 +10,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import evolve
 
@@ -43,13 +42,12 @@ OnError = Callable[[str | Document, BaseException], None]
 """Called with a text that cannot be annotated, and with what it has raised."""
 
 
-@dataclass(frozen=True)
-class _Prepared:
+class _Prepared(NamedTuple):
     """A text that is cut into sentences, and the constraints of some of them."""
 
     given: str | Document
     document: Document
-    constraints: Mapping[int, Constraints] = field(default_factory=dict)
+    constraints: Mapping[int, Constraints]
 
 
 class Annotator:
@@ -269,7 +267,8 @@ class Annotator:
         sentences: list[Sentence] = []
         constraints: dict[int, Constraints] = {}
         for one in prepared:
-            constraints |= {len(sentences) + index: known for index, known in one.constraints.items()}
+            if one.constraints:
+                constraints |= {len(sentences) + index: known for index, known in one.constraints.items()}
             sentences += one.document.sentences
         found = iter(self.find(sentences, options, constraints))
         return [assemble(one.document, [next(found) for _ in one.document.sentences], options) for one in prepared]
@@ -281,8 +280,8 @@ class Annotator:
         sentences = (self._check_length(sentence, document.id) for sentence in cut)
         parts: list[Document] = []
         for window in windows(with_context(sentences, self.context), len, self.window):
-            part = assemble(Document(document.text, (), window), self.find(window, options), options)
-            parts.append(evolve(part, sentences=()))
+            part = assemble(trusted_document(document.text, (), tuple(window)), self.find(window, options), options)
+            parts.append(trusted_document("", part.mentions, (), "", None, part.alternatives, part.candidates))
             if on_words is not None:
                 on_words(sum(map(len, window)))
         return evolve(

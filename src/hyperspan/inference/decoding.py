@@ -15,7 +15,7 @@ from hyperspan.inference.options import DecodingOptions
 from hyperspan.structures.mentions import Mention as IndexedMention
 from hyperspan.structures.mentions import MentionSet, MentionSets, NotSupportedError
 from hyperspan.structures.places import Places, rows_of_sets
-from hyperspan.types import Mention
+from hyperspan.types import Mention, trusted_mention
 
 
 class MentionDistribution(Protocol):
@@ -75,10 +75,11 @@ def decode(
 
 def _add_mentions(places: Places, names: Sequence[str], to: Sequence[list[Mention]]) -> None:
     """Adds the mentions at these places to the list of the sentence that each is in."""
+    labels: dict[int, str] = dict(enumerate(names))
     for (sentence, start, end, kind), probability in zip(
         places.rows.tolist(), places.probabilities.tolist(), strict=True
     ):
-        to[sentence].append(Mention(start, end, names[kind], probability=probability))
+        to[sentence].append(trusted_mention(start, end, labels[kind], probability=probability))
 
 
 def _by_type(mentions: Iterable[Mention], labels: Sequence[str]) -> list[IndexedMention]:

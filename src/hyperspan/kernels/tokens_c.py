@@ -8,7 +8,7 @@ import unicodedata
 from array import array
 from collections.abc import Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from hyperspan.kernels import libraries
@@ -28,10 +28,9 @@ _SPACES_OF_PYTHON = range(0x1C, 0x20)
 
 
 class TokenSpans(NamedTuple):
-    """Where the tokens of sentences start and end in the text."""
+    """The tokens of sentences as spans of the text."""
 
-    starts: list[int]
-    ends: list[int]
+    spans: list[tuple[int, int]]
     counts: list[int]
     """Of each sentence, how many tokens it has; -1 for one with a character that is not known here."""
 
@@ -43,18 +42,18 @@ def tokens(tokenizer: str, text: str, first: int, sentences: Sequence[tuple[int,
     """
     encoded, table = text.encode(_ENCODING, "surrogatepass"), classes()
     count, size = len(sentences), len(text)
-    numbers = array("q", (0,)) * (count + 2 * size)  # the counts, where tokens start, where they end
-    spans = array("q", chain.from_iterable(sentences))
+    numbers = array("q", (0,)) * (count + 2 * size)  # the counts, and where each token starts and ends
+    given = array("q", chain.from_iterable(sentences))
     address = numbers.buffer_info()[0]
-    starts, ends = address + 8 * count, address + 8 * (count + size)
     found = _function()(
-        *(tokenizer == "split", encoded, size, first, spans.buffer_info()[0], count),
-        *(table, len(table), starts, ends, address),
+        *(tokenizer == "split", encoded, size, first, given.buffer_info()[0], count, table, len(table)),
+        *(address, address + 8 * count),
     )
     if found < 0:
         raise MemoryError(f"there is no memory to cut a text of {size:,} characters")
-    parts = ((count, count + found), (count + size, count + size + found), (0, count))
-    return TokenSpans(*(numbers[first:last].tolist() for first, last in parts))
+    places = iter(numbers[: count + 2 * found].tolist())
+    counts = list(islice(places, count))
+    return TokenSpans(list(zip(places, places, strict=True)), counts)
 
 
 @cache
@@ -62,19 +61,10 @@ def _function() -> Any:
     library = libraries.compiled().library
     assert library is not None  # the caller has chosen
     function = library.tokens_of
-    integer, address = ctypes.c_int64, ctypes.c_void_p
+    integer, address, characters = ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
     function.restype = integer
-    function.argtypes = (
-        integer,
-        ctypes.c_char_p,
-        integer,
-        integer,
-        address,
-        integer,
-        address,
-        integer,
-        *(address,) * 3,
-    )
+    given = (integer, characters, integer, integer, address, integer)
+    function.argtypes = (*given, characters, integer, address, address)
     return function
 
 

@@ -82,11 +82,12 @@ def tokenize_all(text: str, stretches: Sequence[Span], tokenizer: str) -> list[S
     if tokenizer not in tokens_c.TOKENIZERS or choose("tokens", "cpu") != "c":
         return [_tokens(text, start, end, tokenizer) for start, end in stretches]
     first, last = stretches[0][0], stretches[-1][1]
-    found = tokens_c.tokens(tokenizer, text[first:last], first, stretches)
-    spans = list(zip(found.starts, found.ends, strict=True))
+    spans, counts = tokens_c.tokens(tokenizer, text[first:last], first, stretches)
+    if len(counts) == 1 and counts[0] >= 0:
+        return [spans]
     result: list[Sequence[Span]] = []
     place = 0
-    for stretch, count in zip(stretches, found.counts, strict=True):
+    for stretch, count in zip(stretches, counts, strict=True):
         result.append(spans[place : place + count] if count >= 0 else _tokens(text, *stretch, tokenizer))
         place += max(count, 0)
     return result

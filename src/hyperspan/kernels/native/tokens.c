@@ -227,11 +227,11 @@ static const Text *with_glue(Text *text, uint32_t *copy, uint8_t *classes, const
     return text;
 }
 
-/* The tokens of sentences: `sentences` are (count, 2), from and to in a text of which `given` is the part from `origin` on. Fills `starts` and `ends`, of as many as the text has
- * characters, and for each sentence how many tokens it has, or -1 where it has a character that is not in the table of `known`
- * classes. Returns the number of tokens, or -1 where there is no memory. */
+/* The tokens of sentences: `sentences` are (count, 2), from and to in a text of which `given` is the part from `origin` on. Fills, for each
+ * sentence, how many tokens it has, or -1 where it has a character that is not in the table of `known` classes; and `spans`, of at
+ * most as many tokens as the text has characters, where each starts and ends. Returns the number of tokens, or -1 where there is no memory. */
 int64_t tokens_of(int64_t split, const uint32_t *given, int64_t size, int64_t origin, const int64_t *sentences, int64_t count,
-                  const uint8_t *table, int64_t known, int64_t *starts, int64_t *ends, int64_t *counts) {
+                  const uint8_t *table, int64_t known, int64_t *counts, int64_t *spans) {
     int64_t written = 0;
     uint8_t *classes = malloc((size_t)size * 2 + 1);
     uint32_t *copy = malloc(((size_t)size + 1) * sizeof *copy);
@@ -257,8 +257,8 @@ int64_t tokens_of(int64_t split, const uint32_t *given, int64_t size, int64_t or
                 continue;
             }
             int64_t end = split ? split_token(&text, i) : words_token(&text, i);
-            starts[written] = start + i;
-            ends[written++] = start + end;
+            spans[2 * written] = start + i;
+            spans[2 * written++ + 1] = start + end;
             i = end;
         }
         counts[number] = written - first;
