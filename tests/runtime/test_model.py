@@ -103,7 +103,8 @@ def test_bundled_models_run_without_torch_and_equal_it(name: str) -> None:
 def test_runtime_vectors_do_not_depend_on_what_was_seen_before(monkeypatch: pytest.MonkeyPatch) -> None:
     folder = PRETRAINED / "genia"
     fresh, used = runtime_of(folder), runtime_of(folder)
-    monkeypatch.setattr("hyperspan.runtime.model.REMEMBERED_VECTORS", 8)
+    fresh.distribution([sentence_of([7])])
+    monkeypatch.setattr("hyperspan.runtime.model.REMEMBERED_BYTES", 8 * 6400)
     for first in range(0, 40, 4):
         used.distribution([sentence_of(list(range(first, first + 5)))])
     sentences = [sentence_of([1, 2, 3, 2]), sentence_of([]), sentence_of([30, 5])]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyperspan.kernels import libraries
-from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.encoder_arrays import ScoreArrays, address
 from hyperspan.kernels.threads import thread_count
 
 ENTRIES_A_THREAD = 20_000
@@ -83,4 +83,4 @@ def _contiguous(scores: ScoreArrays) -> ScoreArrays:
 
 
 def _address(array: np.ndarray | None) -> int | None:
-    return None if array is None else array.ctypes.data
+    return None if array is None else address(array)

@@ -57,6 +57,8 @@ class EncoderLibrary(NamedTuple):
     """Sizes are rounded up to multiples of this."""
     encode: dict[str, Any]
     """The fused encoder, by the numbers that it multiplies: float32, and bfloat16 where the processor has it."""
+    gate_rows: dict[str, Any]
+    """What vectors add to the gates of its first layer, by the same."""
     read: Any
     """Runs LSTMs so that they can be trained: see training.h."""
     read_backward: Any
@@ -107,7 +109,8 @@ def variants() -> dict[str, EncoderLibrary]:
         functions = {kind: getattr(library, f"encode_{kind}_{variant}", None) for kind in ("float32", "bfloat16")}
         if functions["float32"] is not None and getattr(library, f"runs_{variant}")():
             known = {kind: function for kind, function in functions.items() if function is not None}
+            rows = {kind: getattr(library, f"gate_rows_{kind}_{variant}") for kind in known}
             names = ("read_all", "read_all_backward", "spell", "filter")
             others = (getattr(library, f"{name}_float32_{variant}") for name in names)
-            usable[variant] = EncoderLibrary(getattr(library, f"lanes_of_{variant}")(), known, *others)
+            usable[variant] = EncoderLibrary(getattr(library, f"lanes_of_{variant}")(), known, rows, *others)
     return usable

@@ -22,12 +22,15 @@ from hyperspan.kernels.choice import FUSED_BATCH_ENTRIES, choose, encoder_librar
 from hyperspan.kernels.encoder_arrays import (
     EncoderWeights,
     InferenceOptions,
+    KnownTokens,
     LstmWeights,
     PackedWeights,
     ScoreArrays,
     check_precision,
     encode,
+    gate_rows,
 )
+from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.kernels.threads import thread_count
 from hyperspan.runtime.characters import READERS, CharacterReader, lstm_shapes, lstm_weights, reader_shapes
 from hyperspan.runtime.tensors import MappedTensors
@@ -39,8 +42,8 @@ SCALE = "_scale"
 """Ends the name of the factors of a tensor of whole numbers, one for each of its rows."""
 TRAINED, FIXED = "encoder.words.trained", "encoder.words.fixed"
 """The vectors of words: of those of the training data, and of others."""
-REMEMBERED_VECTORS = 16_000
-"""Tokens whose vectors are kept; beyond that all are forgotten, so that an endless stream does not fill the memory."""
+REMEMBERED_BYTES = 32_000_000
+"""What is kept of tokens; beyond that all are forgotten, so that an endless stream does not fill the memory."""
 
 
 def is_served(config: Config) -> bool:
@@ -84,7 +87,7 @@ class RuntimeModel:
         _check_shapes(tensors, config, vocabulary)
         self.vectors = TokenVectors(tensors, config, vocabulary)
         self.weights = _encoder_weights(tensors, config)
-        self._packed: dict[tuple[int, str], PackedWeights] = {}
+        self._kernels: dict[int, TokenGates] = {}
 
     def __repr__(self) -> str:
         return f"RuntimeModel({self.folder.name}, labels: {', '.join(self.labels)})"
@@ -127,13 +130,14 @@ class RuntimeModel:
             raise InputError(
                 "this model was loaded for the C kernels, which are not allowed here; load it again where you force the reference"
             )
-        library, precision = encoder_library(), self.options.precision
-        key = library.lanes, precision
-        packed = self._packed.get(key)
-        if packed is None:
-            packed = self._packed[key] = PackedWeights(self.weights, library.lanes, precision)
-        vectors = self.vectors.of(sentences, packed_order(lengths))
-        scores = encode(library, packed, vectors, lengths, self.max_width, self.options, temperature, thread_count())
+        library = encoder_library()
+        gates = self._kernels.get(library.lanes)
+        if gates is None:
+            packed = PackedWeights(self.weights, library.lanes, self.options.precision)
+            gates = self._kernels[library.lanes] = TokenGates(self.vectors, packed)
+        threads = thread_count()
+        words = gates.of(library, sentences, packed_order(lengths), threads)
+        scores = encode(library, gates.packed, words, lengths, self.max_width, self.options, temperature, threads)
         if self.config.model.mention_bias:
             bias = self.config.model.mention_bias / temperature
             scores = scores._replace(present=scores.present + bias)
@@ -157,8 +161,57 @@ def packed_order(lengths: Sequence[int]) -> np.ndarray:
     return (given.cumsum() - given)[order[rank]] + np.repeat(np.arange(len(counts)), counts)
 
 
+Token = str | tuple[str, str]
+"""A token, with its part-of-speech tag for a model that reads those."""
+
+
+class TokenGates:
+    """What tokens add to the gates of the first layer; it is computed once and kept, as long as there is room."""
+
+    def __init__(self, vectors: TokenVectors, packed: PackedWeights):
+        self.vectors, self.packed = vectors, packed
+        self.room = REMEMBERED_BYTES // (4 * packed.gates)
+        self._rows: dict[Token, int] = {}
+        self._table = np.empty((0, packed.gates), dtype=np.float32)
+        self._lock = threading.Lock()
+
+    def of(
+        self, library: EncoderLibrary, sentences: Sequence[Sentence], order: np.ndarray, threads: int
+    ) -> KnownTokens:
+        """The words of sentences, in an order that is given by the numbers of words."""
+        tokens: list[Token] = [token for sentence in sentences for token in sentence.tokens]
+        if self.vectors.tags is not None:
+            tags = (tag for sentence in sentences for tag in sentence.tags or ("",) * len(sentence))
+            tokens = list(zip(tokens, tags, strict=True))  # type: ignore[arg-type]
+        with self._lock:
+            rows = self._rows_of(library, tokens, threads)
+            table = self._table  # replaced, not changed, when it is emptied or grows
+        return KnownTokens(table, np.array(rows, dtype=np.int32)[order])
+
+    def _rows_of(self, library: EncoderLibrary, tokens: Sequence[Token], threads: int) -> list[int]:
+        """The row of each token in the table, which grows by those that are new."""
+        known = self._rows
+        try:
+            return [known[token] for token in tokens]
+        except KeyError:
+            pass
+        new = [token for token in dict.fromkeys(tokens) if token not in known]
+        if len(known) + len(new) > self.room:
+            new = list(dict.fromkeys(tokens))
+            known.clear()
+            self._table = self._table[:0]
+        needed = len(known) + len(new)
+        if needed > len(self._table):
+            table = np.empty((max(needed, min(2 * needed, self.room)), self.packed.gates), dtype=np.float32)
+            table[: len(known)] = self._table[: len(known)]
+            self._table = table
+        self._table[len(known) : needed] = gate_rows(library, self.packed, self.vectors.of(new), threads)
+        known.update(zip(new, range(len(known), needed), strict=True))
+        return [known[token] for token in tokens]
+
+
 class TokenVectors:
-    """The vectors of words by themselves: word, tag, clusters and characters. Those of tokens are computed once and kept."""
+    """The vectors of words by themselves: word, tag, clusters and characters."""
 
     def __init__(self, tensors: MappedTensors, config: Config, vocabulary: Vocabulary):
         self.vocabulary = vocabulary
@@ -182,53 +235,20 @@ class TokenVectors:
             first += self.characters.dimension
         self.character_columns = slice(self.cluster_columns.stop, first)
         self.dimension = first
-        self._rows: dict[str, int] = {}
-        self._table = np.empty((0, first), dtype=np.float32)
-        self._lock = threading.Lock()
 
-    def of(self, sentences: Sequence[Sentence], order: np.ndarray) -> np.ndarray:
-        """(N, dimension): the vectors of the words, in an order that is given by the numbers of words."""
-        tokens = [token for sentence in sentences for token in sentence.tokens]
-        with self._lock:
-            rows = self._rows_of(tokens)
-            result = self._table[np.array(rows, dtype=np.int64)[order]]
-        if self.tags is not None:
-            tags = [tag for sentence in sentences for tag in sentence.tags or ("",) * len(sentence)]
-            ids = np.array(self.vocabulary.tag_ids(tags), dtype=np.int64)
-            result[:, self.tag_columns] = self.tags[ids[order]]
-        return result
-
-    def _rows_of(self, tokens: Sequence[str]) -> list[int]:
-        """The row of each token in the table, which grows by those that are new."""
-        known = self._rows
-        try:
-            return [known[token] for token in tokens]
-        except KeyError:
-            pass
-        new = [token for token in dict.fromkeys(tokens) if token not in known]
-        if len(known) + len(new) > REMEMBERED_VECTORS:
-            known.clear()
-            new = list(dict.fromkeys(tokens))
-        needed = len(known) + len(new)
-        if needed > len(self._table):
-            room = max(needed, min(2 * len(self._table), REMEMBERED_VECTORS), 256)
-            table = np.zeros((room, self.dimension), dtype=np.float32)
-            table[: len(known)] = self._table[: len(known)]
-            self._table = table
-        self._table[len(known) : needed] = self._vectors(new)
-        known.update(zip(new, range(len(known), needed), strict=True))
-        return [known[token] for token in tokens]
-
-    def _vectors(self, tokens: Sequence[str]) -> np.ndarray:
-        """(tokens, dimension): those of different tokens, without tags."""
-        _, lexicon = self.vocabulary.look_up(tokens)
-        result = np.zeros((len(tokens), self.dimension), dtype=np.float32)
+    def of(self, tokens: Sequence[Token]) -> np.ndarray:
+        """(tokens, dimension): those of different tokens."""
+        spelled = [token if isinstance(token, str) else token[0] for token in tokens]
+        place, lexicon = self.vocabulary.look_up(spelled)
+        result = np.empty((len(tokens), self.dimension), dtype=np.float32)
         if self.trained is not None:
-            result[:, self.words] = self._word_vectors(lexicon.words)
+            result[:, self.words] = self._word_vectors(lexicon.words)[place]
+        if self.tags is not None:
+            result[:, self.tag_columns] = self.tags[self.vocabulary.tag_ids([tag for _, tag in tokens])]
         if self.clusters is not None:
-            result[:, self.cluster_columns] = self.clusters[lexicon.clusters].reshape(len(tokens), -1)
+            result[:, self.cluster_columns] = self.clusters[lexicon.clusters[place]].reshape(len(tokens), -1)
         if self.characters is not None:
-            result[:, self.character_columns] = self.characters(lexicon)
+            result[:, self.character_columns] = self.characters(lexicon)[place]
         return result
 
     def _word_vectors(self, ids: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ typedef struct {
     int32_t *at;      /* (words,): its position */
     int32_t *spans_from; /* (words,): the first span of those that start at a word */
     int32_t *identity;   /* (words,): 0, 1, 2, … */
+    int32_t *token;      /* (words,): the row of the table that a word reads forward; the one after it is for backward */
     int32_t *room[2];    /* (words,): how many spans are wanted that start (forward) or end (backward) at a word */
     element *outputs[2]; /* what a layer reads and writes */
     float *gates[2], *cells[2], *parts[2], *start;
@@ -53,6 +54,7 @@ static int NAME(open)(NAME(Block) *block, const Model *model, const Problem *pro
         block->at = NAME(take)(memory, &used, words, sizeof(int32_t));
         block->spans_from = NAME(take)(memory, &used, words, sizeof(int32_t));
         block->identity = NAME(take)(memory, &used, words, sizeof(int32_t));
+        block->token = NAME(take)(memory, &used, words, sizeof(int32_t));
         block->start = NAME(take)(memory, &used, words * model->start_columns, sizeof(float));
         for (int side = 0; side < 2; side++) {
             block->room[side] = NAME(take)(memory, &used, words, sizeof(int32_t));
@@ -89,7 +91,11 @@ static void NAME(lay_out)(NAME(Block) *block) {
         block->first[at] = (int32_t)word;
         for (int64_t rank = 0; rank < here; rank++, word++) {
             block->rank[word] = (int32_t)rank, block->at[word] = (int32_t)at, block->identity[word] = (int32_t)word;
-            CONVERT(block->outputs[0] + word * block->input_stride, problem->words + (given + before + rank) * values, values);
+            const int64_t from = given + before + rank;
+            if (problem->words)
+                CONVERT(block->outputs[0] + word * block->input_stride, problem->words + from * values, values);
+            else
+                block->token[word] = 2 * problem->tokens[from];
         }
         given += everywhere;
     }
@@ -109,9 +115,14 @@ static void NAME(read_words)(NAME(Block) *block, int64_t layer, int direction) {
     const int64_t units = model->hidden, lstm = 2 * layer + direction, stride = block->output_stride;
     const int64_t given = layer ? stride : block->input_stride;
     const int64_t depth = layer ? stride : rounded_up(model->input_values, PER_ELEMENT) / PER_ELEMENT;
-    float *gates = block->gates[direction], *cells = block->cells[direction];
+    const int known = !layer && !block->problem->words; /* what words add to the gates */
+    const float *gates = known ? block->problem->table + direction * 4 * units : block->gates[direction];
+    const int32_t *read = known ? block->token : block->identity;
+    float *cells = block->cells[direction];
     element *output = block->outputs[(layer + 1) % 2] + direction * units / PER_ELEMENT;
-    NAME(inputs)(block->words, block->outputs[layer % 2], given, depth, model->inputs[lstm], units, model->bias[lstm], gates);
+    if (!known)
+        NAME(inputs)(block->words, block->outputs[layer % 2], given, depth, model->inputs[lstm], units, model->bias[lstm],
+                     block->gates[direction]);
     for (int64_t step = 0; step < block->longest; step++) {
         const int64_t at = direction ? block->longest - 1 - step : step, last = direction ? at + 1 : at - 1;
         const int64_t here = block->first[at], count = block->first[at + 1] - here;
@@ -119,9 +130,9 @@ static void NAME(read_words)(NAME(Block) *block, int64_t layer, int direction) {
         if (step) going_on = direction ? block->first[last + 1] - block->first[last] : count;
         if (going_on)
             NAME(step)(going_on, output + block->first[last] * stride, stride, units / PER_ELEMENT, model->recurrent[lstm],
-                       units, gates, block->identity + here, cells, output + here * stride, stride);
+                       units, gates, read + here, cells, output + here * stride, stride);
         NAME(step)(count - going_on, NULL, 0, units / PER_ELEMENT, model->recurrent[lstm], units, gates,
-                   block->identity + here + going_on, cells + going_on * units, output + (here + going_on) * stride, stride);
+                   read + here + going_on, cells + going_on * units, output + (here + going_on) * stride, stride);
     }
 }
 
@@ -253,6 +264,42 @@ static int NAME(encode_block)(const Model *model, const Problem *problem, int64_
     NAME(write_scores)(&block);
     free(block.memory);
     return 0;
+}
+
+typedef struct {
+    const Model *model;
+    const float *vectors;
+    float *table;
+    int64_t count;
+} NAME(Rows);
+
+enum { NAME(ROWS_A_TASK) = 96 };
+
+/* Some rows of a table; 0, or 1 if memory ran out. */
+static int NAME(gate_some)(void *given, int64_t number) {
+    const NAME(Rows) *rows = given;
+    const Model *model = rows->model;
+    const int64_t first = number * NAME(ROWS_A_TASK), values = model->input_values, gates = 4 * model->hidden;
+    const int64_t count = smaller(NAME(ROWS_A_TASK), rows->count - first), stride = rounded_up(values, LANES) / PER_ELEMENT;
+    const size_t inputs = (size_t)(count * stride) * sizeof(element), sums = (size_t)(count * gates) * sizeof(float);
+    element *memory = aligned_alloc(64, (inputs + 63) / 64 * 64 + (sums + 63) / 64 * 64);
+    if (!memory) return 1;
+    float *result = (float *)((char *)memory + (inputs + 63) / 64 * 64);
+    for (int64_t row = 0; row < count; row++) CONVERT(memory + row * stride, rows->vectors + (first + row) * values, values);
+    for (int direction = 0; direction < 2; direction++) {
+        NAME(inputs)(count, memory, stride, rounded_up(values, PER_ELEMENT) / PER_ELEMENT, model->inputs[direction],
+                     model->hidden, model->bias[direction], result);
+        for (int64_t row = 0; row < count; row++)
+            memcpy(rows->table + (2 * (first + row) + direction) * gates, result + row * gates, (size_t)gates * sizeof(float));
+    }
+    free(memory);
+    return 0;
+}
+
+/* What vectors (count, input_values) add to the gates of both directions of the first layer, bias included. */
+int NAME(gate_rows)(const Model *model, int64_t count, const float *vectors, float *table, int64_t threads) {
+    NAME(Rows) rows = {model, vectors, table, count};
+    return share_tasks(NAME(gate_some), &rows, (count + NAME(ROWS_A_TASK) - 1) / NAME(ROWS_A_TASK), threads);
 }
 
 typedef struct {

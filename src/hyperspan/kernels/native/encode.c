@@ -21,7 +21,9 @@ typedef struct { /* sentences stand longest first, words as in a packed sequence
     int64_t sentences, longest, width, blocks;
     const int64_t *lengths, *place; /* of each sentence: its length, and where its scores are to stand */
     const int64_t *blocks_from; /* (blocks + 1,): the first sentence of each block */
-    const float *words;
+    const float *words; /* their vectors; or NULL, and instead: */
+    const float *table; /* (tokens, 2, gates): what tokens add to the gates of the first layer, as gate_rows made it */
+    const int32_t *tokens; /* the token of each word */
     float scale;
     float *absent, *present, *extend, *close, *branch; /* as in EdgeScores; branch may be NULL */
     float skip; /* starts where absent - present, before scaling, is above this for all types open no mention */
