@@ -19,7 +19,7 @@ from hyperspan.errors import KernelWarning
 LIBRARY = Path(__file__).parent / "native" / "libkernels.so"
 VARIANTS = ("v4bf16", "v4", "v3", "base")
 """What the encoder is compiled for, best first: see native/build.py."""
-ABI_VERSION = 5
+ABI_VERSION = 6
 """That of native/threads.h: both grow when a struct or the arguments of a function in C change."""
 NOT_COMPILED = "was not compiled; install hyperspan where there is a C compiler"
 
