@@ -34,7 +34,7 @@ def build(folder: Path = HERE, warn: Callable[[str], None] = lambda line: print(
     target = folder / LIBRARY
     try:
         processors = PROCESSORS if machine() == "x86_64" else {}
-        with tempfile.TemporaryDirectory(dir=folder) as place:
+        with tempfile.TemporaryDirectory() as place:
             objects = [_object(place, name, name) for name in SOURCES]
             objects.append(_object(place, "encode", "base"))
             for name, flags in processors.items():
@@ -42,7 +42,7 @@ def build(folder: Path = HERE, warn: Callable[[str], None] = lambda line: print(
                     objects.append(_object(place, "encode", name, flags))
                 except subprocess.CalledProcessError as error:
                     warn(f"the kernels for {name} were left out, since the compiler cannot make them: {_reason(error)}")
-            linked = Path(place) / LIBRARY
+            linked = folder / f"{os.getpid()}.{LIBRARY}"
             _compile("-shared", "-s", *objects, "-o", str(linked), "-lm", "-pthread")
             linked.replace(target)  # at once, for processes that start meanwhile
     except (OSError, subprocess.CalledProcessError) as error:
