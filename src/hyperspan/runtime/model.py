@@ -231,8 +231,8 @@ class TokenVectors:
         if config.characters.encoder != "none":
             names = reader_shapes(config.characters, len(vocabulary.characters) + 2)
             weights = {name: tensors.floats(f"encoder.characters.{name}") for name in names}
-            self.characters = READERS[config.characters.encoder](weights)
-            first += self.characters.dimension
+            reader = self.characters = READERS[config.characters.encoder](weights)
+            first += reader.dimension
         self.character_columns = slice(self.cluster_columns.stop, first)
         self.dimension = first
 

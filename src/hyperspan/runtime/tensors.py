@@ -6,7 +6,7 @@ import json
 import math
 import mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -76,10 +76,10 @@ class MappedTensors:
 
 
 def _entry(name: str, entry: Any, room: int) -> tuple[np.dtype, tuple[int, ...], int]:
-    kind, shape, offsets = (
-        (entry.get(key) for key in ("dtype", "shape", "data_offsets")) if isinstance(entry, dict) else (0,) * 3
-    )
-    if kind not in DTYPES:
+    """The type, shape and beginning of a tensor; ValueError says what is wrong with them."""
+    given: dict[str, Any] = entry if isinstance(entry, dict) else {}
+    kind, shape, offsets = given.get("dtype"), given.get("shape"), given.get("data_offsets")
+    if not isinstance(kind, str) or kind not in DTYPES:
         raise ValueError(f"{name[:100]!r} is of the type {kind!r:.50}")
     if not _are_sizes(shape) or not _are_sizes(offsets) or len(offsets) != 2:
         raise ValueError(f"{name[:100]!r} has no shape or no place")
@@ -89,7 +89,7 @@ def _entry(name: str, entry: Any, room: int) -> tuple[np.dtype, tuple[int, ...],
     return DTYPES[kind], tuple(shape), begin
 
 
-def _are_sizes(values: Any) -> bool:
+def _are_sizes(values: Any) -> TypeGuard[list[int]]:
     return isinstance(values, list) and all(type(value) is int and value >= 0 for value in values)
 
 

@@ -179,7 +179,7 @@ def best_sets(scores: ScoreArrays, lengths: Sequence[int], k: int) -> list[list[
     summary = summarise(scores, known)
     if np.isnan(summary.log_partition).any():
         return None
-    possible = (summary.log_partition > -np.inf).all((1, 2)).tolist()
+    possible: list[bool] = np.all(summary.log_partition > -np.inf, axis=(1, 2)).tolist()
     with np.errstate(invalid="ignore"):
         top = (summary.best - summary.log_partition).sum((1, 2)).tolist()
     result: list[list[tuple[MentionSet, float]]] = []
