@@ -83,13 +83,13 @@ def texts(documents: Iterable[Sequence[Sentence]], joined: bool) -> Iterator[Ite
 
 def by_characters(mention: Mention, offsets: Sequence[Span], text: str = "") -> Mention:
     """A mention in tokens, in the characters that those tokens cover; with the text of its document, also what it reads."""
+    start, end = offsets[mention.start][0], offsets[mention.end - 1][1]
+    if start < end and not mention.fragments and mention.head is None:
+        return trusted_mention(start, end, mention.label, text[start:end], mention.probability, mention.id)
 
     def covered(span: Span) -> Span:
         return offsets[span[0]][0], offsets[span[1] - 1][1]
 
-    start, end = covered(mention.span)
-    if start < end and not mention.fragments and mention.head is None:
-        return trusted_mention(start, end, mention.label, text[start:end], mention.probability, mention.id)
     fragments = tuple(map(covered, mention.fragments))
     inside = mention.head and mention.start <= mention.head[0] < mention.head[1] <= mention.end
     head = covered(mention.head) if mention.head and inside else None

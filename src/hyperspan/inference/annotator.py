@@ -182,12 +182,15 @@ class Annotator:
             raise InputError(
                 f"a text to annotate is {given!r:.50}, but must be a str or a Document, or for pipe a pair of one and Constraints"
             )
-        document = trusted_document(given) if isinstance(given, str) else given
-        if not document.sentences:
-            cut = tuple(iter_sentences(document.text, self.model.tokenizer))
-            about = (document.id, document.metadata, document.alternatives, document.candidates)
-            document = trusted_document(document.text, document.mentions, cut, *about)
-        elif any(sentence.tokens and not sentence.offsets for sentence in document.sentences):
+        if isinstance(given, str):
+            document = trusted_document(given, (), tuple(iter_sentences(given, self.model.tokenizer)))
+        elif not given.sentences:
+            cut = tuple(iter_sentences(given.text, self.model.tokenizer))
+            about = (given.id, given.metadata, given.alternatives, given.candidates)
+            document = trusted_document(given.text, given.mentions, cut, *about)
+        else:
+            document = given
+        if any(sentence.tokens and not sentence.offsets for sentence in document.sentences):
             raise InputError(
                 f"document {document.id!r} has sentences that do not say where in the text their tokens are; "
                 "give their offsets, or leave the sentences out"
@@ -295,12 +298,13 @@ class Annotator:
         )
 
     def _check_length(self, sentence: Sentence, document_id: str = "") -> Sentence:
-        width = min(self.model.max_width or len(sentence), len(sentence))
-        if len(sentence) * width > self.max_spans:
+        length = len(sentence.tokens)
+        width = min(self.model.max_width or length, length)
+        if length * width > self.max_spans:
             most = max(math.isqrt(self.max_spans), self.max_spans // (self.model.max_width or self.max_spans))
             where = f" of document {document_id!r}" if document_id else ""
             raise InputError(
-                f"the sentence{where} that begins {' '.join(sentence.tokens[:6])[:60]!r} has {len(sentence):,} words, more than the "
+                f"the sentence{where} that begins {' '.join(sentence.tokens[:6])[:60]!r} has {length:,} words, more than the "
                 f"{most:,} that this model takes at once; break it up, or use a model with a maximal width of mentions"
             )
         return sentence
