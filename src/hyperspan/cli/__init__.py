@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterable
@@ -21,6 +22,9 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     # What follows the name of a benchmark are its own options.
     "benchmark": {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False},
 }
+OPENMP_SPINS = 10_000
+"""How often a thread of torch's OpenMP looks for work before it sleeps: a third of a millisecond. By default it is 30 times that,
+in which it keeps the kernels' threads, and other programs, from their CPU."""
 _FORMAT = warnings.formatwarning
 
 
@@ -56,6 +60,8 @@ def common(
 def main() -> None:
     """Runs the command line; a user's mistake is one sentence on standard error and exit status 2."""
     warnings.formatwarning = _format_warning
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", str(OPENMP_SPINS))  # OpenMP reads it when torch is imported
     called = [name for name in sys.argv[1:2] if name in COMMANDS]
     try:
         sys.exit(make_app(called or COMMANDS)(prog_name="hyperspan", standalone_mode=False))
