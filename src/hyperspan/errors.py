@@ -109,4 +109,4 @@ def require_torch(purpose: str) -> None:
 
 
 class KernelWarning(RuntimeWarning):
-    """A compiled library is there, but cannot be used."""
+    """The compiled kernels are missing or cannot be used, and PyTorch does their work."""

@@ -14,17 +14,38 @@ import pytest
 from hyperspan.kernels import libraries
 
 
-def test_a_library_that_was_not_compiled_is_no_reason_to_warn(tmp_path: Path) -> None:
-    assert libraries.open_library(tmp_path / "libkernels.so") == (None, libraries.NOT_COMPILED)
+def test_missing_library_is_warned_of_with_what_it_costs(tmp_path: Path) -> None:
+    with pytest.warns(
+        RuntimeWarning, match=r"not compiled, so PyTorch does their work, which takes about \d+ times as long"
+    ):
+        assert libraries.open_library(tmp_path / "libkernels.so") == (None, libraries.NOT_COMPILED)
 
 
 def test_a_library_that_does_not_load_is_warned_of(tmp_path: Path) -> None:
     broken = tmp_path / "libkernels.so"
     broken.write_bytes(b"no library")
-    with pytest.warns(RuntimeWarning, match=r"libkernels\.so does not load .*; install hyperspan again") as warned:
+    with pytest.warns(RuntimeWarning, match=r"libkernels\.so does not load .*; install a wheel of hyperspan") as warned:
         loaded = libraries.open_library(broken)
     assert len(warned) == 1
     assert loaded.library is None and loaded.obstacle is not None and "does not load" in loaded.obstacle
+
+
+MISSING = """
+import warnings, hyperspan
+from hyperspan.kernels import libraries
+libraries.LIBRARY = libraries.LIBRARY.with_name("no.so")
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    found = [hyperspan.load("genia")("IL-2 promoter").mentions for _ in range(2)]
+assert found[0] and found[0] == found[1]
+print(*(each.message for each in warned if issubclass(each.category, hyperspan.errors.KernelWarning)), sep="\\n")
+"""
+
+
+def test_annotator_without_the_library_warns_once() -> None:
+    run = subprocess.run([sys.executable, "-c", MISSING], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert len(run.stdout.splitlines()) == 1 and "times as long" in run.stdout
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
@@ -33,7 +54,7 @@ def test_a_library_of_another_version_is_not_used(tmp_path: Path, source: str) -
     (tmp_path / "stale.c").write_text(f"{source}\nint runs_base(void) {{ return 1; }}\n")
     stale = tmp_path / "libkernels.so"
     subprocess.run(["cc", "-shared", "-fPIC", str(tmp_path / "stale.c"), "-o", str(stale)], check=True)
-    expected = r"libkernels\.so was compiled for another version of hyperspan, .*; install hyperspan again"
+    expected = r"libkernels\.so was compiled for another version of hyperspan, .*; install a wheel of hyperspan"
     with pytest.warns(RuntimeWarning, match=expected):
         loaded = libraries.open_library(stale)
     assert loaded.library is None and "another version" in (loaded.obstacle or "")
