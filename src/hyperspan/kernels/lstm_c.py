@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
@@ -34,7 +35,18 @@ class _LstmStruct(ctypes.Structure):
                 *("transposed", "d_states", "d_gates", "d_recurrent"),
             )
         ),
+        ("openmp", ctypes.c_void_p),
     )
+
+
+@cache
+def torch_openmp() -> int | None:
+    """The function of torch's OpenMP that runs threads; None where torch was built without it."""
+    try:
+        function = ctypes.CDLL(torch._C.__file__).GOMP_parallel  # also found in the libraries that this one needs
+    except (OSError, AttributeError):
+        return None
+    return ctypes.cast(function, ctypes.c_void_p).value
 
 
 class Steps(NamedTuple):
@@ -96,6 +108,7 @@ class _Tasks:
             *(*self.counts.shape, units, self.rows, words),
             *(array.ctypes.data for array in arrays),
             *(None if tensor is None else tensor.data_ptr() for tensor in tensors),
+            openmp=torch_openmp(),
         )
         if function(ctypes.byref(chains), ctypes.c_int64(thread_count())):
             raise MemoryError("no memory to read a batch; train on fewer sentences at once (training.batch_size)")

@@ -175,6 +175,15 @@ int share_tasks(int (*task)(void *data, int64_t number), void *data, int64_t tas
     return share(&work, threads);
 }
 
+static void take_part_of(void *work) { take_part(work, 0); }
+
+int share_with(Parallel *openmp, int (*task)(void *data, int64_t number), void *data, int64_t tasks, int64_t threads) {
+    if (!openmp || tasks < 2 || threads < 2) return share_tasks(task, data, tasks, threads);
+    Work work = {.task = task, .data = data, .tasks = tasks};
+    openmp(take_part_of, &work, (unsigned)(threads < tasks ? threads : tasks), 0);
+    return work.failed;
+}
+
 int share_two(int (*task)(void *data, int64_t number), void *data, int64_t threads) {
     Work work = {.task = task, .data = data, .tasks = 2, .two = 1};
     return share(&work, threads);

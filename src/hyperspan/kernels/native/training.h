@@ -23,6 +23,7 @@ typedef struct {
     const float *d_states;                    /* (2, rows, units) */
     float *d_gates;                           /* as gates; added to */
     float *d_recurrent;                       /* (tasks, panels, units, 4, LANES); added to */
+    Parallel *openmp;                         /* torch's, or NULL */
 } Chains;
 
 /* Vectors that others have placed. */
@@ -208,7 +209,9 @@ static int read_task(void *given, int64_t task) {
 }
 
 /* The states of all chains; 0, or 1 if memory ran out. */
-int NAME(read_all)(const Chains *c, int64_t threads) { return share_tasks(read_task, (void *)c, c->tasks, threads); }
+int NAME(read_all)(const Chains *c, int64_t threads) {
+    return share_with(c->openmp, read_task, (void *)c, c->tasks, threads);
+}
 
 static int read_task_backward(void *given, int64_t task) {
     const Chains *c = given;
@@ -224,5 +227,5 @@ static int read_task_backward(void *given, int64_t task) {
 
 /* The gradients of gates and weights, from those of states; 0, or 1 if memory ran out. */
 int NAME(read_all_backward)(const Chains *c, int64_t threads) {
-    return share_tasks(read_task_backward, (void *)c, c->tasks, threads);
+    return share_with(c->openmp, read_task_backward, (void *)c, c->tasks, threads);
 }
