@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hyperspan import kernels
-from hyperspan.bulk import Progress, annotate_files
+from hyperspan.bulk import Progress, annotate_files, engine
 from hyperspan.bulk import ray as ray_engine
 from hyperspan.errors import InputError, JobError
 from hyperspan.inference.annotator import Annotator
@@ -121,7 +121,7 @@ def test_workers_that_cannot_go_on_end_the_job_with_a_sentence(
     corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, worker: type, sentence: str
 ) -> None:
     options: dict[str, Any] = {"model": model, "shard_records": 4}
-    monkeypatch.setattr(ray_engine, "TRIES", 2)
+    monkeypatch.setattr(engine, "TRIES", 2)
     monkeypatch.setattr(ray_engine, "Worker", worker)
     with pytest.raises(JobError) as raised:
         annotate_files([corpus], tmp_path / "out", **options, engine="ray", workers=1)
