@@ -36,9 +36,9 @@ def run(words: Sequence[str]) -> int:
     if called == "--version":
         print(f"hyperspan {__version__}")
         return 0
-    if called in ("", *HELP):
+    if not words or called in HELP:
         _print_help(commands)
-        return 0 if called else 2
+        return 0 if words else 2
     from difflib import get_close_matches
 
     what = "option:" if called.startswith("-") else "command"
