@@ -9,8 +9,9 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 
-from hyperspan.cli import make_commands
+from hyperspan.cli import make_app
 from hyperspan.config import Config
 
 ROOT = Path(__file__).parent.parent
@@ -72,7 +73,8 @@ def test_documentation_names_what_is_there(page: Path) -> None:
 
 
 def test_documentation_commands_have_the_options_shown() -> None:
-    known = {name: {*command.options} for name, command in make_commands().items()}
+    commands = typer.main.get_group(make_app()).commands
+    known = {name: {option for one in command.params for option in one.opts} for name, command in commands.items()}
     wrong: list[str] = []
     for page in PAGES:
         for name, rest in CONSOLE.findall(page.read_text(encoding="utf-8")):

@@ -43,7 +43,7 @@ def test_front_ends_import_without_torch() -> None:
     code = f"""import sys, pkgutil, importlib
 sys.modules["torch"] = sys.modules["safetensors"] = None
 import hyperspan
-assert not {{"numpy", "rich"}} & sys.modules.keys()
+assert not {{"numpy", "rich", "typer"}} & sys.modules.keys()
 for room in {WITHOUT_TORCH}:
     package = importlib.import_module("hyperspan." + room)
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):

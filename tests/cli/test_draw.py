@@ -6,8 +6,9 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from hyperspan.cli import run
+from hyperspan.cli import make_app
 from hyperspan.render.hypergraphs import DIAGRAMS
 from tests.cli.process import hyperspan
 
@@ -62,7 +63,7 @@ def test_reads_standard_input_and_writes_standard_output() -> None:
         ([SENTENCE, "-t", "PER", "-o", "nowhere/at/all.svg"], "is not a directory"),
         ([SENTENCE, "-t", "PER", "-o", "."], "is a directory"),
         ([SENTENCE, "-t", "PER", "-o", "x" * 300 + ".svg"], "File name too long"),
-        ([SENTENCE, "-t", "PER", "-c", "many"], "'many' is not a whole number"),
+        ([SENTENCE, "-t", "PER", "-c", "many"], "valid int"),
         ([SENTENCE, "-m", "0:" + "1" * 5000 + ":PER"], "is not START:END:LABEL"),
         ([], "Missing argument 'text'"),
     ],
@@ -90,13 +91,12 @@ def test_links_stay_links_and_text_may_hold_anything(tmp_path: Path) -> None:
     assert hyperspan("draw", "a", "-t", "X", "-o", "/dev/null").returncode == 0
 
 
-def test_every_structure_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_structure_can_be_asked_for(tmp_path: Path) -> None:
     pictures = set[str]()
     for structure in DIAGRAMS:  # in this process: to start six would take longer than all they do
-        assert run(["draw", SENTENCE, "-m", "0:3:PER", "-t", "PER,ORG", "-s", structure]) == 0
-        printed = capsys.readouterr()
-        assert printed.err == ""
-        pictures.add(printed.out)
+        result = CliRunner().invoke(make_app(), ["draw", SENTENCE, "-m", "0:3:PER", "-t", "PER,ORG", "-s", structure])
+        assert (result.exit_code, result.stderr) == (0, "")
+        pictures.add(result.stdout)
     assert len(pictures) == len(DIAGRAMS)
 
 

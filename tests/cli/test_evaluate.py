@@ -136,7 +136,7 @@ def test_a_model(model: Path, files: tuple[str, str], tmp_path: Path) -> None:
         (["{predicted}", "{gold}"], "to score what a file predicts, use --predictions {predicted} --gold {gold}"),
         (["no-such-model", "{gold}", "-o", "x.unknown"], "x.unknown does not say its format"),
         (["no-such-model", "{gold}", "-o", "{predicted}"], "predicted.data exists"),
-        (["-p", "{predicted}", "-g", "{gold}", "--samples", "many"], "'many' is not a whole number"),
+        (["-p", "{predicted}", "-g", "{gold}", "--samples", "many"], "valid int"),
     ],
 )
 def test_mistakes_get_one_sentence(arguments: list[str], message: str, files: tuple[str, str]) -> None:

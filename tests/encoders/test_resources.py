@@ -286,5 +286,5 @@ def test_real_files() -> None:
 
 
 def test_importing_needs_no_torch() -> None:
-    code = "import sys, hyperspan.encoders.resources; print(*{'torch', 'regex', 'rich'} & {*sys.modules})"
+    code = "import sys, hyperspan.encoders.resources; print(*{'torch', 'regex', 'rich', 'typer'} & {*sys.modules})"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"

@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import torch
+import typer
 
 from hyperspan.benchmarks.command import run_command
 from hyperspan.benchmarks.invented import genia_length
 from hyperspan.benchmarks.measure import ModelName, machine
 from hyperspan.bulk import Progress, annotate_files
 from hyperspan.bulk.ray_data import annotate_dataset
-from hyperspan.command_line import Option
 from hyperspan.inference.loading import load
 from hyperspan.types import Document
 
@@ -185,8 +185,8 @@ def _memory(ancestor: int) -> tuple[float, float]:
 
 
 def run(
-    words: Annotated[int, Option(help="Of the large corpus; 0 leaves it out.")] = 5_000_000,
-    sample: Annotated[int, Option(help="Words of the corpus that all engines annotate.")] = 400_000,
+    words: Annotated[int, typer.Option(help="Of the large corpus; 0 leaves it out.")] = 5_000_000,
+    sample: Annotated[int, typer.Option(help="Words of the corpus that all engines annotate.")] = 400_000,
     model: ModelName = "genia",
 ) -> dict[str, Any]:
     threads = str(len(os.sched_getaffinity(0)))

@@ -21,10 +21,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+import typer
+
 from hyperspan.benchmarks.command import run_command
 from hyperspan.benchmarks.invented import invented_sentences
 from hyperspan.benchmarks.measure import ModelName, machine
-from hyperspan.command_line import Option
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
 
@@ -234,8 +235,8 @@ async def measured(
 
 def run(
     model: ModelName = "genia",
-    sentences: Annotated[int, Option(min=1, help="In a request.")] = 4,
-    seconds: Annotated[float, Option(min=0.1, help="For each measurement.")] = 2.0,
+    sentences: Annotated[int, typer.Option(min=1, help="In a request.")] = 4,
+    seconds: Annotated[float, typer.Option(min=0.1, help="For each measurement.")] = 2.0,
 ) -> dict[str, Any]:
     return asyncio.run(measure(model, sentences, seconds))
 

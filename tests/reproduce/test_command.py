@@ -92,12 +92,12 @@ def test_what_is_finished_is_not_trained_again(home: Path) -> None:
 
 
 @pytest.mark.usefixtures("trained")
-def test_without_matplotlib(home: Path) -> None:
+def test_without_typer_and_matplotlib(home: Path) -> None:
     """As on a machine that only has what training needs: rows are run, and the table is written without its picture."""
     code = f"""
 import sys
 from pathlib import Path
-sys.modules["matplotlib"] = None
+sys.modules["typer"] = sys.modules["matplotlib"] = None
 from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.reproduce.command import Request, make_table
 from hyperspan.reproduce.rows import Row
@@ -182,8 +182,8 @@ def test_results_of_another_machine_are_tabulated(tmp_path: Path) -> None:
     code = f"""
 import sys
 sys.argv = ["hyperspan", "reproduce", "main", "--no-train", *{where!r}]
-from hyperspan.cli import run
-run(sys.argv[1:])
+from hyperspan.cli import make_app
+make_app()(standalone_mode=False)
 sys.exit('torch' in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -24,6 +24,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from hyperspan.benchmarks.measure import Device, machine
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import find_inputs
@@ -31,7 +33,6 @@ from hyperspan.bulk.plan import ShardLimits
 from hyperspan.bulk.pool import PoolEngine, PoolStatistics
 from hyperspan.bulk.run import Progress, run_job
 from hyperspan.bulk.shards import JobSettings
-from hyperspan.command_line import Option
 from hyperspan.errors import InputError
 from hyperspan.inference.loading import load
 
@@ -224,16 +225,20 @@ def _in_a_process(run: BulkRun, compared: int = 0) -> dict[str, Any]:
 def run(
     device: Device = "cpu",
     model: Annotated[
-        list[str] | None, Option(help="A bundled model, or the folder of one; several in turn. Default: genia.")
+        list[str] | None, typer.Option(help="A bundled model, or the folder of one; several in turn. Default: genia.")
     ] = None,
-    workers: Annotated[list[int] | None, Option(min=1, help="How many; several runs in turn. Default: 2.")] = None,
-    words: Annotated[int, Option(help="Of the first run. Later ones have half as many for each worker.")] = 200_000,
+    workers: Annotated[
+        list[int] | None, typer.Option(min=1, help="How many; several runs in turn. Default: 2.")
+    ] = None,
+    words: Annotated[
+        int, typer.Option(help="Of the first run. Later ones have half as many for each worker.")
+    ] = 200_000,
     text: Annotated[
-        Path | None, Option(help="Text to annotate, a sentence a line, perhaps .xz. Default: invented.")
+        Path | None, typer.Option(help="Text to annotate, a sentence a line, perhaps .xz. Default: invented.")
     ] = None,
-    shard_megabytes: Annotated[float, Option(help="Of each shard.")] = 0.5,
-    seconds: Annotated[float, Option(help="When a run is stopped; what is done by then counts.")] = 600.0,
-    check: Annotated[int, Option(help="Documents to compare with the CPU; 0 for none.")] = 0,
+    shard_megabytes: Annotated[float, typer.Option(help="Of each shard.")] = 0.5,
+    seconds: Annotated[float, typer.Option(help="When a run is stopped; what is done by then counts.")] = 600.0,
+    check: Annotated[int, typer.Option(help="Documents to compare with the CPU; 0 for none.")] = 0,
 ) -> dict[str, Any]:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that whoever ends this process ends its runs, too
     ways = [(count, each) for count in workers or [2] for each in model or ["genia"]]

@@ -18,11 +18,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from hyperspan.benchmarks.invented import invented_sentences
 from hyperspan.benchmarks.measure import Rounds, in_turns, median_ratio, processor, sentence_latency
 from hyperspan.benchmarks.spancat import Spancat, spancat_workers
 from hyperspan.benchmarks.texts import running_texts
-from hyperspan.command_line import Option
 from hyperspan.corpora import read_corpus
 from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
@@ -195,19 +196,19 @@ def measure(name: str, data: Path, rounds: int, starts: int, threads: int, pytho
 
 def run(
     models: Annotated[
-        list[str] | None, Option("--models", "-m", help="Only these; repeat for more. Default: all bundled ones.")
+        list[str] | None, typer.Option("--models", "-m", help="Only these; repeat for more. Default: all bundled ones.")
     ] = None,
     data: Annotated[
-        Path | None, Option(help=f"The folder of the corpora. Default: ${DATA}, or data/ where there is one.")
+        Path | None, typer.Option(help=f"The folder of the corpora. Default: ${DATA}, or data/ where there is one.")
     ] = None,
     threads: Annotated[
-        int | None, Option(min=1, help="How many threads are used. Default: 2, or what the machine has.")
+        int | None, typer.Option(min=1, help="How many threads are used. Default: 2, or what the machine has.")
     ] = None,
     rounds: Rounds = 5,
-    starts: Annotated[int, Option(min=1, help="How often the command is started.")] = STARTS,
+    starts: Annotated[int, typer.Option(min=1, help="How often the command is started.")] = STARTS,
     spancat: Annotated[
         str | None,
-        Option(metavar="PYTHON", help="An interpreter that has spaCy. Default: this one, if it has it."),
+        typer.Option(metavar="PYTHON", help="An interpreter that has spaCy. Default: this one, if it has it."),
     ] = None,
 ) -> dict[str, Any]:
     known = bundled_models()

@@ -6,13 +6,13 @@ import inspect
 import json
 import sys
 from collections.abc import Iterator
+from functools import wraps
 from types import ModuleType
 from typing import Annotated, Any
 
-from hyperspan.command_line import Command, Option
-from hyperspan.errors import InputError
+import typer
 
-Json = Annotated[bool, Option("--json", help="Print the figures as JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
 
 def run_command(module: ModuleType, arguments: list[str] | None = None, name: str | None = None) -> None:
@@ -21,6 +21,7 @@ def run_command(module: ModuleType, arguments: list[str] | None = None, name: st
     For people, figures are printed by the ``table`` of the module, or as :func:`lines`.
     """
 
+    @wraps(module.run)
     def command(as_json: bool = False, **options: Any) -> None:
         about = (module.__doc__ or "").partition("\n")[0].partition(": `")[0].removesuffix(".")
         print(f"hyperspan: {about}; this may take minutes", file=sys.stderr)
@@ -28,16 +29,17 @@ def run_command(module: ModuleType, arguments: list[str] | None = None, name: st
         shown = vars(module).get("table", lines)
         print(json.dumps(figures, indent=2) if as_json else "\n".join(shown(figures)))
 
-    parameters = dict(inspect.signature(module.run, eval_str=True).parameters)
-    parameters["as_json"] = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
-    command.__doc__, command.__annotations__ = module.__doc__, {}
-    words = sys.argv[1:] if arguments is None else arguments
-    try:
-        Command(command, name or f"python -m {module.__name__}", parameters)(words)
-    except InputError as error:
-        if arguments is not None:
-            raise
-        sys.exit(str(error))
+    parameters = [*inspect.signature(module.run, eval_str=True).parameters.values()]
+    parameters.append(inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json))
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    app = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.command(help=module.__doc__)(command)
+    app(arguments, prog_name=name, standalone_mode=arguments is None)
 
 
 def lines(figures: Any, indent: str = "") -> Iterator[str]:

@@ -13,11 +13,11 @@ from itertools import islice
 from typing import Annotated, Any
 
 import torch
+import typer
 
 from hyperspan.batching import shuffled_batches
 from hyperspan.benchmarks.measure import in_turns, machine, on_gpu, peak_memory
 from hyperspan.benchmarks.paper import trainer_for
-from hyperspan.command_line import Argument, Option
 from hyperspan.config import Config
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
@@ -60,10 +60,10 @@ def measure(config: Config, part: str, device: str, steps: int) -> dict[str, Any
 
 
 def run(
-    config: Annotated[str, Argument(help="A TOML file, or a shipped configuration.")],
-    overrides: Annotated[list[str] | None, Option("--set", metavar="SECTION.KEY=VALUE")] = None,
-    device: Annotated[str, Option(help="cpu, cuda, cuda:1, …")] = "cpu",
-    steps: Annotated[int, Option(min=1, help="Batches that are measured.")] = 8,
+    config: Annotated[str, typer.Argument(help="A TOML file, or a shipped configuration.")],
+    overrides: Annotated[list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    steps: Annotated[int, typer.Option(min=1, help="Batches that are measured.")] = 8,
 ) -> dict[str, Any]:
     read = Config.read(config, overrides or [])
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from typing import Annotated, Any
 
 import torch
+import typer
 
 from hyperspan import kernels
 from hyperspan.benchmarks import gpu
@@ -31,7 +32,6 @@ from hyperspan.benchmarks.measure import (
 )
 from hyperspan.benchmarks.paper import batches_for, decoder, necessary_operations, paper_model
 from hyperspan.benchmarks.spancat import Spancat, spancat_workers
-from hyperspan.command_line import Option
 from hyperspan.inference.annotator import Annotator
 from hyperspan.types import Sentence
 
@@ -114,11 +114,11 @@ def run(
     threads: Threads = 2,
     rounds: Rounds = 5,
     stream: Annotated[
-        int, Option(min=0, metavar="WORDS", help="Also watch memory over a stream of documents of this size.")
+        int, typer.Option(min=0, metavar="WORDS", help="Also watch memory over a stream of documents of this size.")
     ] = 0,
     spancat: Annotated[
         str | None,
-        Option(metavar="PYTHON", help="Also measure spaCy's spancat, with an interpreter that has spaCy."),
+        typer.Option(metavar="PYTHON", help="Also measure spaCy's spancat, with an interpreter that has spaCy."),
     ] = None,
     device: Device = "cpu",
 ) -> dict[str, Any]:

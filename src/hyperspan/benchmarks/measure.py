@@ -14,17 +14,17 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-from hyperspan.command_line import Option
+import typer
 
 Call = Callable[[], object]
 Data = Annotated[
     Path | None,
-    Option(help="Annotated sentences to measure with. Default: invented ones, as long as those of GENIA."),
+    typer.Option(help="Annotated sentences to measure with. Default: invented ones, as long as those of GENIA."),
 ]
-Threads = Annotated[int, Option(min=1, help="How many threads are used.")]
-Rounds = Annotated[int, Option(min=1, help="How often each thing is measured.")]
-Device = Annotated[Literal["cpu", "cuda"], Option(help="The CPU, or an NVIDIA GPU.")]
-ModelName = Annotated[str, Option(help="A bundled model, or the folder of one.")]
+Threads = Annotated[int, typer.Option(min=1, help="How many threads are used.")]
+Rounds = Annotated[int, typer.Option(min=1, help="How often each thing is measured.")]
+Device = Annotated[Literal["cpu", "cuda"], typer.Option(help="The CPU, or an NVIDIA GPU.")]
+ModelName = Annotated[str, typer.Option(help="A bundled model, or the folder of one.")]
 
 
 def in_turns(

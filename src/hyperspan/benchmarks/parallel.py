@@ -16,9 +16,10 @@ import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from hyperspan.benchmarks.invented import invented_sentences
 from hyperspan.benchmarks.measure import Data, Rounds, machine, median_ratio
-from hyperspan.command_line import Option
 from hyperspan.corpora import write_corpus
 from hyperspan.corpora.documents import document_of
 from hyperspan.training.log import read_log
@@ -48,9 +49,9 @@ def speed(way: str, config: Path, changes: list[str]) -> float:
 
 def run(
     data: Data = None,
-    sentences: Annotated[int, Option(help="How many are invented.")] = 800,
+    sentences: Annotated[int, typer.Option(help="How many are invented.")] = 800,
     changes: Annotated[
-        list[str] | None, Option("--set", metavar="SECTION.KEY=VALUE", help="For another model.")
+        list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help="For another model.")
     ] = None,
     rounds: Rounds = 3,
 ) -> dict[str, Any]:

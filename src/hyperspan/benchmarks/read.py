@@ -16,9 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from hyperspan.benchmarks.invented import invented_sentences
 from hyperspan.benchmarks.measure import in_turns, peak_memory
-from hyperspan.command_line import Argument, Option
 from hyperspan.corpora import Source, detect, document_of, read_corpus, write_corpus
 
 
@@ -67,9 +68,9 @@ def convert(megabytes: int) -> dict[str, float]:
 
 
 def run(
-    files: Annotated[list[Path] | None, Argument(help="Files of annotated text.")] = None,
+    files: Annotated[list[Path] | None, typer.Argument(help="Files of annotated text.")] = None,
     stream: Annotated[
-        int, Option(metavar="MB", help="Also convert a made corpus of about this size, for its memory.")
+        int, typer.Option(metavar="MB", help="Also convert a made corpus of about this size, for its memory.")
     ] = 0,
 ) -> dict[str, Any]:
     figures: dict[str, Any] = {"files": [measure(path) for path in files or []]}

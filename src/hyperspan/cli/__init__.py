@@ -5,55 +5,56 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Iterable
+from typing import Annotated, Any, NoReturn
+
+import typer
 
 from hyperspan import __version__
-from hyperspan.command_line import HELP, Command, wrapped
-from hyperspan.errors import HyperspanError, InputError, KernelWarning, PluginWarning
+from hyperspan.errors import HyperspanError, KernelWarning, PluginWarning
 from hyperspan.lazy import imported
 
 COMMANDS = "annotate bulk serve train evaluate compare compact convert stats view draw explain reproduce info benchmark".split()
 """In the order of the help. A command is a function in the module of its name."""
+_SETTINGS: dict[str, dict[str, Any]] = {
+    # What is too much for train, it explains itself.
+    "train": {"allow_extra_args": True},
+    # What follows the name of a benchmark are its own options.
+    "benchmark": {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False},
+}
 OPENMP_SPINS = 10_000
 """How often a thread of torch's OpenMP looks for work before it sleeps: a third of a millisecond. By default it is 30 times that,
 in which it keeps the kernels' threads, and other programs, from their CPU."""
 _FORMAT = warnings.formatwarning
 
 
-def make_commands(names: Iterable[str] = COMMANDS) -> dict[str, Command]:
-    """These commands by name; their modules alone are imported."""
-    return {name: Command(imported(f"hyperspan.cli.{name}:{name}"), f"hyperspan {name}") for name in names}
+def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The command line with these commands, whose modules alone are imported."""
+    app = typer.Typer(
+        help="Recognise overlapping mentions in text: nested, crossing, of the same type, of any length.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name in names:
+        app.command(name, context_settings=_SETTINGS.get(name))(imported(f"hyperspan.cli.{name}:{name}"))
+    app.callback()(common)
+    return app
 
 
-def run(words: Sequence[str]) -> int:
-    """Does what a command line says, and returns the exit status."""
-    called, rest = (words[0], words[1:]) if words else ("", ())
-    commands = make_commands([called] if called in COMMANDS else COMMANDS)
-    if called in commands:
-        commands[called](rest)
-        return 0
-    if called == "--version":
+def _print_version(wanted: bool) -> None:
+    if wanted:
         print(f"hyperspan {__version__}")
-        return 0
-    if not words or called in HELP:
-        _print_help(commands)
-        return 0 if words else 2
-    from difflib import get_close_matches
-
-    what = "option:" if called.startswith("-") else "command"
-    close = get_close_matches(called, [*commands, "--version", *HELP], 1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    raise InputError(f"No such {what} {called!r}{hint}; see hyperspan --help")
+        raise typer.Exit
 
 
-def _print_help(commands: dict[str, Command]) -> None:
-    print("Usage: hyperspan [OPTIONS] COMMAND [ARGS]...\n")
-    print("Recognise overlapping mentions in text: nested, crossing, of the same type, of any length.\n")
-    print("Options:\n  --version     Print the version and stop.\n  --help, -h    Print this and stop.\n\nCommands:")
-    for name, command in commands.items():
-        lines = wrapped(" ".join(command.doc.partition("\n\n")[0].split()), 14)
-        print(f"  {name:<12}" + f"\n{'':14}".join(lines))
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Options that come before the command."""
 
 
 def main() -> None:
@@ -61,8 +62,9 @@ def main() -> None:
     warnings.formatwarning = _format_warning
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", str(OPENMP_SPINS))  # OpenMP reads it when torch is imported
+    called = [name for name in sys.argv[1:2] if name in COMMANDS]
     try:
-        sys.exit(run(sys.argv[1:]))
+        sys.exit(make_app(called or COMMANDS)(prog_name="hyperspan", standalone_mode=False))
     except HyperspanError as error:
         _fail(str(error))
     except OSError as error:
@@ -73,6 +75,16 @@ def main() -> None:
         _fail("there is not enough memory for what was given; give less at once, in smaller files")
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:
+        # What typer raises when options do not fit comes from the click that it brings along, under a name of its own.
+        explain = getattr(error, "format_message", None)
+        if explain is None:
+            raise
+        if not explain():  # no command was given, and the help is printed already
+            sys.exit(2)
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "hyperspan"
+        _fail(f"{' '.join(explain().split()).removesuffix('.')}; see {command} --help")
 
 
 def _format_warning(message: Warning | str, category: type[Warning], *place: Any) -> str:

@@ -8,6 +8,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from hyperspan.cli.failures import Failures
 from hyperspan.cli.options import (
     Device,
@@ -25,7 +27,6 @@ from hyperspan.cli.options import (
     parse_options,
 )
 from hyperspan.cli.output import counting, report
-from hyperspan.command_line import Argument, Option
 from hyperspan.corpora.inputs import exists, read_inputs
 from hyperspan.corpora.outputs import OUTPUTS, choose_output, needs_sentences
 from hyperspan.corpora.registry import write_corpus
@@ -41,7 +42,7 @@ from hyperspan.types import Document, Mention
 def annotate(
     given: Annotated[
         list[str] | None,
-        Argument(
+        typer.Argument(
             metavar="[TEXT|FILE|-]...",
             help="A text; or files, folders of .txt files, or - for standard input, which is read if nothing is given.",
             show_default=False,
@@ -50,7 +51,7 @@ def annotate(
     model: ModelName = "genia",
     format_: Annotated[
         str | None,
-        Option(
+        typer.Option(
             "--format",
             "--output-format",
             "-f",
@@ -62,16 +63,16 @@ def annotate(
     type_: Labels = None,
     require: Annotated[
         list[str] | None,
-        Option(
+        typer.Option(
             metavar="START:END:LABEL",
             help="A mention that the text has, from character START to before END, counted from 0; repeat for more.",
         ),
     ] = None,
     forbid: Annotated[
-        list[str] | None, Option(metavar="START:END:LABEL", help="A mention that it has not; repeat for more.")
+        list[str] | None, typer.Option(metavar="START:END:LABEL", help="A mention that it has not; repeat for more.")
     ] = None,
     output: Annotated[
-        str, Option("--output", "-o", help="The file to write, or for brat the folder; - is standard output.")
+        str, typer.Option("--output", "-o", help="The file to write, or for brat the folder; - is standard output.")
     ] = "-",
     force: Force = False,
     device: Device = "cpu",
@@ -80,7 +81,7 @@ def annotate(
     option: Options = None,
     text_column: TextKey = None,
     id_column: IdKey = None,
-    engine: Annotated[str | None, Option(hidden=True)] = None,
+    engine: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Find the mentions in a text, in files, or in a corpus, whose sentences and words are then kept.
 

@@ -6,14 +6,15 @@ import difflib
 from importlib import import_module
 from typing import Annotated
 
+import typer
+
 from hyperspan.benchmarks import BENCHMARKS, WITHOUT_TORCH
-from hyperspan.command_line import Argument
 from hyperspan.errors import InputError, require_torch
 
 
 def benchmark(
-    name: Annotated[str, Argument(help="Which one; hyperspan benchmark NAME --help lists its options.")],
-    options: Annotated[list[str] | None, Argument(hidden=True, verbatim=True)] = None,
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which one; hyperspan benchmark NAME --help lists its options.")],
 ) -> None:
     if name not in BENCHMARKS:
         close = difflib.get_close_matches(name, BENCHMARKS, 1)
@@ -23,7 +24,7 @@ def benchmark(
         require_torch(f"the benchmark {name}")
     from hyperspan.benchmarks.command import run_command
 
-    run_command(import_module(f"hyperspan.benchmarks.{name}"), options or [], f"hyperspan benchmark {name}")
+    run_command(import_module(f"hyperspan.benchmarks.{name}"), context.args, f"hyperspan benchmark {name}")
 
 
 benchmark.__doc__ = "Measure how fast hyperspan is on this machine.\n\n" + "\n\n".join(

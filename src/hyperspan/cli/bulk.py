@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import Annotated, Literal
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
@@ -16,7 +17,6 @@ from hyperspan.bulk import JobSummary, Progress, annotate_files
 from hyperspan.bulk.inputs import Kind
 from hyperspan.bulk.shards import OutputFormat
 from hyperspan.cli.options import Device, Force, IdKey, Labels, ModelName, TextKey, Thresholds, TopK
-from hyperspan.command_line import Argument, Option
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError, counted
 from hyperspan.inference.options import parse_thresholds
@@ -26,34 +26,40 @@ from hyperspan.progress import print_every_minute
 def bulk(
     inputs: Annotated[
         list[str],
-        Argument(metavar="INPUT...", help="Files, folders or URLs: JSON Lines, Parquet, CSV, TSV, text."),
+        typer.Argument(metavar="INPUT...", help="Files, folders or URLs: JSON Lines, Parquet, CSV, TSV, text."),
     ],
-    output: Annotated[str, Option("--output", "-o", help="The folder of shards: new, or of a job to go on with.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The folder of shards: new, or of a job to go on with.")
+    ],
     model: ModelName = "genia",
-    format_: Annotated[OutputFormat, Option("--format", "-f", help="Of the shards.")] = "jsonl",
+    format_: Annotated[OutputFormat, typer.Option("--format", "-f", help="Of the shards.")] = "jsonl",
     threshold: Thresholds = None,
     top_k: TopK = 0,
     type_: Labels = None,
-    from_: Annotated[Kind | None, Option("--from", help="What inputs hold. Default: what their names say.")] = None,
+    from_: Annotated[
+        Kind | None, typer.Option("--from", help="What inputs hold. Default: what their names say.")
+    ] = None,
     text_column: TextKey = None,
     id_column: IdKey = None,
-    engine: Annotated[Literal["plain", "ray"], Option(help="plain (this machine) or ray (also others).")] = "plain",
+    engine: Annotated[
+        Literal["plain", "ray"], typer.Option(help="plain (this machine) or ray (also others).")
+    ] = "plain",
     workers: Annotated[
         int | None,
-        Option(
+        typer.Option(
             min=1,
             help="How many processes. Default: of plain none beside this, for a GPU one for each other CPU; of ray one for each CPU or GPU.",
         ),
     ] = None,
     ray_address: Annotated[
         str | None,
-        Option(
+        typer.Option(
             metavar="HOST:PORT|auto",
             help="A running cluster. Default: $RAY_ADDRESS, or a cluster of its own on this machine.",
         ),
     ] = None,
-    shard_records: Annotated[int, Option(min=1, help="The most records in a shard.")] = 10_000,
-    shard_megabytes: Annotated[float, Option(help="The most MB of text in a shard.")] = 4.0,
+    shard_records: Annotated[int, typer.Option(min=1, help="The most records in a shard.")] = 10_000,
+    shard_megabytes: Annotated[float, typer.Option(help="The most MB of text in a shard.")] = 4.0,
     device: Device = "cpu",
     force: Force = False,
 ) -> None:

@@ -6,19 +6,20 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from hyperspan.cli.options import Force
-from hyperspan.command_line import Argument, Option
 from hyperspan.errors import OutputExistsError, require_torch
 from hyperspan.files import Target
 from hyperspan.model_folders import FILES, folder_of
 
 
 def compact(
-    model: Annotated[str, Argument(help="The folder of a model that hyperspan train wrote, or a bundled one.")],
-    output: Annotated[Path, Argument(help="The folder to write.")],
+    model: Annotated[str, typer.Argument(help="The folder of a model that hyperspan train wrote, or a bundled one.")],
+    output: Annotated[Path, typer.Argument(help="The folder to write.")],
     words: Annotated[
         int | None,
-        Option(min=0, help="How many of the words that only the pretrained vectors know are kept. Default: all."),
+        typer.Option(min=0, help="How many of the words that only the pretrained vectors know are kept. Default: all."),
     ] = None,
     force: Force = False,
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from hyperspan.cli.options import (
     Format,
     From,
@@ -17,18 +19,17 @@ from hyperspan.cli.options import (
     parse_options,
 )
 from hyperspan.cli.output import print_json, report, with_progress
-from hyperspan.command_line import Argument, Option
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 
 
 def compare(
-    a: Annotated[str, Argument(help="What system A predicts: a file, a folder, or - for standard input.")],
-    b: Annotated[str, Argument(help="What system B predicts for the same text.")],
-    gold: Annotated[str, Option("--gold", "-g", metavar="FILE", help="The right mentions.")],
+    a: Annotated[str, typer.Argument(help="What system A predicts: a file, a folder, or - for standard input.")],
+    b: Annotated[str, typer.Argument(help="What system B predicts for the same text.")],
+    gold: Annotated[str, typer.Option("--gold", "-g", metavar="FILE", help="The right mentions.")],
     format_: Format = "table",
-    rounds: Annotated[int, Option(min=1, help="Of each test.")] = 10_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Of each test.")] = 10_000,
     seed: Seed = 0,
     from_: From = None,
     predictions_from: PredictionsFrom = None,

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
+import typer
+
 from hyperspan.cli.options import Force, From, OnError, Options, Split, parse_options
 from hyperspan.cli.output import report, with_progress
-from hyperspan.command_line import Argument, Option
 from hyperspan.corpora.registry import WRITERS, format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.splits import in_order
@@ -17,29 +18,35 @@ from hyperspan.types import Document
 
 
 def convert(
-    source: Annotated[str, Argument(help="A file, a folder, or - for standard input; gzip and zip are unpacked.")],
-    target: Annotated[str, Argument(help="The file or folder to write, or - for standard output; .gz is packed.")],
+    source: Annotated[
+        str, typer.Argument(help="A file, a folder, or - for standard input; gzip and zip are unpacked.")
+    ],
+    target: Annotated[
+        str, typer.Argument(help="The file or folder to write, or - for standard output; .gz is packed.")
+    ],
     from_: From = None,
     to: Annotated[
         str | None,
-        Option("--to", help=f"The format to write. Default: what TARGET's name says. One of {', '.join(WRITERS)}."),
+        typer.Option(
+            "--to", help=f"The format to write. Default: what TARGET's name says. One of {', '.join(WRITERS)}."
+        ),
     ] = None,
     lossy: Annotated[
         Literal["outermost", "innermost"] | None,
-        Option(
+        typer.Option(
             help="Where the format cannot hold all mentions: which to keep. Default: write nothing and say how many."
         ),
     ] = None,
     split: Split = None,
     part: Annotated[
         Literal["train", "dev", "test"] | None,
-        Option(help="Only the first 80, next 10 or last 10 percent of the sentences, as GENIA is split."),
+        typer.Option(help="Only the first 80, next 10 or last 10 percent of the sentences, as GENIA is split."),
     ] = None,
     on_error: OnError = "raise",
     option: Options = None,
     write_option: Annotated[
         list[str] | None,
-        Option("--write-option", metavar="NAME=VALUE", help="The same for the format that is written."),
+        typer.Option("--write-option", metavar="NAME=VALUE", help="The same for the format that is written."),
     ] = None,
     force: Force = False,
 ) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Annotated, Literal
 
+import typer
+
 from hyperspan.cli.options import Force, parse_mention, split_names
-from hyperspan.command_line import Argument, Option
 from hyperspan.files import Target
 from hyperspan.render.hypergraphs import DIAGRAMS
 from hyperspan.types import Mention
@@ -18,10 +19,12 @@ READINGS = 8
 
 
 def draw(
-    text: Annotated[str, Argument(help="The sentence, words separated by spaces; - reads it from standard input.")],
+    text: Annotated[
+        str, typer.Argument(help="The sentence, words separated by spaces; - reads it from standard input.")
+    ],
     mention: Annotated[
         list[str] | None,
-        Option(
+        typer.Option(
             "--mention",
             "-m",
             metavar="START:END:LABEL",
@@ -30,25 +33,25 @@ def draw(
     ] = None,
     types: Annotated[
         list[str] | None,
-        Option(
+        typer.Option(
             "--types", "-t", help="The mention types, repeated or separated by commas. Default: the mentions' labels."
         ),
     ] = None,
     max_width: Annotated[
         int | None,
-        Option("--max-width", "-c", help="The most words in a mention (the paper's c). Default: no limit."),
+        typer.Option("--max-width", "-c", help="The most words in a mention (the paper's c). Default: no limit."),
     ] = None,
     structure: Annotated[
         str,
-        Option(
+        typer.Option(
             "--structure", "-s", help=f"The structure, of this or of an earlier system: one of {', '.join(DIAGRAMS)}."
         ),
     ] = "segmental",
     show: Annotated[
         Literal["both", "graph", "path"],
-        Option(help="The hypergraph with the hyperpath in it, the hypergraph, or the hyperpath."),
+        typer.Option(help="The hypergraph with the hyperpath in it, the hypergraph, or the hyperpath."),
     ] = "both",
-    output: Annotated[str, Option("--output", "-o", help="The SVG file to write; - is standard output.")] = "-",
+    output: Annotated[str, typer.Option("--output", "-o", help="The SVG file to write; - is standard output.")] = "-",
     force: Force = False,
 ) -> None:
     """Draw the hypergraph of a sentence and the hyperpath that encodes its mentions.

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from hyperspan.cli.options import (
     Device,
     Force,
@@ -20,7 +22,6 @@ from hyperspan.cli.options import (
     parse_options,
 )
 from hyperspan.cli.output import counting, print_json, report, with_progress
-from hyperspan.command_line import Argument, Option
 from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, OutputExistsError
@@ -33,29 +34,29 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    model: Annotated[str | None, Argument(help="A model: the name of one, or its folder.")] = None,
+    model: Annotated[str | None, typer.Argument(help="A model: the name of one, or its folder.")] = None,
     data: Annotated[
-        str | None, Argument(help="The corpus to score it on: a file, a folder, or - for standard input.")
+        str | None, typer.Argument(help="The corpus to score it on: a file, a folder, or - for standard input.")
     ] = None,
     predictions: Annotated[
-        str | None, Option("--predictions", "-p", metavar="FILE", help="Instead of a model, what one predicted.")
+        str | None, typer.Option("--predictions", "-p", metavar="FILE", help="Instead of a model, what one predicted.")
     ] = None,
     gold: Annotated[
-        str | None, Option("--gold", "-g", metavar="FILE", help="With --predictions: the right mentions.")
+        str | None, typer.Option("--gold", "-g", metavar="FILE", help="With --predictions: the right mentions.")
     ] = None,
     threshold: Annotated[
         float | None,
-        Option(help="Score all mentions that a model gives this probability. Default: its most probable set."),
+        typer.Option(help="Score all mentions that a model gives this probability. Default: its most probable set."),
     ] = None,
     format_: Format = "table",
-    samples: Annotated[int, Option(min=0, help="Bootstrap samples for confidence intervals; 0 for none.")] = 1000,
+    samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for confidence intervals; 0 for none.")] = 1000,
     seed: Seed = 0,
     output: Annotated[
         str | None,
-        Option("--output", "-o", metavar="FILE", help="Also write what the model predicts, as the name says."),
+        typer.Option("--output", "-o", metavar="FILE", help="Also write what the model predicts, as the name says."),
     ] = None,
     plot: Annotated[
-        str | None, Option(metavar="FILE", help="Also draw how probabilities are calibrated, as PNG.")
+        str | None, typer.Option(metavar="FILE", help="Also draw how probabilities are calibrated, as PNG.")
     ] = None,
     from_: From = None,
     predictions_from: PredictionsFrom = None,

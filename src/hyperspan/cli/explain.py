@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hyperspan.command_line import Argument, Option
 from hyperspan.errors import require_torch
 from hyperspan.model_folders import folder_of
 
 
 def explain(
-    model: Annotated[str, Argument(help="The folder of a model that was trained with encoder.kind=handcrafted.")],
-    types: Annotated[list[str] | None, Option("--type", "-t", help="Labels to show. Default: all.")] = None,
+    model: Annotated[str, typer.Argument(help="The folder of a model that was trained with encoder.kind=handcrafted.")],
+    types: Annotated[list[str] | None, typer.Option("--type", "-t", help="Labels to show. Default: all.")] = None,
     top: Annotated[
-        int, Option("--top", "-n", min=1, help="Features for, and as many against, each label and role.")
+        int, typer.Option("--top", "-n", min=1, help="Features for, and as many against, each label and role.")
     ] = 10,
-    as_json: Annotated[bool, Option("--json", help="One JSON object a line, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, for programs.")] = False,
 ) -> None:
     """List the features of each type whose weights speak loudest for or against a mention.
 

@@ -4,63 +4,72 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from hyperspan.command_line import Option
+import typer
+
 from hyperspan.corpora.registry import FORMATS
 from hyperspan.errors import InputError, SpanError
 from hyperspan.types import Mention
 
-ModelName = Annotated[str, Option("--model", "-m", help="A bundled model, or the folder of one.")]
+ModelName = Annotated[str, typer.Option("--model", "-m", help="A bundled model, or the folder of one.")]
 Thresholds = Annotated[
     list[str] | None,
-    Option(
+    typer.Option(
         "--threshold",
         metavar="P|LABEL=P",
         help="All mentions at least this probable, for one label or for the others. Default: the most probable set.",
     ),
 ]
-TopK = Annotated[int, Option("--top-k", "-k", min=0, help="Also the K most probable sets of each sentence.")]
-Labels = Annotated[list[str] | None, Option("--type", "-t", help="Only mentions with this label; repeat for more.")]
+TopK = Annotated[int, typer.Option("--top-k", "-k", min=0, help="Also the K most probable sets of each sentence.")]
+Labels = Annotated[
+    list[str] | None, typer.Option("--type", "-t", help="Only mentions with this label; repeat for more.")
+]
 TextKey = Annotated[
     str | None,
-    Option("--column", "--text-column", help="The column (or key of JSON Lines) with the texts. Default: text."),
+    typer.Option("--column", "--text-column", help="The column (or key of JSON Lines) with the texts. Default: text."),
 ]
-IdKey = Annotated[str | None, Option("--id-column", help="The one with their names. Default: id.")]
-Force = Annotated[bool, Option("--force", help="Overwrite what exists.")]
-Device = Annotated[str, Option("--device", help="Where the model runs: cpu, cuda, cuda:1 …")]
+IdKey = Annotated[str | None, typer.Option("--id-column", help="The one with their names. Default: id.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite what exists.")]
+Device = Annotated[str, typer.Option("--device", help="Where the model runs: cpu, cuda, cuda:1 …")]
 Overrides = Annotated[
     list[str] | None,
-    Option("--set", metavar="SECTION.KEY=VALUE", help="Replace a value of the configuration; repeat for more."),
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Replace a value of the configuration; repeat for more."),
 ]
-TrainingDevice = Annotated[str, Option("--device", help="cpu, cuda, cuda:1, …, or auto: a GPU where there is one.")]
-Threads = Annotated[int | None, Option("--threads", min=1, help="CPU threads. Default: all cores.")]
+TrainingDevice = Annotated[
+    str, typer.Option("--device", help="cpu, cuda, cuda:1, …, or auto: a GPU where there is one.")
+]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads. Default: all cores.")]
 
 # -- corpora and scores ------------------------------------------------------------------------------------------------
 
 _KNOWN = ", ".join(FORMATS.built_in)
-From = Annotated[str | None, Option("--from", help=f"The format of the input. Default: recognised. One of {_KNOWN}.")]
+From = Annotated[
+    str | None, typer.Option("--from", help=f"The format of the input. Default: recognised. One of {_KNOWN}.")
+]
 OnError = Annotated[
     Literal["raise", "skip"],
-    Option("--on-error", help="Stop at what is wrong in the input, or leave it out and count it."),
+    typer.Option("--on-error", help="Stop at what is wrong in the input, or leave it out and count it."),
 ]
 Options = Annotated[
     list[str] | None,
-    Option(
+    typer.Option(
         "--option", metavar="NAME=VALUE", help="What a format understands besides, e.g. repair=true; repeat for more."
     ),
 ]
 Split = Annotated[
-    str | None, Option("--split", metavar="FILE", help="Of a folder of ACE, the documents that this file lists.")
+    str | None, typer.Option("--split", metavar="FILE", help="Of a folder of ACE, the documents that this file lists.")
 ]
-PredictionsFrom = Annotated[str | None, Option("--predictions-from", help="The same as --from, for predictions.")]
+PredictionsFrom = Annotated[str | None, typer.Option("--predictions-from", help="The same as --from, for predictions.")]
 PredictionsOptions = Annotated[
     list[str] | None,
-    Option("--predictions-option", metavar="NAME=VALUE", help="The same as --option, for predictions."),
+    typer.Option("--predictions-option", metavar="NAME=VALUE", help="The same as --option, for predictions."),
 ]
 Format = Annotated[
     Literal["table", "json", "markdown"],
-    Option("--format", help="How to print the figures; json has fractions where tables have percents."),
+    typer.Option("--format", help="How to print the figures; json has fractions where tables have percents."),
 ]
-Seed = Annotated[int, Option("--seed", min=0, help="Of the random samples; the same seed gives the same figures.")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, help="Of the random samples; the same seed gives the same figures.")
+]
 
 
 def parse_options(given: list[str] | None) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
+import typer
+
 from hyperspan.cli.options import Format, Overrides, Threads, TrainingDevice, split_names
-from hyperspan.command_line import Argument, Option
 from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.errors import InputError
 
@@ -14,28 +15,32 @@ from hyperspan.errors import InputError
 def reproduce(
     table: Annotated[
         Literal["main", "ablation", "overlap", "speed", "statistics", "ambiguity"] | None,
-        Argument(help="Which table; main and ablation train what is missing, overlap and speed are of finished rows."),
+        typer.Argument(
+            help="Which table; main and ablation train what is missing, overlap and speed are of finished rows."
+        ),
     ] = None,
-    list_: Annotated[bool, Option("--list", help="Print each row with how far it has come, and stop.")] = False,
-    data: Annotated[str, Option(help="The corpus: genia or litbank.")] = "genia",
+    list_: Annotated[bool, typer.Option("--list", help="Print each row with how far it has come, and stop.")] = False,
+    data: Annotated[str, typer.Option(help="The corpus: genia or litbank.")] = "genia",
     data_dir: Annotated[
-        Path, Option(help="Where corpora and vectors are; it stands for data/ in configurations.")
+        Path, typer.Option(help="Where corpora and vectors are; it stands for data/ in configurations.")
     ] = Path("data"),
     rows: Annotated[
         list[str] | None,
-        Option("--rows", help="Only these rows, repeated or separated by commas. Default: all with a configuration."),
+        typer.Option(
+            "--rows", help="Only these rows, repeated or separated by commas. Default: all with a configuration."
+        ),
     ] = None,
-    seeds: Annotated[str, Option(help="Separated by commas.")] = "1,2,3",
+    seeds: Annotated[str, typer.Option(help="Separated by commas.")] = "1,2,3",
     output: Annotated[
-        Path, Option("--output", "-o", help="The folder of models, predictions, results and tables.")
+        Path, typer.Option("--output", "-o", help="The folder of models, predictions, results and tables.")
     ] = Path("runs/reproduce"),
-    configs: Annotated[Path, Option(help="A folder of configurations in place of the shipped ones.")] = SHIPPED,
+    configs: Annotated[Path, typer.Option(help="A folder of configurations in place of the shipped ones.")] = SHIPPED,
     overrides: Overrides = None,
-    against: Annotated[str, Option(help="The row that all others are compared with.")] = "sh-n",
+    against: Annotated[str, typer.Option(help="The row that all others are compared with.")] = "sh-n",
     no_train: Annotated[
-        bool, Option("--no-train", help="Only tabulate what is finished, with whatever configuration.")
+        bool, typer.Option("--no-train", help="Only tabulate what is finished, with whatever configuration.")
     ] = False,
-    force: Annotated[bool, Option("--force", help="Train rows anew that are begun or finished.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Train rows anew that are begun or finished.")] = False,
     device: TrainingDevice = "auto",
     threads: Threads = None,
     format_: Format = "table",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from hyperspan.command_line import Option
+import typer
+
 from hyperspan.errors import require
 from hyperspan.serve.settings import Settings
 
@@ -14,7 +15,7 @@ _DEFAULT = Settings()
 def serve(
     model: Annotated[
         list[str] | None,
-        Option(
+        typer.Option(
             "--model",
             "-m",
             metavar="NAME|FOLDER|NAME=FOLDER",
@@ -22,36 +23,38 @@ def serve(
             show_default=False,
         ),
     ] = None,
-    host: Annotated[str, Option(help="The address to listen at; 0.0.0.0 is all of them.")] = "127.0.0.1",
-    port: Annotated[int, Option(help="The port; 0 is any free one.", min=0, max=65535)] = 8000,
+    host: Annotated[str, typer.Option(help="The address to listen at; 0.0.0.0 is all of them.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 is any free one.", min=0, max=65535)] = 8000,
     api_key: Annotated[
-        str | None, Option(envvar="HYPERSPAN_API_KEY", help="What callers must show.", show_default=False)
+        str | None, typer.Option(envvar="HYPERSPAN_API_KEY", help="What callers must show.", show_default=False)
     ] = None,
     allow_host: Annotated[
         list[str] | None,
-        Option(
+        typer.Option(
             metavar="NAME",
             help="A name that callers use for this server, beside localhost and addresses; repeat for more. * is all.",
             show_default=False,
         ),
     ] = None,
-    device: Annotated[str, Option(help="Where the models run: cpu, cuda, cuda:1 …")] = "cpu",
-    precision: Annotated[str, Option(help="float32, or bfloat16 where the processor has it.")] = "float32",
-    max_body_bytes: Annotated[int, Option(help="Of a request, or of a line of a stream.")] = _DEFAULT.max_body_bytes,
-    max_held_bytes: Annotated[int, Option(help="Of all requests and lines at work.")] = _DEFAULT.max_held_bytes,
-    max_texts: Annotated[int, Option(help="Of a request.")] = _DEFAULT.max_texts,
-    max_characters: Annotated[int, Option(help="Of all texts of a request.")] = _DEFAULT.max_characters,
-    max_requests: Annotated[int, Option(help="At work at the same time.")] = _DEFAULT.max_requests,
+    device: Annotated[str, typer.Option(help="Where the models run: cpu, cuda, cuda:1 …")] = "cpu",
+    precision: Annotated[str, typer.Option(help="float32, or bfloat16 where the processor has it.")] = "float32",
+    max_body_bytes: Annotated[
+        int, typer.Option(help="Of a request, or of a line of a stream.")
+    ] = _DEFAULT.max_body_bytes,
+    max_held_bytes: Annotated[int, typer.Option(help="Of all requests and lines at work.")] = _DEFAULT.max_held_bytes,
+    max_texts: Annotated[int, typer.Option(help="Of a request.")] = _DEFAULT.max_texts,
+    max_characters: Annotated[int, typer.Option(help="Of all texts of a request.")] = _DEFAULT.max_characters,
+    max_requests: Annotated[int, typer.Option(help="At work at the same time.")] = _DEFAULT.max_requests,
     max_queued_words: Annotated[
-        int, Option(help="While more wait, requests are turned away.")
+        int, typer.Option(help="While more wait, requests are turned away.")
     ] = _DEFAULT.max_queued_words,
-    max_alternatives: Annotated[int, Option(help="The largest top_k.")] = _DEFAULT.max_alternatives,
+    max_alternatives: Annotated[int, typer.Option(help="The largest top_k.")] = _DEFAULT.max_alternatives,
     least_probability: Annotated[
-        float, Option(help="The lowest threshold that may be asked for.")
+        float, typer.Option(help="The lowest threshold that may be asked for.")
     ] = _DEFAULT.least_probability,
-    seconds: Annotated[float, Option(help="That a request may take.")] = _DEFAULT.seconds,
+    seconds: Annotated[float, typer.Option(help="That a request may take.")] = _DEFAULT.seconds,
     shutdown_seconds: Annotated[
-        float, Option(help="For finishing what was accepted, after a signal to stop.")
+        float, typer.Option(help="For finishing what was accepted, after a signal to stop.")
     ] = _DEFAULT.shutdown_seconds,
 ) -> None:
     """Serve models over HTTP, with a page to try them at /.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from hyperspan.cli.options import Format, From, OnError, Options, Split, parse_options
 from hyperspan.cli.output import print_json, report, with_progress
-from hyperspan.command_line import Argument
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.statistics import Statistics
@@ -34,7 +34,7 @@ ROWS = {
 
 
 def stats(
-    files: Annotated[list[str], Argument(help="Corpora: files, folders, or - for standard input.")],
+    files: Annotated[list[str], typer.Argument(help="Corpora: files, folders, or - for standard input.")],
     from_: From = None,
     format_: Format = "table",
     split: Split = None,

@@ -7,17 +7,19 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from hyperspan.cli.options import Overrides, Threads, TrainingDevice
-from hyperspan.command_line import Argument, Option
 from hyperspan.config import Config
 from hyperspan.configs import config_names, find_config
 from hyperspan.errors import InputError, require_torch
 
 
-def _list_configs() -> None:
+def _list_configs(wanted: bool) -> None:
     """Prints each shipped configuration: its name, its training corpus, and the comment at its beginning."""
+    if not wanted:
+        return
     rows = [("configuration", "data.train", "what it is")]
     for name in config_names():
         about = find_config(name).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
@@ -25,26 +27,29 @@ def _list_configs() -> None:
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     for name, corpus, about in rows:
         print(f"{name:{widths[0]}}  {corpus:{widths[1]}}  {about}")
+    raise typer.Exit
 
 
 def train(
-    config: Annotated[str, Argument(help="A TOML file, or a shipped configuration such as genia/sh-n-char.")],
-    extra: Annotated[list[str] | None, Argument(hidden=True)] = None,
+    context: typer.Context,
+    config: Annotated[str, typer.Argument(help="A TOML file, or a shipped configuration such as genia/sh-n-char.")],
     output: Annotated[
         Path | None,
-        Option("--output", "-o", help="The folder for the model. Default: runs/ and the configuration's name."),
+        typer.Option("--output", "-o", help="The folder for the model. Default: runs/ and the configuration's name."),
     ] = None,
     overrides: Overrides = None,
-    seed: Annotated[int | None, Option(help="The same as --set training.seed=….")] = None,
+    seed: Annotated[int | None, typer.Option(help="The same as --set training.seed=….")] = None,
     device: TrainingDevice = "auto",
     threads: Threads = None,
-    resume: Annotated[bool, Option("--resume", help="Go on with the run in the output folder.")] = False,
-    force: Annotated[bool, Option("--force", help="Begin anew where a run is already.")] = False,
-    tensorboard: Annotated[bool, Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,
-    plot: Annotated[bool, Option("--plot", help="Also draw the learning curve as a PNG.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the output folder.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Begin anew where a run is already.")] = False,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,
+    plot: Annotated[bool, typer.Option("--plot", help="Also draw the learning curve as a PNG.")] = False,
     list_: Annotated[
         bool,
-        Option("--list", callback=_list_configs, help="Print the shipped configurations and stop."),
+        typer.Option(
+            "--list", callback=_list_configs, is_eager=True, help="Print the shipped configurations and stop."
+        ),
     ] = False,
 ) -> None:
     """Train a model and keep the version that does best on dev.
@@ -53,9 +58,9 @@ def train(
 
     With several processes: torchrun --nproc-per-node 2 -m hyperspan train …
     """
-    if extra:
+    if context.args:
         raise InputError(
-            f"{extra[0]!r} is one argument too many after {config}; name the folder for the model with --output"
+            f"{context.args[0]!r} is one argument too many after {config}; name the folder for the model with --output"
         )
     settings = Config.read(config, [*(overrides or []), *([f"training.seed={seed}"] if seed is not None else [])])
     folder = output or Path("runs") / Path(config).stem

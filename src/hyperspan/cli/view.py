@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from hyperspan.cli.options import From, OnError, Options, parse_options
 from hyperspan.cli.output import report
-from hyperspan.command_line import Argument, Option
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.overlaps import overlaps
 from hyperspan.corpora.registry import read_corpus
@@ -19,14 +19,14 @@ from hyperspan.render.terminal import render_sentence
 
 
 def view(
-    file: Annotated[str, Argument(help="A corpus: a file, a folder, or - for standard input.")],
+    file: Annotated[str, typer.Argument(help="A corpus: a file, a folder, or - for standard input.")],
     from_: From = None,
-    first: Annotated[int, Option("--first", min=1, help="The number of the first sentence to show.")] = 1,
+    first: Annotated[int, typer.Option("--first", min=1, help="The number of the first sentence to show.")] = 1,
     count: Annotated[
-        int | None, Option("--count", "-n", min=0, help="How many sentences to show. Default: all.")
+        int | None, typer.Option("--count", "-n", min=0, help="How many sentences to show. Default: all.")
     ] = None,
-    overlapping: Annotated[bool, Option("--overlapping", help="Only sentences whose mentions overlap.")] = False,
-    width: Annotated[int | None, Option(min=20, help="Columns to use. Default: the terminal's.")] = None,
+    overlapping: Annotated[bool, typer.Option("--overlapping", help="Only sentences whose mentions overlap.")] = False,
+    width: Annotated[int | None, typer.Option(min=20, help="Columns to use. Default: the terminal's.")] = None,
     on_error: OnError = "raise",
     option: Options = None,
 ) -> None:
