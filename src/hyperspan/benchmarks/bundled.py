@@ -232,7 +232,7 @@ ROWS = {
     "start_seconds": "start, s",
     "start_over_version": "times --version",
     "peak_mb": "peak memory, MB",
-    "microseconds_per_word": "µs a word: cut, find, build",
+    "microseconds_per_word": "µs a word: cut, look up, find, build",
 }
 
 
@@ -241,17 +241,17 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
 
     >>> print(*table({"machine": "a CPU", "threads": 2, "models": {"genia": {"words_per_second": 41234.5, "f1": None}}}), sep="\\n")
     a CPU, 2 threads
-                                 genia
-    words a second               41,234
-    F1 on dev, test              -
+                                         genia
+    words a second                       41,234
+    F1 on dev, test                      -
     """
     models = figures["models"]
     yield f"{figures['machine']}, {figures['threads']} threads"
-    yield (" " * 29 + "".join(f"{name:<20}" for name in models)).rstrip()
+    yield (" " * 37 + "".join(f"{name:<20}" for name in models)).rstrip()
     for key, title in ROWS.items():
         if any(key in found for found in models.values()):
             cells = [_cell(found.get(key)) for found in models.values()]
-            yield f"{title:<28} " + "".join(f"{cell:<20}" for cell in cells).rstrip()
+            yield f"{title:<36} " + "".join(f"{cell:<20}" for cell in cells).rstrip()
 
 
 def _cell(value: Any) -> str:
