@@ -179,7 +179,7 @@ def test_alignment_is_as_it_says(words: list[tuple[str, bool]], data: st.DataObj
 
 def test_counts_are_on_the_group_and_add_up_on_the_component() -> None:
     nlp = pipeline(alignment="strict")
-    groups = [nlp(text).spans["sc"] for text in ("It binds NF-kappaB.Rel.", TEXT, "It binds NF-kappaB.Rel too.")]
+    groups = [nlp(text).spans["sc"] for text in ("It binds IL-2.NF-kappaB.", TEXT, "It binds IL-2.NF-kappaB too.")]
     assert groups[0].attrs["unaligned"] == groups[0].attrs["dropped"] > 0 == groups[1].attrs["unaligned"]
     counts = nlp.get_pipe("hyperspan").counts
     assert all(
