@@ -380,6 +380,7 @@ def test_a_disk_that_is_full_for_a_while(corpus: Path, tmp_path: Path, monkeypat
         ({"engine": "abacus"}, "there is no engine 'abacus'"),
         ({"ray_address": "auto"}, "an address is for the engine ray"),
         ({"workers": 0}, "there are 0 workers to annotate with"),
+        ({"feeders": 2}, "feeders are for the engine ray .*; the processes of the plain engine are --workers"),
         ({"format": "html"}, "shards cannot be written as 'html'; choose one of jsonl, parquet"),
         ({"kind": "brat"}, "inputs cannot be read as 'brat'; choose one of jsonl, parquet, csv, tsv, text, lines"),
         ({"shard_bytes": 0}, "a shard of 0 bytes holds nothing"),

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ pytestmark = [
     pytest.mark.xdist_group("ray"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
 ]
+FEEDER = f"{sys.executable} -c from hyperspan.bulk.worker"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -106,6 +108,51 @@ def test_an_input_that_vanishes_is_told_of_when_the_rest_is_done(corpus: Path, t
     with pytest.raises(JobError, match=r"z\.txt cannot be read .*; 15 of 16 shards are finished and kept"):
         annotate_files([corpus], tmp_path / "out", on_progress=lambda _: last.unlink(missing_ok=True), **options)
     assert len(texts_in(tmp_path / "out")) == 13
+
+
+def test_feeders_write_what_one_process_writes_and_are_replaced(corpus: Path, tmp_path: Path, model: Path) -> None:
+    killed: list[int] = []
+
+    def kill_one(_: Progress) -> None:
+        if not killed:
+            killed.append(named(os.getpid(), FEEDER)[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    options: dict[str, Any] = {"model": model, "threshold": 0.3, "shard_records": 1}
+    with kernels.reference():  # a model of torch, which is fed with arrays of ids, as on a GPU
+        expected = annotate_files([corpus], tmp_path / "plain", **options)
+        options |= {"engine": "ray", "workers": 1, "feeders": 2, "on_progress": kill_one}
+        assert annotate_files([corpus], tmp_path / "ray", **options) == expected
+    assert killed and expected.mentions > 50 and expected.rejected == 2
+    assert without_probabilities(tmp_path / "plain") == without_probabilities(tmp_path / "ray")
+    assert lines_in(tmp_path / "plain/rejected") == lines_in(tmp_path / "ray/rejected")
+    deadline = time.monotonic() + 20
+    while named(os.getpid(), FEEDER) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not named(os.getpid(), FEEDER), "they end with their actor"
+
+
+def test_one_shard_that_ends_its_worker_keeps_no_other_from_being_done(
+    corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "TRIES", 2)
+    monkeypatch.setattr(ray_engine, "FedWorker", workers.SharedPoison)
+    with pytest.raises(JobError, match=r"the shards part-00001 ended .* 2 times each.*; 3 of 4 shards are finished"):
+        annotate_files([corpus], tmp_path / "out", model=model, shard_records=4, engine="ray", workers=1, feeders=2)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "feeders"),
+    [
+        ([{"CPU": 16.0, "GPU": 1.0}, {"CPU": 64.0}], 15),
+        ([{"CPU": 96.0, "GPU": 8.0}, {"CPU": 32.0, "GPU": 4.0}], 7),
+        ([{"CPU": 128.0, "GPU": 1.0}], ray_engine.MOST_FEEDERS),
+        ([{"GPU": 1.0}], 1),
+    ],
+)
+def test_gpus_share_the_cpus_of_their_node(nodes: list[dict[str, float]], feeders: int) -> None:
+    dead = {"Alive": False, "Resources": {"GPU": 8.0}}
+    assert ray_engine.feeders_of([dead, *({"Alive": True, "Resources": node} for node in nodes)]) == feeders
 
 
 @pytest.mark.parametrize(

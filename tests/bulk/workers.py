@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
 from hyperspan import __version__
-from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import Shard
-from hyperspan.bulk.ray import Worker
-from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
+from hyperspan.bulk.ray_workers import Worker
+from hyperspan.bulk.shards import Done
 from hyperspan.errors import InputError
 from hyperspan.kernels.choice import forced
 from tests.bulk.fakes import FakeAnnotator
@@ -38,19 +38,27 @@ class ReferenceWorker(FakeWorker):
 class PoisonedWorker(FakeWorker):
     """Dies of the second shard."""
 
-    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: JobSettings, output: str, job: str) -> Done:
+    def annotate(self, shard: Shard, inputs: dict[int, Input]) -> Done:
         if shard.number == 1:
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().annotate(shard, inputs, settings, output, job)
+        return super().annotate(shard, inputs)
+
+
+class SharedPoison(PoisonedWorker):
+    """Dies of the second shard when it is given with the first."""
+
+    def annotate(self, shard: Shard, inputs: dict[int, Input]) -> Done:
+        time.sleep(0.5 if shard.number == 0 else 0)
+        return super().annotate(shard, inputs)
 
 
 class FullDisk(FakeWorker):
     """Has no room for the second shard."""
 
-    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: JobSettings, output: str, job: str) -> Done:
+    def annotate(self, shard: Shard, inputs: dict[int, Input]) -> Done:
         if shard.number == 1:
             raise OSError(28, "No space left on device")
-        return super().annotate(shard, inputs, settings, output, job)
+        return super().annotate(shard, inputs)
 
 
 class OldWorker(FakeWorker):
@@ -63,6 +71,7 @@ class OldWorker(FakeWorker):
 class Elsewhere(FakeWorker):
     """Writes to a folder of its own machine."""
 
-    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: JobSettings, output: str, job: str) -> Done:
-        Path(f"{output}-elsewhere").mkdir(exist_ok=True)
-        return annotate_shard(self.annotator, inputs, shard, settings, folder_at(f"{output}-elsewhere"), job)
+    def annotate(self, shard: Shard, inputs: dict[int, Input]) -> Done:
+        self.output = f"{self.output.removesuffix('-elsewhere')}-elsewhere"
+        Path(self.output).mkdir(exist_ok=True)
+        return super().annotate(shard, inputs)

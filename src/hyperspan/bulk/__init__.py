@@ -43,6 +43,7 @@ def annotate_files(
     shard_bytes: int = ShardLimits.bytes,
     engine: Literal["plain", "ray"] = "plain",
     workers: int | None = None,
+    feeders: int | None = None,
     ray_address: str | None = None,
     device: str = "cpu",
     force: bool = False,
@@ -80,17 +81,23 @@ def annotate_files(
         if left_out
         else []
     )
-    with _engine(engine, workers, ray_address, device) as chosen:
+    with _engine(engine, workers, feeders, ray_address, device) as chosen:
         return run_job(chosen, folder, settings, str(model), found, force, notes, on_progress)
 
 
-def _engine(name: str, workers: int | None, address: str | None, device: str) -> AbstractContextManager[Engine]:
+def _engine(
+    name: str, workers: int | None, feeders: int | None, address: str | None, device: str
+) -> AbstractContextManager[Engine]:
     if name == "ray":
-        return RayEngine(workers, address, device)
+        return RayEngine(workers, address, device, feeders)
     if name != "plain":
         raise InputError(f"there is no engine {name!r}; choose plain or ray")
     if address is not None:
         raise InputError("the plain engine works on this machine; an address is for the engine ray (--engine ray)")
+    if feeders is not None:
+        raise InputError(
+            "feeders are for the engine ray (--engine ray); the processes of the plain engine are --workers"
+        )
     if workers is None and not device.startswith("cuda"):
         return nullcontext(PlainEngine(device))
     return nullcontext(PoolEngine(device, workers))

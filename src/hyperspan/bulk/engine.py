@@ -22,6 +22,14 @@ TRIES = 4
 """So often a shard is begun whose worker dies, and a worker that does not start."""
 
 
+class WorkerDiedError(JobError):
+    """A worker has died; its shard is to be done again."""
+
+
+def cannot_start(reason: str) -> JobError:
+    return JobError(f"workers cannot start ({reason}); see that hyperspan is installed on all machines")
+
+
 class Engine(Protocol):
     """Annotates shards, in any order; each is reported once, when it is done."""
 
@@ -94,7 +102,11 @@ class Backlog:
             return
         self.failed_starts += 1
         if self.failed_starts >= TRIES:
-            raise JobError(f"workers cannot start ({reason}); see that hyperspan is installed on all machines")
+            raise cannot_start(reason)
+
+    def is_suspect(self, shard: Shard) -> bool:
+        """Whether it has ended half as many workers as it may, though others may be at fault that were done beside it."""
+        return self.died[shard.number] >= TRIES // 2
 
     def check(self) -> None:
         """Raises unless all shards are done."""

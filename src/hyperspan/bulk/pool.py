@@ -27,7 +27,7 @@ from hyperspan.bulk.job import Job
 from hyperspan.bulk.plan import Shard, Sized
 from hyperspan.bulk.remote import WINDOW, Seconds
 from hyperspan.bulk.requests import Answer, BatchRequest
-from hyperspan.bulk.shards import Done
+from hyperspan.bulk.shards import Done, JobSettings
 from hyperspan.bulk.worker import Finished, ShardTask, WorkerStart
 from hyperspan.errors import HyperspanError, InputError, JobError
 from hyperspan.model_folders import folder_of
@@ -65,28 +65,38 @@ class PoolStatistics:
     workers: Seconds = field(default_factory=Seconds)
 
 
+def threads_on(device: str) -> int:
+    """How many compute there."""
+    return GPU_THREADS if device.startswith("cuda") else 1
+
+
+def computer_and_start(
+    annotator: Annotator, device: str, folder: str, settings: JobSettings, output: str, job: str
+) -> tuple[ModelComputer, WorkerStart]:
+    """What computes for workers, and what they are told first. The folder is that of the model."""
+    computer = computer_of(annotator.model, annotator.options(**settings.annotator_options))
+    window = WINDOW if device.startswith("cuda") else annotator.window
+    return computer, WorkerStart(computer.facts(folder), settings, output, job, window)
+
+
 class PoolEngine:
     """This process with the model, and workers without one."""
 
     def __init__(self, device: str = "cpu", workers: int | None = None):
-        if os.name != "posix":
-            raise InputError("several workers of the plain engine need Linux or macOS; leave --workers out")
         if workers is not None and workers < 1:
             raise InputError(f"there are {workers} workers to annotate with; ask for at least 1")
         self.device = device
         self.workers = workers or max(cpu_count() - 1, 1)
-        self.threads = GPU_THREADS if device.startswith("cuda") else 1
+        self.threads = threads_on(device)
         self.statistics = PoolStatistics()
 
     def each(self, cut: Callable[[Any], list[Sized]], items: Iterable[Any]) -> Iterable[list[Sized]]:
         return map(cut, items)
 
     def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[Done]:
-        computer = computer_of(annotator.model, annotator.options(**job.settings.annotator_options))
-        window = WINDOW if self.device.startswith("cuda") else annotator.window
-        facts = computer.facts(str(folder_of(job.model["name"])))
-        start = WorkerStart(facts, job.settings, job.output.name, job.id, window)
-        pool = _Pool(job, start, _Computing(computer, self.threads, self.statistics))
+        folder = str(folder_of(job.model["name"]))
+        computer, start = computer_and_start(annotator, self.device, folder, job.settings, job.output.name, job.id)
+        pool = _Pool(job, start, ComputingThreads(computer, self.threads, self.statistics))
         pool.fill(self.workers)
         try:
             computer.warm_up()
@@ -95,10 +105,14 @@ class PoolEngine:
             pool.close()
 
 
-class _Member:
+class WorkerProcess:
     """A worker, and the shard that it does."""
 
     def __init__(self, start: WorkerStart):
+        if os.name != "posix":
+            raise InputError(
+                "several processes for one model need Linux or macOS; use the device cpu, without --workers"
+            )
         ours, theirs = Pipe()
         start_worker = "from hyperspan.bulk.worker import main; main()"
         command = [sys.executable, "-c", start_worker, str(theirs.fileno())]
@@ -128,13 +142,13 @@ class _Member:
             self.connection.close()
 
 
-class _Computing:
+class ComputingThreads:
     """Threads that compute what workers ask for."""
 
     def __init__(self, computer: ModelComputer, threads: int, statistics: PoolStatistics):
         self.computer, self.statistics = computer, statistics
         self.failed: BaseException | None = None
-        self._asked: SimpleQueue[tuple[_Member, BatchRequest] | None] = SimpleQueue()
+        self._asked: SimpleQueue[tuple[WorkerProcess, BatchRequest] | None] = SimpleQueue()
         self._counting = threading.Lock()
         self._closed = False
         self._threads = [
@@ -144,8 +158,19 @@ class _Computing:
         for thread in self._threads:
             thread.start()
 
-    def ask(self, member: _Member, request: BatchRequest) -> None:
+    def ask(self, member: WorkerProcess, request: BatchRequest) -> None:
         self._asked.put((member, request))
+
+    def serve(self, member: WorkerProcess) -> Any:
+        """Computes what a worker asks for until it says something else, which is returned; one of `LOST` if it has died."""
+        while True:
+            while not member.connection.poll(PATIENCE):
+                if self.failed is not None:
+                    raise self.failed
+            message = member.connection.recv()
+            if not isinstance(message, BatchRequest):
+                return message
+            self.ask(member, message)
 
     def _compute(self) -> None:
         while True:
@@ -186,8 +211,8 @@ class _Pool:
 
     job: Job
     start: WorkerStart
-    computing: _Computing
-    members: dict[Connection, _Member] = field(default_factory=dict)
+    computing: ComputingThreads
+    members: dict[Connection, WorkerProcess] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.backlog = Backlog(deque(self.job.missing))
@@ -214,10 +239,10 @@ class _Pool:
                 member.give(ShardTask(shard, self.job.plan.inputs_of(shard)))
         starting = sum(not member.started for member in self.members.values())
         for _ in range(min(workers - len(self.members), len(self.backlog.waiting) - starting)):
-            member = _Member(self.start)
+            member = WorkerProcess(self.start)
             self.members[member.connection] = member
 
-    def _heard(self, member: _Member) -> Done | None:
+    def _heard(self, member: WorkerProcess) -> Done | None:
         """What a worker says: that it has started, a request, or what has come of its shard."""
         try:
             message = member.connection.recv()
@@ -235,14 +260,14 @@ class _Pool:
             for name, seconds in asdict(message.seconds).items():
                 setattr(total, name, getattr(total, name) + seconds)
         elif isinstance(message, BaseException):
-            self.backlog.fail(_cause(message))
+            self.backlog.fail(cause_of(message))
         else:
             member.started = True
             self.backlog.failed_starts = 0
         member.shard = None
         return done
 
-    def _remove(self, member: _Member) -> None:
+    def _remove(self, member: WorkerProcess) -> None:
         """Lets go of a worker that has died; its shard is done again."""
         del self.members[member.connection]
         member.close()
@@ -255,7 +280,7 @@ class _Pool:
         self.computing.close()
 
 
-def _cause(error: BaseException) -> Exception:
+def cause_of(error: BaseException) -> Exception:
     if isinstance(error, (HyperspanError, OSError)):
         return error
     return JobError(f"a worker failed: {type(error).__name__}: {error}")

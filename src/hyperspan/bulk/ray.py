@@ -1,4 +1,5 @@
-"""The engine ``ray`` of bulk jobs: actors that hold a model each, and are given a shard whenever they are free.
+"""The engine ``ray`` of bulk jobs: actors that hold a model each, and are given shards whenever they are free: one, or with
+feeders, as those on GPUs, one for each feeder.
 
 A shard is the unit of work because its commit is atomic: whatever dies in the middle of one, another actor does it again,
 and two that do it at once leave the same files. Actors are not restarted by Ray but replaced here, so that a shard that ends
@@ -8,34 +9,33 @@ its worker again and again is given up after some tries, and the others are done
 from __future__ import annotations
 
 import logging
+import math
 import os
 import socket
 import subprocess
 import sys
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hyperspan import __version__
-from hyperspan.bulk.engine import TRIES, Backlog
-from hyperspan.bulk.folder import folder_at
-from hyperspan.bulk.inputs import Input
+from hyperspan.bulk.engine import TRIES, Backlog, WorkerDiedError
 from hyperspan.bulk.job import Job, model_files
 from hyperspan.bulk.plan import Shard, Sized
-from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
+from hyperspan.bulk.pool import cpu_count
+from hyperspan.bulk.ray_workers import FedWorker, Worker
+from hyperspan.bulk.shards import Done
 from hyperspan.errors import HyperspanError, InputError, JobError, require
-from hyperspan.inference.loading import load
 from hyperspan.kernels.choice import environment
-from hyperspan.kernels.threads import use_threads
 
 if TYPE_CHECKING:
     from hyperspan.inference.annotator import Annotator
 
 OBJECT_STORE = 200_000_000
 """The bytes that Ray keeps objects in, on a cluster of its own: all that is kept there is the model."""
+MOST_FEEDERS = 16
+"""An H200 is as fast with 8 as with 14."""
 PATIENCE = 30.0
 """After so many seconds without a worker it is said what is waited for."""
 REACHABLE = 5.0
@@ -50,42 +50,24 @@ except Exception as error:
 _log = logging.getLogger("hyperspan")
 
 
-def annotator_of(files: dict[str, bytes], device: str) -> Annotator:
-    """An annotator from the files of its model, with one thread of a CPU: there are as many workers as CPUs."""
-    if not device.startswith("cuda"):
-        use_threads(1)
-    with tempfile.TemporaryDirectory(prefix="hyperspan-") as folder:
-        for name, content in files.items():
-            (Path(folder) / name).write_bytes(content)
-        return load(folder, device)
-
-
 def own_kernels() -> dict[str, Any]:
     """The options of an actor that computes with the kernels that are forced here."""
     variables = environment()
     return {"runtime_env": {"env_vars": variables}} if variables else {}
 
 
-class Worker:
-    """What an actor does."""
-
-    def start(self, files: dict[str, bytes], device: str) -> str:
-        """Loads the model; the answer is the version of hyperspan here."""
-        self.annotator = annotator_of(files, device)
-        return __version__
-
-    def annotate(self, shard: Shard, inputs: dict[int, Input], settings: JobSettings, output: str, job: str) -> Done:
-        return annotate_shard(self.annotator, inputs, shard, settings, folder_at(output), job)
-
-
 class RayEngine:
     """Workers on a cluster: one that runs at the address, or one of its own on this machine."""
 
-    def __init__(self, workers: int | None = None, address: str | None = None, device: str = "cpu"):
+    def __init__(
+        self, workers: int | None = None, address: str | None = None, device: str = "cpu", feeders: int | None = None
+    ):
         require("ray", "the engine ray", "ray")
         if workers is not None and workers < 1:
             raise InputError(f"there are {workers} workers to annotate with; ask for at least 1")
-        self.workers, self.worker_device = workers, device
+        if feeders is not None and feeders < 1:
+            raise InputError(f"there are {feeders} feeders for each worker; ask for at least 1")
+        self.workers, self.worker_device, self.feeders = workers, device, feeders
         self.address = address or os.environ.get("RAY_ADDRESS") or "local"
         self.device = "cpu"
         self._connected = False
@@ -120,11 +102,12 @@ class RayEngine:
     def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[Done]:
         files = model_files(job.model["name"])
         ray = self._ray(sum(map(len, files.values())))
-        pool = _RayPool(ray, job, self.worker_device, ray.put(files), Backlog(deque(job.missing)))
         kind = "GPU" if self.worker_device.startswith("cuda") else "CPU"
         there = int(ray.cluster_resources().get(kind, 0))
         if kind == "GPU" and not there:
             raise InputError(f"the device is {self.worker_device}, but the cluster has no GPU; leave --device out")
+        feeders = self.feeders or (feeders_of(ray.nodes()) if kind == "GPU" else 0)
+        pool = _RayPool(ray, job, self.worker_device, ray.put(files), feeders, Backlog(deque(job.missing)))
         try:
             yield from pool.run(self.workers or max(there, 1))
         finally:
@@ -138,9 +121,8 @@ class RayEngine:
             return ray
         quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": True}
         if self.address == "local":
-            cpus = self.workers or (
-                len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-            )
+            on_gpu = self.worker_device.startswith("cuda")  # there the CPUs are for feeders
+            cpus = (None if on_gpu else self.workers) or cpu_count()
             store = max(OBJECT_STORE, 3 * model_bytes)
             ray.init("local", num_cpus=cpus, include_dashboard=False, object_store_memory=store, **quiet)
         else:
@@ -155,6 +137,13 @@ def cut_one(cut: Callable[[Any], list[Sized]], item: Any) -> list[Sized]:
     return cut(item)
 
 
+def feeders_of(nodes: Iterable[dict[str, Any]]) -> int:
+    """How many feeders each GPU of a cluster has: one for each CPU of its node but one, if GPUs share them evenly."""
+    resources = [node["Resources"] for node in nodes if node["Alive"] and node["Resources"].get("GPU")]
+    shares = [int(node.get("CPU", 0) / max(node["GPU"], 1)) - 1 for node in resources]
+    return max(1, min([MOST_FEEDERS, *shares]))
+
+
 @dataclass
 class _RayPool:
     """Actors and the shards that they do. What is waited for is an actor that starts (no shard) or a shard."""
@@ -163,11 +152,16 @@ class _RayPool:
     job: Job
     device: str
     files: Any
+    feeders: int
+    """Of each actor; 0: it annotates itself."""
     backlog: Backlog
     alive: list[Any] = field(default_factory=list)
     running: dict[Any, tuple[Any, Shard | None]] = field(default_factory=dict)
+    share: int = 1
+    """The most shards that an actor does at once."""
 
     def run(self, workers: int) -> Iterator[Done]:
+        self.share = max(1, min(self.feeders, math.ceil(len(self.backlog.waiting) / workers)))
         self._fill(workers)
         waited = False
         while self.backlog.waiting or any(shard for _, shard in self.running.values()):
@@ -184,7 +178,7 @@ class _RayPool:
         self.backlog.check()
 
     def _outcome(self, reference: Any, actor: Any, shard: Shard | None) -> Done | None:
-        """What has come of a shard or a start; the actor is given the next shard, or let go."""
+        """What has come of a shard or a start; the actor is given the next shards, or let go."""
         from ray.exceptions import RayActorError, RayError, RayTaskError
 
         result = None
@@ -194,9 +188,13 @@ class _RayPool:
             cause = _cause(error)
             if shard is None:
                 raise cause from None
-            self.backlog.fail(cause)
+            if isinstance(cause, WorkerDiedError):
+                self.backlog.lose(shard, str(cause))
+            else:
+                self.backlog.fail(cause)
         except (RayActorError, RayError) as error:
-            self._remove_dead(actor, shard, error)
+            self._release(actor)  # it may only be out of reach, and would go on
+            self.backlog.lose(shard, str(error).strip().splitlines()[-1])
             return None
         if shard is None:
             self.backlog.failed_starts = 0
@@ -204,35 +202,37 @@ class _RayPool:
                 raise JobError(
                     f"a worker has hyperspan {result}, and this is {__version__}; install the same on all machines"
                 )
-        if self.backlog.waiting:
-            self._give(actor, self.backlog.waiting.popleft())
-        else:
-            self._release(actor)
+        self._give(actor)
         return None if shard is None else cast("Done | None", result)
-
-    def _remove_dead(self, actor: Any, shard: Shard | None, error: Exception) -> None:
-        self._release(actor)  # it may only be out of reach, and would go on
-        self.backlog.lose(shard, str(error).strip().splitlines()[-1])
 
     def _fill(self, workers: int) -> None:
         """Starts actors while there are shards for them; none gets a shard before it has started."""
         starting = sum(shard is None for _, shard in self.running.values())
-        for _ in range(min(workers - len(self.running), len(self.backlog.waiting) - starting)):
+        wanted = math.ceil(len(self.backlog.waiting) / self.share) - starting
+        for _ in range(min(workers - len(self.alive), wanted)):
             on_gpu = self.device.startswith("cuda")
             options = {"num_cpus": 0 if on_gpu else 1, "num_gpus": 1 if on_gpu else 0, "scheduling_strategy": "SPREAD"}
-            actor = self.ray.remote(max_restarts=0, max_task_retries=0, **options, **own_kernels())(Worker).remote()
+            options |= {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": self.share, **own_kernels()}
+            remote = self.ray.remote(**options)(FedWorker if self.feeders else Worker)
+            actor = remote.remote(self.job.settings, self.job.output.name, self.job.id)
             self.alive.append(actor)
             self.running[actor.start.remote(self.files, self.device)] = (actor, None)
 
-    def _give(self, actor: Any, shard: Shard) -> None:
-        job = self.job
-        inputs = job.plan.inputs_of(shard)
-        reference = actor.annotate.remote(shard, inputs, job.settings, job.output.name, job.id)
-        self.running[reference] = (actor, shard)
+    def _give(self, actor: Any) -> None:
+        """Gives an actor as many shards as it does at once, or lets it go. One that has ended several workers is done alone."""
+        waiting, suspect = self.backlog.waiting, self.backlog.is_suspect
+        given = [shard for other, shard in self.running.values() if other is actor and shard]
+        while waiting and len(given) < self.share and not (given and (suspect(given[0]) or suspect(waiting[0]))):
+            given.append(waiting.popleft())
+            reference = actor.annotate.remote(given[-1], self.job.plan.inputs_of(given[-1]))
+            self.running[reference] = (actor, given[-1])
+        if not given:
+            self._release(actor)
 
     def _release(self, actor: Any) -> None:
-        self.alive.remove(actor)
-        self.ray.kill(actor)
+        if actor in self.alive:  # not if another of its shards has said that it is dead
+            self.alive.remove(actor)
+            self.ray.kill(actor)
 
     def close(self) -> None:
         for actor in list(self.alive):

@@ -51,6 +51,13 @@ def bulk(
             help="How many processes. Default: of plain none beside this, for a GPU one for each other CPU; of ray one for each CPU or GPU.",
         ),
     ] = None,
+    feeders: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Of ray on GPUs: further processes for each worker, which prepare its batches. Default: the CPUs of a node for each of its GPUs, less one, at most 16.",
+        ),
+    ] = None,
     ray_address: Annotated[
         str | None,
         typer.Option(
@@ -91,6 +98,7 @@ def bulk(
                 shard_bytes=round(shard_megabytes * 1e6),
                 engine=engine,
                 workers=workers,
+                feeders=feeders,
                 ray_address=ray_address,
                 device=device,
                 force=force,
