@@ -119,6 +119,7 @@ class RayEngine:
 
         if ray.is_initialized():
             return ray
+        os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # of other shards, when one has ended the job
         quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": True}
         if self.address == "local":
             on_gpu = self.worker_device.startswith("cuda")  # there the CPUs are for feeders
