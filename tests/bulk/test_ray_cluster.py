@@ -120,8 +120,8 @@ def wait_for(happened: Callable[[], Any], seconds: float = 240.0) -> None:
 class Driver:
     """``hyperspan bulk --engine ray`` in a process of its own."""
 
-    def __init__(self, corpus: Path, output: Path, cwd: Path):
-        arguments = [str(corpus), "-o", str(output), "--shard-records", "10", "--engine", "ray"]
+    def __init__(self, corpus: Path, output: Path, cwd: Path, *options: str):
+        arguments = [str(corpus), "-o", str(output), "--shard-records", "10", "--engine", "ray", *options]
         self.output = output
         self.process = subprocess.Popen(
             [sys.executable, "-m", "hyperspan", "bulk", *arguments, "--ray-address", ADDRESS, "--workers", "2"],
@@ -179,12 +179,12 @@ def test_workers_and_nodes_that_are_killed_leave_the_same_output(
     nodes: list[Node], corpus: Path, expected: Path, tmp_path: Path
 ) -> None:
     head, second = nodes
-    driver = Driver(corpus, tmp_path / "out", tmp_path)
+    driver = Driver(corpus, tmp_path / "out", tmp_path, "--feeders", "2")
     driver.has_done(4)
-    for worker in named(head.process.pid, "ray::Worker"):
+    for worker in named(head.process.pid, "ray::FedWorker"):
         os.kill(worker, signal.SIGKILL)
     driver.has_done(12)
-    assert named(second.process.pid, "ray::Worker")
+    assert named(second.process.pid, "ray::FedWorker")
     second.kill()
     print("killed a worker, and a node with", driver.shards(), "of", SHARDS, "shards done")
     assert f"({SHARDS} shards)" in driver.ends_well()
