@@ -107,6 +107,7 @@ def throughput(annotator: Annotator, texts: Sequence[str], rounds: int, beside: 
         "words_per_second": words / statistics.median(times[0]),
         "spancat_words_per_second": words / statistics.median(times[1]) if beside else None,
         "ratio_to_spancat": median_ratio(times[1], times[0]) if beside else None,
+        "spacy": beside.version if beside else None,
     }
 
 
