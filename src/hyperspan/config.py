@@ -198,7 +198,8 @@ class SegmentalConfig:
     interactions: bool = True
     """Whether I → I edges have weights; without, mentions of one start and type do not influence each other."""
     skip_margin: float = _number(0.0, 0.0)
-    """In use, words where T → X scores this much more than T → I for all types are passed over; 0 passes over none."""
+    """Words where T → X scores this much more than T → I for all types are passed over on CPUs, where mentions below 0.1 are
+    not asked for; 0 passes over none."""
 
 
 @dataclass(frozen=True)

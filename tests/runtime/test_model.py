@@ -127,6 +127,23 @@ def test_runtime_skips_words_as_torch_does() -> None:
         runtime_of(folder, skip=math.nan)
 
 
+def test_the_margin_of_a_model_is_not_used_where_improbable_mentions_are_asked_for() -> None:
+    text = "None of this seems to bind the IL-2 promoter."
+    quick, exact = load("genia"), load("genia", skip=math.inf)
+    assert quick.model.config.segmental.skip_margin > 0
+    sentences = [Sentence(text[:-1].split())]
+    opens = [
+        getattr(quick.model, name)(sentences).scores.present[0, 0] for name in ("distribution", "quick_distribution")
+    ]
+    assert np.isfinite(opens[0]).all() and np.isneginf(opens[1]).all()
+    for asked in ({}, {"threshold": 0.1}, {"threshold": 1e-4}, {"candidates": 1e-4}, {"top_k": 9}):
+        found, expected = quick(text, **asked), exact(text, **asked)
+        assert found == expected and found.mentions
+    skipped = Mention(0, 4, "protein")
+    assert skipped in quick(text, require=[skipped]).mentions
+    assert any(one.start == 0 for one in quick(text, threshold=1e-5).mentions)
+
+
 def test_runtime_saves_what_it_read(tmp_path: Path) -> None:
     runtime = runtime_of(PRETRAINED / "litbank")
     runtime.save(tmp_path / "copy")

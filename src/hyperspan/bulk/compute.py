@@ -87,7 +87,8 @@ class ModelComputer:
     # -- what is different on a GPU ----------------------------------------------------------------------------------------
 
     def distribution(self, request: BatchRequest) -> MentionDistribution:
-        return self.model.distribution(request.sentences)
+        compute = self.model.quick_distribution if self.options.probable_alone else self.model.distribution
+        return compute(request.sentences)
 
     def on_device(self) -> AbstractContextManager[Any]:
         """Within it, kernels run where the model is."""

@@ -24,7 +24,8 @@ def load(
     With the precision "bfloat16" it is almost twice as fast on CPUs that can multiply such numbers, and its scores have two
     to three digits. With `skip`, words that are unlikely to begin a mention are passed over: those where, for all types, the
     score of beginning none is above that of beginning one by more than this. None takes the margin that the model was saved
-    with. docs/speed.md has what that saves and costs.
+    with, and only where best sets or mentions of at least 0.1 are asked for, without constraints; `math.inf` passes over none.
+    docs/speed.md has what that saves and costs.
     """
     folder = folder_of(name_or_path)
     config = Config.of_model(folder)

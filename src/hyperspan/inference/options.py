@@ -13,6 +13,8 @@ ANY_LABEL = "*"
 """The name of all labels that are not named."""
 DEFAULT_THRESHOLD = 0.5
 """For labels that are not named, where no threshold is given for the others: the fewest errors are expected."""
+PROBABLE = 0.1
+"""Who asks for mentions of at least this probability alone does not mind if words are passed over (`segmental.skip_margin`)."""
 MAX_ALTERNATIVES = 10_000
 """The largest `top_k`."""
 
@@ -29,6 +31,16 @@ class DecodingOptions:
     """How many of the most probable sets to add."""
     candidates: float | None = None
     """Also every mention that is at least this probable."""
+
+    @property
+    def probable_alone(self) -> bool:
+        """Whether only best sets, or mentions that are probable, are asked for.
+
+        >>> DecodingOptions((0,)).probable_alone, DecodingOptions((0,), candidates=0.01).probable_alone
+        (True, False)
+        """
+        least = (*(self.thresholds or ()), *(() if self.candidates is None else (self.candidates,)))
+        return not self.top_k and min(least, default=1.0) >= PROBABLE
 
 
 def decoding_options(

@@ -25,8 +25,9 @@ def predict(
     predictions: dict[int, SentencePrediction] = {}
     for batch in batches_by_length(lengths, model.max_width, model.batch_entries):
         known = [constraints.get(index, NO_CONSTRAINTS) for index in batch]
+        compute = model.quick_distribution if options.probable_alone and not any(known) else model.distribution
         with model.inference():
-            distribution = model.distribution([sentences[index] for index in batch])
+            distribution = compute([sentences[index] for index in batch])
             decoded = decode(distribution, model.labels, options, known if any(known) else None)
         predictions |= zip(batch, decoded, strict=True)
     nothing = SentencePrediction()

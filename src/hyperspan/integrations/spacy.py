@@ -6,7 +6,6 @@ here imports torch or a model before a component is asked for.
 
 import inspect
 import json
-import math
 import os
 import tempfile
 from collections import Counter
@@ -294,7 +293,7 @@ def make_component(
             f"the thresholds {threshold} have labels that a config file of spaCy cannot hold; leave them out here and set "
             f'nlp.get_pipe("{name}").cfg["threshold"], which is saved as well'
         )
-    loading = {"device": device, "precision": precision, "skip": math.inf if skip is None else skip}
+    loading = {"device": device, "precision": precision, "skip": skip}
     component = Component(nlp.vocab, name, model, cfg, loading, scorer)
     if not _from_config():
         component.check()

@@ -75,14 +75,16 @@ class RuntimeModel:
         skip: float | None = None,
     ) -> None:
         check_precision(precision, "cpu")
-        skip = config.segmental.skip_margin or math.inf if skip is None else skip
-        if math.isnan(skip):
+        if skip is not None and math.isnan(skip):
             raise InputError("skip is nan for a model of kind 'segmental'; it must be a number")
         self.folder, self.config, self.vocabulary = folder, config, vocabulary
         self.labels = tuple(vocabulary.labels)
         self.tokenizer = config.model.tokenizer
         self.max_width = None if config.model.max_width == "n" else config.model.max_width
-        self.options = InferenceOptions(precision, skip)
+        self.options = InferenceOptions(precision, math.inf if skip is None else skip)
+        self.quick_options = (
+            InferenceOptions(precision, config.segmental.skip_margin or math.inf) if skip is None else self.options
+        )
         self._tensors = tensors = MappedTensors(folder / "model.safetensors")
         _check_shapes(tensors, config, vocabulary)
         self.vectors = TokenVectors(tensors, config, vocabulary)
@@ -122,6 +124,13 @@ class RuntimeModel:
 
     def distribution(self, sentences: Sequence[Sentence]) -> ArrayHypergraph:
         """The distribution over the mention sets of each sentence; types are indices into `labels`."""
+        return self._distribution(sentences, self.options)
+
+    def quick_distribution(self, sentences: Sequence[Sentence]) -> ArrayHypergraph:
+        """The same, but words that are very unlikely to begin a mention are passed over, by `segmental.skip_margin`."""
+        return self._distribution(sentences, self.quick_options)
+
+    def _distribution(self, sentences: Sequence[Sentence], options: InferenceOptions) -> ArrayHypergraph:
         lengths, temperature = [len(sentence) for sentence in sentences], self.config.model.temperature
         if not any(lengths):
             empty = np.zeros((len(lengths), 0, len(self.labels)), dtype=np.float32)
@@ -137,7 +146,7 @@ class RuntimeModel:
             gates = self._kernels[library.lanes] = TokenGates(self.vectors, packed)
         threads = thread_count()
         words = gates.of(library, sentences, packed_order(lengths), threads)
-        scores = encode(library, gates.packed, words, lengths, self.max_width, self.options, temperature, threads)
+        scores = encode(library, gates.packed, words, lengths, self.max_width, options, temperature, threads)
         if self.config.model.mention_bias:
             bias = self.config.model.mention_bias / temperature
             scores = scores._replace(present=scores.present + bias)
