@@ -21,15 +21,19 @@ int main(void) {
     const float *deep = filled(4 * UNITS * 2 * UNITS, 0.03f), *bias = filled(4 * UNITS, -0.2f), *columns = filled(2 * UNITS * COLUMNS, 0.4f);
     const void *matrices[] = {deep, deep, deep, deep};
     const float *biases[] = {bias, bias, bias, bias};
-    Model model = {1, UNITS, UNITS, UNITS, TYPES, 1, 1, COLUMNS, COLUMNS, matrices, matrices, biases, columns, {columns, columns}, bias, bias};
+    Model model = {.layers = 1, .input_values = UNITS, .hidden = UNITS, .span_hidden = UNITS, .types = TYPES, .tied = 1, .interactions = 1,
+                   .start_columns = COLUMNS, .part_columns = COLUMNS, .inputs = matrices, .recurrent = matrices, .bias = biases,
+                   .start = columns, .from_spans = {columns, columns}, .start_bias = bias, .part_bias = bias};
     float *words = filled(WORDS * UNITS, 0);
     for (int64_t i = 0; i < WORDS * UNITS; i++) words[i] = (float)(i * 7919 % 101) / 50 - 1;
     int64_t lengths[SENTENCES], place[SENTENCES], blocks[] = {0, 17, SENTENCES};
     for (int64_t s = 0; s < SENTENCES; s++) lengths[s] = LENGTH - s / 8, place[s] = s;
-    Problem problem = {SENTENCES, LENGTH, WIDTH, 2, lengths, place, blocks, words, 1, filled(WORDS * TYPES, 0), filled(WORDS * TYPES, 0),
-                       filled(WORDS * WIDTH * TYPES, 0), filled(WORDS * WIDTH * TYPES, 0), NULL, 1e9f};
+    Problem problem = {.sentences = SENTENCES, .longest = LENGTH, .width = WIDTH, .blocks = 2, .lengths = lengths, .place = place,
+                       .blocks_from = blocks, .words = words, .scale = 1, .skip = 1e9f,
+                       .absent = filled(WORDS * TYPES, 0), .present = filled(WORDS * TYPES, 0),
+                       .extend = filled(WORDS * WIDTH * TYPES, 0), .close = filled(WORDS * WIDTH * TYPES, 0)};
     float *log_partition = filled(WORDS * TYPES, 0), sum = 0;
-    const int64_t chains[16] = {(int64_t)problem.absent, (int64_t)problem.present, (int64_t)problem.extend, (int64_t)problem.close, 0,
+    const int64_t chains[17] = {(int64_t)problem.absent, (int64_t)problem.present, (int64_t)problem.extend, (int64_t)problem.close, 0,
                                 (int64_t)lengths, SENTENCES, LENGTH, WIDTH, TYPES, (int64_t)log_partition};
     for (int round = 0; round < 50; round++)
         if (encode_float32_base(&model, &problem, 1 + round % 3) || chains_float(chains, 1 + round % 3)) return 1;

@@ -84,7 +84,7 @@ from hyperspan.kernels import libraries
 library = libraries.compiled().library
 doubles = lambda *values: (ctypes.c_double * len(values))(*values)
 scores, found = [doubles(0.0), doubles(1.0), doubles(), doubles(2.0)], doubles(0.0)
-problem = (ctypes.c_void_p * 16)(
+problem = (ctypes.c_void_p * 17)(
     *(ctypes.addressof(array) for array in scores), None, ctypes.addressof((lengths := (ctypes.c_int64 * 1)(1))),
     1, 1, 1, 1, ctypes.addressof(found),
 )

@@ -148,9 +148,3 @@ def test_with_autocast_torch_does_the_work() -> None:
     assert "c" not in unfit(rows, hidden=4)
     with torch.autocast("cpu", torch.bfloat16):
         assert "c" in unfit(rows, hidden=4)
-
-
-@pytest.mark.skipif("OpenMP" not in torch.__config__.parallel_info(), reason="this torch has no OpenMP")
-def test_training_uses_the_threads_of_torch() -> None:
-    """Threads of another pool would compete with them for the CPUs."""
-    assert lstm_c.torch_openmp() is not None

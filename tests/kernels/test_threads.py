@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hyperspan.kernels import libraries
-from hyperspan.kernels.threads import cpus_of_cgroup, thread_count
+from hyperspan.kernels.threads import cpus_of_cgroup, thread_count, torch_openmp
 
 pytestmark = pytest.mark.skipif(
     libraries.compiled().library is None or not sys.platform.startswith("linux"), reason="needs Linux and the C kernels"
@@ -30,7 +30,7 @@ def count(threads=None):
     found = (ctypes.c_double * rows)()
     absent, present, close = map(ctypes.addressof, scores)
     sizes = (rows, 1, 1, 1)
-    problem = (ctypes.c_void_p * 16)(absent, present, None, close, None, ctypes.addressof(lengths), *sizes, ctypes.addressof(found))
+    problem = (ctypes.c_void_p * 17)(absent, present, None, close, None, ctypes.addressof(lengths), *sizes, ctypes.addressof(found))
     assert library.chains_double(problem, ctypes.c_int64(threads or thread_count())) == 0
     assert abs(sum(found) - rows * 3.0485873515737) < 1e-6
 def running():
@@ -198,3 +198,10 @@ subprocess.run([sys.executable, "-c", child], check=True)
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.split() == ["1", "1"]
+
+
+def test_threads_of_torch_are_found() -> None:
+    """Kernels between its operations run on them: threads of another pool would compete with them for the CPUs."""
+    import torch
+
+    assert (torch_openmp() is not None) == ("OpenMP" in torch.__config__.parallel_info())

@@ -35,16 +35,21 @@ class _ChainProblem(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("batch", "n", "c", "m")),
         ("log_partition", ctypes.c_void_p),
         *((name, ctypes.c_void_p) for name in ("p_absent", "p_present", "p_extend", "p_close", "p_branch")),
+        ("openmp", ctypes.c_void_p),
     )
 
 
-def run_chains(scores: ScoreArrays, lengths: Sequence[int], *, with_edges: bool = True) -> ChainResults:
+def run_chains(
+    scores: ScoreArrays, lengths: Sequence[int], *, with_edges: bool = True, openmp: int | None = None
+) -> ChainResults:
     """The log-partition of each chain and, unless they are not wanted, the probabilities of its edges."""
     given = _contiguous(scores)
     log_partition = np.empty_like(given.absent)
     made = [None if array is None or not with_edges else np.empty_like(array) for array in given]
     known = np.array(lengths, dtype=np.int64)
-    problem = _ChainProblem(*map(_address, (*given, known)), *given.close.shape, *map(_address, (log_partition, *made)))
+    problem = _ChainProblem(
+        *map(_address, (*given, known)), *given.close.shape, *map(_address, (log_partition, *made)), openmp
+    )
     threads = min(thread_count(), 1 + given.close.size // ENTRIES_A_THREAD)
     check_memory(chain_function("chains", given.close)(ctypes.byref(problem), ctypes.c_int64(threads)))
     return ChainResults(log_partition, ScoreArrays(*made) if with_edges else None)  # type: ignore[arg-type]

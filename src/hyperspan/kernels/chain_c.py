@@ -16,6 +16,7 @@ from hyperspan.kernels.chain_layout import ChainLayout
 from hyperspan.kernels.chain_reference import Edges
 from hyperspan.kernels.chain_reference import log_partition as reference_log_partition
 from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.threads import torch_openmp
 
 Tensors = tuple[Tensor | None, ...]
 """absent, present, extend, close and branch, or something for each of them."""
@@ -80,7 +81,7 @@ class _LogPartition(Function):
 
 def _run(lengths: Sequence[int], tensors: Sequence[Any], *, with_posteriors: bool) -> tuple[Tensor, Tensors]:
     """The log-partition of each chain, and the posteriors of the edges in the place of their scores (or Nones)."""
-    found = run_chains(_arrays(tensors), lengths, with_edges=with_posteriors)
+    found = run_chains(_arrays(tensors), lengths, with_edges=with_posteriors, openmp=torch_openmp())
     edges = found.edges or (None,) * len(tensors)
     return torch.from_numpy(found.log_partition), tuple(
         None if array is None else torch.from_numpy(array) for array in edges

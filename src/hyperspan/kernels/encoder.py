@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from hyperspan.kernels.choice import choose, encoder_library
 from hyperspan.kernels.encoder_arrays import EncoderWeights, InferenceOptions, LstmWeights, PackedWeights, encode
 from hyperspan.kernels.libraries import EncoderLibrary
-from hyperspan.kernels.threads import thread_count
+from hyperspan.kernels.threads import thread_count, torch_openmp
 
 
 class SpanWeights(Protocol):
@@ -113,7 +113,7 @@ class FusedEncoder:
         if options.precision not in library.encode:
             return None
         packed, rows = self._weights(library, options.precision), vectors().contiguous().numpy()
-        found = encode(library, packed, rows, lengths, max_width, options, temperature, thread_count())
+        found = encode(library, packed, rows, lengths, max_width, options, temperature, thread_count(), torch_openmp())
         absent, present, extend, close, branch = (
             array if array is None else torch.from_numpy(array) for array in found
         )

@@ -110,6 +110,7 @@ def encode(
     options: InferenceOptions,
     temperature: float,
     threads: int,
+    openmp: int | None = None,
 ) -> ScoreArrays:
     """The scores of sentences of the given lengths, divided by the temperature.
 
@@ -134,6 +135,7 @@ def encode(
         *(address(array) for array in (absent, present, extend, close)),
         None if packed.tied else address(branch),
         options.skip,
+        openmp,
     )
     run = library.encode[options.precision]
     if run(ctypes.byref(packed.struct), ctypes.byref(problem), ctypes.c_int64(threads)):
@@ -167,6 +169,7 @@ class _EncoderProblem(ctypes.Structure):
         ("scale", ctypes.c_float),
         *((name, ctypes.c_void_p) for name in ("absent", "present", "extend", "close", "branch")),
         ("skip", ctypes.c_float),
+        ("openmp", ctypes.c_void_p),
     )
 
 

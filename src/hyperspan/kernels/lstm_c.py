@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
@@ -20,7 +19,7 @@ from torch.nn.functional import pad
 
 from hyperspan.kernels.choice import encoder_library
 from hyperspan.kernels.libraries import EncoderLibrary
-from hyperspan.kernels.threads import thread_count
+from hyperspan.kernels.threads import thread_count, torch_openmp
 
 
 class _LstmStruct(ctypes.Structure):
@@ -37,16 +36,6 @@ class _LstmStruct(ctypes.Structure):
         ),
         ("openmp", ctypes.c_void_p),
     )
-
-
-@cache
-def torch_openmp() -> int | None:
-    """The function of torch's OpenMP that runs threads; None where torch was built without it."""
-    try:
-        function = ctypes.CDLL(torch._C.__file__).GOMP_parallel  # also found in the libraries that this one needs
-    except (OSError, AttributeError):
-        return None
-    return ctypes.cast(function, ctypes.c_void_p).value
 
 
 class Steps(NamedTuple):

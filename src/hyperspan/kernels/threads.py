@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import sys
@@ -49,6 +50,16 @@ def cpus_of_cgroup(folder: Path) -> int:
         except (OSError, ValueError):  # no such file; "max"
             continue
     return sys.maxsize
+
+
+@cache
+def torch_openmp() -> int | None:
+    """The function of torch's OpenMP that runs threads, for kernels between operations of torch; None where it has none."""
+    try:
+        function = ctypes.CDLL(sys.modules["torch"]._C.__file__).GOMP_parallel  # it is in a library that this one needs
+    except (OSError, AttributeError):
+        return None
+    return ctypes.cast(function, ctypes.c_void_p).value
 
 
 def use_threads(count: int) -> None:

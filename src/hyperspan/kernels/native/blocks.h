@@ -320,5 +320,5 @@ int NAME(encode)(const Model *model, const Problem *problem, int64_t threads) {
         return failed;
     }
     NAME(Given) given = {model, problem};
-    return share_tasks(NAME(encode_one), &given, problem->blocks, threads);
+    return share_with(problem->openmp, NAME(encode_one), &given, problem->blocks, threads);
 }

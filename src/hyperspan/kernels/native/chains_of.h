@@ -6,6 +6,7 @@ typedef struct {
     int64_t batch, n, c, m;
     real *log_partition; /* (B, n, m), 0 in padding */
     real *p_absent, *p_present, *p_extend, *p_close, *p_branch; /* what to fill in; all NULL if not wanted */
+    Parallel *openmp; /* where torch computes the scores; otherwise NULL */
 } NAME(Problem);
 
 /* log(exp(a) + exp(b)), and the share of b in that sum. */
@@ -115,7 +116,7 @@ static int NAME(share)(void *given, int64_t number) {
 /* All rows, shared among threads; 0, or 1 if memory ran out. */
 int NAME(chains)(const NAME(Problem) *problem, int64_t threads) {
     NAME(Shares) shares = {problem, threads};
-    return share_tasks(NAME(share), &shares, threads, threads);
+    return share_with(problem->openmp, NAME(share), &shares, threads, threads);
 }
 
 /* The most probable mentions as (sentence, start, end, type), in that order. Returns how many there are, of which it writes no

@@ -27,6 +27,7 @@ typedef struct { /* sentences stand longest first, words as in a packed sequence
     float scale;
     float *absent, *present, *extend, *close, *branch; /* as in EdgeScores; branch may be NULL */
     float skip; /* starts where absent - present, before scaling, is above this for all types open no mention */
+    Parallel *openmp; /* where torch computes what is given; otherwise NULL */
 } Problem;
 
 INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
