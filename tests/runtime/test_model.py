@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,6 +137,7 @@ def test_the_margin_of_a_model_is_not_used_where_improbable_mentions_are_asked_f
         getattr(quick.model, name)(sentences).scores.present[0, 0] for name in ("distribution", "quick_distribution")
     ]
     assert np.isfinite(opens[0]).all() and np.isneginf(opens[1]).all()
+    asked: dict[str, Any]
     for asked in ({}, {"threshold": 0.1}, {"threshold": 1e-4}, {"candidates": 1e-4}, {"top_k": 9}):
         found, expected = quick(text, **asked), exact(text, **asked)
         assert found == expected and found.mentions
