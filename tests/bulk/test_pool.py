@@ -27,7 +27,7 @@ from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
 from hyperspan.model_folders import folder_of
 from hyperspan.models import load_model
-from hyperspan.types import Document
+from hyperspan.types import Document, Mention
 from tests.bulk.fakes import PanicError, contents, lines_in, write_jsonl
 from tests.bulk.processes import is_running, named
 
@@ -100,6 +100,15 @@ def test_arrays_of_ids_give_what_sentences_give(annotator: Annotator, options: d
             assert mine.probability == pytest.approx(theirs.probability, abs=1e-6)
     assert sum(size for size in computer.asked if size <= most) == 6, "sentences that are the same are computed once"
     assert (remote.batch_entries < annotator.model.batch_entries) == (most < 6)
+
+
+@pytest.mark.parametrize("asked", [{"require": [Mention(0, 4, "protein")]}, {"candidates": 0.1}], ids=list)
+def test_what_the_other_process_does_not_compute_is_refused(annotator: Annotator, asked: dict[str, Any]) -> None:
+    computer = DirectComputer(computer_of(annotator.model, annotator.options()))
+    remote = RemoteAnnotator(computer.computer.facts(str(folder_of("genia"))), computer)
+    with pytest.raises(InputError, match=r"neither candidates nor .* ask Annotator"):
+        remote("IL-2 promoter", **asked)
+    assert not computer.asked
 
 
 def test_one_sentence_that_is_too_large_and_a_text_that_fails(annotator: Annotator) -> None:

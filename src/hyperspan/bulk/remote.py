@@ -15,6 +15,7 @@ import numpy as np
 from hyperspan.batching import batches_by_length
 from hyperspan.bulk.requests import Answer, BatchRequest, Computer, ModelFacts, RankedSets
 from hyperspan.collation import RowOrder, word_arrays
+from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.assembly import SentencePrediction
 from hyperspan.inference.constraints import Constraints
@@ -64,7 +65,12 @@ class RemoteAnnotator(Annotator):
         options: DecodingOptions,
         constraints: Mapping[int, Constraints] | None = None,
     ) -> list[SentencePrediction]:
-        same = first_alike(sentences, constraints or {})
+        if constraints or options.candidates is not None:
+            raise InputError(
+                "the other process gives the mentions of a bulk job alone, neither candidates nor mentions given those that a text "
+                "has or has not; ask Annotator for these"
+            )
+        same = first_alike(sentences, {})
         lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
         predictions: dict[int, SentencePrediction] = {}
         batches = deque(batches_by_length(lengths, self.facts.max_width, self.batch_entries))
@@ -136,7 +142,7 @@ class AnsweredDistribution:
         return self.answer.sets or []
 
     def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Self:
-        raise NotSupportedError("a bulk job requires and forbids no mentions")
+        raise NotSupportedError("the other process has computed it already")
 
     def restrict(self, types: Sequence[int]) -> Self:
         return self
