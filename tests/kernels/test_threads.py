@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from hyperspan.kernels import libraries
-from hyperspan.kernels.threads import cpus_of_cgroup, thread_count, torch_openmp
+from hyperspan.kernels.threads import CGROUPS, cpus_of_cgroup, thread_count, torch_openmp
 
 pytestmark = pytest.mark.skipif(
     libraries.compiled().library is None or not sys.platform.startswith("linux"), reason="needs Linux and the C kernels"
 )
-CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+CPUS = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, cpus_of_cgroup(CGROUPS))
 
 # 20,000 chains of one width, each with the scores 0, 1 and 2; without torch and NumPy, whose threads would count.
 BEGIN = """
@@ -60,7 +60,7 @@ def output_of(code: str, **environment: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("variable", "expected"), [("", CPUS), ("1", 1), ("3", min(3, CPUS)), ("1,4", 1), ("no", CPUS)]
+    ("variable", "expected"), [("", CPUS), ("1", 1), ("3", min(3, CPUS)), ("1,4", 1), ("no", CPUS), ("²", CPUS)]
 )
 def test_pool_has_as_many_threads_as_the_variable_and_the_cpus_allow(variable: str, expected: int) -> None:
     found = output_of("for _ in range(9): count()\nprint(thread_count(), running())", OMP_NUM_THREADS=variable)
@@ -88,7 +88,7 @@ def test_thread_count_follows_torch() -> None:
     try:
         torch.set_num_threads(1)
         assert thread_count() == 1
-        torch.set_num_threads(64)
+        torch.set_num_threads(CPUS + 1)
         assert thread_count() == CPUS
     finally:
         torch.set_num_threads(before)

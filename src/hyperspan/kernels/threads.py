@@ -28,7 +28,7 @@ def thread_count() -> int:
 @cache
 def _from_environment() -> int:
     first = os.environ.get(VARIABLE, "").split(",")[0].strip()  # a list is for nested teams
-    return int(first) if first.isdigit() and int(first) else sys.maxsize
+    return int(first) if first.isdecimal() and int(first) else sys.maxsize
 
 
 @cache
