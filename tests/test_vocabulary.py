@@ -79,6 +79,14 @@ def test_a_vocabulary_is_kept_whole(tmp_path: Path) -> None:
     assert list(again.words) == ["ærø", "'s", "ferry", "boat", "\\\n"]
 
 
+def test_lone_surrogates_are_unknown_characters(tmp_path: Path) -> None:
+    vocabulary = Vocabulary.of([Sentence(["\ud800b", "b\udfff"], [Mention(0, 1, "GPE")])], Config())
+    assert vocabulary.characters == ["b"] and list(vocabulary.words) == ["\ud800b", "b\udfff"]
+    vocabulary.save(tmp_path)
+    assert Vocabulary.load(tmp_path) == vocabulary
+    assert vocabulary.look_up(["\ud800b"])[1].characters.tolist() == [1, 2]
+
+
 def test_a_token_of_many_characters_is_shortened_in_the_middle() -> None:
     vocabulary = Vocabulary.of([Sentence(["ab"])], Config())
     _, long = vocabulary.look_up(["a" * 1000 + "b"])

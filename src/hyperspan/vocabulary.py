@@ -62,6 +62,8 @@ class Vocabulary:
     ) -> Vocabulary:
         """The symbols of training sentences, most frequent first, and the words that come with vectors.
 
+        Lone surrogates are no characters, which UTF-8 could hold: they are unknown ones.
+
         >>> list(Vocabulary.of([Sentence(["The", "the", "zoo"])], Config(), ["the", "lion"]).words)
         ['the', 'zoo', 'lion']
         """
@@ -77,7 +79,7 @@ class Vocabulary:
         return cls(
             words=kept + [word for word in dict.fromkeys(pretrained) if word not in seen],
             trained=len(kept),
-            characters=[character for character, _ in characters.most_common()],
+            characters=[character for character, _ in characters.most_common() if not _is_surrogate(character)],
             tags=[tag for tag, _ in tags.most_common()] if config.words.tag_dimension else [],
             labels=sorted(labels),
             clusters=clusters or {},
@@ -142,6 +144,10 @@ class Vocabulary:
         if content["trained"] > len(words):
             raise _refusal(path, f"trained is {content['trained']}, but words.txt has {len(words):,} words")
         return cls(words=words, **content)
+
+
+def _is_surrogate(character: str) -> bool:
+    return "\ud800" <= character <= "\udfff"
 
 
 def _read(path: Path, parse: Callable[[bytes], _T]) -> _T:
