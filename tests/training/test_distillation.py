@@ -79,7 +79,8 @@ def test_a_student_that_is_resumed_ends_with_the_same_bits(place: Path, tmp_path
     train(config, tmp_path / "parts", overrides=["training.epochs=2"], device="cpu")
     train(config, tmp_path / "parts", overrides=["training.epochs=4"], device="cpu", resume=True)
     assert same_result(tmp_path / "whole", tmp_path / "parts")
-    (tmp_path / "other.txt").write_text("Another harbour .\n" * 9, encoding="utf-8")
+    lines = (place / "all.txt").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "other.txt").write_text("".join([*lines[:-1], "Another harbour .\n"]), encoding="utf-8")
     with pytest.raises(InputError, match="was trained on other sentences"):
         train(config, tmp_path / "parts", overrides=[f"distillation.text={tmp_path}/other.txt"], resume=True)
 

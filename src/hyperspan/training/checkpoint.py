@@ -89,7 +89,7 @@ MAY_CHANGE = {
 }
 """What a run may be resumed with other values of."""
 FILES = {"vectors", "clusters", "name", "teacher", "text"}
-"""Where files lie does not matter either: what was read from them is compared (:func:`fingerprint_of_built`)."""
+"""Where files lie does not matter either: what was read from them is compared, or their bytes (:func:`fingerprint_of_built`)."""
 
 
 def difference(one: Config, other: Config) -> str | None:

@@ -28,7 +28,6 @@ from hyperspan.models import Recognizer, load_model
 from hyperspan.models.registry import model_class
 from hyperspan.structures.losses import Loss, cross_entropy
 from hyperspan.text.sentences import iter_sentences
-from hyperspan.training.checkpoint import fingerprint
 from hyperspan.training.objectives import MicroBatch
 from hyperspan.types import Sentence
 
@@ -81,8 +80,12 @@ def check_labels_known(labels: Iterable[str], teacher: Recognizer) -> None:
 class Distillation:
     """The objective of a student."""
 
-    def __init__(self, student: Recognizer, teacher: Recognizer, sentences: Sequence[Sentence]):
+    def __init__(
+        self, student: Recognizer, teacher: Recognizer, sentences: Sequence[Sentence], digest_of_text: str = ""
+    ):
         self.student, self.teacher, self.sentences = student, teacher, sentences
+        self.digest_of_text = digest_of_text
+        """Of all text, not of the sentences: with more epochs more of them are read."""
         self.config = student.config.distillation
         self.order = _order_of_labels(student, teacher)
         self.portion = self.config.sentences or len(sentences)
@@ -97,7 +100,7 @@ class Distillation:
         return [self.sentences[(epoch * self.portion + place) % count] for place in range(self.portion if count else 0)]
 
     def fingerprint(self) -> str:
-        digest = hashlib.sha256(fingerprint(self.unlabelled(0)).encode())
+        digest = hashlib.sha256(self.digest_of_text.encode())
         for name, tensor in self.teacher.state_dict().items():
             digest.update(name.encode())
             digest.update(tensor.cpu().contiguous().numpy().tobytes())
@@ -146,14 +149,28 @@ def read_unlabelled(config: Config, read: Callable[[str], Iterable[Sentence]]) -
     `read` gives the sentences of a corpus.
     """
     path, needed = Path(config.distillation.text), config.distillation.sentences * config.training.epochs or None
-    files = sorted(file for file in path.iterdir() if file.name.endswith(tuple(OPENERS))) if path.is_dir() else [path]
-    if path.is_dir() and not files:
-        files = [path]
-    sentences = chain.from_iterable(_sentences_of(file, config.model.tokenizer, read) for file in files)
+    sentences = chain.from_iterable(_sentences_of(file, config.model.tokenizer, read) for file in _parts(path))
     found = list(islice((sentence for sentence in sentences if 0 < len(sentence) <= LONGEST), needed))
     if not found:
         raise InputError(f"{path} holds no sentences; name a file of text in distillation.text")
     return found
+
+
+def digest_of_text(config: Config) -> str:
+    """The same for files of the same bytes, whatever their names."""
+    digest = hashlib.sha256()
+    for part in _parts(Path(config.distillation.text)):
+        for path in sorted(part.rglob("*")) if part.is_dir() else [part]:
+            if path.is_file():
+                with path.open("rb") as file:
+                    digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _parts(path: Path) -> list[Path]:
+    """The files of text in a folder; a file, or a folder without any, is one part, a corpus perhaps."""
+    files = sorted(file for file in path.iterdir() if file.name.endswith(tuple(OPENERS))) if path.is_dir() else []
+    return files or [path]
 
 
 def _sentences_of(file: Path, tokenizer: str, read: Callable[[str], Iterable[Sentence]]) -> Iterator[Sentence]:

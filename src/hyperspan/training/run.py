@@ -22,7 +22,14 @@ from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.models.validation import validate
 from hyperspan.training.checkpoint import while_there_is_room
-from hyperspan.training.distillation import Distillation, check_labels_known, new_student, read_teacher, read_unlabelled
+from hyperspan.training.distillation import (
+    Distillation,
+    check_labels_known,
+    digest_of_text,
+    new_student,
+    read_teacher,
+    read_unlabelled,
+)
 from hyperspan.training.events import DataNote, Listener
 from hyperspan.training.log import JsonLinesLog, TensorBoardLog, require_tensorboard
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
@@ -140,7 +147,9 @@ def _distillation(model: Model, teacher: Recognizer, problems: Problems) -> Dist
     def read(path: str) -> list[Sentence]:
         return read_sentences(path, config, problems, gold_known=False)
 
-    return Distillation(model, teacher, read_unlabelled(config, read) if config.distillation.text else [])
+    if not config.distillation.text:
+        return Distillation(model, teacher, [])
+    return Distillation(model, teacher, read_unlabelled(config, read), digest_of_text(config))
 
 
 def _logs(folder: Path, epoch: int, tensorboard: bool) -> list[Listener]:
