@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -31,6 +32,13 @@ def is_url(name: str) -> bool:
     (True, False, False)
     """
     return _SCHEME.match(name) is not None and not name.startswith("file://")
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of a file. Of a pipe or a device, which may never end, and of a folder it is an OSError."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    return path.read_bytes()
 
 
 @dataclass

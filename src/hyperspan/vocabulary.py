@@ -14,7 +14,7 @@ import numpy as np
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError, LabelError
-from hyperspan.files import Target
+from hyperspan.files import Target, read_regular
 from hyperspan.types import Sentence
 from hyperspan.words import UNKNOWN, Words
 
@@ -152,7 +152,7 @@ def _is_surrogate(character: str) -> bool:
 
 def _read(path: Path, parse: Callable[[bytes], _T]) -> _T:
     try:
-        return parse(path.read_bytes())
+        return parse(read_regular(path))
     except FileNotFoundError:
         raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
     except OSError as error:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,15 +106,75 @@ def test_bundled_models_run_without_torch_and_equal_it(name: str) -> None:
             assert ours.probability == pytest.approx(theirs.probability, abs=1e-5)
 
 
-def test_runtime_vectors_do_not_depend_on_what_was_seen_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = PRETRAINED / "genia"
-    fresh, used = runtime_of(folder), runtime_of(folder)
-    fresh.distribution([sentence_of([7])])
-    monkeypatch.setattr("hyperspan.runtime.model.REMEMBERED_BYTES", 8 * 6400)
+def test_runtime_does_not_depend_on_what_was_seen_before() -> None:
+    fresh = runtime_of(PRETRAINED / "genia")
+    used = runtime_of(PRETRAINED / "genia", remembered_bytes=8 * 4096)  # eight tokens
     for first in range(0, 40, 4):
         used.distribution([sentence_of(list(range(first, first + 5)))])
-    sentences = [sentence_of([1, 2, 3, 2]), sentence_of([]), sentence_of([30, 5])]
+    sentences = [sentence_of([1, 2, 3, 2]), sentence_of([]), sentence_of([30, 5, 7])]
     assert used.distribution(sentences).marginals == pytest.approx(fresh.distribution(sentences).marginals, abs=1e-6)
+
+
+def test_runtime_keeps_no_long_tokens() -> None:
+    runtime = runtime_of(PRETRAINED / "genia")
+    tokens = ["IL-2", "y" * 50, "y" * 49]
+    wanted = runtime.distribution([Sentence(tokens)]).marginals
+    [gates] = runtime._kernels.values()
+    assert list(gates._known) == ["IL-2"]
+    assert (runtime.distribution([Sentence(tokens)]).marginals == wanted).all()
+
+
+def test_runtime_works_in_children_that_are_forked_while_it_computes() -> None:
+    program = """
+import os, threading, time
+from hyperspan import load
+annotator, done = load("genia"), False
+def work():
+    number = 0
+    while not done:
+        number += 1
+        annotator(" ".join(f"w{number}x{i}" for i in range(200)))
+thread = threading.Thread(target=work)
+thread.start()
+for _ in range(12):
+    time.sleep(0.01)
+    child = os.fork()
+    if not child:
+        os._exit(0 if annotator("IL-2 promoter binds").mentions else 1)
+    assert os.waitpid(child, 0)[1] == 0
+done = True
+thread.join()
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=120)
+
+
+def test_runtime_survives_a_file_that_is_cut_short_under_it(tmp_path: Path) -> None:
+    shutil.copytree(PRETRAINED / "genia", tmp_path / "model")
+    annotator = load(tmp_path / "model")
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"")
+    assert annotator("The IL-2 promoter binds a newcomer.").mentions
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "words.txt", "vocabulary.json"])
+def test_load_refuses_pipes_in_a_folder(name: str, tmp_path: Path) -> None:
+    shutil.copytree(PRETRAINED / "genia", tmp_path / "model")
+    (tmp_path / "model" / name).unlink()
+    os.mkfifo(tmp_path / "model" / name)
+    with pytest.raises(InputError, match="no regular file"):
+        load(tmp_path / "model")
+
+
+def test_skipping_counts_the_mention_bias() -> None:
+    """A bias makes mentions more probable, so that the margin must grow by it."""
+    config = Config.of_model(PRETRAINED / "genia")
+    config = replace(config, model=replace(config.model, mention_bias=3.0))
+    vocabulary = Vocabulary.load(PRETRAINED / "genia")
+    sentences = [sentence_of([2, 3, 0, 9, 10])]
+    skipping, plain = (
+        RuntimeModel(PRETRAINED / "genia", config, vocabulary, skip=skip).distribution(sentences).marginals
+        for skip in (2.5, math.inf)
+    )
+    assert plain[skipping == 0].max() < 0.5
 
 
 def test_runtime_says_where_its_kernels_are_not_allowed() -> None:

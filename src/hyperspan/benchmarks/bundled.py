@@ -94,11 +94,16 @@ def _up_to(texts: Sequence[str], words: int) -> Iterator[str]:
 # -- figures -------------------------------------------------------------------------------------------------------
 
 
-def throughput(annotator: Annotator, texts: Sequence[str], rounds: int, beside: Spancat | None) -> dict[str, Any]:
-    """Words a second from raw text to documents, and how many times as fast as spancat that is."""
+def throughput(model: str, texts: Sequence[str], rounds: int, beside: Spancat | None) -> dict[str, Any]:
+    """Words a second from raw text to documents, and how many times as fast as spancat that is.
+
+    Each round has the model as it was loaded: nothing is kept of the texts of the round before.
+    """
+
+    fresh = [load(model) for _ in range(rounds + 2)]  # one to count words, one to warm up
 
     def annotate() -> int:
-        return sum(len(sentence) for document in annotator.pipe(texts) for sentence in document.sentences)
+        return sum(len(sentence) for document in fresh.pop().pipe(texts) for sentence in document.sentences)
 
     words = annotate()
     times = in_turns([annotate, *([beside] if beside else [])], rounds)
@@ -184,7 +189,7 @@ def measure(name: str, data: Path, rounds: int, starts: int, threads: int, pytho
     annotator = load(name)
     short = [sentence for sentence in sentences if len(sentence) <= LATENCY_WORDS][:LATENCY_SENTENCES]
     with spancat_workers(python, texts, annotator.labels, threads) if python else nullcontext() as beside:
-        speed = throughput(annotator, texts, rounds, beside)
+        speed = throughput(name, texts, rounds, beside)
     return {
         "texts": f"{next(reversed(files.values())).name} of {name}" if files else "invented",
         **speed,

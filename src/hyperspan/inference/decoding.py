@@ -106,6 +106,6 @@ def _conditioned(
     if bool((given.log_partition == -math.inf).any()):
         raise InputError(
             "the required mentions are impossible together: one begins at a word that the model passes over, or two overlap and "
-            "it finds no such mentions; load it without `skip`, or leave one out"
+            "it finds no such mentions; load it with skip=math.inf, or leave one out"
         )
     return given

@@ -82,7 +82,8 @@ class Model(nn.Module):
             raise InputError(
                 f"skip is {skip} for a model of kind {kind!r}; it must be a number, and the kind 'segmental'"
             )
-        self.options = InferenceOptions(precision, skip)
+        # Scores are compared before the bias is added.
+        self.options = InferenceOptions(precision, skip + self.config.model.mention_bias)
         return self.eval()
 
     def inference(self) -> AbstractContextManager[Any]:

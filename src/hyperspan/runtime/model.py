@@ -6,6 +6,7 @@ The computation is that of :class:`hyperspan.models.recognizer.Recognizer` with 
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -33,10 +34,11 @@ from hyperspan.kernels.encoder_arrays import (
 from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.kernels.threads import thread_count
 from hyperspan.runtime.characters import READERS, CharacterReader, lstm_shapes, lstm_weights, reader_shapes
-from hyperspan.runtime.tensors import MappedTensors
+from hyperspan.runtime.tensors import TensorFile
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import CLUSTER_PREFIXES, UNKNOWN, Vocabulary
+from hyperspan.words import LONGEST_SPELLING
 
 SCALE = "_scale"
 """Ends the name of the factors of a tensor of whole numbers, one for each of its rows."""
@@ -73,6 +75,7 @@ class RuntimeModel:
         *,
         precision: str = "float32",
         skip: float | None = None,
+        remembered_bytes: int = REMEMBERED_BYTES,
     ) -> None:
         check_precision(precision, "cpu")
         if skip is not None and math.isnan(skip):
@@ -85,10 +88,10 @@ class RuntimeModel:
         self.quick_options = (
             InferenceOptions(precision, config.segmental.skip_margin or math.inf) if skip is None else self.options
         )
-        self._tensors = tensors = MappedTensors(folder / "model.safetensors")
+        self._tensors = tensors = TensorFile(folder / "model.safetensors")
         _check_shapes(tensors, config, vocabulary)
         self.vectors = TokenVectors(tensors, config, vocabulary)
-        self.weights = _encoder_weights(tensors, config)
+        self.weights, self.remembered_bytes = _encoder_weights(tensors, config), remembered_bytes
         self._kernels: dict[int, TokenGates] = {}
 
     def __repr__(self) -> str:
@@ -143,7 +146,7 @@ class RuntimeModel:
         gates = self._kernels.get(library.lanes)
         if gates is None:
             packed = PackedWeights(self.weights, library.lanes, self.options.precision)
-            gates = self._kernels[library.lanes] = TokenGates(self.vectors, packed)
+            gates = self._kernels[library.lanes] = TokenGates(self.vectors, packed, self.remembered_bytes)
         threads = thread_count()
         words = gates.of(library, sentences, packed_order(lengths), threads)
         scores = encode(library, gates.packed, words, lengths, self.max_width, options, temperature, threads)
@@ -163,9 +166,8 @@ def packed_order(lengths: Sequence[int]) -> np.ndarray:
         return np.arange(lengths[0])
     given = np.array(lengths, dtype=np.int64)
     order = np.argsort(-given, kind="stable")
-    counts = (given[None, :] > np.arange(given.max(initial=0))[:, None]).sum(
-        1
-    )  # sentences that have a first, second, … word
+    at = np.arange(given.max(initial=0))[:, None]
+    counts = (given[None, :] > at).sum(1)  # sentences that have a first, second, … word
     rank = np.arange(given.sum()) - np.repeat(counts.cumsum() - counts, counts)
     return (given.cumsum() - given)[order[rank]] + np.repeat(np.arange(len(counts)), counts)
 
@@ -174,15 +176,23 @@ Token = str | tuple[str, str]
 """A token, with its part-of-speech tag for a model that reads those."""
 
 
+_computing = threading.Lock()
+"""Held while tokens are computed and kept. One for all models, so that no fork leaves it locked in the child."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_computing.acquire, after_in_parent=_computing.release, after_in_child=_computing.release
+    )
+
+
 class TokenGates:
     """What tokens add to the gates of the first layer; it is computed once and kept, as long as there is room."""
 
-    def __init__(self, vectors: TokenVectors, packed: PackedWeights):
+    def __init__(self, vectors: TokenVectors, packed: PackedWeights, remembered_bytes: int):
         self.vectors, self.packed = vectors, packed
-        self.room = REMEMBERED_BYTES // (4 * packed.gates)
-        self._rows: dict[Token, int] = {}
+        self.room = remembered_bytes // (4 * packed.gates)
+        self._known: dict[Token, int] = {}
+        self._used = 0  # rows of the table
         self._table = np.empty((0, packed.gates), dtype=np.float32)
-        self._lock = threading.Lock()
 
     def of(
         self, library: EncoderLibrary, sentences: Sequence[Sentence], order: np.ndarray, threads: int
@@ -192,37 +202,46 @@ class TokenGates:
         if self.vectors.tags is not None:
             tags = (tag for sentence in sentences for tag in sentence.tags or ("",) * len(sentence))
             tokens = list(zip(tokens, tags, strict=True))  # type: ignore[arg-type]
-        with self._lock:
+        with _computing:
             rows = self._rows_of(library, tokens, threads)
             table = self._table  # replaced, not changed, when it is emptied or grows
         return KnownTokens(table, np.array(rows, dtype=np.int32)[order])
 
     def _rows_of(self, library: EncoderLibrary, tokens: Sequence[Token], threads: int) -> list[int]:
         """The row of each token in the table, which grows by those that are new."""
-        known = self._rows
+        known = self._known
         try:
             return [known[token] for token in tokens]
         except KeyError:
             pass
         new = [token for token in dict.fromkeys(tokens) if token not in known]
-        if len(known) + len(new) > self.room:
+        if self._used + len(new) > self.room:
             new = list(dict.fromkeys(tokens))
             known.clear()
-            self._table = self._table[:0]
-        needed = len(known) + len(new)
+            self._table, self._used = self._table[:0], 0
+        needed = self._used + len(new)
         if needed > len(self._table):
             table = np.empty((max(needed, min(2 * needed, self.room)), self.packed.gates), dtype=np.float32)
-            table[: len(known)] = self._table[: len(known)]
+            table[: self._used] = self._table[: self._used]
             self._table = table
-        self._table[len(known) : needed] = gate_rows(library, self.packed, self.vectors.of(new), threads)
-        known.update(zip(new, range(len(known), needed), strict=True))
-        return [known[token] for token in tokens]
+        self._table[self._used : needed] = gate_rows(library, self.packed, self.vectors.of(new), threads)
+        known.update(zip(new, range(self._used, needed), strict=True))
+        self._used = needed
+        rows = [known[token] for token in tokens]
+        for token in new:
+            if len(_spelled(token)) > LONGEST_SPELLING:  # no text may fill the memory with its long words
+                del known[token]
+        return rows
+
+
+def _spelled(token: Token) -> str:
+    return token if isinstance(token, str) else token[0]
 
 
 class TokenVectors:
     """The vectors of words by themselves: word, tag, clusters and characters."""
 
-    def __init__(self, tensors: MappedTensors, config: Config, vocabulary: Vocabulary):
+    def __init__(self, tensors: TensorFile, config: Config, vocabulary: Vocabulary):
         self.vocabulary = vocabulary
         self.trained = self.fixed = self.tags = self.clusters = None
         self.characters: CharacterReader | None = None
@@ -247,8 +266,7 @@ class TokenVectors:
 
     def of(self, tokens: Sequence[Token]) -> np.ndarray:
         """(tokens, dimension): those of different tokens."""
-        spelled = [token if isinstance(token, str) else token[0] for token in tokens]
-        place, lexicon = self.vocabulary.look_up(spelled)
+        place, lexicon = self.vocabulary.look_up(list(map(_spelled, tokens)))
         result = np.empty((len(tokens), self.dimension), dtype=np.float32)
         if self.trained is not None:
             result[:, self.words] = self._word_vectors(lexicon.words)[place]
@@ -278,7 +296,7 @@ class ScaledRows:
     scale: np.ndarray | None
 
     @classmethod
-    def of(cls, tensors: MappedTensors, name: str) -> ScaledRows:
+    def of(cls, tensors: TensorFile, name: str) -> ScaledRows:
         return cls(tensors.view(name), tensors.view(name + SCALE) if name + SCALE in tensors else None)
 
     def __getitem__(self, ids: np.ndarray) -> np.ndarray:
@@ -287,7 +305,7 @@ class ScaledRows:
         return found if self.scale is None else found * self.scale[ids]
 
 
-def _encoder_weights(tensors: MappedTensors, config: Config) -> EncoderWeights:
+def _encoder_weights(tensors: TensorFile, config: Config) -> EncoderWeights:
     names = (name for name in tensors.shapes if name.startswith("encoder.layers."))
     layers = {name: tensors.floats(name) for name in names}
     inputs, recurrent, bias = (tensors.floats(f"encoder.spans.{name}") for name in ("inputs", "recurrent", "bias"))
@@ -339,7 +357,7 @@ def _expected_shapes(config: Config, vocabulary: Vocabulary) -> dict[str, tuple[
     return shapes | {"scorer.parts.from_spans": (2, spans, outputs), "scorer.parts.bias": (outputs,)}
 
 
-def _check_shapes(tensors: MappedTensors, config: Config, vocabulary: Vocabulary) -> None:
+def _check_shapes(tensors: TensorFile, config: Config, vocabulary: Vocabulary) -> None:
     """Raises an error unless the file has exactly the tensors that are wanted."""
     expected, found = _expected_shapes(config, vocabulary), tensors.shapes
     scaled = [name for name in (TRAINED, FIXED) if name in expected and name + SCALE in found]

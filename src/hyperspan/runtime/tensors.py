@@ -1,17 +1,19 @@
-"""The tensors of a safetensors file, mapped from disk: nothing is read before it is used. The file may come from anywhere."""
+"""The tensors of a safetensors file, read in one piece and parsed no further. The file may come from anywhere.
+
+It is not mapped: a mapped file that another program cuts short, as copying over it does, would end this process.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-import mmap
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from hyperspan.errors import InputError
-from hyperspan.files import Target
+from hyperspan.files import Target, read_regular
 
 DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "F64": np.dtype("<f8"), "I8": np.dtype("i1")}
 """The kinds of numbers that weights may have; safetensors has more."""
@@ -21,19 +23,19 @@ LARGEST = 1_000_000
 """No weight that was learnt is larger."""
 
 
-class MappedTensors:
-    """The tensors of a file by their names; arrays are views of the file, which cannot be written."""
+class TensorFile:
+    """The tensors of a file by their names; arrays are views of its bytes, which cannot be written."""
 
     def __init__(self, path: Path):
         self.path = path
         try:
-            with path.open("rb") as file:
-                self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._bytes = read_regular(path)
             self._header, self._data = self._read_header()
         except FileNotFoundError:
             raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
         except (OSError, ValueError, RecursionError) as error:
-            reason = str(error).partition("\n")[0][:200]
+            said = error.strerror if isinstance(error, OSError) else str(error)
+            reason = f"{said}".partition("\n")[0][:200]
             raise InputError(f"{path} cannot be read as safetensors ({reason}); train the model again") from None
 
     def _read_header(self) -> tuple[dict[str, tuple[np.dtype, tuple[int, ...], int]], int]:
@@ -45,8 +47,15 @@ class MappedTensors:
         if not isinstance(header, dict):
             raise ValueError("its header is not an object")
         header.pop("__metadata__", None)
-        room = len(self._bytes) - 8 - size
-        return {name: _entry(name, entry, room) for name, entry in header.items()}, 8 + size
+        entries = {name: _entry(name, entry) for name, entry in header.items()}
+        end = 0
+        for name, (dtype, shape, begin) in sorted(entries.items(), key=lambda item: item[1][2]):
+            if begin != end:
+                raise ValueError(f"{name[:100]!r} does not begin where the tensor before it ends")
+            end = begin + math.prod(shape) * dtype.itemsize
+        if end != len(self._bytes) - 8 - size:
+            raise ValueError("it is not as long as its header says")
+        return entries, 8 + size
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -75,7 +84,7 @@ class MappedTensors:
         return self.view(name).astype(np.float32)
 
 
-def _entry(name: str, entry: Any, room: int) -> tuple[np.dtype, tuple[int, ...], int]:
+def _entry(name: str, entry: Any) -> tuple[np.dtype, tuple[int, ...], int]:
     """The type, shape and beginning of a tensor; ValueError says what is wrong with them."""
     given: dict[str, Any] = entry if isinstance(entry, dict) else {}
     kind, shape, offsets = given.get("dtype"), given.get("shape"), given.get("data_offsets")
@@ -84,7 +93,7 @@ def _entry(name: str, entry: Any, room: int) -> tuple[np.dtype, tuple[int, ...],
     if not _are_sizes(shape) or not _are_sizes(offsets) or len(offsets) != 2:
         raise ValueError(f"{name[:100]!r} has no shape or no place")
     begin, end = offsets
-    if not begin <= end <= room or end - begin != math.prod(shape) * DTYPES[kind].itemsize:
+    if end - begin != math.prod(shape) * DTYPES[kind].itemsize:
         raise ValueError(f"{name[:100]!r} is not where its header says")
     return DTYPES[kind], tuple(shape), begin
 
