@@ -84,10 +84,10 @@ class RuntimeModel:
         self.labels = tuple(vocabulary.labels)
         self.tokenizer = config.model.tokenizer
         self.max_width = None if config.model.max_width == "n" else config.model.max_width
-        self.options = InferenceOptions(precision, math.inf if skip is None else skip)
-        self.quick_options = (
-            InferenceOptions(precision, config.segmental.skip_margin or math.inf) if skip is None else self.options
-        )
+        bias = config.model.mention_bias  # which is added after the kernels have compared scores
+        own_margin = config.segmental.skip_margin or math.inf
+        self.options = InferenceOptions(precision, (math.inf if skip is None else skip) + bias)
+        self.quick_options = InferenceOptions(precision, (own_margin if skip is None else skip) + bias)
         self._tensors = tensors = TensorFile(folder / "model.safetensors")
         _check_shapes(tensors, config, vocabulary)
         self.vectors = TokenVectors(tensors, config, vocabulary)
