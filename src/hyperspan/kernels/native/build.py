@@ -1,12 +1,14 @@
 """Compiles the C kernels into this folder: ``python src/hyperspan/kernels/native/build.py``. Installing hyperspan does the same.
 
-Set the environment variable CC to choose the compiler, also one for another processor; CC=none leaves the kernels out.
+The compiler is cc, gcc or clang, the first that is there. Set the environment variable CC to choose another, also one for
+another processor; CC=none leaves the kernels out.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 LIBRARY = "libkernels.so"
+COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ["-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-pthread"]
 SOURCES = ("chains", "cpu", "threads", "tokens", "words")
 """What is compiled once, for every processor."""
@@ -24,6 +27,15 @@ PROCESSORS = {
     "v3": ["-march=x86-64-v3"],
 }
 """The encoder is compiled for each of these and for any processor, so that what was built here runs elsewhere too."""
+
+MACHINES = {
+    "amd64": "x86_64",
+    "arm": "armv7l",
+    **dict.fromkeys(("i386", "i486", "i586"), "i686"),
+    "powerpc64": "ppc64",
+    "powerpc64le": "ppc64le",
+}
+"""What pip calls processors that compilers call otherwise."""
 
 
 def build(folder: Path = HERE, warn: Callable[[str], None] = lambda line: print(line, file=sys.stderr)) -> Path | None:
@@ -53,8 +65,9 @@ def build(folder: Path = HERE, warn: Callable[[str], None] = lambda line: print(
 
 
 def machine() -> str:
-    """The processor that the compiler compiles for, such as x86_64 or aarch64."""
-    return _compile("-dumpmachine").partition("-")[0].replace("amd64", "x86_64")
+    """The processor that the compiler compiles for, as pip calls it, such as x86_64, aarch64 or ppc64le."""
+    target = _compile("-dumpmachine").partition("-")[0]
+    return MACHINES.get(target, target)
 
 
 def _object(place: str, source: str, name: str, flags: list[str] | None = None) -> str:
@@ -65,7 +78,9 @@ def _object(place: str, source: str, name: str, flags: list[str] | None = None) 
 
 
 def _compile(*arguments: str) -> str:
-    compiler = shlex.split(os.environ.get("CC", "cc"))
+    compiler = shlex.split(os.environ.get("CC", "")) or list(filter(shutil.which, COMPILERS))[:1]
+    if not compiler:
+        raise FileNotFoundError(f"there is no C compiler, neither {', '.join(COMPILERS[:-1])} nor {COMPILERS[-1]}")
     return subprocess.run([*compiler, *arguments], check=True, capture_output=True, text=True).stdout
 
 
