@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -35,6 +36,7 @@ class ModelComputer:
 
     def __init__(self, model: Any, options: DecodingOptions):
         self.model, self.options = model, options
+        self._counting = threading.Lock()
         self.launching = 0.0
         """The seconds until a GPU had been given all to compute, of all batches together."""
 
@@ -62,7 +64,8 @@ class ModelComputer:
         try:
             with self.model.inference(), self.on_device():
                 distribution = self.distribution(request)
-                self.launching += time.perf_counter() - begun
+                with self._counting:
+                    self.launching += time.perf_counter() - begun
                 return self._found(distribution)
         except EXIT_EXCEPTIONS:
             raise
