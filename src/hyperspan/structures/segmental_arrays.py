@@ -7,7 +7,6 @@ sets and other devices; tests compare the two.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -32,20 +31,24 @@ class ArrayHypergraph:
     def __init__(self, scores: ScoreArrays, lengths: Sequence[int]):
         self.scores, self.lengths = scores, list(lengths)
         self.max_width, self.types = scores.close.shape[2:]
+        self._kept: ChainResults | None = None
 
     def __repr__(self) -> str:
         return f"ArrayHypergraph({len(self.lengths)} sentences of {sum(self.lengths)} words, {self.types} types)"
 
-    @cached_property
+    @property
     def _results(self) -> ChainResults:
-        return run_chains(self.scores, self.lengths)
+        """Kept without functools.cached_property, whose lock a fork may leave locked for ever in the child."""
+        if self._kept is None:
+            self._kept = run_chains(self.scores, self.lengths)
+        return self._kept
 
     @property
     def log_partition(self) -> np.ndarray:
         """(B,): the logarithm of the sum of exp(score) over all mention sets."""
         return self._results.log_partition.sum((1, 2))
 
-    @cached_property
+    @property
     def marginals(self) -> np.ndarray:
         """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
         edges = self._results.edges
