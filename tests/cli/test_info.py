@@ -32,6 +32,8 @@ def test_the_shipped_configurations_are_listed_with_their_corpora() -> None:
     assert names == ["configuration", *config_names()]
     [line] = [line for line in shown.stdout.splitlines() if line.startswith("litbank/crf ")]
     assert line.split()[1] == Config.read("litbank/crf").data.train and "CRF" in line
+    for line in shown.stdout.splitlines()[1:]:  # a sentence each, and no other comment within
+        assert "#" not in line and line.endswith("."), line
 
 
 def test_files_that_a_shipped_configuration_misses_are_named_at_once(tmp_path: Path) -> None:
