@@ -80,8 +80,12 @@ def parse_thresholds(written: Iterable[str]) -> dict[str, float] | None:
     thresholds: dict[str, float] = {}
     for one in written:
         label, _, number = one.rpartition("=")
+        label = label or ANY_LABEL
+        if label in thresholds:
+            whose = "the labels that are not named" if label == ANY_LABEL else f"the label {label[:60]!r}"
+            raise InputError(f"there are two thresholds for {whose}; give one")
         try:
-            thresholds[label or ANY_LABEL] = float(number)
+            thresholds[label] = float(number)
         except ValueError:
             raise InputError(
                 f"the threshold {one[:60]!r} is not a probability; write for example 0.5, or protein=0.3 for one label"
