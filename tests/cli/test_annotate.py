@@ -346,6 +346,10 @@ def test_odd_texts(model: str, text: str) -> None:
         (["Ada", "--threshold", "2"], "must be a probability"),
         (["Ada", "--threshold", "gene=0.5"], "'gene' is not among"),
         (["Ada", "--threshold", "high"], "the threshold 'high' is not a probability"),
+        (["Ada", "--threshold", "0.5", "--threshold", "0.3"], "two thresholds for the labels that are not named; give"),
+        (["Ada", "--threshold", "place=0.5", "--threshold", "place=0.3"], "two thresholds for the label 'place'; give"),
+        (["Ada", "--option", "lossy=outermost"], "--option lossy is for formats of corpora that have options"),
+        (["Ada left Oz.", "--threshold", "0.001", "-f", "conll2003"], "which to keep with --lossy outermost or"),
         (["Ada", "-f", "brat"], "name one with --output"),
         (["Ada", "-f", "nonsense"], "there is no format 'nonsense'"),
         (["Ada", "-o", "nonsense"], "does not say its format; name it with --format"),
@@ -359,6 +363,12 @@ def test_mistakes_get_one_sentence(model: str, tmp_path: Path, arguments: list[s
     result = hyperspan("annotate", "-m", model, *arguments, cwd=tmp_path)
     assert result.returncode == 2 and result.stdout == ""
     assert message in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+def test_a_flat_format_keeps_some_mentions_where_lossy_says_which(model: str) -> None:
+    arguments = ("annotate", "Ada left Oz.", "-m", model, "--threshold", "0.001", "-f", "conll2003")
+    kept = hyperspan(*arguments, "--lossy", "outermost")
+    assert kept.returncode == 0 and "B-" in kept.stdout and "hyperspan: not kept as they are: " in kept.stderr
 
 
 def test_text_that_is_not_utf_8_is_refused(model: str, tmp_path: Path) -> None:

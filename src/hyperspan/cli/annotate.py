@@ -16,6 +16,7 @@ from hyperspan.cli.options import (
     Force,
     From,
     IdKey,
+    Keep,
     Labels,
     ModelName,
     OnError,
@@ -26,12 +27,13 @@ from hyperspan.cli.options import (
     parse_mention,
     parse_options,
 )
-from hyperspan.cli.output import counting, report
+from hyperspan.cli.output import counting, report, report_losses
 from hyperspan.corpora.inputs import exists, read_inputs
 from hyperspan.corpora.outputs import OUTPUTS, choose_output, needs_sentences
 from hyperspan.corpora.registry import write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.tables import Columns
+from hyperspan.corpora.target import Losses, Lossy
 from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
 from hyperspan.inference.constraints import Constraints
@@ -75,6 +77,7 @@ def annotate(
         str, typer.Option("--output", "-o", help="The file to write, or for brat the folder; - is standard output.")
     ] = "-",
     force: Force = False,
+    lossy: Keep = None,
     device: Device = "cpu",
     from_: From = None,
     on_error: OnError = "raise",
@@ -119,8 +122,10 @@ def annotate(
             on_error=failures.add,
             on_words=add_words,
         )
-        _write(failures.without(found), format_name, Target(output, force), annotator.labels, _title(inputs), problems)
+        documents, target = failures.without(found), Target(output, force)
+        losses = _write(documents, format_name, target, annotator.labels, _title(inputs), problems, lossy)
     report(problems)
+    report_losses(losses)
     if output != "-":
         print(f"hyperspan: wrote {counted(failures.mentions, 'mention')} as {format_name} to {output}", file=sys.stderr)
     failures.check()
@@ -164,7 +169,8 @@ def _write(
     labels: Iterable[str],
     title: str,
     problems: Problems,
-) -> None:
+    lossy: Lossy | None,
+) -> Losses:
     if format_name == "terminal":
         from hyperspan.render.terminal import print_documents
 
@@ -176,4 +182,5 @@ def _write(
         with target.open() as file:
             file.writelines(iter_html(documents, title, labels))
     else:
-        write_corpus(documents, target.name, format_name, force=target.force, problems=problems)
+        return write_corpus(documents, target.name, format_name, lossy=lossy, force=target.force, problems=problems)
+    return Losses(lossy)

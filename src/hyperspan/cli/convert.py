@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from hyperspan.cli.options import Force, From, OnError, Options, Split, parse_options
-from hyperspan.cli.output import report, with_progress
+from hyperspan.cli.options import Force, From, Keep, OnError, Options, Split, parse_options
+from hyperspan.cli.output import report, report_losses, with_progress
 from hyperspan.corpora.registry import WRITERS, format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.splits import in_order
@@ -31,12 +31,7 @@ def convert(
             "--to", help=f"The format to write. Default: what TARGET's name says. One of {', '.join(WRITERS)}."
         ),
     ] = None,
-    lossy: Annotated[
-        Literal["outermost", "innermost"] | None,
-        typer.Option(
-            help="Where the format cannot hold all mentions: which to keep. Default: write nothing and say how many."
-        ),
-    ] = None,
+    lossy: Keep = None,
     split: Split = None,
     part: Annotated[
         Literal["train", "dev", "test"] | None,
@@ -68,6 +63,5 @@ def convert(
         documents, target, wanted, lossy=lossy, force=force, problems=problems, **parse_options(write_option)
     )
     report(problems)
-    for reason, count in losses.lost.items():
-        print(f"hyperspan: not kept as they are: {counted(count, 'mention')} ({reason})", file=sys.stderr)
+    report_losses(losses)
     print(f"hyperspan: wrote {counted(losses.written, 'mention')} as {wanted} to {target}", file=sys.stderr)

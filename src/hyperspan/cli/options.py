@@ -55,6 +55,13 @@ Options = Annotated[
         "--option", metavar="NAME=VALUE", help="What a format understands besides, e.g. repair=true; repeat for more."
     ),
 ]
+Keep = Annotated[
+    Literal["outermost", "innermost"] | None,
+    typer.Option(
+        "--lossy",
+        help="Where the format cannot hold all mentions: which to keep. Default: write nothing and say how many.",
+    ),
+]
 Split = Annotated[
     str | None, typer.Option("--split", metavar="FILE", help="Of a folder of ACE, the documents that this file lists.")
 ]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from hyperspan.corpora.source import Problems
+from hyperspan.corpora.target import Losses
 from hyperspan.errors import counted
 from hyperspan.progress import print_every_minute
 from hyperspan.types import Document
@@ -48,6 +49,12 @@ def with_progress(documents: Iterable[Document], what: str) -> Iterator[Document
 
 def print_json(found: object) -> None:
     print(json.dumps(found, indent=2, ensure_ascii=False))
+
+
+def report_losses(losses: Losses) -> None:
+    """On standard error: the mentions that a format could not hold."""
+    for reason, count in losses.lost.items():
+        print(f"hyperspan: not kept as they are: {counted(count, 'mention')} ({reason})", file=sys.stderr)
 
 
 def report(problems: Problems) -> None:

@@ -66,6 +66,7 @@ def _documents(
         looks_like_a_path = name.endswith((*TEXTS, *CORPORA, *_OTHER)) or name.startswith(("/", "./", "../", "~/"))
         if format_name is not None or (looks_like_a_path and not any(character.isspace() for character in name)):
             raise InputError(f"{name} does not exist; check the name, or add a space to annotate it as a text")
+        _refuse_options(options)
         return iter([name])
     if format_name is not None and format_name not in TABLES:
         _refuse_columns(columns, name)
@@ -78,6 +79,7 @@ def _documents(
     if len(sources) == 1 and not in_folder:
         kind = _table_kind(sources[0], format_name, columns)
         if kind is not None:
+            _refuse_options(options)
             return read_table(sources[0], kind, columns or Columns(), problems)
     _refuse_columns(columns, name)
     return _corpus_or_texts(name, sources, in_folder, problems, options)
@@ -89,6 +91,7 @@ def _corpus_or_texts(
     raw = sources[0].head() if len(sources) == 1 else b""
     head = raw.decode("utf-8", errors="replace")
     if looks_like_texts(head) or looks_like_jsonl(head):
+        _refuse_options(options)
         sources[0].lenient = problems
         return (read_texts if looks_like_texts(head) else read_jsonl)(sources[0], problems)
     if name != "-" and not in_folder and _named_as_corpus(name.removesuffix(".gz")):
@@ -96,6 +99,7 @@ def _corpus_or_texts(
     if (what := why_not_text(raw, sources[0].name if len(sources) == 1 else "")) is not None:
         problems.skip_file(InputError(f"{sources[0].name} is no text but {what}"))
         return iter(())
+    _refuse_options(options)
     return _texts(sources, problems)
 
 
@@ -131,6 +135,14 @@ def _refuse_columns(columns: Columns | None, name: str) -> None:
         raise InputError(
             f"--column and --id-column are for tables (CSV, TSV), and {name} is none; leave them out, say --from csv, "
             "or use hyperspan bulk for the keys of JSON Lines"
+        )
+
+
+def _refuse_options(options: Mapping[str, Any]) -> None:
+    if name := next(iter(options), None):
+        raise InputError(
+            f"--option {name} is for formats of corpora that have options, and texts, tables and JSON Lines have none; "
+            "leave it out"
         )
 
 
