@@ -121,6 +121,13 @@ def test_a_model(model: Path, files: tuple[str, str], tmp_path: Path) -> None:
     assert saved["micro"] == every["micro"] and saved["calibration"]["predicted"] == every["calibration"]["predicted"]
 
 
+def test_a_model_and_a_corpus_without_a_common_label(model: Path, files: tuple[str, str]) -> None:
+    assert "no label in common" not in hyperspan("evaluate", str(model), files[1], "--samples", "0").stderr
+    found = hyperspan("evaluate", "genia", files[1], "--samples", "0")
+    assert found.returncode == 0 and len(found.stderr.splitlines()) == 1
+    assert "no label in common" in found.stderr and "in the corpus GPE, ORG, PER)" in found.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +22,7 @@ from hyperspan.cli.options import (
     Split,
     parse_options,
 )
-from hyperspan.cli.output import counting, print_json, report, with_progress
+from hyperspan.cli.output import SHOWN, counting, print_json, report, with_progress
 from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, OutputExistsError
@@ -160,6 +161,7 @@ def _score_model(
     from hyperspan.inference.loading import load
 
     annotator = load(name, device)
+    _note_other_labels(annotator.labels, gold)
     with counting("scoring", "words") as add_words:
         found = evaluate_model(
             annotator,
@@ -175,6 +177,17 @@ def _score_model(
         write_corpus(found.documents, output, format_for(output), force=force, problems=problems)
         print(f"hyperspan: wrote predictions to {output}", file=sys.stderr)
     return found.report
+
+
+def _note_other_labels(known: Sequence[str], gold: list[Document]) -> None:
+    """Says on standard error that the model and the corpus have no label in common, where that is so."""
+    labels = {mention.label for document in gold for mention in document.mentions}
+    if labels and labels.isdisjoint(known):
+        print(
+            f"hyperspan: the model and the corpus have no label in common ({', '.join(known)}; in the corpus "
+            f"{', '.join(sorted(labels)[:SHOWN])}{', …' if len(labels) > SHOWN else ''}), so no mention can be right",
+            file=sys.stderr,
+        )
 
 
 def _draw(scores: Report, plot: str, force: bool) -> None:
