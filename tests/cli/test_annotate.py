@@ -353,7 +353,7 @@ def test_odd_texts(model: str, text: str) -> None:
         (["Ada", "-f", "brat"], "name one with --output"),
         (["Ada", "-f", "nonsense"], "there is no format 'nonsense'"),
         (["Ada", "-o", "nonsense"], "does not say its format; name it with --format"),
-        (["Ada", "--device", "abacus"], "the device 'abacus' cannot be used"),
+        (["Ada", "--device", "abacus"], "there is no device 'abacus'; choose cpu, cuda, cuda:1"),
         (["Ada", "-m", "nonsense"], "there is no model 'nonsense'"),
         (["Ada", "-m", "."], "holds no model"),
         (["Ada", "--top-k", "-1"], "--top-k"),

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
 from hyperspan.config import Config
-from hyperspan.errors import InputError, require_torch
+from hyperspan.errors import InputError, MissingExtraError, require_torch
 from hyperspan.inference.annotator import Annotator
-from hyperspan.kernels.choice import choose, forced, obstacle
+from hyperspan.kernels.choice import VARIABLE, choose, forced, obstacle
 from hyperspan.model_folders import folder_of
+from hyperspan.plugins import PluginTable
 from hyperspan.runtime.model import RuntimeModel, is_served
 from hyperspan.vocabulary import Vocabulary
+
+KINDS = (
+    *("segmental", "linear-chain", "cascaded", "semi-markov", "tree", "mention-hypergraph", "mention-separators"),
+    *("fofe", "katiyar-cardie", "layered", "transition"),
+)
+"""The built-in kinds of models, as :mod:`hyperspan.models.registry` has them, which needs torch."""
+_BUILT_IN = dict.fromkeys(KINDS)
+_DEVICE = re.compile(r"(cpu|cuda|mps|xpu)(:\d{1,3})?")
 
 
 def load(
@@ -50,21 +61,60 @@ def _require_torch(folder: Path, config: Config, device: str) -> None:
     """Raises an error that says why this model needs torch, unless it is installed."""
     if find_spec("torch") is not None:
         return
-    if device == "cpu" and is_served(config):
-        raise InputError(
-            f"the C kernels cannot run here ({kernels_obstacle()}), and PyTorch, which does their work more slowly, is not "
-            'installed; install a wheel of hyperspan or a C compiler and hyperspan again, or pip install "hyperspan[train]"'
+    kind = config.model.kind
+    names = dict.fromkeys(name for group in ("models", "structures") for name in PluginTable(group, _BUILT_IN, object))
+    if kind not in names:
+        raise InputError(f"model.kind is {kind!r}, but must be one of {', '.join(names)} ({folder})")
+    if not _DEVICE.fullmatch(device):
+        raise _no_device(device)
+    if config.transformer.name:
+        raise MissingExtraError(
+            f"a model with transformer.name = {config.transformer.name!r} ({folder})", "transformers"
         )
-    what = f"the device {device!r}" if device != "cpu" else f"a model of kind {config.model.kind!r} ({folder})"
-    require_torch(what)
+    if not is_served(config):
+        require_torch(f"a model with {_unserved(config)} ({folder})")
+    if device != "cpu":
+        require_torch(f"the device {device!r}")
+    allowed, written = forced(), os.environ.get(VARIABLE)
+    if allowed is not None and "c" not in allowed.names:
+        what = f"{VARIABLE}={written} leaves" if written else "hyperspan.kernels.only or reference leave"
+        raise InputError(
+            f"{what} the C kernels out, and PyTorch, which then does their work, is not installed; "
+            f'{"unset the variable" if written else "allow c"}, or pip install "hyperspan[train]"'
+        )
+    raise InputError(
+        f"the C kernels cannot run here ({(kernels_obstacle() or '').partition(';')[0]}), and PyTorch, which does their work "
+        "more slowly, is not installed; install a wheel of hyperspan or a C compiler and hyperspan again, or pip install "
+        '"hyperspan[train]"'
+    )
+
+
+def _unserved(config: Config) -> str:
+    """The first setting, as a configuration has it, for which the runtime does not compute a model."""
+    model, encoder = config.model, config.encoder
+    if model.kind != "segmental":
+        return f"model.kind = {model.kind!r}"
+    if encoder.kind != "neural":
+        return f"encoder.kind = {encoder.kind!r}"
+    if model.scorer_hidden:
+        return f"model.scorer_hidden = {model.scorer_hidden}"
+    return f"encoder.layers = {encoder.layers}"
 
 
 def _check_device(device: str) -> None:
     import torch
 
     try:
+        torch.device(device)
+    except RuntimeError:
+        raise _no_device(device) from None
+    try:
         torch.empty(1, device=device).item()  # which a device that holds no numbers, such as meta, cannot
     except (RuntimeError, AssertionError, NotImplementedError) as error:  # differs by how torch was built
         reason = str(error).partition("\n")[0].removesuffix(".")
         others = "" if device.startswith("cuda") else ", or cuda where there is a GPU"
         raise InputError(f"the device {device!r} cannot be used ({reason}); choose cpu{others}") from None
+
+
+def _no_device(device: str) -> InputError:
+    return InputError(f"there is no device {device!r}; choose cpu, cuda, cuda:1")

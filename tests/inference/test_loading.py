@@ -1,0 +1,65 @@
+"""Why a model needs torch, where torch is not installed, and which devices there are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hyperspan import load
+from hyperspan.errors import InputError
+from hyperspan.inference.loading import KINDS
+from hyperspan.models import MODELS
+from hyperspan.models.scorers import SCORERS
+
+WITHOUT_TORCH = """import sys
+sys.modules["torch"] = None
+from hyperspan import HyperspanError, load
+try:
+    load(*sys.argv[1:])
+except HyperspanError as error:
+    print(error)"""
+
+
+def refusal(*arguments: str, **environment: str) -> str:
+    """What `load` answers without torch."""
+    command = [sys.executable, "-c", WITHOUT_TORCH, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | environment)
+    return done.stdout.strip()
+
+
+def test_kinds_are_those_of_the_registries() -> None:
+    assert set(KINDS) == {*SCORERS.built_in, *MODELS.built_in} and len(set(KINDS)) == len(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ('model.kind = "segmental-crf"', "model.kind is 'segmental-crf', but must be one of segmental, linear-chain, "),
+        ('model.kind = "tree"', "a model with model.kind = 'tree' ({}) needs the extra `train`: "),
+        ('encoder.kind = "handcrafted"', "a model with encoder.kind = 'handcrafted' ({}) needs the extra `train`: "),
+        ("model.scorer_hidden = 50", "a model with model.scorer_hidden = 50 ({}) needs the extra `train`: "),
+        ("encoder.layers = 0", "a model with encoder.layers = 0 ({}) needs the extra `train`: "),
+        ('transformer.name = "x"', "a model with transformer.name = 'x' ({}) needs the extra `transformers`: "),
+    ],
+)
+def test_the_setting_that_needs_torch_is_named(config: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(config + "\n")
+    assert refusal(str(tmp_path)).startswith(expected.format(tmp_path))
+
+
+def test_the_variable_that_leaves_out_the_kernels_is_named() -> None:
+    assert refusal("genia", HYPERSPAN_KERNELS="reference") == (
+        "HYPERSPAN_KERNELS=reference leaves the C kernels out, and PyTorch, which then does their work, is not installed; "
+        'unset the variable, or pip install "hyperspan[train]"'
+    )
+
+
+def test_devices_that_are_none_are_refused_with_and_without_torch() -> None:
+    sentence = "there is no device 'gpu'; choose cpu, cuda, cuda:1"
+    assert refusal("genia", "gpu") == sentence
+    with pytest.raises(InputError, match=sentence):
+        load("genia", device="gpu")
