@@ -100,10 +100,9 @@ def saved(starts: Sequence[Starts], margin: float, max_width: int | None) -> dic
     }
 
 
-def found_by(annotator: Annotator, margin: float, sentences: Sequence[Sentence]) -> list[Sentence]:
+def found_by(model: Recognizer, margin: float, sentences: Sequence[Sentence]) -> list[Sentence]:
     """The sentences with what is found in them at a margin."""
-    annotator.model.for_inference(skip=margin)
-    return list(annotator.recognize(sentences))
+    return list(Annotator(model.for_inference(skip=margin)).recognize(sentences))
 
 
 def timed(model: Recognizer, sentences: Sequence[Sentence], rounds: int) -> dict[float, list[float]]:
@@ -128,11 +127,10 @@ def run(name: str, sentences: Sequence[Sentence], rounds: int) -> dict[str, Any]
     """All figures."""
     model = load_model(folder_of(name))  # not the runtime's: margins are set again and again
     assert isinstance(model, Recognizer)
-    annotator = Annotator(model)
     starts = starts_of(model, sentences)
     margin, best = (torch.cat([getattr(one, field) for one in starts]) for field in ("margin", "best"))
     sound = torch.cat([bound_from_weights(model, one.room) for one in starts])
-    found = {margin: found_by(annotator, margin, sentences) for margin in MARGINS}
+    found = {margin: found_by(model, margin, sentences) for margin in MARGINS}
     times = timed(model, sentences, rounds)
     words = sum(map(len, sentences))
     return {
