@@ -219,7 +219,7 @@ def test_a_model_is_loaded_without_the_encoder_it_came_from(tmp_path: Path, monk
     assert small.config.transformer.name == "encoder"
     assert str(tmp_path) not in (tmp_path / "small" / "config.toml").read_text("utf-8")
     assert str(tmp_path) not in (tmp_path / "whole" / "vocabulary.json").read_text("utf-8")
-    assert sorted(file.suffix for file in (tmp_path / "whole").iterdir()) == [".json", ".safetensors", ".toml"]
+    assert sorted(file.suffix for file in (tmp_path / "whole").iterdir()) == [".json", ".safetensors", ".toml", ".txt"]
 
 
 @pytest.mark.parametrize(("freeze", "learning"), [("none", LAYERS + 1), (0, LAYERS), (1, LAYERS - 1), ("all", 0)])

@@ -91,7 +91,7 @@ def test_without_spacy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         ({"sentences": "x"}, InputError, "sentences is 'x', but must be one of hyperspan, spacy"),
         ({"tokens": "x"}, InputError, "tokens is 'x', but must be one of hyperspan, spacy"),
         ({"top_k": -1}, InputError, "the number of alternatives is -1"),
-        ({"device": "abacus"}, InputError, "the device 'abacus' cannot be used"),
+        ({"device": "abacus"}, InputError, "there is no device 'abacus'"),
         ({"precision": "x"}, InputError, "there is no precision 'x'"),
         ({"modle": "genia"}, ValueError, "modle"),
     ],
