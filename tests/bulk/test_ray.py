@@ -89,6 +89,7 @@ def test_the_same_shards_as_the_plain_engine_and_the_same_resume(corpus: Path, t
     assert without_probabilities(plain) == without_probabilities(on_ray)
 
 
+@pytest.mark.slow
 def test_workers_use_the_kernels_that_are_forced_here(
     corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +133,7 @@ def test_feeders_write_what_one_process_writes_and_are_replaced(corpus: Path, tm
     assert not named(os.getpid(), FEEDER), "they end with their actor"
 
 
+@pytest.mark.slow
 def test_one_shard_that_ends_its_worker_keeps_no_other_from_being_done(
     corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,6 +111,7 @@ def test_wheel_is_for_every_python_and_an_old_glibc(wheel: Path) -> None:
     assert f'platform tag: "manylinux_2_17_{os.uname().machine}"' in " ".join(shown.split())
 
 
+@pytest.mark.slow
 def test_wheel_built_without_a_compiler_is_for_any_platform(tmp_path: Path) -> None:
     wheel = build_wheel(tmp_path, CC="none")
     assert wheel.name.endswith("-py3-none-any.whl")
