@@ -1,4 +1,4 @@
-"""Which implementation runs, what is said of it, and that everything obeys."""
+"""Which implementation runs, how it is reported, and that everything obeys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From results to tables: means, intervals, tests, and what is said where something is missing."""
+"""From results to tables: means, intervals, tests, and messages where something is missing."""
 
 from __future__ import annotations
 

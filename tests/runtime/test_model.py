@@ -16,6 +16,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
 from hyperspan import kernels, load
 from hyperspan.config import Config
@@ -161,6 +162,16 @@ def test_load_refuses_pipes_in_a_folder(name: str, tmp_path: Path) -> None:
     (tmp_path / "model" / name).unlink()
     os.mkfifo(tmp_path / "model" / name)
     with pytest.raises(InputError, match="no regular file"):
+        load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", ["encoder.spans.bias", "encoder.words.fixed_scale"])
+def test_load_refuses_whole_numbers_where_there_are_no_factors(name: str, tmp_path: Path) -> None:
+    shutil.copytree(PRETRAINED / "genia", tmp_path / "model")
+    path = tmp_path / "model" / "model.safetensors"
+    tensors = load_file(path)
+    save_file({**tensors, name: tensors[name].to(torch.int8)}, path)
+    with pytest.raises(InputError, match=f"{name} is of the type I8"):
         load(tmp_path / "model")
 
 

@@ -73,7 +73,7 @@ def threads_on(device: str) -> int:
 def computer_and_start(
     annotator: Annotator, device: str, folder: str, settings: JobSettings, output: str, job: str
 ) -> tuple[ModelComputer, WorkerStart]:
-    """What computes for workers, and what they are told first. The folder is that of the model."""
+    """What computes for workers, and what they start with. The folder is that of the model."""
     computer = computer_of(annotator.model, annotator.options(**settings.annotator_options))
     window = WINDOW if device.startswith("cuda") else annotator.window
     return computer, WorkerStart(computer.facts(folder), settings, output, job, window)

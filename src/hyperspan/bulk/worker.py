@@ -26,7 +26,7 @@ LOST = (EOFError, ConnectionError)
 
 @dataclass(frozen=True)
 class WorkerStart:
-    """What a worker is told first."""
+    """What a worker starts with."""
 
     facts: ModelFacts
     settings: JobSettings

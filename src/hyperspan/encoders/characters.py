@@ -8,8 +8,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from hyperspan.config import CharactersConfig
 from hyperspan.kernels.word_lstm import word_states
-
-FILTER_WIDTHS = (2, 3, 4)
+from hyperspan.runtime.characters import FILTER_WIDTHS
 
 
 class CharacterLSTM(nn.Module):

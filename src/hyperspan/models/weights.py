@@ -8,10 +8,10 @@ tensors. Only a file that fits is read.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from safetensors import safe_open
@@ -22,23 +22,11 @@ from torch.overrides import TorchFunctionMode
 from hyperspan.errors import HyperspanError, InputError
 from hyperspan.models.base import Model
 from hyperspan.models.tensors import readable
+from hyperspan.runtime.tensors import LARGEST, SCALE, Entry, check_entries, unfit
 
-SCALE = "_scale"
-"""Ends the name of the factors of a tensor of whole numbers, one for each of its rows."""
-FLOATS = {"F64", "F32", "F16", "BF16"}
-"""What safetensors calls the types of numbers that weights may have."""
 SLACK = 1_000
 """A model may make this many parameters that it drops again, such as those of an encoder's unused layers."""
-LARGEST = 1_000_000
-"""No weight that was learnt is larger."""
 M = TypeVar("M", bound=Model)
-
-
-class Entry(NamedTuple):
-    """A tensor in the header of a safetensors file."""
-
-    kind: str
-    shape: tuple[int, ...]
 
 
 def load_weights(folder: Path, build: Callable[[], M]) -> M:
@@ -48,7 +36,9 @@ def load_weights(folder: Path, build: Callable[[], M]) -> M:
     with torch.device("meta"), _SkipInitialisation(), _at_most(2 * len(header) + SLACK, path):
         untrained = _built(folder, build)
         wanted, vectors = untrained.state_dict(), _vector_names(untrained)
-    _check(path, header, wanted, vectors)
+    expected = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
+    integers = [name for name, tensor in wanted.items() if not tensor.is_floating_point()]
+    check_entries(path, header, expected, vectors, integers)
     model = build()
     with readable(path), safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in header}
@@ -115,7 +105,7 @@ def _at_most(parameters: int, path: Path) -> Iterator[None]:
         if threading.get_ident() == thread:
             count += 1
             if count > parameters:
-                _unfit(path, "they describe a model with many more parameters")
+                unfit(path, "they describe a model with many more parameters")
 
     handle = register_module_parameter_registration_hook(counted)
     try:
@@ -135,28 +125,6 @@ def _built(folder: Path, build: Callable[[], Model]) -> Model:
             f"{folder} holds no model that can be built ({reason}); its config.toml or its vocabulary.json is damaged, "
             "so train the model again"
         ) from None
-
-
-def _check(path: Path, header: Mapping[str, Entry], wanted: Mapping[str, Tensor], vectors: Sequence[str]) -> None:
-    """Raises an error unless the file has exactly the tensors that are wanted."""
-    expected = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
-    scaled = [name for name in vectors if name + SCALE in header]
-    expected |= {name + SCALE: (*expected[name][:1], 1) for name in scaled}
-    for name in sorted(expected.keys() ^ header.keys()):
-        _unfit(path, f"it {'lacks' if name in expected else 'has'} {name[:100]}")
-    for name, (kind, shape) in header.items():
-        if shape != expected[name]:
-            _unfit(path, f"{name} has the shape {list(shape)}, but {list(expected[name])} is expected")
-        floats = name not in wanted or wanted[name].is_floating_point()
-        if (kind in FLOATS) != floats and not (kind == "I8" and name in scaled):
-            _unfit(path, f"{name} is of the type {kind}")
-
-
-def _unfit(path: Path, why: str) -> NoReturn:
-    raise InputError(
-        f"{path} does not fit config.toml and vocabulary.json beside it ({why}): it is damaged, or an earlier version of hyperspan "
-        "wrote it; train the model again"
-    ) from None
 
 
 def _is_usable(tensor: Tensor) -> bool:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 
@@ -34,14 +33,12 @@ from hyperspan.kernels.encoder_arrays import (
 from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.kernels.threads import thread_count
 from hyperspan.runtime.characters import READERS, CharacterReader, lstm_shapes, lstm_weights, reader_shapes
-from hyperspan.runtime.tensors import TensorFile
+from hyperspan.runtime.tensors import SCALE, TensorFile, check_entries
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import CLUSTER_PREFIXES, UNKNOWN, Vocabulary
 from hyperspan.words import LONGEST_SPELLING
 
-SCALE = "_scale"
-"""Ends the name of the factors of a tensor of whole numbers, one for each of its rows."""
 TRAINED, FIXED = "encoder.words.trained", "encoder.words.fixed"
 """The vectors of words: of those of the training data, and of others."""
 REMEMBERED_BYTES = 32_000_000
@@ -89,7 +86,7 @@ class RuntimeModel:
         self.options = InferenceOptions(precision, (math.inf if skip is None else skip) + bias)
         self.quick_options = InferenceOptions(precision, (own_margin if skip is None else skip) + bias)
         self._tensors = tensors = TensorFile(folder / "model.safetensors")
-        _check_shapes(tensors, config, vocabulary)
+        check_entries(tensors.path, tensors.entries, _expected_shapes(config, vocabulary), (TRAINED, FIXED))
         self.vectors = TokenVectors(tensors, config, vocabulary)
         self.weights, self.remembered_bytes = _encoder_weights(tensors, config), remembered_bytes
         self._kernels: dict[int, TokenGates] = {}
@@ -110,8 +107,8 @@ class RuntimeModel:
     @property
     def parameter_count(self) -> int:
         """How many numbers it has learnt."""
-        shapes = self._tensors.shapes.items()
-        return sum(math.prod(shape) for name, shape in shapes if name != FIXED and not name.endswith(SCALE))
+        entries = self._tensors.entries.items()
+        return sum(math.prod(shape) for name, (_, shape) in entries if name != FIXED and not name.endswith(SCALE))
 
     def inference(self) -> AbstractContextManager[None]:
         """Nothing is ever kept for gradients."""
@@ -306,7 +303,7 @@ class ScaledRows:
 
 
 def _encoder_weights(tensors: TensorFile, config: Config) -> EncoderWeights:
-    names = (name for name in tensors.shapes if name.startswith("encoder.layers."))
+    names = (name for name in tensors.entries if name.startswith("encoder.layers."))
     layers = {name: tensors.floats(name) for name in names}
     inputs, recurrent, bias = (tensors.floats(f"encoder.spans.{name}") for name in ("inputs", "recurrent", "bias"))
     return EncoderWeights(
@@ -355,22 +352,3 @@ def _expected_shapes(config: Config, vocabulary: Vocabulary) -> dict[str, tuple[
     outputs = m * (1 + 2 * config.segmental.interactions + 2 * (not config.model.tied))
     shapes |= {"scorer.start.weight": (2 * m, both), "scorer.start.bias": (2 * m,)}
     return shapes | {"scorer.parts.from_spans": (2, spans, outputs), "scorer.parts.bias": (outputs,)}
-
-
-def _check_shapes(tensors: TensorFile, config: Config, vocabulary: Vocabulary) -> None:
-    """Raises an error unless the file has exactly the tensors that are wanted."""
-    expected, found = _expected_shapes(config, vocabulary), tensors.shapes
-    scaled = [name for name in (TRAINED, FIXED) if name in expected and name + SCALE in found]
-    expected |= {name + SCALE: (expected[name][0], 1) for name in scaled}
-    for name in sorted(expected.keys() ^ found.keys()):
-        _unfit(tensors.path, f"it {'lacks' if name in expected else 'has'} {name[:100]}")
-    for name, shape in found.items():
-        if shape != expected[name]:
-            _unfit(tensors.path, f"{name} has the shape {list(shape)}, but {list(expected[name])} is expected")
-
-
-def _unfit(path: Path, why: str) -> NoReturn:
-    raise InputError(
-        f"{path} does not fit config.toml and vocabulary.json beside it ({why}): it is damaged, or an earlier version of hyperspan "
-        "wrote it; train the model again"
-    )

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -17,10 +18,51 @@ from hyperspan.files import Target, read_regular
 
 DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "F64": np.dtype("<f8"), "I8": np.dtype("i1")}
 """The kinds of numbers that weights may have; safetensors has more."""
+KINDS = {dtype: kind for kind, dtype in DTYPES.items()}
 LONGEST_HEADER = 100_000_000
 """As in safetensors itself."""
 LARGEST = 1_000_000
 """No weight that was learnt is larger."""
+
+
+SCALE = "_scale"
+"""Ends the name of the factors of a tensor of whole numbers, one for each of its rows."""
+FLOATS = {"F64", "F32", "F16", "BF16"}
+"""What safetensors calls the types of numbers that weights may have."""
+
+
+class Entry(NamedTuple):
+    """A tensor in the header of a safetensors file."""
+
+    kind: str
+    shape: tuple[int, ...]
+
+
+def check_entries(
+    path: Path,
+    found: Mapping[str, Entry],
+    expected: Mapping[str, tuple[int, ...]],
+    vectors: Collection[str],
+    integers: Collection[str] = (),
+) -> None:
+    """Raises an error unless a file has exactly the tensors that are expected; `vectors` may be whole numbers with factors."""
+    scaled = [name for name in vectors if name in expected and name + SCALE in found]
+    wanted = {**expected, **{name + SCALE: (*expected[name][:1], 1) for name in scaled}}
+    for name in sorted(wanted.keys() ^ found.keys()):
+        unfit(path, f"it {'lacks' if name in wanted else 'has'} {name[:100]}")
+    for name, (kind, shape) in found.items():
+        if shape != wanted[name]:
+            unfit(path, f"{name} has the shape {list(shape)}, but {list(wanted[name])} is expected")
+        if (kind in FLOATS) == (name in integers) and not (kind == "I8" and name in scaled):
+            unfit(path, f"{name} is of the type {kind}")
+
+
+def unfit(path: Path, why: str) -> NoReturn:
+    """Raises the error for weights that are not those of the model beside them."""
+    raise InputError(
+        f"{path} does not fit config.toml and vocabulary.json beside it ({why}): it is damaged, or an earlier version of hyperspan "
+        "wrote it; train the model again"
+    ) from None
 
 
 class TensorFile:
@@ -58,8 +100,8 @@ class TensorFile:
         return entries, 8 + size
 
     @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        return {name: shape for name, (_, shape, _) in self._header.items()}
+    def entries(self) -> dict[str, Entry]:
+        return {name: Entry(KINDS[dtype], shape) for name, (dtype, shape, _) in self._header.items()}
 
     def __contains__(self, name: str) -> bool:
         return name in self._header
