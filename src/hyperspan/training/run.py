@@ -43,6 +43,16 @@ MOST_SPANS = 500 * 1000
 
 
 @dataclass(frozen=True)
+class TrainingData:
+    """The sentences of a run."""
+
+    train: Sequence[Sentence]
+    """What the model learns from."""
+    dev: Sequence[Sentence]
+    """What it is scored on; empty for none."""
+
+
+@dataclass(frozen=True)
 class TrainingResult:
     """What a run has come to: :func:`hyperspan.load` loads the model of its folder."""
 
@@ -62,13 +72,15 @@ def train(
     force: bool = False,
     listeners: Sequence[Listener] = (),
     tensorboard: bool = False,
+    data: TrainingData | None = None,
 ) -> TrainingResult:
     """Trains a model into a folder and keeps the version that does best on dev.
 
     `config` is a :class:`hyperspan.Config`, a mapping of the same shape, a TOML file, or the name of a shipped configuration;
     `overrides` are like ``"training.seed=3"``. A folder that holds a run is an error unless `resume` goes on with it or `force`
-    begins anew. Mistakes in the configuration are errors before data is read. Listeners get all events. Where torchrun has
-    started several processes, each calls this; the first alone calls listeners and writes to the folder.
+    begins anew. Mistakes in the configuration are errors before data is read. Listeners get all events. `data` are the sentences
+    where they are at hand; otherwise the corpora of the configuration are read. Where torchrun has started several processes,
+    each calls this; the first alone calls listeners and writes to the folder.
 
     >>> import tempfile
     >>> from hyperspan import Document, Mention, load, write_corpus
@@ -97,7 +109,7 @@ def train(
             torch.set_num_threads(threads)
         if place.type == "cuda":
             torch.set_float32_matmul_precision("high")
-        model, train, dev, objective = _read(config, place, listeners)
+        model, train, dev, objective = _read(config, place, listeners, data)
         with while_there_is_room(folder):
             trainer = Trainer(model, train, dev, folder, listeners, processes, objective)
             if resume:
@@ -115,12 +127,12 @@ def _config_of(given: Config | Mapping[str, Any] | str | Path) -> Config:
 
 
 def _read(
-    config: Config, place: torch.device, listeners: Sequence[Listener]
-) -> tuple[Model, list[Sentence], list[Sentence], Objective]:
+    config: Config, place: torch.device, listeners: Sequence[Listener], data: TrainingData | None
+) -> tuple[Model, Sequence[Sentence], Sequence[Sentence], Objective]:
     """An untrained model, the sentences to train it on and to score it by, and what it minimises."""
     problems = Problems()
-    train = [sentence for sentence in read_sentences(config.data.train, config, problems) if len(sentence)]
-    dev = read_sentences(config.data.dev, config, problems, gold_known=False) if config.data.dev else []
+    data = data or _read_data(config, problems)
+    train, dev = [sentence for sentence in data.train if len(sentence)], data.dev
     if not train:
         raise InputError(f"{config.data.train} holds no sentences; name annotated sentences in data.train")
     teacher = read_teacher(config, place) if config.distillation.teacher else None
@@ -137,6 +149,13 @@ def _read(
         for listener in listeners:
             listener(DataNote(text))
     return model, train, dev, objective
+
+
+def _read_data(config: Config, problems: Problems) -> TrainingData:
+    """The sentences of the corpora that a configuration names."""
+    train = read_sentences(config.data.train, config, problems)
+    dev = read_sentences(config.data.dev, config, problems, gold_known=False) if config.data.dev else []
+    return TrainingData(train, dev)
 
 
 def _distillation(model: Model, teacher: Recognizer, problems: Problems) -> Distillation:
@@ -299,7 +318,14 @@ def choose_device(name: str) -> torch.device:
 def read_sentences(
     path: str, config: Config = DEFAULTS, problems: Problems | None = None, *, gold_known: bool = True
 ) -> list[Sentence]:
-    """All sentences of a corpus, its mentions by tokens.
+    """All sentences of a corpus, its mentions by tokens, as :func:`read_texts` reads them."""
+    return [sentence for text in read_texts(path, config, problems, gold_known=gold_known) for sentence in text]
+
+
+def read_texts(
+    path: str, config: Config = DEFAULTS, problems: Problems | None = None, *, gold_known: bool = True
+) -> Iterator[list[Sentence]]:
+    """The sentences of each document of a corpus.
 
     Documents without sentences are split by the model's tokenizer. In training, tokens are cut and sentences joined where a
     mention asks for it; with `gold_known` false they are cut as any text is, and mentions that do not fit are in no sentence.
@@ -311,7 +337,7 @@ def read_sentences(
         documents = (_split_blindly(document, tokenizer, problems) for document in documents)
     context = config.transformer.context if config.transformer.name else 0
     split = (with_sentences(document, problems, tokenizer).sentences for document in documents)
-    return [sentence for text in texts(split, config.data.joined) for sentence in with_context(text, context)]
+    return (list(with_context(text, context)) for text in texts(split, config.data.joined))
 
 
 def _split_blindly(document: Document, tokenizer: str, problems: Problems) -> Document:
