@@ -22,6 +22,7 @@ from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.models.validation import validate
 from hyperspan.training.checkpoint import while_there_is_room
+from hyperspan.training.data_checks import check_data, data_notes
 from hyperspan.training.distillation import (
     Distillation,
     check_labels_known,
@@ -133,8 +134,7 @@ def _read(
     problems = Problems()
     data = data or _read_data(config, problems)
     train, dev = [sentence for sentence in data.train if len(sentence)], data.dev
-    if not train:
-        raise InputError(f"{config.data.train} holds no sentences; name annotated sentences in data.train")
+    check_data(config, train)
     teacher = read_teacher(config, place) if config.distillation.teacher else None
     if teacher is not None:
         check_labels_known({mention.label for sentence in train for mention in sentence.mentions}, teacher)
@@ -145,7 +145,7 @@ def _read(
     check_lengths(model, train)
     model = model.to(place)
     objective = GoldObjective(model) if teacher is None else _distillation(model, teacher, problems)
-    for text in (*(f"{times:,} × {what}" for what, times in problems.notes.items()), *_about_data(model, train, dev)):
+    for text in (*(f"{times:,} × {what}" for what, times in problems.notes.items()), *data_notes(model, train, dev)):
         for listener in listeners:
             listener(DataNote(text))
     return model, train, dev, objective
@@ -213,27 +213,6 @@ def check_lengths(model: Model, sentences: Sequence[Sentence]) -> None:
                 f"the training sentence that begins {' '.join(sentence.tokens[:6])[:60]!r} has {len(sentence):,} words, too many for "
                 f"mentions of any width: set model.max_width, for example to 30, or break the sentence up"
             )
-
-
-def _about_data(model: Model, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
-    """What a user may not expect of the data."""
-    broken = sum(bool(mention.fragments) for sentence in train for mention in sentence.mentions)
-    if broken:
-        yield f"{broken:,} × discontinuous mention left out of training, which spans cannot be"
-    if model.context and not any(sentence.before or sentence.after for sentence in train):
-        yield (
-            "transformer.context has nothing to read: in the training data every sentence is a document of its own; "
-            "if they follow each other in one text, set data.joined = true"
-        )
-    untagged = sum(not sentence.tags for sentence in dev)
-    if model.reads_tags and untagged:
-        yield (
-            f"{untagged:,} sentences of dev have no part-of-speech tags, which train has; expect lower scores, or set "
-            "words.tag_dimension = 0"
-        )
-    others = {mention.label for sentence in dev for mention in sentence.mentions} - set(model.labels)
-    if others:
-        yield f"dev has labels that train has not, which the model cannot find: {', '.join(sorted(others))}"
 
 
 def model_card(model: Model, best: float | None, epoch: int, sentences: int) -> str:

@@ -1,0 +1,188 @@
+"""Looks at the data before time is spent on them: what cannot be learnt is an error, what a user may not expect is a note.
+
+Each is one sentence. Notes do not stop a run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from hyperspan.config import Config
+from hyperspan.errors import InputError, counted
+from hyperspan.types import Mention, Sentence
+
+FEW_SENTENCES = 5
+"""From fewer training sentences a model learns nothing that holds for other text."""
+FEW_MENTIONS = 10
+"""Labels with fewer training mentions are found rarely."""
+SHOWN = 8
+"""The labels that a note names."""
+SHARED = 0.1
+"""The share of dev that may also be in train; in common corpora it is below a twentieth."""
+WITHOUT_MENTIONS = 0.8
+"""The share of training sentences without mentions above which they look as if nobody had annotated them."""
+
+
+class DataReader(Protocol):
+    """What these checks ask of a model."""
+
+    config: Config
+    labels: tuple[str, ...]
+    max_width: int | None
+
+    @property
+    def context(self) -> int: ...
+
+    @property
+    def reads_tags(self) -> bool: ...
+
+
+def check_data(config: Config, train: Sequence[Sentence]) -> None:
+    """Raises an InputError where a model of this configuration can learn nothing from the training sentences.
+
+    >>> check_data(Config().override(["data.train=mine.jsonl"]), [Sentence(["the", "zoo"])])
+    Traceback (most recent call last):
+    ...
+    hyperspan.errors.InputError: mine.jsonl holds no mentions in its 1 sentence; name annotated sentences in data.train
+    """
+    path = config.data.train
+    if not train:
+        raise InputError(f"{path} holds no sentences; name annotated sentences in data.train")
+    if config.distillation.teacher:
+        return  # a student learns from its teacher, too
+    mentions = _mentions(train)
+    if not mentions:
+        raise InputError(
+            f"{path} holds no mentions in its {counted(len(train), 'sentence')}; name annotated sentences in data.train"
+        )
+    widths = [mention.end - mention.start for mention in mentions if not mention.fragments]
+    if not widths:
+        raise InputError(
+            f"{path} holds only discontinuous mentions ({len(mentions):,}), but a model finds contiguous ones; "
+            "name sentences with contiguous mentions in data.train"
+        )
+    limit = config.model.max_width
+    if isinstance(limit, int) and min(widths) > limit:
+        raise InputError(
+            f"model.max_width is {limit}, but all {counted(len(widths), 'mention')} of {path} are wider, up to "
+            f"{counted(max(widths), 'word')}; set model.max_width = {max(widths)}"
+        )
+
+
+def data_notes(model: DataReader, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
+    """What a user may not expect of the data, in one sentence each."""
+    yield from _about_train(model, train)
+    if not dev and not model.config.data.dev:
+        yield (
+            "data.dev is empty, so the last epoch is kept and nothing says how good it is; "
+            "hyperspan split makes train and dev of one corpus"
+        )
+        return
+    yield from _about_dev(model, dev)
+    yield from _about_labels(model, train, dev)
+    yield from _about_shared(train, dev)
+
+
+def _about_train(model: DataReader, train: Sequence[Sentence]) -> Iterator[str]:
+    mentions = _mentions(train)
+    if not model.config.distillation.teacher:
+        yield from _about_annotation(train, mentions)
+    if discontinuous := sum(bool(mention.fragments) for mention in mentions):
+        yield f"{counted(discontinuous, 'discontinuous mention')} left out of training, because a model finds contiguous ones"
+    widths = [mention.end - mention.start for mention in mentions if not mention.fragments]
+    limit = model.max_width
+    if limit is not None and (wider := sum(width > limit for width in widths)):
+        yield (
+            f"{_share(wider, len(widths), 'training mention')} are wider than model.max_width = {limit} and cannot be found; "
+            f"model.max_width = {max(widths)} would allow all"
+        )
+    if model.context and not any(sentence.before or sentence.after for sentence in train):
+        yield (
+            "transformer.context has nothing to read: in the training data every sentence is a document of its own; "
+            "if they follow each other in one text, set data.joined = true"
+        )
+
+
+def _about_annotation(train: Sequence[Sentence], mentions: Sequence[Mention]) -> Iterator[str]:
+    """Too little of it."""
+    if len(train) < FEW_SENTENCES:
+        yield (
+            f"train has {counted(len(train), 'sentence')}, which the model can learn by heart but not generalise from; "
+            "annotate at least 30"
+        )
+    if rare := {label: times for label, times in _by_label(mentions).items() if times < FEW_MENTIONS}:
+        them = "it" if len(rare) == 1 else "them"
+        yield f"labels with fewer than ten mentions: {_listed(rare)}; expect the model to miss {them}, or annotate more"
+    empty = sum(not sentence.mentions for sentence in train)
+    if empty > WITHOUT_MENTIONS * len(train):
+        yield (
+            f"{_share(empty, len(train), 'training sentence')} have no mentions, from which the model learns to find none; "
+            "leave out those that nobody has annotated"
+        )
+
+
+def _about_dev(model: DataReader, dev: Sequence[Sentence]) -> Iterator[str]:
+    if not _mentions(dev):
+        yield (
+            f"dev has no mentions in its {counted(len(dev), 'sentence')}, so dev F1 will be 0 and choose no "
+            "epoch; name annotated sentences in data.dev"
+        )
+    untagged = sum(not sentence.tags for sentence in dev)
+    if model.reads_tags and untagged:
+        yield (
+            f"{counted(untagged, 'sentence')} of dev have no part-of-speech tags, which train has; expect lower scores, or set "
+            "words.tag_dimension = 0"
+        )
+
+
+def _about_labels(model: DataReader, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
+    in_train, in_dev = _by_label(_mentions(train)), _by_label(_mentions(dev))
+    if unknown := {label: times for label, times in in_dev.items() if label not in model.labels}:
+        yield (
+            f"labels of dev that train has not, which the model cannot find: {_listed(unknown)}; "
+            "rename them, or annotate some in train"
+        )
+    if in_dev and (unscored := {label: times for label, times in in_train.items() if label not in in_dev}):
+        yield f"labels of train without a mention in dev: {_listed(unscored)}; dev F1 says nothing about them"
+
+
+def _about_shared(train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
+    """Dev sentences that the model is trained on."""
+    advice = "hyperspan split makes train and dev of one corpus"
+    known = {sentence.tokens for sentence in train}
+    texts = [sentence.tokens for sentence in dev if len(sentence)]
+    shared = sum(tokens in known for tokens in texts)
+    if shared > len(texts) / 2:
+        yield f"{_share(shared, len(texts), 'dev sentence')} are in train too, so dev F1 will say nothing about new text; {advice}"
+    elif shared > SHARED * len(texts):
+        yield f"{_share(shared, len(texts), 'dev sentence')} are in train too, so dev F1 will be too high for new text; {advice}"
+
+
+def _mentions(sentences: Sequence[Sentence]) -> list[Mention]:
+    return [mention for sentence in sentences for mention in sentence.mentions]
+
+
+def _by_label(mentions: Sequence[Mention]) -> Counter[str]:
+    return Counter(mention.label for mention in mentions)
+
+
+def _listed(counts: dict[str, int]) -> str:
+    """Labels with their counts, the rarest first.
+
+    >>> _listed({"GPE": 7, "VEH": 3})
+    'VEH (3), GPE (7)'
+    """
+    rarest = sorted(counts.items(), key=lambda item: (item[1], item[0]))
+    more = f" and {len(rarest) - SHOWN:,} more" if len(rarest) > SHOWN else ""
+    return ", ".join(f"{label} ({times:,})" for label, times in rarest[:SHOWN]) + more
+
+
+def _share(part: int, whole: int, noun: str) -> str:
+    """A part of a number, also in percent.
+
+    >>> _share(3, 12, "dev sentence")
+    '3 of 12 dev sentences (25%)'
+    """
+    return f"{part:,} of {counted(whole, noun)} ({part / whole:.0%})"

@@ -1,0 +1,165 @@
+"""Each mistake in the data has its one sentence, before a model is trained; data without mistakes have none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from hyperspan.config import Config
+from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.registry import write_corpus
+from hyperspan.errors import InputError
+from hyperspan.models import new_model
+from hyperspan.training.data_checks import check_data, data_notes
+from hyperspan.types import Mention, Sentence
+from tests.cli.process import hyperspan
+
+SMALL = ["words.dimension=4", "encoder.hidden=4", "encoder.span_hidden=4"]
+
+
+def sentence(number: int, *mentions: Mention) -> Sentence:
+    """Five words, the second of them its own."""
+    return Sentence(["the", f"zoo-{number}", "of", f"city-{number % 3}", "sleeps"], mentions)
+
+
+ZOO, CITY = Mention(0, 4, "FAC"), Mention(3, 4, "GPE")
+TRAIN = [sentence(number, ZOO, CITY) for number in range(12)]
+DEV = [sentence(number, ZOO, CITY) for number in range(12, 20)]
+
+
+def notes(train: Sequence[Sentence], dev: Sequence[Sentence], *changes: str) -> list[str]:
+    files = [] if any(change.startswith("data.dev") for change in changes) else ["data.dev=dev.jsonl"]
+    config = Config().override([*SMALL, "data.train=train.jsonl", *files, *changes])
+    return list(data_notes(new_model(config, train), train, dev))
+
+
+def test_good_data_have_no_notes() -> None:
+    check_data(Config(), TRAIN)
+    assert notes(TRAIN, DEV) == []
+
+
+@pytest.mark.parametrize(
+    ("train", "changes", "message"),
+    [
+        ([], [], "mine.data holds no sentences; name annotated"),
+        ([sentence(1), sentence(2)], [], "mine.data holds no mentions in its 2 sentences; name annotated"),
+        ([sentence(1, Mention(0, 4, "FAC", ((0, 1), (3, 4))))], [], r"holds only discontinuous mentions \(1\), but"),
+        (
+            [sentence(1, ZOO), sentence(2, Mention(0, 5, "FAC"))],
+            ["model.max_width=3"],
+            "model.max_width is 3, but all 2 mentions of mine.data are wider, up to 5 words; set model.max_width = 5$",
+        ),
+    ],
+)
+def test_data_that_teach_nothing_are_refused(train: list[Sentence], changes: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_data(Config().override(["data.train=mine.data", *changes]), train)
+
+
+def test_a_student_may_have_sentences_without_mentions() -> None:
+    check_data(Config().override(["distillation.teacher=large"]), [sentence(1)])
+
+
+@pytest.mark.parametrize(
+    ("train", "dev", "changes", "expected"),
+    [
+        (
+            TRAIN,
+            [*DEV, sentence(30, Mention(1, 2, "NEW"))],
+            [],
+            "labels of dev that train has not, which the model cannot find: NEW (1); rename them, or annotate some in train",
+        ),
+        (
+            TRAIN,
+            [sentence(number, ZOO) for number in range(12, 20)],
+            [],
+            "labels of train without a mention in dev: GPE (12); dev F1 says nothing about them",
+        ),
+        (
+            [*TRAIN, sentence(30, Mention(1, 2, "VEH")), sentence(31, Mention(1, 2, "VEH"))],
+            [*DEV, sentence(40, Mention(1, 2, "VEH"))],
+            [],
+            "labels with fewer than ten mentions: VEH (2); expect the model to miss it, or annotate more",
+        ),
+        (
+            TRAIN,
+            [*TRAIN[:4], *DEV[:3]],
+            [],
+            "4 of 7 dev sentences (57%) are in train too, so dev F1 will say nothing about new text; "
+            "hyperspan split makes train and dev of one corpus",
+        ),
+        (
+            TRAIN,
+            [TRAIN[0], *DEV[:7]],
+            [],
+            "1 of 8 dev sentences (12%) are in train too, so dev F1 will be too high for new text; "
+            "hyperspan split makes train and dev of one corpus",
+        ),
+        (
+            TRAIN,
+            TRAIN,
+            ["data.dev=train.jsonl"],
+            "12 of 12 dev sentences (100%) are in train too, so dev F1 will say nothing about new text; "
+            "hyperspan split makes train and dev of one corpus",
+        ),
+        (
+            TRAIN,
+            [],
+            ["data.dev="],
+            "data.dev is empty, so the last epoch is kept and nothing says how good it is; hyperspan split makes train and dev "
+            "of one corpus",
+        ),
+        (
+            TRAIN,
+            [sentence(40), sentence(41)],
+            [],
+            "dev has no mentions in its 2 sentences, so dev F1 will be 0 and choose no epoch; name annotated sentences in "
+            "data.dev",
+        ),
+        (
+            TRAIN,
+            DEV,
+            ["model.max_width=3"],
+            "12 of 24 training mentions (50%) are wider than model.max_width = 3 and cannot be found; model.max_width = 4 would "
+            "allow all",
+        ),
+        (
+            [*TRAIN, *(sentence(number) for number in range(30, 90))],
+            DEV,
+            [],
+            "60 of 72 training sentences (83%) have no mentions, from which the model learns to find none; leave out those that "
+            "nobody has annotated",
+        ),
+    ],
+)
+def test_what_a_user_may_not_expect_is_one_note(
+    train: list[Sentence], dev: list[Sentence], changes: list[str], expected: str
+) -> None:
+    assert notes(train, dev, *changes) == [expected]
+
+
+def test_one_sentence_is_trained_on_with_a_note() -> None:
+    first, second = notes(TRAIN[:1], DEV)
+    assert first == (
+        "train has 1 sentence, which the model can learn by heart but not generalise from; annotate at least 30"
+    )
+    assert second.startswith("labels with fewer than ten mentions: FAC (1), GPE (1);")
+
+
+def test_many_rare_labels_are_counted_not_named() -> None:
+    train = [*TRAIN, *(sentence(30 + n, Mention(1, 2, f"L{n:02}")) for n in range(12))]
+    assert "L07 (1) and 4 more; expect the model to miss them" in notes(train, DEV)[0]
+
+
+def test_refusals_come_before_files_are_written(tmp_path: Path) -> None:
+    """As a user meets them: one sentence, no traceback, exit 2, and no folder."""
+    write_corpus([document_of([sentence(number, ZOO) for number in range(5)])], tmp_path / "train.jsonl")
+    (tmp_path / "mine.toml").write_text('[data]\ntrain = "train.jsonl"\n', encoding="utf-8")
+    done = hyperspan("train", "mine.toml", "--set", "model.max_width=3", cwd=tmp_path)
+    assert done.returncode == 2 and not (tmp_path / "runs").exists()
+    assert done.stderr.strip().endswith(
+        "model.max_width is 3, but all 5 mentions of train.jsonl are wider, up to 4 words; set model.max_width = 4"
+    )
+    assert "Traceback" not in done.stderr
