@@ -85,15 +85,3 @@ def test_view(sample: Path) -> None:
     assert "\x1b" not in shown.stdout
     assert "Nobody" not in hyperspan("view", str(sample), "--overlapping").stdout
     assert hyperspan("view", str(sample), "--first", "2", "-n", "1").stdout.startswith("Nobody knew")
-
-
-def test_parts_in_order(tmp_path: Path) -> None:
-    whole = tmp_path / "whole.data"
-    whole.write_text("".join(f"w{i} b\nX Y\n0,1 P\n\n" for i in range(20)), encoding="utf-8")
-    found = []
-    for part in ("train", "dev", "test"):
-        result = hyperspan("convert", str(whole), "-", "--to", "jsonl", "--part", part)
-        found.append([json.loads(line)["text"] for line in result.stdout.splitlines()])
-    assert [len(texts) for texts in found] == [16, 2, 2]
-    assert [text for texts in found for text in texts] == [f"w{i} b" for i in range(20)]
-    assert "name a file" in hyperspan("convert", "-", "-", "--to", "jsonl", "--part", "dev", stdin=SAMPLE).stderr

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -12,9 +11,7 @@ from hyperspan.cli.options import Force, From, Keep, OnError, Options, Split, pa
 from hyperspan.cli.output import report, report_losses, with_progress
 from hyperspan.corpora.registry import WRITERS, format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.splits import in_order
-from hyperspan.errors import InputError, counted
-from hyperspan.types import Document
+from hyperspan.errors import counted
 
 
 def convert(
@@ -33,10 +30,6 @@ def convert(
     ] = None,
     lossy: Keep = None,
     split: Split = None,
-    part: Annotated[
-        Literal["train", "dev", "test"] | None,
-        typer.Option(help="Only the first 80, next 10 or last 10 percent of the sentences, as GENIA is split."),
-    ] = None,
     on_error: OnError = "raise",
     option: Options = None,
     write_option: Annotated[
@@ -50,14 +43,7 @@ def convert(
     Example: hyperspan convert dev.data dev.jsonl
     """
     problems = Problems(on_error)
-    options = parse_options(option)
-
-    def read(noted: Problems) -> Iterator[Document]:
-        return read_corpus(source, from_, noted, split=split, **options)
-
-    if part is not None and source == "-":
-        raise InputError("--part reads its input twice, which standard input cannot be; name a file")
-    documents = with_progress(read(problems) if part is None else in_order(read, part, problems), "converting")
+    documents = with_progress(read_corpus(source, from_, problems, split=split, **parse_options(option)), "converting")
     wanted = to or format_for(target, ", or name the format with --to")
     losses = write_corpus(
         documents, target, wanted, lossy=lossy, force=force, problems=problems, **parse_options(write_option)

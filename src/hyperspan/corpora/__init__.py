@@ -8,6 +8,7 @@ Whatever else they understand are keyword arguments with defaults.
 from hyperspan.corpora.documents import document_of, with_sentences
 from hyperspan.corpora.registry import FORMATS, WRITERS, Format, detect, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.splits import Split, split_corpus
 from hyperspan.corpora.statistics import Statistics, statistics
 from hyperspan.corpora.target import Losses, Target
 
@@ -18,11 +19,13 @@ __all__ = [
     "Losses",
     "Problems",
     "Source",
+    "Split",
     "Statistics",
     "Target",
     "detect",
     "document_of",
     "read_corpus",
+    "split_corpus",
     "statistics",
     "with_sentences",
     "write_corpus",

@@ -39,6 +39,47 @@ def document_of(sentences: Iterable[Sentence], id: str = "", metadata: Mapping[s
     return Document(text, mentions, placed, id, metadata or {})
 
 
+def sentence_documents(document: Document, problems: Problems) -> list[Document]:
+    """Each sentence of a document as a document of its own; a document of one sentence stays as it is.
+
+    >>> both = document_of([Sentence(["the", "Seattle", "zoo"], [Mention(1, 2, "GPE")]), Sentence(["Why", "?"])], "a")
+    >>> [(part.id, part.text, len(part.mentions)) for part in sentence_documents(both, Problems())]
+    [('a-1', 'the Seattle zoo', 1), ('a-2', 'Why ?', 0)]
+    """
+    sentences = with_sentences(document, problems).sentences
+    if len(sentences) < 2:
+        return [document]
+    cut: list[Document] = []
+    for index, sentence in enumerate(sentences):
+        if not sentence.tokens:
+            continue
+        name, metadata = f"{document.id}-{index + 1}" if document.id else "", _metadata_of_sentence(document, index)
+        if not sentence.offsets:
+            cut.append(document_of([sentence], name, metadata))
+            continue
+        first, last = sentence.offsets[0][0], sentence.offsets[-1][1]
+        text, offsets = document.text[first:last], [(start - first, end - first) for start, end in sentence.offsets]
+        mentions = [by_characters(mention, offsets, text) for mention in sentence.mentions]
+        tokenised = [evolve(sentence, offsets=offsets)] if document.sentences else []
+        cut.append(Document(text, mentions, tokenised, name, metadata))
+    return cut
+
+
+def _metadata_of_sentence(document: Document, index: int) -> dict[str, Any]:
+    """What the metadata of a document say of one sentence: single values, and its own entry of what lists sentences.
+
+    Other lists and objects, such as orders of mentions and relations, are about the document as a whole.
+    """
+    match document.metadata:
+        case {"records": [*records]} if len(records) == len(document.sentences):
+            return dict(records[index])
+    kept = {key: value for key, value in document.metadata.items() if isinstance(value, str | int | float)}
+    match document.metadata:
+        case {"chunks": [*chunks]} if len(chunks) == len(document.sentences):
+            return kept | {"chunks": [chunks[index]]}
+    return kept
+
+
 def with_context(sentences: Iterable[Sentence], words: int) -> Iterator[Sentence]:
     """The sentences of a document, each with up to `words` words of those before and after it; they are taken as needed.
 

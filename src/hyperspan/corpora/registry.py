@@ -147,6 +147,17 @@ def read_corpus(
     (Document('the Seattle zoo', 2 mentions, 1 sentence, id='1'), ['Seattle', 'the Seattle zoo'])
     """
     problems = problems if problems is not None else Problems()
+    sources, format = sources_of(given, format, problems, split)  # noqa: A001
+    return chain.from_iterable(read_source(source, format, problems, **options) for source in sources)
+
+
+def sources_of(
+    given: str | Path,
+    format: str | None,  # noqa: A002
+    problems: Problems,
+    split: str | Path | None = None,
+) -> tuple[list[Source], str | None]:
+    """What is to be read of a corpus, and its format; that of a single file is None unless it is named."""
     if format is not None and format not in FORMATS:
         raise InputError(f"the format {format!r} cannot be read; choose one of {', '.join(FORMATS)}")
     sources = sources_in(given, FORMATS[format].suffixes if format and _holds_several(given) else ())
@@ -158,10 +169,11 @@ def read_corpus(
         from hyperspan.corpora.ace import ace_split, select
 
         sources = select(sources, ace_split(split), problems)
-    return chain.from_iterable(_read(source, format, problems, options) for source in sources)
+    return sources, format
 
 
-def _read(source: Source, name: str | None, problems: Problems, options: dict[str, Any]) -> Iterator[Document]:
+def read_source(source: Source, name: str | None, problems: Problems, **options: Any) -> Iterator[Document]:
+    """The documents of one source; its format is recognised unless named."""
     name = name or detect(source)
     source.lenient = problems
     read = FORMATS[name].read

@@ -1,36 +1,253 @@
-"""Parts of a corpus by the order of its sentences."""
+"""Cuts a corpus into train, dev and test: documents stay whole, and each part gets its share of every label."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Literal
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Literal
 
-from hyperspan.corpora.documents import document_of, with_sentences
-from hyperspan.corpora.source import Problems
-from hyperspan.types import Document, Sentence
+from hyperspan.corpora.documents import sentence_documents, with_sentences
+from hyperspan.corpora.registry import detect, read_source, sources_of
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.stratification import UnitCounts, stratify
+from hyperspan.errors import InputError, counted
+from hyperspan.types import Document
 
-Part = Literal["train", "dev", "test"]
+SplitUnit = Literal["document", "file", "sentence"]
+Fractions = Mapping[str, float]
+USUAL_FRACTIONS: Fractions = {"train": 0.8, "dev": 0.1, "test": 0.1}
+DOCUMENT_KEYS = ("doc_id", "document_id", "doc", "document")
+"""Keys of metadata that name the document of a record; the first that all records have counts."""
 
 
-def part_of(sentences: int, part: Part) -> range:
-    """Which of a number of sentences are in a part: the first 80 %, the next 10 %, the last 10 %, as GENIA is split.
+@dataclass(frozen=True)
+class Part:
+    """A part of a corpus."""
 
-    >>> [len(part_of(18_546, part)) for part in ("train", "dev", "test")]
+    documents: list[Document] = field(default_factory=list)
+    """Its records, in the order of the corpus."""
+    units: int = 0
+    """The documents that were kept whole: records of one document count as one."""
+    sentences: int = 0
+    labels: Counter[str] = field(default_factory=Counter)
+    """Mentions by label."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """The parts of a corpus by name, and what a user should know of them."""
+
+    parts: dict[str, Part]
+    format: str
+    """The format that the corpus was read in."""
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class OpenCorpus:
+    """A corpus to be read once: its name, what there is to read, and its format."""
+
+    name: str
+    sources: list[Source]
+    format: str
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """Records that stay together."""
+
+    documents: list[Document]
+    counts: UnitCounts
+
+
+def split_corpus(
+    corpus: str | Path,
+    fractions: Fractions = USUAL_FRACTIONS,
+    *,
+    seed: int = 1,
+    by: SplitUnit | None = None,
+    group_by: str | None = None,
+    in_order: bool = False,
+    format: str | None = None,  # noqa: A002
+    **options: Any,
+) -> Split:
+    """Splits the documents of a corpus at random, stratified by label; the same seed gives the same parts.
+
+    Documents are never split: records that share an id or `metadata.doc_id` are one document, and so is each file of a
+    folder of single sentences. `by` chooses other units; `group_by` names a key of the metadata whose value the records of a
+    document share. With `in_order` nothing is shuffled: the first documents are train, the last test.
+
+    >>> split = split_corpus("examples/harbour.data")
+    >>> {name: (part.sentences, part.labels["PER"]) for name, part in split.parts.items()}
+    {'train': (19, 24), 'dev': (2, 3), 'test': (3, 2)}
+    """
+    problems = Problems()
+    opened = open_corpus(corpus, format, problems)
+    return split_opened(
+        opened, fractions, problems, seed=seed, by=by, group_by=group_by, in_order=in_order, options=options
+    )
+
+
+def open_corpus(corpus: str | Path, format_name: str | None, problems: Problems) -> OpenCorpus:
+    """A corpus whose format is known, of which no document is read yet."""
+    sources, found = sources_of(corpus, format_name, problems)
+    return OpenCorpus(str(corpus), sources, found or detect(sources[0]))
+
+
+def split_opened(
+    corpus: OpenCorpus,
+    fractions: Fractions,
+    problems: Problems,
+    *,
+    seed: int = 1,
+    by: SplitUnit | None = None,
+    group_by: str | None = None,
+    in_order: bool = False,
+    options: Mapping[str, Any],
+) -> Split:
+    """The same for a corpus that is opened, with the problems of reading it counted."""
+    check_fractions(fractions)
+    files = [list(read_source(source, corpus.format, problems, **options)) for source in corpus.sources]
+    units, notes = _units(files, by, group_by, problems)
+    wanted = {part: fraction for part, fraction in fractions.items() if fraction > 0}
+    _check_enough(corpus.name, len(units), list(wanted), "sentence" if by == "sentence" else "document")
+    shares = list(wanted.values())
+    chosen = _cut(len(units), shares) if in_order else stratify([unit.counts for unit in units], shares, seed)
+    parts = {
+        part: _part([unit for unit, at in zip(units, chosen, strict=True) if at == place])
+        for place, part in enumerate(wanted)
+    }
+    return Split(parts, corpus.format, [*notes, *_about(parts)])
+
+
+def check_fractions(fractions: Fractions) -> None:
+    """Raises an error for fractions that are no shares of a whole."""
+    shown = "/".join(f"{100 * fraction:g}" for fraction in fractions.values())
+    if not all(0 <= fraction <= 1 for fraction in fractions.values()):
+        raise InputError(
+            f"the parts are to be {shown} percent, but each must be from 0 to 100; write for example 80/10/10"
+        )
+    if abs(sum(fractions.values()) - 1) > 1e-6:
+        raise InputError(
+            f"the parts {shown} add up to {100 * sum(fractions.values()):g} percent, but must be 100 together; "
+            "write for example 80/10/10"
+        )
+    if sum(fraction > 0 for fraction in fractions.values()) < 2 or not fractions.get("train"):
+        raise InputError(
+            f"the parts {shown} leave nothing to train on, or nothing beside it; write for example 80/10/10, or 90/10"
+        )
+
+
+def _units(
+    files: Sequence[list[Document]], by: SplitUnit | None, group_by: str | None, problems: Problems
+) -> tuple[list[_Unit], list[str]]:
+    """What stays whole, in order, and what to say about the choice."""
+    if group_by is not None and by not in (None, "document"):
+        raise InputError(f"--group-by {group_by} makes documents, but --by {by} asks for another unit; leave one out")
+    if by == "sentence":
+        cut = [part for file in files for document in file for part in sentence_documents(document, problems)]
+        return [_unit([document]) for document in cut], []
+    key = group_by or _document_key(files)
+    notes = [f"records with the same metadata.{key} are one document"] if key and not group_by else []
+    groups = _grouped(files, key)
+    units = [_unit(group) for group in groups]
+    single = key is None and len(files) > 1 and all(unit.counts.sentences <= 1 for unit in units)
+    if by == "file" or (by is None and single):
+        if by is None:
+            notes.append("each file is a document, because its records are single sentences; --by sentence mixes them")
+        units = [_unit(file) for file in files if file]
+    return units, notes
+
+
+def _document_key(files: Sequence[list[Document]]) -> str | None:
+    """The key of the metadata by which all records name their document."""
+    documents = [document for file in files for document in file]
+    for key in DOCUMENT_KEYS:
+        if documents and all(isinstance(document.metadata.get(key), str | int) for document in documents):
+            return key
+    return None
+
+
+def _grouped(files: Sequence[list[Document]], key: str | None) -> list[list[Document]]:
+    """The records of each document: those with one value of the key, or, without a key, those of a file with one id."""
+    groups: dict[object, list[Document]] = {}
+    found = False
+    for number, file in enumerate(files):
+        for document in file:
+            value = document.metadata.get(key) if key else None
+            found = found or value is not None
+            name = repr(value) if value is not None else (number, document.id) if document.id and not key else object()
+            groups.setdefault(name, []).append(document)
+    if key and not found:
+        known = sorted({name for file in files for document in file for name in document.metadata})
+        raise InputError(
+            f"no record has the metadata {key!r} to group by; choose one of {', '.join(known)}"
+            if known
+            else f"no record has the metadata {key!r} to group by, nor any other; leave out --group-by"
+        )
+    return list(groups.values())
+
+
+def _unit(documents: list[Document]) -> _Unit:
+    sentences, labels = 0, Counter[str]()
+    for document in documents:
+        whole = with_sentences(document, Problems("skip"))
+        mentions = whole.mentions or [mention for sentence in whole.sentences for mention in sentence.mentions]
+        sentences += len(whole.sentences)
+        labels.update(mention.label for mention in mentions)
+    return _Unit(documents, UnitCounts(sentences, labels))
+
+
+def _check_enough(corpus: str, units: int, parts: Sequence[str], unit: str) -> None:
+    if units >= len(parts):
+        return
+    if units == 0:
+        raise InputError(f"{corpus} has no documents to split; name a corpus that has")
+    advice = "annotate more" if unit == "sentence" else "cut it into documents, or mix its sentences with --by sentence"
+    raise InputError(
+        f"{corpus} has {counted(units, unit)}, but {' and '.join(parts)} need at least one each, and none is split; {advice}"
+    )
+
+
+def _cut(count: int, fractions: Sequence[float]) -> list[int]:
+    """The part of each unit when they are not shuffled: as GENIA is split, with at least one unit in each part.
+
+    >>> [_cut(18_546, [0.8, 0.1, 0.1]).count(part) for part in range(3)]
     [14836, 1855, 1855]
     """
-    train = sentences * 8 // 10
-    dev = train + (sentences - train) // 2
-    return {"train": range(train), "dev": range(train, dev), "test": range(dev, sentences)}[part]
+    exact = [Fraction(fraction).limit_denominator(1_000_000) for fraction in fractions]
+    ends: list[int] = []
+    for place, share in enumerate(accumulate(exact), start=1):
+        least, most = (ends[-1] if ends else 0) + 1, count - len(fractions) + place
+        ends.append(min(max(int(share * count), least), most))
+    return [sum(unit >= end for end in ends[:-1]) for unit in range(count)]
 
 
-def in_order(read: Callable[[Problems], Iterator[Document]], part: Part, problems: Problems) -> Iterator[Document]:
-    """The sentences of a part, a document each; `read` is called twice, to count them and to give them out."""
+def _part(units: Sequence[_Unit]) -> Part:
+    labels = Counter[str]()
+    for unit in units:
+        labels.update(unit.counts.labels)
+    documents = [document for unit in units for document in unit.documents]
+    return Part(documents, len(units), sum(unit.counts.sentences for unit in units), labels)
 
-    def sentences(noted: Problems) -> Iterator[tuple[Document, Sentence]]:
-        for document in read(noted):
-            yield from ((document, sentence) for sentence in with_sentences(document, noted).sentences)
 
-    wanted = part_of(sum(1 for _ in sentences(Problems("skip"))), part)
-    for number, (document, sentence) in enumerate(sentences(problems)):
-        if number in wanted:
-            yield document_of([sentence], document.id, document.metadata)
+def _about(parts: Mapping[str, Part]) -> list[str]:
+    """What a user may not expect of the parts: labels that one lacks, and texts that are in two."""
+    notes: list[str] = []
+    totals = sum((part.labels for part in parts.values()), Counter[str]())
+    for name, part in parts.items():
+        lacking = [
+            f"{label} ({counted(totals[label], 'mention')} in all)"
+            for label in sorted(totals)
+            if not part.labels[label]
+        ]
+        if lacking:
+            notes.append(f"{name} has no {', '.join(lacking)}")
+    train, *others = ({document.text for document in part.documents} for part in parts.values())
+    if again := sum(len(texts & train) for texts in others):
+        notes.append(f"{counted(again, 'text')} outside train, word for word, are in train too")
+    return notes

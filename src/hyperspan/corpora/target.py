@@ -48,5 +48,5 @@ class Losses:
             raise LossError(
                 f"{format_name} cannot hold {total} of {self.written + total} mentions ({reasons}), so nothing was written; "
                 "choose a format that can (jsonl, brat) or which to keep with --lossy outermost or --lossy innermost "
-                "(of annotate and convert)"
+                "(of annotate, convert and split)"
             )

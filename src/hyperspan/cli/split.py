@@ -1,0 +1,144 @@
+"""``hyperspan split``: a corpus into train, dev and test."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from hyperspan.cli.options import Force, From, Keep, OnError, Options, parse_options
+from hyperspan.cli.output import report, report_losses
+from hyperspan.corpora.registry import WRITERS
+from hyperspan.corpora.source import Problems
+from hyperspan.corpora.split_files import PartFiles
+from hyperspan.corpora.splits import (
+    DOCUMENT_KEYS,
+    USUAL_FRACTIONS,
+    Fractions,
+    Part,
+    Split,
+    check_fractions,
+    open_corpus,
+    split_opened,
+)
+from hyperspan.errors import InputError
+
+SplitBy = Annotated[
+    Literal["document", "file", "sentence"] | None,
+    typer.Option("--by", help="What stays whole. Default: documents; files of a folder of single sentences."),
+]
+
+
+def split(
+    corpus: Annotated[
+        str, typer.Argument(help="A file, a folder, or - for standard input; gzip and zip are unpacked.")
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Where the parts go. Default: CORPUS-split, beside it."),
+    ] = None,
+    fractions: Annotated[
+        str | None,
+        typer.Option(metavar="80/10/10", help="Percents of train, dev and test; 90/10 for no test. Default: 80/10/10."),
+    ] = None,
+    dev: Annotated[float | None, typer.Option(help="The fraction of dev, instead of --fractions.")] = None,
+    test: Annotated[float | None, typer.Option(help="The fraction of test, instead of --fractions.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same parts.")] = 1,
+    by: SplitBy = None,
+    group_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help=f"The key of metadata that records of one document share. Default: {', '.join(DOCUMENT_KEYS)}, or the id.",
+        ),
+    ] = None,
+    in_order: Annotated[
+        bool,
+        typer.Option("--in-order", help="Do not shuffle: the first documents are train, the last test, as in GENIA."),
+    ] = False,
+    from_: From = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help=f"The format to write. Default: that of CORPUS. One of {', '.join(WRITERS)}."),
+    ] = None,
+    lossy: Keep = None,
+    on_error: OnError = "raise",
+    option: Options = None,
+    force: Force = False,
+) -> None:
+    """Split a corpus into train, dev and test: whole documents, each part with its share of every label.
+
+    Example: hyperspan split corpus.jsonl --fractions 70/15/15
+    """
+    wanted = parse_fractions(fractions, dev, test)
+    check_fractions(wanted)
+    problems = Problems(on_error)
+    opened = open_corpus(corpus, from_, problems)
+    files = PartFiles.of(opened, output, to)
+    files.check_free([part for part, fraction in wanted.items() if fraction], force=force)
+    options = parse_options(option)
+    found = split_opened(
+        opened, wanted, problems, seed=seed, by=by, group_by=group_by, in_order=in_order, options=options
+    )
+    losses = files.write(found.parts, force=force, lossy=lossy, problems=problems)
+    report(problems)
+    for of_part in losses.values():
+        report_losses(of_part)
+    print_split(found, files)
+
+
+def parse_fractions(fractions: str | None, dev: float | None, test: float | None) -> Fractions:
+    """The fraction of each part, from 80/10/10 or from those of dev and test.
+
+    >>> parse_fractions("90/10", None, None), parse_fractions(None, 0.25, 0.0)
+    ({'train': 0.9, 'dev': 0.1}, {'train': 0.75, 'dev': 0.25, 'test': 0.0})
+    """
+    if fractions is None:
+        held_out = {"dev": dev, "test": test}
+        for name, given in held_out.items():
+            if given is not None and not 0 <= given < 1:
+                raise InputError(f"--{name} is {given:g}, but a fraction from 0 to 1 is needed; write 0.1 for a tenth")
+        rest = {name: USUAL_FRACTIONS[name] if given is None else given for name, given in held_out.items()}
+        return {"train": 1 - sum(rest.values()), **rest}
+    if dev is not None or test is not None:
+        raise InputError(f"--fractions {fractions} says how large dev and test are; leave out --dev and --test")
+    numbers = fractions.split("/")
+    if not 2 <= len(numbers) <= 3 or not all(number.replace(".", "", 1).isdecimal() for number in numbers):
+        raise InputError(f"--fractions {fractions!r} is not TRAIN/DEV/TEST; write for example 80/10/10, or 90/10")
+    values = [float(number) for number in numbers]
+    whole = 1 if sum(values) <= 1 + 1e-6 else 100
+    return dict(zip(USUAL_FRACTIONS, (value / whole for value in values), strict=False))
+
+
+def print_split(found: Split, files: PartFiles) -> None:
+    """On standard error: how many documents, sentences and mentions each part has, and where it is."""
+    console = Console(stderr=True)
+    console = console if console.is_terminal else Console(stderr=True, width=max(80, 40 + 12 * len(found.parts)))
+    console.print(_table(found.parts))
+    for note in found.notes:
+        print(f"hyperspan: {note}", file=sys.stderr)
+    if files.format != found.format:
+        print(f"hyperspan: read as {found.format}, written as {files.format}", file=sys.stderr)
+    print(f"hyperspan: wrote {', '.join(str(files.path(part)) for part in found.parts)}", file=sys.stderr)
+
+
+def _table(parts: Mapping[str, Part]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for name in (*parts, "all"):
+        table.add_column(name, justify="right", no_wrap=True)
+
+    def add(title: str, counts: list[int]) -> None:
+        table.add_row(title, *(f"{count:,}" for count in (*counts, sum(counts))))
+
+    held = list(parts.values())
+    add("documents", [part.units for part in held])
+    add("sentences", [part.sentences for part in held])
+    add("mentions", [part.labels.total() for part in held])
+    for label in sorted({label for part in held for label in part.labels}):
+        add(f"  {label}", [part.labels[label] for part in held])
+    return table
