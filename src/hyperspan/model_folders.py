@@ -12,9 +12,9 @@ FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors", "RE
 """What a model's folder holds."""
 
 
-def bundled_models() -> list[str]:
-    """The names of the models that come with hyperspan."""
-    return sorted(file.parent.name for file in PRETRAINED.glob("*/config.toml"))
+def bundled_models(place: Path = PRETRAINED) -> list[str]:
+    """The names of the models that come with hyperspan, or of those in another folder of models."""
+    return sorted(file.parent.name for file in place.glob("*/config.toml"))
 
 
 def folder_of(name_or_path: str | Path) -> Path:

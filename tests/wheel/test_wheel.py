@@ -106,6 +106,8 @@ def test_wheel_is_for_every_python_and_an_old_glibc(wheel: Path) -> None:
     assert wheel.name.endswith(f"-py3-none-manylinux_2_17_{os.uname().machine}.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert [Path(name).name for name in names if name.endswith(".so")] == ["libkernels.so"]
+    files = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src/hyperspan/pretrained").rglob("*.*")}
+    assert files < set(names)
     auditwheel = [sys.executable, "-m", "auditwheel", "show", str(wheel)]
     shown = subprocess.run(auditwheel, capture_output=True, text=True, check=True).stdout
     assert f'platform tag: "manylinux_2_17_{os.uname().machine}"' in " ".join(shown.split())

@@ -91,7 +91,8 @@ class NeuralEncoder(Encoder):
         vectors = read_vectors(words.vectors) if words.vectors else None
         if vectors is not None and vectors.vectors.shape[1] != words.dimension:
             raise InputError(
-                f"{words.vectors} holds vectors of dimension {vectors.vectors.shape[1]}, but words.dimension is {words.dimension}; set it to that"
+                f"words.vectors is {words.vectors}, which has vectors of dimension {vectors.vectors.shape[1]}, but words.dimension is "
+                f"{words.dimension}; set words.dimension = {vectors.vectors.shape[1]}"
             )
         vocabulary = Vocabulary.of(sentences, config, vectors.words if vectors else (), clusters)
         transformer = None

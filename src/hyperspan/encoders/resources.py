@@ -19,6 +19,7 @@ from typing import IO, cast
 import numpy as np
 
 from hyperspan.archives import unpacking
+from hyperspan.encoders.bundled import BUNDLED, bundled_vectors
 from hyperspan.errors import CorpusError, InputError
 
 _HEAD = 65_536
@@ -48,6 +49,8 @@ class WordVectors:
 def read_vectors(path: str | Path) -> WordVectors:
     """The vectors of a file in GloVe text, word2vec text, word2vec binary or npz; the first of each word counts.
 
+    The name "bundled" stands for the English vectors that come with hyperspan; a file of that name is `./bundled`.
+
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "vectors.txt"
     >>> _ = file.write_text("the 0.5 1\\nIL-2 0.25 -2\\n", encoding="utf-8")
@@ -57,6 +60,8 @@ def read_vectors(path: str | Path) -> WordVectors:
     array([[ 0.5 ,  1.  ],
            [ 0.25, -2.  ]], dtype=float32)
     """
+    if path == BUNDLED:
+        return WordVectors(*bundled_vectors())
     path = Path(path)
     head = _head(path)
     if head.startswith(b"PK\x03\x04"):

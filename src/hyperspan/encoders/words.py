@@ -26,12 +26,12 @@ class WordEmbedding(nn.Module):
     def initialise(self, vocabulary: Vocabulary, pretrained: WordVectors) -> None:
         """Puts pretrained vectors in place."""
         row = {word: index for index, word in enumerate(pretrained.words)}
-        for index, word in enumerate(vocabulary.words):
-            found = row.get(word, row.get(word.lower()))
-            if found is None:
-                continue
-            place = self.trained[index + 1] if index < vocabulary.trained else self.fixed[index - vocabulary.trained]
-            place.copy_(torch.from_numpy(pretrained.vectors[found]))
+        found = [row.get(word, row.get(word.lower(), -1)) for word in vocabulary.words]
+        # (words, dimension): a word that the file lacks keeps what it has
+        all_rows = torch.cat((self.trained[1:], self.fixed))
+        known = [index for index, place in enumerate(found) if place >= 0]
+        all_rows[known] = torch.from_numpy(pretrained.vectors[[found[index] for index in known]])
+        self.trained[1:], self.fixed[:] = all_rows[: vocabulary.trained], all_rows[vocabulary.trained :]
 
     def forward(self, ids: Tensor) -> Tensor:
         """(N,) -> (N, dimension)."""

@@ -33,14 +33,12 @@ from hyperspan.kernels.encoder_arrays import (
 from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.kernels.threads import thread_count
 from hyperspan.runtime.characters import READERS, CharacterReader, lstm_shapes, lstm_weights, reader_shapes
-from hyperspan.runtime.tensors import SCALE, TensorFile, check_entries
+from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile, check_entries
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import CLUSTER_PREFIXES, UNKNOWN, Vocabulary
 from hyperspan.words import LONGEST_SPELLING
 
-TRAINED, FIXED = "encoder.words.trained", "encoder.words.fixed"
-"""The vectors of words: of those of the training data, and of others."""
 REMEMBERED_BYTES = 32_000_000
 """What is kept of tokens; beyond that all are forgotten, so that an endless stream does not fill the memory."""
 

@@ -23,8 +23,8 @@ LONGEST_HEADER = 100_000_000
 """As in safetensors itself."""
 LARGEST = 1_000_000
 """No weight that was learnt is larger."""
-
-
+TRAINED, FIXED = "encoder.words.trained", "encoder.words.fixed"
+"""The vectors of words: of those of the training data, and of others."""
 SCALE = "_scale"
 """Ends the name of the factors of a tensor of whole numbers, one for each of its rows."""
 FLOATS = {"F64", "F32", "F16", "BF16"}

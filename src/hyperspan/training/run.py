@@ -15,6 +15,7 @@ from hyperspan.config import Config
 from hyperspan.corpora.documents import texts, with_context, with_sentences
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
+from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.encoders.hub import check_pretrained
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
@@ -254,7 +255,7 @@ def check_files(config: Config) -> None:
     named = {
         "data.train": config.data.train,
         "data.dev": config.data.dev,
-        "words.vectors": config.words.vectors,
+        "words.vectors": "" if config.words.vectors == BUNDLED else config.words.vectors,
         "words.clusters": config.words.clusters,
         "distillation.text": config.distillation.text,
     }
@@ -274,9 +275,12 @@ def _about_missing(files: Mapping[str, str]) -> str:
     none = "there are no such files" if several else "there is no such file"
     relative = any(not Path(path).is_absolute() for path in files.values())
     where = f" (relative to the current folder, {Path.cwd()})" if relative else ""
-    own = "corpora and vectors do not come with hyperspan: obtain them and " if several else ""
+    own = "they do not come with hyperspan: obtain them and " if several else ""
     others = " ".join(f"--set {key}=FILE" for key in files)
-    without = "; --set words.vectors= does without vectors" if "words.vectors" in files else ""
+    without = (
+        "; --set words.vectors=bundled uses those of hyperspan (English), --set words.vectors= does without vectors"
+    )
+    without = without if "words.vectors" in files else ""
     return f"{what}, but {none}{where}; {own}put {'them' if several else 'it'} there, or use {others}{without}"
 
 
