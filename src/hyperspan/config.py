@@ -258,6 +258,11 @@ class TrainingConfig:
 
     seed: int = _number(1, 0, 2**31 - 1)
     """The source of all randomness."""
+    start: str = ""
+    """A trained model to start from: a bundled one by its name, or a folder; none if not given. docs/training.md explains
+    it."""
+    start_learning_rate: float = _number(1e-3, 0, 10)
+    """The highest learning rate of what that model has learnt; what is new has training.learning_rate."""
     epochs: int = _number(50, 1)
     """The most passes over the training sentences."""
     patience: int = _number(10, 0)

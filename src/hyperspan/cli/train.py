@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -38,6 +39,12 @@ def train(
         typer.Option("--output", "-o", help="The folder for the model. Default: runs/ and the configuration's name."),
     ] = None,
     overrides: Overrides = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FOLDER|none", help="Start from a trained model: a bundled one, or a folder; none for none."
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="The same as --set training.seed=….")] = None,
     device: TrainingDevice = "auto",
     threads: Threads = None,
@@ -63,6 +70,8 @@ def train(
             f"{context.args[0]!r} is one argument too many after {config}; name the folder for the model with --output"
         )
     settings = Config.read(config, [*(overrides or []), *([f"training.seed={seed}"] if seed is not None else [])])
+    if start is not None:
+        settings = replace(settings, training=replace(settings.training, start="" if start == "none" else start))
     folder = output or Path("runs") / Path(config).stem
 
     if plot:

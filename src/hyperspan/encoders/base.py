@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -40,6 +40,8 @@ class Encoder(nn.Module, ABC):
     """Whether words and spans are ids of features, whose names are in the vocabulary."""
     contextual: ClassVar[bool]
     """Whether the representation of a word knows its neighbours, and that of a span all its words."""
+    can_start: ClassVar[bool] = False
+    """Whether a new encoder can take over what a trained one has learnt: then it has `prepare_from` and `copy_from`."""
     dimension: int
     """The size of a word's vector; of dense encoders alone."""
 
@@ -60,6 +62,15 @@ class Encoder(nn.Module, ABC):
     @abstractmethod
     def initialise(self, resources: Any) -> None:
         """Puts in place what is known before training, such as pretrained vectors."""
+
+    @classmethod
+    def prepare_from(cls, start: Vocabulary, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, Any]:
+        """The symbols of a trained encoder and of training sentences together, and what `copy_from` takes."""
+        raise NotImplementedError
+
+    def copy_from(self, start: Vocabulary, state: Mapping[str, Tensor], resources: Any) -> None:
+        """Takes over what an encoder of the same build has learnt, given its symbols and its state."""
+        raise NotImplementedError
 
     @abstractmethod
     def collate(self, sentences: Sequence[Sentence], device: torch.device) -> Batch:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -39,7 +40,7 @@ class NeuralEncoder(Encoder):
     """h^w, every word in its sentence, and h^s, every span."""
 
     dense = True
-    contextual = True
+    contextual = can_start = True
 
     def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool = False):
         super().__init__(config, vocabulary, spans=spans)
@@ -88,12 +89,7 @@ class NeuralEncoder(Encoder):
     def prepare(cls, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, Pretrained]:
         words = config.words
         clusters = read_clusters(words.clusters) if words.clusters else None
-        vectors = read_vectors(words.vectors) if words.vectors else None
-        if vectors is not None and vectors.vectors.shape[1] != words.dimension:
-            raise InputError(
-                f"words.vectors is {words.vectors}, which has vectors of dimension {vectors.vectors.shape[1]}, but words.dimension is "
-                f"{words.dimension}; set words.dimension = {vectors.vectors.shape[1]}"
-            )
+        vectors = _vectors(config)
         vocabulary = Vocabulary.of(sentences, config, vectors.words if vectors else (), clusters)
         transformer = None
         if config.transformer.name:
@@ -105,6 +101,38 @@ class NeuralEncoder(Encoder):
             self.words.initialise(self.vocabulary, resources.vectors)
         if resources.transformer is not None and self.transformer is not None:
             self.transformer.initialise(resources.transformer)
+
+    @classmethod
+    def prepare_from(
+        cls, start: Vocabulary, config: Config, sentences: Sequence[Sentence]
+    ) -> tuple[Vocabulary, Pretrained]:
+        vectors = _vectors(config)
+        known = [*start.words, *(vectors.words if vectors else ())]
+        own = Vocabulary.of(sentences, config, known, start.clusters)
+        vocabulary = replace(
+            own,
+            characters=list(dict.fromkeys(start.characters + own.characters)),
+            tags=list(dict.fromkeys(start.tags + own.tags)) if start.tags else [],
+            transformer=start.transformer,
+        )
+        return vocabulary, Pretrained(vectors, None)
+
+    @torch.no_grad()
+    def copy_from(self, start: Vocabulary, state: Mapping[str, Tensor], resources: Pretrained) -> None:
+        """What the trained encoder does not know begins as what it reads as unknown; words with pretrained vectors, as those."""
+        rows = {
+            "tags.weight": [0, *_rows(self.vocabulary.tags, start.tags, first=1, unknown=0)],
+            "characters.embedding.weight": [
+                *(0, 1),
+                *_rows(self.vocabulary.characters, start.characters, first=2, unknown=1),
+            ],
+        }
+        for name, tensor in self.state_dict().items():
+            if not name.startswith("words."):
+                tensor.copy_(state[name][rows[name]] if name in rows else state[name])
+        if self.words is not None:
+            vectors = torch.cat([state["words.trained"], state["words.fixed"]])
+            self.words.copy_from(self.vocabulary, start.words, vectors, resources.vectors)
 
     @property
     def reads_ids(self) -> bool:
@@ -200,6 +228,24 @@ class NeuralEncoder(Encoder):
     def span_layer(self, outputs: int, *, whole: bool = False) -> SpanLinear:
         """The span LSTM has read all words of a span, so `whole` makes no difference."""
         return SpanLinear(self.dimension, self.config.encoder.span_hidden, outputs, self.config)
+
+
+def _vectors(config: Config) -> WordVectors | None:
+    """The pretrained vectors that a configuration names."""
+    words = config.words
+    vectors = read_vectors(words.vectors) if words.vectors else None
+    if vectors is not None and vectors.vectors.shape[1] != words.dimension:
+        raise InputError(
+            f"words.vectors is {words.vectors}, which has vectors of dimension {vectors.vectors.shape[1]}, but words.dimension is "
+            f"{words.dimension}; set words.dimension = {vectors.vectors.shape[1]}"
+        )
+    return vectors
+
+
+def _rows(symbols: Sequence[str], known: Sequence[str], *, first: int, unknown: int) -> list[int]:
+    """The row of each symbol in a table of known ones, which begin at row `first`; that of the unknown one for others."""
+    places = {symbol: row for row, symbol in enumerate(known, first)}
+    return [places.get(symbol, unknown) for symbol in symbols]
 
 
 def _transformer(config: Config, vocabulary: Vocabulary) -> Transformer:

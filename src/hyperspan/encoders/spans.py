@@ -47,6 +47,11 @@ class SpanLinear(nn.Module):
         self.last = nn.Linear(hidden, outputs, bias=False) if hidden else None
         self.bias = nn.Parameter(torch.zeros(outputs))
 
+    @property
+    def output_axes(self) -> dict[str, tuple[int, ...]]:
+        """The axes of its parameters, by name, that go over outputs."""
+        return {"bias": (0,)} | ({"from_spans": (2,)} if self.last is None else {"last.weight": (0,)})
+
     def forward(self, words: Tensor, spans: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
         """(N, d1), (rows, 2, d2) -> (rows, outputs)"""
         forward, backward = torch.bmm(self.dropout(spans).transpose(0, 1), self.from_spans)

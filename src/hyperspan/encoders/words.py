@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from hyperspan.encoders.resources import WordVectors
 from hyperspan.kernels.transfer import is_asynchronous
-from hyperspan.vocabulary import Vocabulary
+from hyperspan.vocabulary import UNKNOWN, Vocabulary
 
 
 class WordEmbedding(nn.Module):
@@ -32,6 +34,23 @@ class WordEmbedding(nn.Module):
         known = [index for index, place in enumerate(found) if place >= 0]
         all_rows[known] = torch.from_numpy(pretrained.vectors[[found[index] for index in known]])
         self.trained[1:], self.fixed[:] = all_rows[: vocabulary.trained], all_rows[vocabulary.trained :]
+
+    @torch.no_grad()
+    def copy_from(
+        self, vocabulary: Vocabulary, known: Sequence[str], vectors: Tensor, pretrained: WordVectors | None
+    ) -> None:
+        """Takes over the vectors of known words, (1 + words, dimension); row 0 is of the unknown word.
+
+        Other words have their pretrained vector, or else begin as the unknown word.
+        """
+        self.trained.copy_(vectors[UNKNOWN])
+        self.fixed.copy_(vectors[UNKNOWN])
+        if pretrained is not None:
+            self.initialise(vocabulary, pretrained)
+        ids = {word: index for index, word in enumerate(known, 1)}
+        rows = torch.tensor([UNKNOWN, *(ids.get(word, ids.get(word.lower(), UNKNOWN)) for word in vocabulary.words)])
+        for place, row in zip((self.trained, self.fixed), rows.tensor_split([len(self.trained)]), strict=True):
+            place[row != UNKNOWN] = vectors[row[row != UNKNOWN]]
 
     def forward(self, ids: Tensor) -> Tensor:
         """(N,) -> (N, dimension)."""

@@ -32,6 +32,7 @@ def compact(model: Model, pretrained_words: int | None = None) -> Model:
             clusters=_file(config.words.clusters),
         ),
         transformer=replace(config.transformer, name=_encoder(config.transformer.name)),
+        training=replace(config.training, start=_file(config.training.start.rstrip("/"))),
         distillation=replace(
             config.distillation,
             teacher=_file(config.distillation.teacher.rstrip("/")),

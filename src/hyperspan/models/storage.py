@@ -27,6 +27,15 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
     The configuration is one that :func:`hyperspan.models.validation.validate` accepts.
     """
     vocabulary, resources = ENCODERS[config.encoder.kind].prepare(config, sentences)
+    check_learnable(vocabulary, config)
+    torch.manual_seed(config.training.seed)
+    model = model_class(config.model.kind)(config, vocabulary)
+    model.encoder.initialise(resources)
+    return model
+
+
+def check_learnable(vocabulary: Vocabulary, config: Config) -> None:
+    """Raises an InputError where the training sentences have no labels, or some that no model can have."""
     if not vocabulary.labels:
         raise InputError(f"{config.data.train} holds no mentions to learn from; name annotated sentences in data.train")
     try:
@@ -35,10 +44,6 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
         raise InputError(
             f"{config.data.train} cannot be learnt from: {error}; rename the labels in data.train"
         ) from None
-    torch.manual_seed(config.training.seed)
-    model = model_class(config.model.kind)(config, vocabulary)
-    model.encoder.initialise(resources)
-    return model
 
 
 def save_model(model: Model, folder: Path, *, half: bool = False) -> None:

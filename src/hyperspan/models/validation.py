@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from hyperspan.config import Config
 from hyperspan.encoders.registry import ENCODERS
 from hyperspan.errors import InputError
+from hyperspan.models.recognizer import Recognizer
 from hyperspan.models.registry import MODELS, model_class
 from hyperspan.text.tokenize import TOKENIZERS
 
@@ -44,6 +45,8 @@ def validate(config: Config) -> None:
     if config.training.optimizer == "lbfgs":
         _check_lbfgs(config)
     _check_distillation(config)
+    if config.training.start:
+        _check_warm_start(config)
 
 
 def _check_name(key: str, value: str, known: Iterable[str]) -> None:
@@ -68,6 +71,33 @@ def _check_lbfgs(config: Config) -> None:
             raise InputError(
                 f"{name} is {value:g}, but L-BFGS minimises one function without randomness; set {name} to 0"
             )
+
+
+def check_start(config: Config) -> None:
+    """Raises an InputError where a model, or one that starts from it, is of a kind that cannot."""
+    if not issubclass(model_class(config.model.kind), Recognizer):
+        raise InputError(
+            f"model.kind is {config.model.kind}, but only models of an encoder, a scorer and a structure, such as segmental, can"
+        )
+    if not ENCODERS[config.encoder.kind].can_start:
+        raise InputError(f"encoder.kind is {config.encoder.kind}, but only neural encoders can be taken over")
+
+
+def _check_warm_start(config: Config) -> None:
+    start = config.training.start
+    try:
+        check_start(config)
+    except InputError as error:
+        raise InputError(f'training.start is {start}, but {error}; set training.start = ""') from None
+    if config.training.optimizer == "lbfgs":
+        raise InputError(
+            f"training.optimizer is lbfgs, which has no learning rates, but training.start is {start}; set it to adamw"
+        )
+    if config.distillation.teacher:
+        raise InputError(
+            f"training.start is {start} and distillation.teacher is {config.distillation.teacher}, but a student begins with what its "
+            "teacher knows; leave one of them out"
+        )
 
 
 def _check_distillation(config: Config) -> None:

@@ -80,6 +80,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensor
 
 MAY_CHANGE = {
     "learning_rate",
+    "start_learning_rate",
     "max_grad_norm",
     "epochs",
     "patience",
@@ -88,7 +89,7 @@ MAY_CHANGE = {
     "temperature",
 }
 """What a run may be resumed with other values of."""
-FILES = {"vectors", "clusters", "name", "teacher", "text"}
+FILES = {"vectors", "clusters", "name", "teacher", "text", "start"}
 """Where files lie does not matter either: what was read from them is compared, or their bytes (:func:`fingerprint_of_built`)."""
 
 

@@ -36,7 +36,7 @@ from hyperspan.training.checkpoint import (
 )
 from hyperspan.training.events import EpochFinished, Listener, RunEnded, RunStarted, StepsTaken, TrainingEvent
 from hyperspan.training.objectives import GoldObjective, MicroBatch, Objective
-from hyperspan.training.optimisation import Optimisation, mixed_seed
+from hyperspan.training.optimisation import NOTHING_LEARNT, LearntParameters, Optimisation, mixed_seed
 from hyperspan.training.parallel import ALONE, Processes
 from hyperspan.types import Sentence
 
@@ -53,6 +53,7 @@ class Trainer:
         listeners: Sequence[Listener] = (),
         processes: Processes = ALONE,
         objective: Objective | None = None,
+        learnt: LearntParameters = NOTHING_LEARNT,
     ):
         self.model, self.train_sentences, self.dev_sentences = model, train, dev
         self.folder, self.listeners, self.processes = folder, listeners, processes
@@ -62,9 +63,10 @@ class Trainer:
         """The sentences of the epoch: the training sentences come first, then those without known mentions."""
         self.lengths = [len(sentence) for sentence in self.examples]
         self.data = fingerprint([*train, *dev]) + self.objective.fingerprint()
+        self.start = learnt.fingerprint
         self._check_same()
         steps = 1 if self.config.optimizer == "lbfgs" else math.ceil(len(self.examples) / self.config.batch_size)
-        self.optimisation = Optimisation(model, self.objective, steps, processes)
+        self.optimisation = Optimisation(model, self.objective, steps, processes, learnt)
         self.built = fingerprint_of_built(model, model.vocabulary)
         self.full_batch: list[MicroBatch] = []
         """All training sentences of this process, kept where each step needs them all."""
@@ -80,6 +82,7 @@ class Trainer:
         config = replace(self.model.config, data=DataConfig())  # where the data lie does not matter
         parameters = [(name, tuple(parameter.shape)) for name, parameter in self.model.named_parameters()]
         here = {"hyperspan": __version__, "configuration": config.to_toml(), "corpus": self.data}
+        here |= {"model in training.start": self.start} if self.start else {}
         self.processes.check_same(here | {"kind of device": self.model.device.type, "model": repr(parameters)})
 
     @property
@@ -240,6 +243,7 @@ class Trainer:
             self._give_up("a parameter is no longer a number")
         if self.processes.is_first:
             state = self._progress() | {"config": self.model.config.to_toml(), "data": self.data, "built": self.built}
+            state |= {"start": self.start} if self.start else {}
             write_tensors(self.optimisation.tensors(), self.folder / CHECKPOINT, state)
         self.saved = time.monotonic()
 
@@ -255,6 +259,11 @@ class Trainer:
         if state.pop("data") != self.data:
             raise InputError(
                 f"{self.folder} was trained on other sentences; resume it with the data it was begun with, or use another folder"
+            )
+        if state.pop("start", "") != self.start:
+            raise InputError(
+                f"{self.folder} was begun from another model than training.start names, or that has changed meanwhile; resume it with "
+                "the model it was begun from, or use another folder"
             )
         if (changed := difference(config, self.model.config)) is not None:
             raise InputError(

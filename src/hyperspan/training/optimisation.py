@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -26,10 +27,29 @@ def mixed_seed(seed: int, number: int, rank: int = 0) -> int:
     return (seed * 1_000_003 + number * 7_919 + rank * 10_000_000_019 + 12_345) % (2**63)
 
 
+@dataclass(frozen=True)
+class LearntParameters:
+    """The parameters that a model has from a trained one; those have a learning rate of their own."""
+
+    parameters: frozenset[nn.Parameter] = frozenset()
+    fingerprint: str = ""
+    """Of the trained model."""
+
+
+NOTHING_LEARNT = LearntParameters()
+
+
 class Optimisation:
     """The parameters of a model that learn, and all that changes them."""
 
-    def __init__(self, model: Model, objective: Objective, steps_per_epoch: int, processes: Processes):
+    def __init__(
+        self,
+        model: Model,
+        objective: Objective,
+        steps_per_epoch: int,
+        processes: Processes,
+        learnt: LearntParameters = NOTHING_LEARNT,
+    ):
         self.model, self.objective = model, objective
         self.steps_per_epoch, self.processes = steps_per_epoch, processes
         self.config = model.config.training
@@ -38,21 +58,26 @@ class Optimisation:
         )
         whole = nn.ModuleDict({"model": model} | ({"lm_loss": self.lm_loss} if self.lm_loss else {}))
         processes.broadcast_tensors(whole.state_dict().values())
-        self.groups = self._grouped(whole)
+        self.groups = self._grouped(whole, learnt.parameters)
         self.names = [name for group in self.groups.values() for name in group]
         self.parameters = [parameter for group in self.groups.values() for parameter in group.values()]
         self.optimizer = self._new_optimizer()
         self.average = [p.detach().clone() for p in self.parameters] if self.config.ema_decay else None
         self.step = 0
 
-    def _grouped(self, whole: nn.Module) -> dict[ParameterOptions, dict[str, nn.Parameter]]:
+    def _grouped(
+        self, whole: nn.Module, learnt: Collection[nn.Parameter]
+    ) -> dict[ParameterOptions, dict[str, nn.Parameter]]:
         """The parameters that learn, by their options and names; the encoder says which have other options than usual."""
-        usual = ParameterOptions(self.config.learning_rate, self.config.weight_decay)
-        own = self.model.encoder.parameter_options(self.config)
+        new = self.config
+        old = replace(new, learning_rate=new.start_learning_rate)
+        own = {config: self.model.encoder.parameter_options(config) for config in (new, old)}
         groups: dict[ParameterOptions, dict[str, nn.Parameter]] = {}
         for name, parameter in whole.named_parameters():
             if parameter.requires_grad:
-                groups.setdefault(own.get(parameter, usual), {})[name] = parameter
+                config = old if parameter in learnt else new
+                usual = ParameterOptions(config.learning_rate, config.weight_decay)
+                groups.setdefault(own[config].get(parameter, usual), {})[name] = parameter
         return groups
 
     def _new_optimizer(self) -> torch.optim.Optimizer:

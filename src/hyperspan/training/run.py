@@ -36,7 +36,9 @@ from hyperspan.training.events import DataNote, Listener
 from hyperspan.training.log import JsonLinesLog, TensorBoardLog, require_tensorboard
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
 from hyperspan.training.objectives import GoldObjective, Objective
+from hyperspan.training.optimisation import NOTHING_LEARNT, LearntParameters
 from hyperspan.training.parallel import joined
+from hyperspan.training.warm_start import inherited, learnt_parameters, new_warm_model, read_start
 from hyperspan.types import Document, Sentence
 
 DEFAULTS = Config()
@@ -111,9 +113,10 @@ def train(
             torch.set_num_threads(threads)
         if place.type == "cuda":
             torch.set_float32_matmul_precision("high")
-        model, train, dev, objective = _read(config, place, listeners, data)
+        check_start_stays(config, folder)
+        model, train, dev, objective, learnt = _read(config, place, listeners, data)
         with while_there_is_room(folder):
-            trainer = Trainer(model, train, dev, folder, listeners, processes, objective)
+            trainer = Trainer(model, train, dev, folder, listeners, processes, objective, learnt)
             if resume:
                 trainer.resume()
             if processes.is_first:
@@ -130,9 +133,13 @@ def _config_of(given: Config | Mapping[str, Any] | str | Path) -> Config:
 
 def _read(
     config: Config, place: torch.device, listeners: Sequence[Listener], data: TrainingData | None
-) -> tuple[Model, Sequence[Sentence], Sequence[Sentence], Objective]:
-    """An untrained model, the sentences to train it on and to score it by, and what it minimises."""
+) -> tuple[Model, Sequence[Sentence], Sequence[Sentence], Objective, LearntParameters]:
+    """A model to train, the sentences to train it on and to score it by, what it minimises, and what it has learnt already."""
     problems = Problems()
+    start = read_start(config) if config.training.start else None
+    if start is not None:
+        config = inherited(config, start.config)
+        validate(config)
     data = data or _read_data(config, problems)
     train, dev = [sentence for sentence in data.train if len(sentence)], data.dev
     check_data(config, train)
@@ -141,15 +148,23 @@ def _read(
         check_labels_known({mention.label for sentence in train for mention in sentence.mentions}, teacher)
     if teacher is not None and config.distillation.copy_embeddings:
         model: Model = new_student(config, teacher)
+    elif start is not None:
+        model = new_warm_model(config, start.model, train)
     else:
         model = new_model(config, train)
     check_lengths(model, train)
     model = model.to(place)
     objective = GoldObjective(model) if teacher is None else _distillation(model, teacher, problems)
-    for text in (*(f"{times:,} × {what}" for what, times in problems.notes.items()), *data_notes(model, train, dev)):
+    notes = [f"{times:,} × {what}" for what, times in problems.notes.items()]
+    learnt = NOTHING_LEARNT
+    if start is not None:
+        assert isinstance(model, Recognizer), "validate lets only such models start from others"
+        learnt = learnt_parameters(model, start)
+        notes.append(start.describe(model, train))
+    for text in (*notes, *data_notes(model, train, dev)):
         for listener in listeners:
             listener(DataNote(text))
-    return model, train, dev, objective
+    return model, train, dev, objective, learnt
 
 
 def _read_data(config: Config, problems: Problems) -> TrainingData:
@@ -205,6 +220,13 @@ def check_folder(folder: Path, *, begun: bool, resume: bool, force: bool) -> Non
         raise OutputExistsError(f"{folder} holds {held} already; {hint}, or name another folder")
 
 
+def check_start_stays(config: Config, folder: Path) -> None:
+    """Raises an error if training would overwrite the model that it starts from, without which no run can be resumed."""
+    start = config.training.start
+    if start and folder.exists() and folder.samefile(folder_of(start)):
+        raise InputError(f"{folder} is the model that training.start names; write to another folder with --output")
+
+
 def check_lengths(model: Model, sentences: Sequence[Sentence]) -> None:
     """Raises an error for a sentence that would need more memory in training than machines have."""
     for sentence in sentences if model.over_spans else ():
@@ -228,6 +250,8 @@ def model_card(model: Model, best: float | None, epoch: int, sentences: int) -> 
     )
     encoder = config.transformer.name.rstrip("/")
     pretrained = f", some of which began as those of `{encoder.rpartition('/')[2]}`" if encoder else ""
+    start = config.training.start.rstrip("/").rpartition("/")[2]
+    started = f"| started from | `{start}` |\n" if start else ""
     return f"""# A hyperspan model
 
 | | |
@@ -235,7 +259,7 @@ def model_card(model: Model, best: float | None, epoch: int, sentences: int) -> 
 | finds | {", ".join(model.labels)} |
 | mentions | {model.allowed_mentions}, {width} |
 | trained on | `{Path(config.data.train).name}`, {sentences:,} sentences |
-| dev | {dev} |
+{started}| dev | {dev} |
 | parameters | {parameters:,}{pretrained} |
 | tokenizer for raw text | `{model.tokenizer}` |
 | seed | {config.training.seed} |
@@ -264,8 +288,8 @@ def check_files(config: Config) -> None:
         raise InputError(_about_missing(missing))
     if config.transformer.name:
         check_pretrained(config.transformer.name)
-    if config.distillation.teacher:
-        folder_of(config.distillation.teacher)
+    for model in filter(None, (config.training.start, config.distillation.teacher)):
+        folder_of(model)
 
 
 def _about_missing(files: Mapping[str, str]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from hyperspan.batch import Batch
@@ -29,6 +30,11 @@ class WeightColumns(NamedTuple):
     """Whether the features are of spans and not of words."""
 
 
+def linear_axes(name: str) -> dict[str, tuple[int, ...]]:
+    """The axes of the parameters of a linear layer, by name, that go over its outputs."""
+    return {f"{name}.weight": (0,), f"{name}.bias": (0,)}
+
+
 class Scorer(nn.Module):
     """From words and spans to scores, and from scores to a distribution."""
 
@@ -40,6 +46,10 @@ class Scorer(nn.Module):
     """Whether words at which no mention is likely to begin can be passed over in inference."""
     allowed_mentions: ClassVar[str] = "overlapping in any way"
     """Which mentions a sentence may have."""
+    outputs_by_type: ClassVar[bool] = False
+    """Whether the outputs of a type stand together, and not those of one role of all types."""
+    shared_outputs: ClassVar[int] = 0
+    """Outputs before those, which are of no type."""
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__()
@@ -60,6 +70,36 @@ class Scorer(nn.Module):
     def weight_columns(self) -> list[WeightColumns]:
         """The weights of handcrafted features, and the roles of their columns."""
         raise NotImplementedError
+
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        """The axes of its parameters, by name, that go over the outputs of types; none if it cannot tell.
+
+        The layers are those of a dense encoder: others cannot be taken over.
+        """
+        return {}
+
+    @torch.no_grad()
+    def copy_from(self, state: Mapping[str, Tensor], types: Sequence[int | None], start_types: int) -> None:
+        """Takes over what a scorer of the same kind has learnt.
+
+        Each type is one of its `start_types`, or, where that is None, begins as their mean.
+        """
+        axes = self.type_axes()
+        for name, parameter in self.named_parameters() if axes else ():
+            learnt = state[name]
+            for axis in axes.get(name, ()):
+                learnt = learnt.transpose(0, axis)
+                learnt = self._of_types(learnt, types, start_types).transpose(0, axis)
+            parameter.copy_(learnt)
+
+    def _of_types(self, learnt: Tensor, types: Sequence[int | None], start_types: int) -> Tensor:
+        """(outputs of the types that were learnt, …) -> (outputs of other types, …)"""
+        shared, typed = learnt.tensor_split([self.shared_outputs])
+        axis = 0 if self.outputs_by_type else 1
+        by_type = typed.unflatten(0, (start_types, -1) if self.outputs_by_type else (-1, start_types)).unbind(axis)
+        mean = torch.stack(by_type).mean(0)
+        found = torch.stack([mean if kind is None else by_type[kind] for kind in types], axis)
+        return torch.cat([shared, found.flatten(0, 1)])
 
     def distribution(self, scores: Any, lengths: Sequence[int]) -> Distribution:
         """The distribution that scores make."""

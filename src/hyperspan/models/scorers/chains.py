@@ -13,7 +13,7 @@ from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.models.scorers.base import Scorer, WeightColumns
+from hyperspan.models.scorers.base import Scorer, WeightColumns, linear_axes
 from hyperspan.structures import (
     CascadedChains,
     CascadeScores,
@@ -30,6 +30,7 @@ class LinearChainScorer(Scorer):
 
     linear_memory = True
     allowed_mentions = "none overlapping"
+    outputs_by_type, shared_outputs = True, 1
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -50,6 +51,9 @@ class LinearChainScorer(Scorer):
         by_role = self.emit.weight[:, 1:].unflatten(1, (-1, 4)).transpose(1, 2).flatten(1)
         return [WeightColumns(by_role, ["begins", "is inside", "ends", "is alone"])]
 
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        return linear_axes("emit") | {"step": (0, 1), "first": (0,), "last": (0,)}
+
     def distribution(self, scores: TagScores, lengths: Sequence[int]) -> LinearChain:
         return LinearChain(scores, lengths)
 
@@ -61,6 +65,7 @@ class CascadedScorer(Scorer):
     """Cascaded linear chains, one for each type."""
 
     allowed_mentions = "none overlapping another of its type"
+    outputs_by_type = True
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -87,6 +92,10 @@ class CascadedScorer(Scorer):
     def weight_columns(self) -> list[WeightColumns]:
         by_role = self.emit.weight.unflatten(1, (-1, 5)).transpose(1, 2).flatten(1)
         return [WeightColumns(by_role, ["is outside", "begins", "is inside", "ends", "is alone"])]
+
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        axes = {"step": (0,), "first": (0,), "last": (0,), "earlier": (0, 1)}
+        return linear_axes("emit") | {f"weights.{name}": place for name, place in axes.items()}
 
     def distribution(self, scores: CascadeScores, lengths: Sequence[int]) -> CascadedChains:
         return CascadedChains(scores, lengths, self.order)

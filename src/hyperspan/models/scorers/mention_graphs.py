@@ -13,7 +13,7 @@ from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.models.scorers.base import Scorer, WeightColumns
+from hyperspan.models.scorers.base import Scorer, WeightColumns, linear_axes
 from hyperspan.structures import (
     MentionHypergraph,
     MentionSeparators,
@@ -39,6 +39,9 @@ class MentionHypergraphScorer(Scorer):
     def weight_columns(self) -> list[WeightColumns]:
         roles = ["starts", "goes on", "ends", "ends and goes on"]
         return [WeightColumns(self.edges.weight, roles[: 3 if self.config.model.tied else 4])]
+
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        return linear_axes("edges")
 
     def distribution(self, scores: WordEdgeScores, lengths: Sequence[int]) -> MentionHypergraph:
         return MentionHypergraph(scores, lengths, self.config.model.reading)
@@ -67,6 +70,9 @@ class MentionSeparatorScorer(Scorer):
     def weight_columns(self) -> list[WeightColumns]:
         roles = [f"{label} {side}" for side in ("after", "before") for label in LABELS[1:]]
         return [WeightColumns(self.gaps.weight, roles)]
+
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        return linear_axes("gaps")
 
     def distribution(self, scores: Tensor, lengths: Sequence[int]) -> MentionSeparators:
         return MentionSeparators(scores, lengths, self.config.model.reading)

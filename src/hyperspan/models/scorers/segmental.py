@@ -14,7 +14,7 @@ from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
 from hyperspan.kernels.encoder import FusedEncoder
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer, WeightColumns
+from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer, WeightColumns, linear_axes
 from hyperspan.structures import (
     EdgeScores,
     SegmentalHypergraph,
@@ -78,6 +78,9 @@ class SegmentalScorer(Scorer):
             WeightColumns(self.parts.words.weight, [*steps, *(f"{step} before it" for step in steps)]),
             WeightColumns(self.parts.span.weight, steps, of_spans=True),
         ]
+
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        return linear_axes("start") | {f"parts.{name}": axes for name, axes in self.parts.output_axes.items()}
 
     def distribution(self, scores: EdgeScores, lengths: Sequence[int]) -> SegmentalHypergraph:
         return SegmentalHypergraph(scores, lengths)

@@ -55,6 +55,9 @@ class SegmentScorer(Scorer):
             WeightColumns(self.segment.span.weight, ["is a mention"], of_spans=True),
         ]
 
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        return {f"segment.{name}": axes for name, axes in self.segment.output_axes.items()}
+
     def distribution(self, scores: SegmentScores, lengths: Sequence[int]) -> Distribution:
         return SemiMarkov(scores, lengths)
 
