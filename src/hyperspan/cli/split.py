@@ -21,15 +21,29 @@ from hyperspan.corpora.splits import (
     Fractions,
     Part,
     Split,
+    SplitOptions,
     check_fractions,
     open_corpus,
-    split_opened,
+    split_files,
 )
 from hyperspan.errors import InputError
 
+SplitFractions = Annotated[
+    str | None,
+    typer.Option("--fractions", metavar="80/10/10", help="Percents of train, dev and test; 90/10 for no test."),
+]
+SplitSeed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same parts.")]
 SplitBy = Annotated[
     Literal["document", "file", "sentence"] | None,
     typer.Option("--by", help="What stays whole. Default: documents; files of a folder of single sentences."),
+]
+GroupBy = Annotated[
+    str | None,
+    typer.Option(
+        "--group-by",
+        metavar="KEY",
+        help=f"The key of metadata that records of one document share. Default: {', '.join(DOCUMENT_KEYS)}, or the id.",
+    ),
 ]
 
 
@@ -41,21 +55,12 @@ def split(
         str | None,
         typer.Option("--output", "-o", metavar="FOLDER", help="Where the parts go. Default: CORPUS-split, beside it."),
     ] = None,
-    fractions: Annotated[
-        str | None,
-        typer.Option(metavar="80/10/10", help="Percents of train, dev and test; 90/10 for no test. Default: 80/10/10."),
-    ] = None,
+    fractions: SplitFractions = None,
     dev: Annotated[float | None, typer.Option(help="The fraction of dev, instead of --fractions.")] = None,
     test: Annotated[float | None, typer.Option(help="The fraction of test, instead of --fractions.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same parts.")] = 1,
+    seed: SplitSeed = 1,
     by: SplitBy = None,
-    group_by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help=f"The key of metadata that records of one document share. Default: {', '.join(DOCUMENT_KEYS)}, or the id.",
-        ),
-    ] = None,
+    group_by: GroupBy = None,
     in_order: Annotated[
         bool,
         typer.Option("--in-order", help="Do not shuffle: the first documents are train, the last test, as in GENIA."),
@@ -80,10 +85,8 @@ def split(
     opened = open_corpus(corpus, from_, problems)
     files = PartFiles.of(opened, output, to)
     files.check_free([part for part, fraction in wanted.items() if fraction], force=force)
-    options = parse_options(option)
-    found = split_opened(
-        opened, wanted, problems, seed=seed, by=by, group_by=group_by, in_order=in_order, options=options
-    )
+    read = opened.read(problems, **parse_options(option))
+    found = split_files(opened, read, wanted, SplitOptions(seed, by, group_by, in_order), problems)
     losses = files.write(found.parts, force=force, lossy=lossy, problems=problems)
     report(problems)
     for of_part in losses.values():

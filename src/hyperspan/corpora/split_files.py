@@ -36,7 +36,8 @@ class PartFiles:
             raise InputError(f"the format {format_name!r} cannot be written; choose one of {', '.join(known)}")
         place = Path(folder) if folder is not None else _beside(Path(corpus.name))
         _check_outside(place, corpus.name)
-        return cls(place, format_name, "" if format_name in FOLDERS else _suffix(corpus.sources[0].name, format_name))
+        own_name = corpus.sources[0].name if format_name == corpus.format else ""
+        return cls(place, format_name, "" if format_name in FOLDERS else _suffix(own_name, format_name))
 
     def path(self, part: str) -> Path:
         return self.folder / f"{part}{self.suffix}"
@@ -44,15 +45,17 @@ class PartFiles:
     def check_free(self, parts: Sequence[str], *, force: bool) -> None:
         """Raises an error where parts may not be written."""
         if self.folder.exists() and not self.folder.is_dir():
-            raise InputError(f"{self.folder} is a file, but the parts are written into a folder; name another --output")
+            raise InputError(f"{self.folder} is a file, but the parts are written into a folder; name another")
         for part in dict.fromkeys((*parts, *USUAL_FRACTIONS)):
             path = self.path(part)
             if path.exists() and part not in parts:
                 raise OutputExistsError(
-                    f"{path} exists and would stay beside the new parts, with sentences of theirs; remove it or name another --output"
+                    f"{path} exists and would stay beside the new parts, with sentences of theirs; remove it, or name another folder for the parts"
                 )
             if path.exists() and not force:
-                raise OutputExistsError(f"{path} exists; name another --output or overwrite it with --force")
+                raise OutputExistsError(
+                    f"{path} exists; overwrite it with --force, or name another folder for the parts"
+                )
 
     def write(
         self, parts: Mapping[str, Part], *, force: bool = False, lossy: Lossy | None = None, problems: Problems
@@ -94,7 +97,7 @@ def _beside(corpus: Path) -> Path:
 
 
 def _suffix(source: str, format_name: str) -> str:
-    """How the names of parts end: as the source's does, where the format allows it."""
+    """How the names of parts end: as that of the source in the same format does, where the format allows it."""
     packed = ".gz" if source.endswith(".gz") else ""
     own, allowed = PurePath(source.removesuffix(".gz")).suffix, FORMATS[format_name].suffixes
     return (own if own in allowed else allowed[0]) + packed
@@ -103,4 +106,4 @@ def _suffix(source: str, format_name: str) -> str:
 def _check_outside(folder: Path, corpus: str) -> None:
     """Raises an error for parts inside the corpus, which would be read with it the next time."""
     if corpus != "-" and Path(corpus).is_dir() and folder.resolve().is_relative_to(Path(corpus).resolve()):
-        raise InputError(f"{folder} is inside the corpus {corpus} and would be read with it; name another --output")
+        raise InputError(f"{folder} is inside the corpus {corpus} and would be read with it; name another folder")

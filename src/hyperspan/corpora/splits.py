@@ -48,12 +48,26 @@ class Split:
 
 
 @dataclass(frozen=True)
+class SplitOptions:
+    """How a corpus is split: what stays whole, and what is drawn."""
+
+    seed: int = 1
+    by: SplitUnit | None = None
+    group_by: str | None = None
+    in_order: bool = False
+
+
+@dataclass(frozen=True)
 class OpenCorpus:
     """A corpus to be read once: its name, what there is to read, and its format."""
 
     name: str
     sources: list[Source]
     format: str
+
+    def read(self, problems: Problems, **options: Any) -> list[list[Document]]:
+        """The documents of each source."""
+        return [list(read_source(source, self.format, problems, **options)) for source in self.sources]
 
 
 @dataclass(frozen=True)
@@ -87,9 +101,8 @@ def split_corpus(
     """
     problems = Problems()
     opened = open_corpus(corpus, format, problems)
-    return split_opened(
-        opened, fractions, problems, seed=seed, by=by, group_by=group_by, in_order=in_order, options=options
-    )
+    files = opened.read(problems, **options)
+    return split_files(opened, files, fractions, SplitOptions(seed, by, group_by, in_order), problems)
 
 
 def open_corpus(corpus: str | Path, format_name: str | None, problems: Problems) -> OpenCorpus:
@@ -98,25 +111,20 @@ def open_corpus(corpus: str | Path, format_name: str | None, problems: Problems)
     return OpenCorpus(str(corpus), sources, found or detect(sources[0]))
 
 
-def split_opened(
+def split_files(
     corpus: OpenCorpus,
+    files: Sequence[list[Document]],
     fractions: Fractions,
+    options: SplitOptions,
     problems: Problems,
-    *,
-    seed: int = 1,
-    by: SplitUnit | None = None,
-    group_by: str | None = None,
-    in_order: bool = False,
-    options: Mapping[str, Any],
 ) -> Split:
-    """The same for a corpus that is opened, with the problems of reading it counted."""
+    """The same for a corpus whose files are read."""
     check_fractions(fractions)
-    files = [list(read_source(source, corpus.format, problems, **options)) for source in corpus.sources]
-    units, notes = _units(files, by, group_by, problems)
+    units, notes = _units(files, options.by, options.group_by, problems)
     wanted = {part: fraction for part, fraction in fractions.items() if fraction > 0}
-    _check_enough(corpus.name, len(units), list(wanted), "sentence" if by == "sentence" else "document")
-    shares = list(wanted.values())
-    chosen = _cut(len(units), shares) if in_order else stratify([unit.counts for unit in units], shares, seed)
+    _check_enough(corpus.name, len(units), list(wanted), "sentence" if options.by == "sentence" else "document")
+    shares, counts = list(wanted.values()), [unit.counts for unit in units]
+    chosen = _cut(len(units), shares) if options.in_order else stratify(counts, shares, options.seed)
     parts = {
         part: _part([unit for unit, at in zip(units, chosen, strict=True) if at == place])
         for place, part in enumerate(wanted)
