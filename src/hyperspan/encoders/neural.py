@@ -106,7 +106,7 @@ class NeuralEncoder(Encoder):
     def prepare_from(
         cls, start: Vocabulary, config: Config, sentences: Sequence[Sentence]
     ) -> tuple[Vocabulary, Pretrained]:
-        vectors = _vectors(config)
+        vectors = _vectors(config, "leave words.vectors out")
         known = [*start.words, *(vectors.words if vectors else ())]
         own = Vocabulary.of(sentences, config, known, start.clusters)
         vocabulary = replace(
@@ -230,14 +230,14 @@ class NeuralEncoder(Encoder):
         return SpanLinear(self.dimension, self.config.encoder.span_hidden, outputs, self.config)
 
 
-def _vectors(config: Config) -> WordVectors | None:
-    """The pretrained vectors that a configuration names."""
+def _vectors(config: Config, advice: str = "") -> WordVectors | None:
+    """The pretrained vectors that a configuration names; `advice` is for those of another dimension."""
     words = config.words
     vectors = read_vectors(words.vectors) if words.vectors else None
     if vectors is not None and vectors.vectors.shape[1] != words.dimension:
         raise InputError(
             f"words.vectors is {words.vectors}, which has vectors of dimension {vectors.vectors.shape[1]}, but words.dimension is "
-            f"{words.dimension}; set words.dimension = {vectors.vectors.shape[1]}"
+            f"{words.dimension}; {advice or f'set words.dimension = {vectors.vectors.shape[1]}'}"
         )
     return vectors
 
