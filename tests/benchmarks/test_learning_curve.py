@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hyperspan.benchmarks import learning_curve
@@ -162,3 +163,17 @@ def test_curves_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     draw([result("spancat", 1, 0.5), result("spancat", 1, 0.6, 1000)], tmp_path / "curve.png")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["hyperspan", "spancat-vectors"])
+def test_both_systems_learn_a_small_corpus(system: str, tmp_path: Path, data: Path) -> None:
+    pytest.importorskip("spacy")
+    words = sorted({token.lower() for sentence in SENTENCES for token in sentence.tokens})
+    values = np.eye(len(words), 8, dtype=np.float16)
+    np.savez(tmp_path / "vectors.npz", words=np.array("\n".join(words).encode()), vectors=values)
+    runner = CurveRunner(tmp_path / "work", data, sys.executable, tmp_path / "vectors.npz", {})
+    file = ResultFile(tmp_path / "results.jsonl")
+    train_all(runner, [SystemRun(system, "genia", 30, 1)], 1, file, sys.stderr)
+    assert file.results[0]["f1"] >= 0.5
+    assert file.results[0]["cpu_seconds"] > 0

@@ -55,7 +55,7 @@ def run(train: str, dev: str, folder: str, seed: int, sizes: list[int], vectors:
 
     `train` and `dev` are files of sentences; the mentions found in dev are written to `folder`. Returns seconds and spaCy's version.
     """
-    import spacy
+    from spacy.about import __version__
     from spacy.cli.init_config import init_config
     from spacy.training.initialize import init_nlp
     from spacy.training.loop import train as train_pipeline
@@ -75,7 +75,7 @@ def run(train: str, dev: str, folder: str, seed: int, sizes: list[int], vectors:
     train_pipeline(init_nlp(config), place / "model")
     taken = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
     write_mentions(place / "model" / "model-best", dev_sentences, place / "predictions.jsonl")
-    return {**taken, "version": f"spaCy {spacy.__version__}"}
+    return {**taken, "version": f"spaCy {__version__}"}
 
 
 def write_mentions(model: Path, sentences: list[dict[str, Any]], path: Path) -> None:
