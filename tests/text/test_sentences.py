@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.text import split_text, tokenize
+from hyperspan.text import Tokenizer, split_text, tokenize
 from hyperspan.text.sentences import MOST_TOKENS
 
 
@@ -110,9 +110,9 @@ def test_quoted_mail_is_joined_too() -> None:
 @given(count=st.integers(MOST_TOKENS - 2, 3 * MOST_TOKENS), mark=st.sampled_from([" ", ", ", "; ", "-"]))
 def test_a_sentence_of_too_many_words_is_cut(count: int, mark: str) -> None:
     text = f"word{mark}" * count
-    found = split_text(text, "split")
+    found = split_text(text, Tokenizer("split"))
     assert all(len(sentence) <= MOST_TOKENS for sentence in found)
-    assert [span for sentence in found for span in sentence.offsets] == tokenize(text, "split")
+    assert [span for sentence in found for span in sentence.offsets] == tokenize(text, Tokenizer("split"))
 
 
 def test_a_long_sentence_is_cut_at_semicolons_rather_than_commas() -> None:

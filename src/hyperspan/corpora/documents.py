@@ -14,6 +14,7 @@ from attrs import evolve
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.trimming import joined, trimmed
 from hyperspan.text.sentences import sentence_of, sentence_spans, token_spans
+from hyperspan.text.tokenize import WORDS, Tokenizer
 from hyperspan.types import Document, Mention, Sentence, Span, trusted_mention
 
 
@@ -137,7 +138,7 @@ def by_characters(mention: Mention, offsets: Sequence[Span], text: str = "") -> 
     return evolve(mention, start=start, end=end, fragments=fragments, text=text[start:end], head=head)
 
 
-def with_sentences(document: Document, problems: Problems, tokenizer: str = "words") -> Document:
+def with_sentences(document: Document, problems: Problems, tokenizer: Tokenizer = WORDS) -> Document:
     """The document split into sentences and tokens, unless it is already, with its mentions by tokens too.
 
     So that no annotated mention is lost, sentences that one crosses are joined, and tokens are cut where one begins or

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hyperspan.text.boundaries import sentence_ends
 from hyperspan.text.paragraphs import paragraph_spans
-from hyperspan.text.tokenize import tokenize_all
+from hyperspan.text.tokenize import WORDS, Tokenizer, tokenize_all
 from hyperspan.types import Sentence, Span, trusted_sentence
 
 MOST_TOKENS = 500
@@ -23,7 +23,7 @@ def sentence_spans(text: str) -> Iterator[Span]:
                 yield span
 
 
-def split_text(text: str, tokenizer: str = "words") -> list[Sentence]:
+def split_text(text: str, tokenizer: Tokenizer = WORDS) -> list[Sentence]:
     """The sentences of a text, with the place of each token in it.
 
     >>> [sentence.tokens for sentence in split_text("Dr. Grey met Lee. Why?")]
@@ -32,7 +32,7 @@ def split_text(text: str, tokenizer: str = "words") -> list[Sentence]:
     return list(iter_sentences(text, tokenizer))
 
 
-def iter_sentences(text: str, tokenizer: str = "words") -> Iterator[Sentence]:
+def iter_sentences(text: str, tokenizer: Tokenizer = WORDS) -> Iterator[Sentence]:
     """What :func:`split_text` returns, one sentence after the other, for texts whose tokens would fill the memory."""
     for stretches in _together(sentence_spans(text)):
         for offsets in tokenize_all(text, stretches, tokenizer):
@@ -51,7 +51,7 @@ def _together(spans: Iterable[Span]) -> Iterator[list[Span]]:
         yield group
 
 
-def token_spans(text: str, start: int, end: int, tokenizer: str) -> Sequence[Span]:
+def token_spans(text: str, start: int, end: int, tokenizer: Tokenizer) -> Sequence[Span]:
     """The tokens of a stretch of the text, in characters of the whole text."""
     return tokenize_all(text, [(start, end)], tokenizer)[0]
 
