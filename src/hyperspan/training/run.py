@@ -96,7 +96,7 @@ def train(
     ...     load(result.folder).labels
     ('PER',)
     """
-    config, folder = _config_of(config).override(overrides), Path(folder)
+    config, folder = as_config(config).override(overrides), Path(folder)
     with joined() as processes:
         validate(config)
         check_files(config)
@@ -126,7 +126,8 @@ def train(
             return TrainingResult(folder, _finished(trainer, force=force) if processes.is_first else best)
 
 
-def _config_of(given: Config | Mapping[str, Any] | str | Path) -> Config:
+def as_config(given: Config | Mapping[str, Any] | str | Path) -> Config:
+    """A configuration in any form that :func:`train` takes."""
     if isinstance(given, Config):
         return given
     return Config.from_mapping(given) if isinstance(given, Mapping) else Config.read(given)
