@@ -102,6 +102,8 @@ class WordsConfig:
     """A file of pretrained vectors (GloVe, word2vec, npz); none for random ones."""
     dimension: int = _number(100, 0, MOST_UNITS)
     """Size of a word vector, which must be that of the file, if there is one; 0 for no word vectors."""
+    max_vectors: int = _number(200_000, 0)
+    """How many words of a file of vectors are kept, the first ones; training words always keep theirs. 0 for all."""
     lowercase: bool = True
     """Whether words are looked up in lower case; characters always keep their case."""
     min_count: int = _number(1, 1)
