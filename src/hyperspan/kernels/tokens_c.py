@@ -27,8 +27,12 @@ JOINERS = (0x200C, 0x200D)
 _CLASSES = {"L": 1 | 16, "M": 2 | 16, "N": 4, "Nd": 4 | 8 | 16, "Nl": 4 | 16, "Pc": 16}
 """Bits by category of Unicode: letter, mark, number, digit and word, as tokens.c has them."""
 _MARK = _CLASSES["M"]
-_SPACE, _UNIT, _IS_KNOWN = 32, 64, 128
+_SPACE, _BLANK, _IS_KNOWN = 32, 64, 128
+_UNIT = _BLANK
+"""Without the bit of white space: a character that is always a token."""
 _ENCODING = "utf-32-le" if sys.byteorder == "little" else "utf-32-be"
+_SPACES_OF_PYTHON = range(0x1C, 0x20)
+"""White space to Python, but not to regular expressions."""
 
 
 class TokenSpans(NamedTuple):
@@ -83,7 +87,8 @@ def classes(units: tuple[tuple[int, int], ...] = (), marks: str = "") -> bytes:
         category = unicodedata.category(chr(code))
         if category not in ("Cn", "Cs") and code not in JOINERS:
             bits[code] = _IS_KNOWN | _CLASSES.get(category, _CLASSES.get(category[0], 0))
-            bits[code] |= _SPACE if chr(code).isspace() else 0
+            if chr(code).isspace():
+                bits[code] |= _SPACE | (0 if code in _SPACES_OF_PYTHON else _BLANK)
     for first, end in units:
         if end <= len(bits):
             bits[first:end] = bytes((_IS_KNOWN | _UNIT,)) * (end - first)

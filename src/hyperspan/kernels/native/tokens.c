@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LETTER = 1, MARK = 2, NUMBER = 4, DIGIT = 8, WORD = 16, SPACE = 32, UNIT = 64, KNOWN = 128 };
-/* \p{L}, \p{M}, \p{N}, \d, \w, white space to Python, a character that is always a token */
+enum { LETTER = 1, MARK = 2, NUMBER = 4, DIGIT = 8, WORD = 16, SPACE = 32, BLANK = 64, KNOWN = 128 };
+/* \p{L}, \p{M}, \p{N}, \d, \w, white space to Python and to \s; BLANK and no SPACE: a character that is always a token */
 enum { CHARACTER = LETTER | MARK | NUMBER };
 
 typedef struct { /* a sentence */
@@ -23,10 +23,6 @@ static int is_character(const Text *text, int64_t i) { return is(text, i, CHARAC
 static int one_of(uint32_t character, const char *those) { return character && character < 128 && strchr(those, (int)character); }
 static int is_quote(uint32_t character) { return character == '\'' || character == 0x2019; }
 static int is_hyphen(uint32_t character) { return character == '-' || character == 0x2010 || character == 0x2011; }
-
-static int is_blank(const Text *text, int64_t i) { /* \s: no information separators, as opposed to Python's white space */
-    return text->is[i] & SPACE && !(text->text[i] >= 0x1C && text->text[i] <= 0x1F);
-}
 
 static int stacks(uint32_t character) { /* a virama that puts the next letter below */
     return character == 0x1039 || character == 0x17D2 || character == 0x1A60 || character == 0x1B44 || character == 0xA9C0;
@@ -66,7 +62,7 @@ static int64_t in_square(const Text *text, int64_t i) {
     int64_t digits = while_is(text, i + 1, DIGIT, text->size), end = while_is(text, digits, LETTER, text->size);
     if (digits > i + 1 && end > digits && at(text, end) == ']') return end + 1;
     for (end = i + 1; end < text->size && end <= i + 12; end++)
-        if (text->is[end] & UNIT || is_blank(text, end) || text->text[end] == '[' || text->text[end] == ']') break;
+        if (text->is[end] & BLANK || text->text[end] == '[' || text->text[end] == ']') break;
     return end > i + 1 && at(text, end) == ']' && is(text, end + 1, WORD) ? end + 1 : -1;
 }
 
@@ -74,7 +70,7 @@ static int64_t in_round(const Text *text, int64_t i) {
     int64_t end;
     if (is(text, i - 1, DIGIT)) {
         for (end = i + 1; end < text->size && end <= i + 12; end++)
-            if (text->is[end] & UNIT || is_blank(text, end) || text->text[end] == '(' || text->text[end] == ')') break;
+            if (text->is[end] & BLANK || text->text[end] == '(' || text->text[end] == ')') break;
         if (end > i + 1 && at(text, end) == ')') return end + 1;
     }
     end = while_is(text, i + 1, WORD, 12);
@@ -132,7 +128,7 @@ static int64_t web_address(const Text *text, int64_t i) {
     if (begin < 0) begin = after(text, i, "http://");
     if (begin < 0) begin = after(text, i, "www.");
     if (begin < 0) return -1;
-    for (end = begin; end < text->size && !(text->is[end] & (SPACE | UNIT)) && !one_of(text->text[end], "<>\""); end++)
+    for (end = begin; end < text->size && !(text->is[end] & (SPACE | BLANK)) && !one_of(text->text[end], "<>\""); end++)
         if (!one_of(text->text[end], "'.,;:!?)]") && text->text[end] != 0x2019) last = end + 1;
     return last;
 }
@@ -228,7 +224,7 @@ static const Text *with_glue(Text *text, uint32_t *copy, uint8_t *classes, const
     for (int64_t i = 0; i < text->size; i++) {
         if ((end = glued(text, i)) < 0) continue;
         for (; i < end; i++)
-            if (!(text->is[i] & WORD) && !is_blank(text, i) && !one_of(text->text[i], ",./+-")) copy[i] = 'x', classes[i] = table['x'];
+            if (!(text->is[i] & (BLANK | WORD)) && !one_of(text->text[i], ",./+-")) copy[i] = 'x', classes[i] = table['x'];
         i--;
     }
     text->text = copy, text->is = classes;
@@ -253,14 +249,14 @@ int64_t tokens_of(int64_t split, const uint32_t *given, int64_t size, int64_t or
         const int64_t start = sentences[2 * number], from = start - origin;
         Text text = {given + from, classes + from, sentences[2 * number + 1] - start};
         int64_t first = written;
-        uint8_t all = KNOWN, any = 0;
-        for (int64_t i = 0; i < text.size; i++) all &= text.is[i], any |= text.is[i];
+        uint32_t all = KNOWN, codes = 0;
+        for (int64_t i = 0; i < text.size; i++) all &= text.is[i], codes |= text.text[i];
         if (!all) {
             counts[number] = -1;
             continue;
         }
-        for (int64_t i = from + 1; any & UNIT && i < from + text.size; i++)
-            if (classes[i] & UNIT && stacks(given[i - 1])) classes[i] = MARK | WORD | KNOWN;
+        for (int64_t i = from + 1; codes >= 0x1000 && i < from + text.size; i++)
+            if ((classes[i] & (SPACE | BLANK)) == BLANK && stacks(given[i - 1])) classes[i] = MARK | WORD | KNOWN;
         if (split) with_glue(&text, copy, classes + size, table);
         for (int64_t i = 0; i < text.size;) {
             if (text.is[i] & SPACE) {
