@@ -39,6 +39,7 @@ hidden = 8
 span_hidden = 8
 
 [training]
+start = ""
 epochs = 3
 patience = 0
 batch_size = 4
@@ -119,8 +120,10 @@ def test_another_configuration_needs_another_folder_or_force(tmp_path: Path) -> 
     short(folder, "training.micro_batch_size=2")  # which changes nothing
     assert len(short(folder, "encoder.hidden=9", sizes=[4, 9], force=True).runs) == len(read_runs(folder)) == 2
     (tmp_path / "letter.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(OutputExistsError, match="holds other files"):
-        short(tmp_path)
+    (tmp_path / "settings.json").write_text('{"curve": {}}', encoding="utf-8")
+    for force in (False, True):  # which deletes only what a curve has written
+        with pytest.raises(OutputExistsError, match="holds other files"):
+            short(tmp_path, force=force)
 
 
 def test_parts_by_label_are_trained_on(config: Path, tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ def curve(
         from hyperspan.training.curve.table import curve_section
 
         print_sections([curve_section(found)], markdown=format_ == "markdown")
+        print(f"\n{found.forecast.sentence}")
     if found.failed:
         raise TrainingError(f"not all runs could be trained: {'; '.join(found.failed)}")
 

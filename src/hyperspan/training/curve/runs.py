@@ -265,24 +265,37 @@ def _settings(
 
 def _open(folder: Path, settings: dict[str, dict[str, Any]], *, force: bool) -> None:
     """Makes the folder ready; raises an error where it holds another curve, or something else."""
-    path = folder / SETTINGS
-    if force:
-        for name in (RESULTS, SETTINGS, *PICTURES):
-            (folder / name).unlink(missing_ok=True)
-        shutil.rmtree(folder / RUNS, ignore_errors=True)
-    elif path.is_file():
-        changed = _difference(json.loads(path.read_text(encoding="utf-8")), json.loads(json.dumps(settings)))
-        if changed:
+    before = _read_settings(folder)
+    if before is not None and not force:
+        if changed := _difference(before, json.loads(json.dumps(settings))):
             raise OutputExistsError(
                 f"{folder} holds a curve with another {changed}; go on with what it was begun with, begin anew with --force, or "
                 "name another folder with --output"
             )
         return
-    elif folder.is_dir() and any(folder.iterdir()):
-        raise OutputExistsError(f"{folder} holds other files than those of a curve; name a new folder with --output")
+    if before is not None:
+        for name in (RESULTS, SETTINGS, *PICTURES):
+            (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(folder / RUNS, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
-    with Target(str(path), force=True).open() as stream:
+    with Target(str(folder / SETTINGS), force=True).open() as stream:
         json.dump(settings, stream, indent=2)
+
+
+def _read_settings(folder: Path) -> dict[str, dict[str, Any]] | None:
+    """The settings of the curve in a folder; None where there is no such folder, or nothing but hidden files in it."""
+    if not folder.exists() or (folder.is_dir() and all(file.name.startswith(".") for file in folder.iterdir())):
+        return None
+    try:
+        settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        if not all(settings[section].keys() for section in ("hyperspan", "curve", "corpora")):
+            raise ValueError
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        # Not even with --force: the files of others are not for this command to delete.
+        raise OutputExistsError(
+            f"{folder} holds other files than those of a curve; name a new folder with --output"
+        ) from None
+    return settings
 
 
 def _difference(one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]]) -> str | None:

@@ -35,4 +35,4 @@ def curve_section(curve: LearningCurve) -> Section:
     if fitted is not None:
         bar = f"{'▒' * round(BAR * fitted.f1):░<{BAR}}"
         rows.append((f"{fitted.size:,}", *("" for _ in extra), "", "", "", "", f"{100 * fitted.f1:.1f}", "", bar))
-    return Section("F1 on dev by the size of the training corpus", header, rows, curve.forecast.sentence)
+    return Section("F1 on dev by the size of the training corpus", header, rows)
