@@ -45,6 +45,11 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(f"(?<=[{STACKING}])[{unspaced}]|[{EXTENDING}]"), re.compile(f"[{unspaced}]")
 
 
+def is_unspaced(character: str) -> bool:
+    """Whether a character is one of a script without spaces, or of its punctuation."""
+    return character > "\u0e00" and _patterns()[1].match(character) is not None
+
+
 def units(text: str) -> str:
     """The text with :data:`UNIT` for each letter of a script without spaces; of the same length.
 
