@@ -50,8 +50,17 @@ RENAMED = {
 """Keys and sections of earlier versions, and what they are called now."""
 
 
+AUTO = "auto"
+"""The value of a key that :mod:`hyperspan.training.defaults` chooses by the corpus."""
+
+
 def _number(default: float, low: float | None = None, high: float | None = None) -> Any:
     return field(default=default, metadata={"low": low, "high": high})
+
+
+def _auto(settled: float | str, low: float | None = None, high: float | None = None) -> Any:
+    """A key that follows from the corpus; `settled` is its value where there is none, as in a model built by hand."""
+    return field(default=AUTO, metadata={"low": low, "high": high, "settled": settled})
 
 
 @dataclass(frozen=True)
@@ -89,29 +98,27 @@ class ModelConfig:
     end."""
     tokenizer: str = "words"
     """The tokenizer of raw text: of training documents without tokens, and of all text in inference."""
-    tokenizer_version: int = _number(2, 1)
-    """The version of the tokenizer; 2 cuts scripts without spaces into characters. A model is used with the version it was
-    trained with."""
+    tokenizer_version: int = _number(1, 1)
+    """The version of the tokenizer; a model is used with the version it was trained with."""
 
 
 @dataclass(frozen=True)
 class WordsConfig:
     """The vectors of words by themselves."""
 
-    vectors: str = ""
-    """A file of pretrained vectors (GloVe, word2vec, npz); none for random ones."""
-    dimension: int = _number(100, 0, MOST_UNITS)
-    """Size of a word vector, which must be that of the file, if there is one; 0 for no word vectors."""
-    max_vectors: int = _number(200_000, 0)
-    """How many words of a file of vectors are kept, the first ones; training words always keep theirs. 0 for all."""
+    vectors: str = _auto("")
+    """Pretrained vectors: a file (GloVe, word2vec, fastText, npz), "bundled" for those that come with hyperspan, "" for random
+    ones; auto: bundled for English text."""
+    dimension: int = _auto(100, 0, MOST_UNITS)
+    """Size of a word vector, 0 for none; auto: that of the vectors, or 100."""
     lowercase: bool = True
     """Whether words are looked up in lower case; characters always keep their case."""
     min_count: int = _number(1, 1)
     """How often a training word must occur to have its own vector; pretrained words always have one."""
     word_dropout: float = _number(0.05, 0, 1)
     """The fraction of training words that is replaced by the unknown word, so that its vector is trained."""
-    tag_dimension: int = _number(32, 0, MOST_UNITS)
-    """Dimension of part-of-speech embeddings; 0 for none, and none if the training data has no tags."""
+    tag_dimension: int = _number(0, 0, MOST_UNITS)
+    """Dimension of part-of-speech embeddings, 32 in the paper; 0 for none: raw text has no tags."""
     clusters: str = ""
     """A file of Brown clusters, whose bit strings are cut into prefixes and embedded."""
     cluster_dimension: int = _number(24, 1, MOST_UNITS)
@@ -122,8 +129,8 @@ class WordsConfig:
 class CharactersConfig:
     """The vectors of words from their characters."""
 
-    encoder: Literal["none", "lstm", "cnn"] = "none"
-    """The encoder of characters; lstm is the paper's + char."""
+    encoder: Literal["none", "lstm", "cnn"] = _auto("none")
+    """The encoder of characters: none, lstm (the paper's + char) or cnn; auto: cnn."""
     dimension: int = _number(30, 1, MOST_UNITS)
     """Size of the embedding of a character."""
     hidden: int = _number(50, 1, MOST_UNITS)
@@ -178,15 +185,15 @@ class EncoderConfig:
 
     kind: str = "neural"
     """neural: LSTMs over vectors; handcrafted: sparse features of words and spans, with weights."""
-    layers: int = _number(1, 0, MOST_LAYERS)
+    layers: int = _auto(1, 0, MOST_LAYERS)
     """Layers of the word LSTM, 0 for none; fofe has none."""
-    hidden: int = _number(128, 1, MOST_UNITS)
+    hidden: int = _auto(128, 1, MOST_UNITS)
     """Units of the word LSTM in each direction."""
-    span_hidden: int = _number(128, 1, MOST_UNITS)
+    span_hidden: int = _auto(128, 1, MOST_UNITS)
     """Units of the span LSTM in each direction."""
-    input_dropout: float = _number(0.5, 0, 0.95)
+    input_dropout: float = _auto(0.5, 0, 0.95)
     """Dropout on the word vectors that enter the word LSTM, or on handcrafted features."""
-    output_dropout: float = _number(0.0, 0, 0.95)
+    output_dropout: float = _auto(0.0, 0, 0.95)
     """Dropout on the output of each layer of the word LSTM."""
     span_dropout: float = _number(0.0, 0, 0.95)
     """Dropout on span vectors before they are scored."""
@@ -261,30 +268,32 @@ class TrainingConfig:
 
     seed: int = _number(1, 0, 2**31 - 1)
     """The source of all randomness."""
-    start: str = ""
-    """A trained model to start from: a bundled one by its name, or a folder; none if not given. docs/training.md explains
-    it."""
-    start_learning_rate: float = _number(1e-3, 0, 10)
+    start: str = _auto("")
+    """A warm start: the trained model whose encoders and vectors the new one begins with, a bundled one by its name, or a
+    folder; "" for none; auto: english for small English corpora."""
+    start_learning_rate: float = _auto(1e-3, 0, 10)
     """The highest learning rate of what that model has learnt; what is new has training.learning_rate."""
-    epochs: int = _number(50, 1)
+    epochs: int = _auto(50, 1)
     """The most passes over the training sentences."""
-    patience: int = _number(10, 0)
+    patience: int = _auto(10, 0)
     """Training stops after this many epochs without a better dev F1; 0 to never stop early."""
-    batch_size: int = _number(32, 1)
+    eval_epochs: int = _auto(1, 1)
+    """Epochs between two scorings on dev; the last epoch is always scored."""
+    batch_size: int = _auto(32, 1)
     """Sentences of a step, over all processes together."""
     micro_batch_size: int = _number(0, 0)
     """The most sentences that a process computes at once, so that large batches fit; steps stay the same. 0 for no
     limit."""
     optimizer: Literal["adam", "adamw", "lbfgs"] = "adam"
     """adamw decouples weight decay from the gradient; lbfgs takes one step an epoch, on all sentences."""
-    learning_rate: float = _number(1e-3, 0, 10)
+    learning_rate: float = _auto(1e-3, 0, 10)
     """The highest learning rate."""
-    schedule: Literal["constant", "decay", "cosine"] = "decay"
+    schedule: Literal["constant", "decay", "cosine"] = _auto("decay")
     """decay: learning_rate / (1 + learning_rate_decay * epoch); cosine: down to 0 over all epochs. Both after a linear
     warm-up."""
     learning_rate_decay: float = _number(0.05, 0)
     """How fast the schedule decay falls."""
-    warmup_epochs: float = _number(0.0, 0)
+    warmup_epochs: float = _auto(0.0, 0)
     """Epochs, or a fraction of one, over which the learning rate grows from 0."""
     max_grad_norm: float = _number(3.0, 0)
     """The largest gradient norm; larger gradients are clipped. 0 for no clipping."""
@@ -294,11 +303,11 @@ class TrainingConfig:
     """Softmax-margin training of segmental models: wrong edges have a cost in training."""
     beta: float = _number(1.5, 1, 1000)
     """How much more a missed mention costs than a false one."""
-    lm_loss_weight: float = _number(0.0, 0)
+    lm_loss_weight: float = _auto(0.0, 0)
     """Weight of a language-model loss: predicting the words before and after each word; 0 for none."""
     tune_mention_bias: bool = False
     """Whether training ends by choosing model.mention_bias, by F1 on dev."""
-    ema_decay: float = _number(0.0, 0, 0.99999)
+    ema_decay: float = _auto(0.0, 0, 0.99999)
     """Decay of the exponential moving average of the parameters, which is then evaluated and kept; 0 for none."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """bfloat16 runs matrix products of a CUDA device in half precision."""
@@ -386,7 +395,7 @@ class Config:
         if not path.is_file():
             raise InputError(f"{folder} holds no model (no file config.toml); name a folder that hyperspan train wrote")
         try:
-            return cls.read(path)
+            return cls.read(path).settled()
         except OSError as error:
             raise InputError(
                 f"{path} cannot be read ({error.strerror}); it must be a file that hyperspan train wrote and that you may read"
@@ -424,6 +433,27 @@ class Config:
         tables = {**self.plugins, plugin: {**self.plugins.get(plugin, {}), key: value}}
         return replace(self, plugins=Config.from_mapping({"plugins": tables}).plugins)
 
+    def settled(self) -> Config:
+        """This configuration without "auto": what is left to the corpus gets a value that suits none in particular."""
+        return self.with_values({key: settled for key, settled in SETTLED.items() if self.is_auto(key)})
+
+    def is_auto(self, key: str) -> bool:
+        """Whether the value of ``section.name`` is left to the corpus."""
+        return self.values([key])[key] == AUTO
+
+    def values(self, keys: Iterable[str]) -> dict[str, Any]:
+        """The values of some keys ``section.name``."""
+        parts = {key: key.partition(".") for key in keys}
+        return {key: getattr(getattr(self, section), name) for key, (section, _, name) in parts.items()}
+
+    def with_values(self, values: Mapping[str, Any]) -> Config:
+        """This configuration with the values of some keys ``section.name``, which are known to be good."""
+        config = self
+        for key, value in values.items():
+            section, _, name = key.partition(".")
+            config = replace(config, **{section: replace(getattr(config, section), **{name: value})})
+        return config
+
     def tables(self) -> dict[str, dict[str, Any]]:
         """The values by section and key; in the section plugins by the name of the plug-in."""
         sections = {
@@ -439,3 +469,13 @@ class Config:
         for name, values in {**tables, **plugins}.items():
             lines += [f"[{name}]", *(f"{to_key(key)} = {to_toml(value)}" for key, value in values.items()), ""]
         return "\n".join(lines)
+
+
+SETTLED = {
+    f"{section.name}.{entry.name}": entry.metadata["settled"]
+    for section in fields(Config)
+    if section.name != "plugins"
+    for entry in fields(section.default)  # pyright: ignore[reportArgumentType]
+    if "settled" in entry.metadata
+}
+"""The keys that may be "auto", and their values where there is no corpus."""

@@ -157,6 +157,8 @@ def _free_table(given: Any, name: str) -> dict[str, Any]:
 def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> Any:
     """The value, if it is of this kind and in range."""
     low, high = metadata.get("low"), metadata.get("high")
+    if value == "auto" and "settled" in metadata:
+        return value
     for kind in get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]:
         if get_origin(kind) is Literal:
             if value in get_args(kind) and isinstance(value, str):
@@ -166,7 +168,8 @@ def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> A
                 return float(value)
         elif type(value) is kind and (kind is not int or _is_within(value, low, high)):
             return value
-    raise InputError(f"{name} is {_shown(value)}, but must be {_wanted(hint, low, high)}")
+    auto = ' or "auto"' if "settled" in metadata else ""
+    raise InputError(f"{name} is {_shown(value)}, but must be {_wanted(hint, low, high)}{auto}")
 
 
 def _shown(value: Any) -> str:

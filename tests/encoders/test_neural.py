@@ -15,7 +15,13 @@ UNKNOWN_CHARACTER = 1
 
 @pytest.mark.parametrize("characters", ["lstm", "cnn"])
 def test_unknown_words_tags_and_characters_get_gradients_by_word_dropout(characters: str) -> None:
-    config = Config().override([f"characters.encoder={characters}", "words.word_dropout=0.5", "encoder.hidden=8"])
+    config = (
+        Config()
+        .override(
+            [f"characters.encoder={characters}", "words.word_dropout=0.5", "words.tag_dimension=4", "encoder.hidden=8"]
+        )
+        .settled()
+    )
     sentences = [Sentence([f"keeper{number}" for number in range(80)], tags=["NN", "NNP"] * 40)]
     vocabulary, resources = NeuralEncoder.prepare(config, sentences)
     torch.manual_seed(0)

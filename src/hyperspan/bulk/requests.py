@@ -12,7 +12,6 @@ import numpy as np
 from hyperspan.collation import RowOrder, WordArrays
 from hyperspan.structures.mentions import MentionSet
 from hyperspan.structures.places import Places
-from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Sentence
 
 NOWHERE = Places(np.zeros((0, 4), dtype=np.int32), np.zeros(0, dtype=np.float32))
@@ -26,7 +25,7 @@ class ModelFacts:
 
     folder: str
     labels: tuple[str, ...]
-    tokenizer: Tokenizer
+    tokenizer: str
     max_width: int | None
     context: int
     reads_tags: bool

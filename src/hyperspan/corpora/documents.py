@@ -13,8 +13,7 @@ from attrs import evolve
 
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.trimming import joined, trimmed
-from hyperspan.text.sentences import cut_long, sentence_of, sentence_spans, token_spans
-from hyperspan.text.tokenize import WORDS, Tokenizer
+from hyperspan.text.sentences import sentence_of, sentence_spans, token_spans
 from hyperspan.types import Document, Mention, Sentence, Span, trusted_mention
 
 
@@ -138,12 +137,11 @@ def by_characters(mention: Mention, offsets: Sequence[Span], text: str = "") -> 
     return evolve(mention, start=start, end=end, fragments=fragments, text=text[start:end], head=head)
 
 
-def with_sentences(document: Document, problems: Problems, tokenizer: Tokenizer = WORDS) -> Document:
+def with_sentences(document: Document, problems: Problems, tokenizer: str = "words") -> Document:
     """The document split into sentences and tokens, unless it is already, with its mentions by tokens too.
 
     So that no annotated mention is lost, sentences that one crosses are joined, and tokens are cut where one begins or
-    ends inside; both are noted. White space at the ends of mentions is left out. Sentences of too many tokens are cut, but in no
-    mention.
+    ends inside; both are noted. White space at the ends of mentions is left out.
     """
     if document.sentences:
         return _projected(document, problems)
@@ -160,23 +158,13 @@ def with_sentences(document: Document, problems: Problems, tokenizer: Tokenizer 
         here: list[Mention] = []
         for mention in upcoming:
             if start <= mention.start and mention.end <= end and offsets and not mention.text.isspace():
-                here.append(mention)
+                here.append(by_tokens(mention, offsets))
             else:
                 _outside(mention, document, problems)
-        sentences += _placed(document.text, offsets, here)
+        sentences.append(sentence_of(document.text, offsets).with_mentions(here))
     for mention in waiting:
         _outside(mention, document, problems)
     return evolve(document, mentions=mentions, sentences=sentences)
-
-
-def _placed(text: str, offsets: Sequence[Span], mentions: Sequence[Mention]) -> Iterator[Sentence]:
-    """The sentence with these tokens and mentions (sorted by start), in parts if it has too many tokens."""
-    waiting = list(mentions[::-1])
-    for part in cut_long(text, offsets, [mention.span for mention in mentions]):
-        here: list[Mention] = []
-        while waiting and waiting[-1].start < part[-1][1]:
-            here.append(by_tokens(waiting.pop(), part))
-        yield sentence_of(text, part).with_mentions(here)
 
 
 def _projected(document: Document, problems: Problems) -> Document:

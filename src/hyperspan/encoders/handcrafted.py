@@ -14,7 +14,6 @@ from torch.nn.functional import embedding_bag
 from hyperspan.batch import Batch, collate
 from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
-from hyperspan.encoders.clusters import read_clusters
 from hyperspan.encoders.features import (
     OF_TAGS,
     SPAN_TEMPLATES,
@@ -26,6 +25,7 @@ from hyperspan.encoders.features import (
     function_words_of,
     look_up,
 )
+from hyperspan.encoders.resources import read_clusters
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.types import Sentence

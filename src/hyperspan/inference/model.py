@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hyperspan.config import Config
-from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
@@ -19,7 +18,7 @@ class InferenceModel(Protocol):
     config: Config
     vocabulary: Vocabulary
     labels: tuple[str, ...]
-    tokenizer: Tokenizer
+    tokenizer: str
     max_width: int | None
     """c, or None for no limit."""
 

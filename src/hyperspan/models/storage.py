@@ -26,6 +26,7 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
 
     The configuration is one that :func:`hyperspan.models.validation.validate` accepts.
     """
+    config = config.settled()
     vocabulary, resources = ENCODERS[config.encoder.kind].prepare(config, sentences)
     check_learnable(vocabulary, config)
     torch.manual_seed(config.training.seed)

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from torch import Tensor, nn
 
-from hyperspan.config import Config
+from hyperspan.config import SETTLED, Config
 from hyperspan.errors import TrainingError
+from hyperspan.models.tensors import readable
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
@@ -78,12 +80,20 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensor
     optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
 
 
+def settings_of(checkpoint: Path) -> dict[str, Any]:
+    """What the run of a checkpoint was begun with, of the keys that may be "auto"."""
+    with readable(checkpoint), safe_open(checkpoint, framework="pt") as file:
+        state = json.loads((file.metadata() or {}).get("state", "{}"))
+    return Config.from_toml(state["config"]).values(SETTLED) if "config" in state else {}
+
+
 MAY_CHANGE = {
     "learning_rate",
     "start_learning_rate",
     "max_grad_norm",
     "epochs",
     "patience",
+    "eval_epochs",
     "checkpoint_minutes",
     "micro_batch_size",
     "temperature",

@@ -6,13 +6,22 @@ import time
 from contextlib import ExitStack
 from functools import singledispatchmethod
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from hyperspan.errors import counted
 from hyperspan.progress import print_every_minute
-from hyperspan.training.events import DataNote, EpochFinished, RunEnded, RunStarted, StepsTaken, TrainingEvent
+from hyperspan.training.events import (
+    DataNote,
+    EpochFinished,
+    RunEnded,
+    RunStarted,
+    SettingsChosen,
+    StepsTaken,
+    TrainingEvent,
+)
 
 _HEADER = f"{'epoch':>9} {'loss':>10} {'dev P':>7} {'dev R':>7} {'dev F1':>7} {'words/s':>10} {'time':>12}"
 _ENDINGS = {
@@ -91,6 +100,13 @@ class TrainingDisplay:
         self._print(event.text)
 
     @_show.register
+    def _settings(self, event: SettingsChosen) -> None:
+        corpus = f"{event.sentences:,} {'English ' if event.english else ''}sentences"
+        idle = {"", "training.start_learning_rate"} if not event.values.get("training.start") else {""}
+        values = " ".join(f"{key}={_shown(value)}" for key, value in event.values.items() if not {key, value} & idle)
+        self._print(f"settings for {corpus}, which --set changes: {values}")
+
+    @_show.register
     def _start(self, event: RunStarted) -> None:
         self._epochs = event.epochs
         self._steps_an_epoch = max(1, event.steps // max(1, event.epochs))
@@ -139,11 +155,15 @@ class TrainingDisplay:
     def _end(self, event: RunEnded) -> None:
         best = "" if event.best_f1 is None else f"; best dev F1 {_percent(event.best_f1)}, epoch {event.best_epoch}"
         self._state = "scoring the model"
-        self._print(f"{_ENDINGS[event.stopped]}: {counted(event.epoch, 'epoch')} in {duration(event.seconds)}{best}")
+        self._print(f"{_ENDINGS[event.stopped]}: {counted(event.epoch, 'epoch')} in {_duration(event.seconds)}{best}")
         if event.best_f1 == 0:
             self._print(
                 "the model found nothing right on dev; try more training.epochs, a higher training.learning_rate, or a smaller training.batch_size"
             )
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _row(event: EpochFinished, epochs: int) -> str:
@@ -152,7 +172,7 @@ def _row(event: EpochFinished, epochs: int) -> str:
     scores = [_percent(dev[name]) if dev else "–" for name in ("precision", "recall", "f1")]
     return (
         f"{event.epoch:>4}/{epochs:<4} {event.loss:>10.4f} {scores[0]:>7} {scores[1]:>7} {scores[2]:>7} "
-        f"{event.words_per_second:>10,.0f} {duration(event.seconds):>12}{'  best' if event.best else ''}"
+        f"{event.words_per_second:>10,.0f} {_duration(event.seconds):>12}{'  best' if event.best else ''}"
     )
 
 
@@ -163,7 +183,7 @@ def _sentence(event: EpochFinished, epochs: int) -> str:
     if dev:
         precision, recall, f1 = (_percent(dev[name]) for name in ("precision", "recall", "f1"))
         scores = f", dev P {precision} R {recall} F1 {f1}{' (best)' if event.best else ''}"
-    speed = f"{event.words_per_second:,.0f} words/s, {duration(event.seconds)}"
+    speed = f"{event.words_per_second:,.0f} words/s, {_duration(event.seconds)}"
     return f"epoch {event.epoch}/{epochs}: loss {event.loss:.4f}{scores}, {speed}"
 
 
@@ -171,10 +191,10 @@ def _percent(score: float) -> str:
     return f"{100 * score:.1f}"
 
 
-def duration(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """Two units are precise enough.
 
-    >>> [duration(seconds) for seconds in (8.04, 93.4, 7_265)]
+    >>> [_duration(seconds) for seconds in (8.04, 93.4, 7_265)]
     ['8.0 s', '1 min 33 s', '2 h 1 min']
     """
     if seconds < 60:

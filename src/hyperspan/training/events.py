@@ -29,6 +29,16 @@ class DataNote(TrainingEvent):
 
 
 @dataclass(frozen=True)
+class SettingsChosen(TrainingEvent):
+    """What the configuration left to the corpus, by key."""
+
+    name = "settings"
+    sentences: int
+    english: bool
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class RunStarted(TrainingEvent):
     """Training begins, or goes on after `epoch` epochs and `step` steps."""
 

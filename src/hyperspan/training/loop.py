@@ -192,15 +192,9 @@ class Trainer:
 
     def _finish_epoch(self, speed: float, began: float) -> None:
         scores = None
-        best = True
-        with self.optimisation.averaged():
-            if self.dev_sentences:
-                scores = dev_scores(self.model, self.dev_sentences, self.processes)
-                best = self.best_f1 is None or scores["f1"] > self.best_f1
-            if best:
-                self.best_epoch, self.best_f1 = self.epoch, scores["f1"] if scores else None
-                if self.processes.is_first:
-                    save_model(self.model, self.folder)
+        best = False
+        if self.epoch % self.config.eval_epochs == 0 or self.epoch >= self.config.epochs:
+            scores, best = self._evaluate()
         loss, self.loss_sum = self.loss_sum / len(self.examples), 0.0
         unrepresentable, self.unrepresentable = self.unrepresentable, 0
         self._emit(
@@ -217,6 +211,17 @@ class Trainer:
             )
         )
         self.save_checkpoint()  # after it is logged: what is repeated when a run resumes is taken out of the log, too
+
+    def _evaluate(self) -> tuple[dict[str, float] | None, bool]:
+        """The scores on dev, if there is one, and whether this version of the model is the best; that one is kept."""
+        with self.optimisation.averaged():
+            scores = dev_scores(self.model, self.dev_sentences, self.processes) if self.dev_sentences else None
+            best = scores is None or self.best_f1 is None or scores["f1"] > self.best_f1
+            if best:
+                self.best_epoch, self.best_f1 = self.epoch, scores["f1"] if scores else None
+                if self.processes.is_first:
+                    save_model(self.model, self.folder)
+        return scores, best
 
     def _add_losses(self, losses: list[Tensor]) -> None:
         """Adds up what some steps returned; a loss that is not finite ends the training."""

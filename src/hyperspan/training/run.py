@@ -11,7 +11,7 @@ import torch
 from attrs import evolve
 
 from hyperspan import __version__
-from hyperspan.config import Config
+from hyperspan.config import AUTO, Config
 from hyperspan.corpora.documents import texts, with_context, with_sentences
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
@@ -22,9 +22,9 @@ from hyperspan.files import Target
 from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.models.validation import validate
-from hyperspan.text.tokenize import Tokenizer
-from hyperspan.training.checkpoint import while_there_is_room
+from hyperspan.training.checkpoint import settings_of, while_there_is_room
 from hyperspan.training.data_checks import check_data, data_notes
+from hyperspan.training.defaults import CorpusFacts, fitted, typical
 from hyperspan.training.distillation import (
     Distillation,
     check_labels_known,
@@ -33,7 +33,7 @@ from hyperspan.training.distillation import (
     read_teacher,
     read_unlabelled,
 )
-from hyperspan.training.events import DataNote, Listener
+from hyperspan.training.events import DataNote, Listener, SettingsChosen
 from hyperspan.training.log import JsonLinesLog, TensorBoardLog, require_tensorboard
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
 from hyperspan.training.objectives import GoldObjective, Objective
@@ -96,9 +96,9 @@ def train(
     ...     load(result.folder).labels
     ('PER',)
     """
-    config, folder = as_config(config).override(overrides), Path(folder)
+    config, folder = _config_of(config).override(overrides), Path(folder)
     with joined() as processes:
-        validate(config)
+        validate(typical(config))
         check_files(config)
         place = choose_device(processes.device(device))
         begun = processes.broadcast((folder / CHECKPOINT).is_file())
@@ -106,6 +106,10 @@ def train(
             resume = begun  # what is there is of this run: it was not begun over another one
         elif processes.is_first:
             check_folder(folder, begun=begun, resume=resume, force=force)
+        if resume:
+            settings = settings_of(folder / CHECKPOINT) if processes.is_first and begun else {}
+            given = processes.broadcast(settings).items()
+            config = config.with_values({key: value for key, value in given if config.is_auto(key)})
         if not processes.is_first:
             listeners, tensorboard = (), False
         if tensorboard:
@@ -126,8 +130,7 @@ def train(
             return TrainingResult(folder, _finished(trainer, force=force) if processes.is_first else best)
 
 
-def as_config(given: Config | Mapping[str, Any] | str | Path) -> Config:
-    """A configuration in any form that :func:`train` takes."""
+def _config_of(given: Config | Mapping[str, Any] | str | Path) -> Config:
     if isinstance(given, Config):
         return given
     return Config.from_mapping(given) if isinstance(given, Mapping) else Config.read(given)
@@ -138,13 +141,23 @@ def _read(
 ) -> tuple[Model, Sequence[Sentence], Sequence[Sentence], Objective, LearntParameters]:
     """A model to train, the sentences to train it on and to score it by, what it minimises, and what it has learnt already."""
     problems = Problems()
-    start = read_start(config) if config.training.start else None
-    if start is not None:
+    start = None
+    if config.training.start not in ("", AUTO):
+        start = read_start(config)
         config = inherited(config, start.config)
-        validate(config)
+        validate(typical(config))
     data = data or _read_data(config, problems)
     train, dev = [sentence for sentence in data.train if len(sentence)], data.dev
     check_data(config, train)
+    corpus = CorpusFacts.of(train)
+    fitting = fitted(config, corpus)
+    config = fitting.config
+    if config.training.start and start is None:
+        start = read_start(config)
+        config = inherited(config, start.config)
+    validate(config)
+    for listener in listeners if fitting.choices else ():
+        listener(SettingsChosen(corpus.sentences, corpus.english, fitting.choices))
     teacher = read_teacher(config, place) if config.distillation.teacher else None
     if teacher is not None:
         check_labels_known({mention.label for sentence in train for mention in sentence.mentions}, teacher)
@@ -224,7 +237,7 @@ def check_folder(folder: Path, *, begun: bool, resume: bool, force: bool) -> Non
 
 def check_start_stays(config: Config, folder: Path) -> None:
     """Raises an error if training would overwrite the model that it starts from, without which no run can be resumed."""
-    start = config.training.start
+    start = config.training.start if config.training.start != AUTO else ""
     if start and folder.exists() and folder.samefile(folder_of(start)):
         raise InputError(f"{folder} is the model that training.start names; write to another folder with --output")
 
@@ -263,7 +276,7 @@ def model_card(model: Model, best: float | None, epoch: int, sentences: int) -> 
 | trained on | `{Path(config.data.train).name}`, {sentences:,} sentences |
 {started}| dev | {dev} |
 | parameters | {parameters:,}{pretrained} |
-| tokenizer for raw text | `{model.tokenizer.name}`, version {model.tokenizer.version} |
+| tokenizer for raw text | `{model.tokenizer}` |
 | seed | {config.training.seed} |
 | made by | hyperspan {__version__}, torch {torch.__version__} |
 
@@ -281,7 +294,7 @@ def check_files(config: Config) -> None:
     named = {
         "data.train": config.data.train,
         "data.dev": config.data.dev,
-        "words.vectors": "" if config.words.vectors == BUNDLED else config.words.vectors,
+        "words.vectors": "" if config.words.vectors in (AUTO, BUNDLED) else config.words.vectors,
         "words.clusters": config.words.clusters,
         "distillation.text": config.distillation.text,
     }
@@ -290,7 +303,7 @@ def check_files(config: Config) -> None:
         raise InputError(_about_missing(missing))
     if config.transformer.name:
         check_pretrained(config.transformer.name)
-    for model in filter(None, (config.training.start, config.distillation.teacher)):
+    for model in {config.training.start, config.distillation.teacher} - {"", AUTO}:
         folder_of(model)
 
 
@@ -341,7 +354,7 @@ def read_texts(
     """
     problems = problems if problems is not None else Problems()
     documents = read_corpus(path, config.data.format or None, problems)
-    tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
+    tokenizer = config.model.tokenizer
     if not gold_known:
         documents = (_split_blindly(document, tokenizer, problems) for document in documents)
     context = config.transformer.context if config.transformer.name else 0
@@ -349,7 +362,7 @@ def read_texts(
     return (list(with_context(text, context)) for text in texts(split, config.data.joined))
 
 
-def _split_blindly(document: Document, tokenizer: Tokenizer, problems: Problems) -> Document:
+def _split_blindly(document: Document, tokenizer: str, problems: Problems) -> Document:
     if document.sentences:
         return document
     blank = with_sentences(evolve(document, mentions=()), problems, tokenizer)

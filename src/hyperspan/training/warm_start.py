@@ -62,8 +62,7 @@ class WarmStart:
     def describe(self, model: Recognizer, sentences: Sequence[Sentence]) -> str:
         """What a model has from this one, in one sentence."""
         own, old = set(model.labels), set(self.model.labels)
-        kept = own & old if model.scorer.type_axes() else set[str]()
-        labels = {"kept": kept, "new": own - kept, "left out, as the training data has none": old - own}
+        labels = {"kept": own & old, "new": own - old, "left out, as the training data has none": old - own}
         listed = "; ".join(f"{what}: {', '.join(sorted(some))}" for what, some in labels.items() if some)
         words = (
             f" and vectors of {len(self.model.vocabulary.words):,} words" if self.model.config.words.dimension else ""
@@ -121,6 +120,7 @@ def new_warm_model(config: Config, start: Recognizer, sentences: Sequence[Senten
 
     The configuration is one that :func:`inherited` returns.
     """
+    config = config.settled()
     encoder = ENCODERS[config.encoder.kind]
     vocabulary, resources = encoder.prepare_from(start.vocabulary, config, sentences)
     check_learnable(vocabulary, config)

@@ -1,1 +1,0 @@
-"""Learning curves: parts of a corpus, a run on each, a power law through the scores, a picture. Only `runs` needs torch."""

@@ -1,0 +1,144 @@
+"""Settings that follow from the corpus: the one place that chooses what a configuration leaves to "auto".
+
+The numbers come from runs on parts of 30 to 3,000 sentences of GENIA, LitBank and GUM, chosen on dev (docs/training.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hyperspan.config import SETTLED, Config
+from hyperspan.encoders.resources import read_vectors
+from hyperspan.model_folders import bundled_models, folder_of
+from hyperspan.text.language import looks_english
+from hyperspan.types import Sentence
+
+START = "english"
+"""The bundled model that small English corpora start from."""
+MOST_TO_START = 3_000
+"""Sentences up to which that pays."""
+LARGE = 5_000
+"""Sentences from which on a larger model pays."""
+SCORINGS = 20
+"""On dev, in a run."""
+SHAPE = (
+    "encoder.layers",
+    "encoder.hidden",
+    "encoder.span_hidden",
+    "characters.encoder",
+    "words.dimension",
+)
+"""What a warm start takes from its model. Who sets one of these, or vectors, chooses a shape of their own and starts from none."""
+
+
+@dataclass(frozen=True)
+class CorpusFacts:
+    """What the choices depend on."""
+
+    sentences: int
+    english: bool
+
+    @classmethod
+    def of(cls, sentences: Sequence[Sentence]) -> CorpusFacts:
+        return cls(len(sentences), looks_english(sentences))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A configuration without "auto", and the values that were chosen for it, by key."""
+
+    config: Config
+    choices: dict[str, Any]
+
+
+def fitted(config: Config, corpus: CorpusFacts) -> Fitted:
+    """The configuration for a corpus: every "auto" becomes a value, and everything else stays.
+
+    >>> small = fitted(Config(), CorpusFacts(300, english=False)).config
+    >>> small.training.batch_size, small.training.epochs, small.training.learning_rate
+    (8, 40, 0.004)
+    """
+    choices: dict[str, Any] = {}
+    for rule in (_features if config.encoder.kind != "neural" else _neural, _schedule, _rest):
+        values = {key: value for key, value in rule(config, corpus).items() if config.is_auto(key)}
+        config, choices = config.with_values(values), choices | values
+    return Fitted(config, choices)
+
+
+def typical(config: Config) -> Config:
+    """The configuration for some corpus: for checks before the corpus and other files are read."""
+    if config.is_auto("words.dimension"):
+        config = config.with_values({"words.dimension": 100})
+    return fitted(config, CorpusFacts(1_000, english=False)).config
+
+
+def _features(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
+    """Handcrafted features: many weights, each of which learns quickly."""
+    is_lbfgs = config.training.optimizer == "lbfgs"
+    return {
+        "words.vectors": "",
+        "characters.encoder": "none",
+        "training.start": "",
+        "encoder.input_dropout": 0.0 if is_lbfgs else 0.5,
+        "training.batch_size": 8 if corpus.sentences < LARGE else 32,
+        "training.learning_rate": 0.005 if corpus.sentences < LARGE else 0.002,
+        "training.lm_loss_weight": 0.0,
+    }
+
+
+def _neural(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
+    """A small model for small corpora, with much dropout; English brings word vectors along."""
+    large, transformer = corpus.sentences >= LARGE, bool(config.transformer.name)
+    start = _start(config, corpus) if config.is_auto("training.start") else config.training.start
+    taught = bool(config.distillation.teacher)
+    units, layers = (200, 2) if large and not transformer else (128, 1)
+    rate = 0.002 if transformer else 0.003 if large else 0.004
+    dropout = 0.0 if config.training.optimizer == "lbfgs" else 0.5
+    shape = dict(zip(SHAPE, (layers, units, units, "lstm", 100), strict=True))
+    if start:
+        shape = Config.of_model(folder_of(start)).values(SHAPE)
+    elif config.is_auto("words.dimension") and config.words.vectors not in ("auto", ""):
+        shape["words.dimension"] = read_vectors(config.words.vectors).vectors.shape[1]
+    return shape | {
+        "training.start": start,
+        "words.vectors": "bundled" if corpus.english and not taught and config.words.dimension in ("auto", 100) else "",
+        "encoder.input_dropout": dropout,
+        "encoder.output_dropout": dropout,
+        "training.batch_size": 8 if corpus.sentences < 2_000 else 16 if not large else 32,
+        "training.learning_rate": rate,
+        "training.lm_loss_weight": 0.0 if transformer or taught or not config.encoder.layers else 0.03,
+    }
+
+
+def _start(config: Config, corpus: CorpusFacts) -> str:
+    """The model that a run starts from where nobody said so."""
+    plain = config.model.kind == "segmental" and not config.transformer.name and not config.distillation.teacher
+    own_shape = any(not config.is_auto(key) for key in ("words.vectors", *SHAPE))
+    fits = corpus.english and corpus.sentences <= MOST_TO_START and START in bundled_models()
+    return START if plain and fits and not own_shape else ""
+
+
+def _schedule(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
+    """Fewer passes over more sentences: 100 over 30, 62 over 100, 40 over 300, 25 over 1,000, 16 over 3,000, 12 from 6,000 on."""
+    return {
+        "training.epochs": min(max(round(40 * (300 / max(corpus.sentences, 1)) ** 0.4), 12), 100),
+        "training.schedule": "cosine",
+        "training.patience": 0,
+    }
+
+
+def _rest(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
+    """What follows from the choices so far."""
+    training = config.training
+    steps = training.epochs * max(1, -(-corpus.sentences // training.batch_size))
+    is_lbfgs = training.optimizer == "lbfgs"
+    return SETTLED | {
+        "training.start_learning_rate": training.learning_rate
+        if training.start
+        else SETTLED["training.start_learning_rate"],
+        "training.warmup_epochs": 0.0 if is_lbfgs else round(0.05 * training.epochs, 2),
+        "training.ema_decay": 0.0 if is_lbfgs else round(min(max(1 - 20 / steps, 0.9), 0.9995), 4),
+        "training.eval_epochs": max(1, training.epochs // SCORINGS),
+    }
