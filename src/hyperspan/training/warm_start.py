@@ -34,7 +34,8 @@ SAME = {
 }
 """Keys that are those of the trained model, by section: without them its parameters would not fit."""
 FOLLOWED = {"model": ("tokenizer",), "transformer": ("window", "stride", "context")}
-"""Keys that are those of the trained model unless the user has set them."""
+"""Keys that are those of the trained model unless the user has set them. Its version of the tokenizer is not: a newer one cuts
+other scripts better, and what the model has learnt to read in the same way."""
 DEFAULTS = Config()
 
 
@@ -103,11 +104,7 @@ def inherited(config: Config, start: Config) -> Config:
                         f"{section}.{key} is {given}, but {config.training.start}, which training.start names, has {theirs}; "
                         f"leave {section}.{key} out, or start from another model"
                     )
-    config = replace(config, **{name: replace(getattr(config, name), **values) for name, values in changes.items()})
-    model = config.model
-    if model.tokenizer != start.model.tokenizer or _is_set("model", "tokenizer_version", model.tokenizer_version):
-        return config
-    return replace(config, model=replace(model, tokenizer_version=start.model.tokenizer_version))
+    return replace(config, **{name: replace(getattr(config, name), **values) for name, values in changes.items()})
 
 
 def _is_set(section: str, key: str, value: Any) -> bool:
