@@ -98,8 +98,9 @@ class ModelConfig:
     end."""
     tokenizer: str = "words"
     """The tokenizer of raw text: of training documents without tokens, and of all text in inference."""
-    tokenizer_version: int = _number(1, 1)
-    """The version of the tokenizer; a model is used with the version it was trained with."""
+    tokenizer_version: int = _number(2, 1)
+    """The version of the tokenizer; 2 cuts scripts without spaces into characters. A model is used with the version it was
+    trained with."""
 
 
 @dataclass(frozen=True)
