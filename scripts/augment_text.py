@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hyperspan.encoders.resources import read_vectors
+from hyperspan.encoders.vectors import read_vectors
 from hyperspan.training.run import read_sentences
 
 KEPT = 60

@@ -14,7 +14,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from hyperspan.encoders.bundled import DIMENSION, VECTORS, ByteVectors, new_rows, untrained_vectors
-from hyperspan.encoders.resources import WordVectors, read_vectors
+from hyperspan.encoders.vectors import WordVectors, read_vectors
 from hyperspan.model_folders import PRETRAINED, bundled_models
 from hyperspan.words import Words
 

@@ -112,6 +112,8 @@ class WordsConfig:
     ones; auto: bundled for English text."""
     dimension: int = _auto(100, 0, MOST_UNITS)
     """Size of a word vector, 0 for none; auto: that of the vectors, or 100."""
+    max_vectors: int = _number(200_000, 0)
+    """How many words of a file of vectors are kept, the first ones; training words always keep theirs. 0 for all."""
     lowercase: bool = True
     """Whether words are looked up in lower case; characters always keep their case."""
     min_count: int = _number(1, 1)

@@ -14,6 +14,7 @@ from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.assembly import SentencePrediction
 from hyperspan.inference.options import DecodingOptions
+from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document, Mention, Sentence
 
 
@@ -34,7 +35,7 @@ CRASHES: dict[str, BaseException] = {
 class FakeModel:
     """All that an annotator asks of a model but for what it finds."""
 
-    labels, tokenizer, max_width, context = ("first",), "words", None, 0
+    labels, tokenizer, max_width, context = ("first",), Tokenizer(), None, 0
 
 
 class FakeAnnotator(Annotator):

@@ -66,7 +66,7 @@ def test_tables(files: tuple[str, str]) -> None:
     markdown = hyperspan("evaluate", "-p", files[0], "-g", files[1], "--format", "markdown").stdout
     assert "| micro | 66.67 | 50.00 | 57.14 | 2 | 3 | 4 |" in markdown.splitlines()
     again = hyperspan("evaluate", "-p", files[0], "-g", "-", "--seed", "7", stdin=GOLD)
-    assert again.returncode == 0 and "seed 7" in again.stdout
+    assert again.returncode == 0 and "exact intervals; 4 mentions are too few to tell: the F1 on" in again.stdout
     assert "interval" not in hyperspan("evaluate", "-p", files[0], "-g", files[1], "--samples", "0").stdout
 
 

@@ -30,6 +30,7 @@ from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.outputs import FOLDERS, choose_output
 from hyperspan.corpora.overlaps import Relation, overlapping_pairs
 from hyperspan.errors import HyperspanError, InputError, LossError
+from hyperspan.text.sentences import MOST_TOKENS
 from hyperspan.types import Document, Mention, Sentence
 from tests.corpora.data import data_path
 
@@ -289,6 +290,22 @@ def test_sentences_and_tokens_follow_the_mentions() -> None:
     for mention in sentence.mentions:
         start, end = sentence.offsets[mention.start][0], sentence.offsets[mention.end - 1][1]
         assert Mention(start, end, mention.label) in document.mentions
+
+
+def test_sentences_of_too_many_tokens_are_cut_in_no_mention() -> None:
+    text = "字" * 1_200
+    mentions = [
+        Mention(400, 520, "WIDE"),
+        Mention(510, 515, "INNER"),
+        Mention(0, 1, "FIRST"),
+        Mention(1_150, 1_200, "LAST"),
+    ]
+    parts = with_sentences(Document(text, mentions), Problems()).sentences
+    assert max(map(len, parts)) <= MOST_TOKENS and sum(map(len, parts)) == len(text)
+    found = {(part.offsets[m.start][0], part.offsets[m.end - 1][1], m.label) for part in parts for m in part.mentions}
+    assert found == {(mention.start, mention.end, mention.label) for mention in mentions}
+    (one,) = with_sentences(Document(text, [Mention(0, 1_200, "ALL")]), Problems()).sentences
+    assert len(one) == 1_200
 
 
 def test_only_the_text_of_an_ace_document_is_split_into_sentences(tmp_path: Path) -> None:

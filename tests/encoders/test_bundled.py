@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 
 from hyperspan import Document, Mention, write_corpus
 from hyperspan.encoders.bundled import DIMENSION, VECTORS, ByteVectors, bundled_vectors
-from hyperspan.encoders.resources import WordVectors, read_vectors
+from hyperspan.encoders.vectors import WordVectors, read_vectors
 from hyperspan.errors import InputError
 from hyperspan.model_folders import PRETRAINED
 from hyperspan.models import load_model
@@ -60,7 +60,7 @@ def test_bundled_vectors_are_not_those_that_models_trained(bundled: WordVectors)
 
 
 def test_loading_bundled_vectors_needs_no_torch() -> None:
-    code = "import sys; sys.modules['torch'] = sys.modules['safetensors'] = None; from hyperspan.encoders.resources import read_vectors; read_vectors('bundled')"
+    code = "import sys; sys.modules['torch'] = sys.modules['safetensors'] = None; from hyperspan.encoders.vectors import read_vectors; read_vectors('bundled')"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

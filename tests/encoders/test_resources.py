@@ -11,14 +11,17 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.encoders.resources import read_clusters, read_vectors
+from hyperspan.encoders.clusters import read_clusters
+from hyperspan.encoders.vectors import read_vectors, vectors_dimension
 from hyperspan.errors import CorpusError, InputError
 from tests.corpora.data import data_path
 
@@ -91,6 +94,7 @@ def test_read_vectors_reads_what_is_written(writer: Callable[[Rows], bytes], row
         file = Path(folder) / "vectors"
         file.write_bytes(gzip.compress(content, mtime=0) if packed and not content.startswith(b"PK") else content)
         read = read_vectors(file)
+        assert vectors_dimension(file) == len(rows[0][1])
     assert read.words == list(expected)
     assert read.vectors.dtype == np.float32 and read.vectors.shape == (len(expected), len(rows[0][1]))
     np.testing.assert_array_equal(read.vectors, np.array(list(expected.values())))
@@ -115,10 +119,64 @@ def test_half_precision_and_a_newline_at_the_end(tmp_path: Path) -> None:
     assert read.words == ["a", "b"] and read.vectors.tolist() == [[1, 2], [3, 4]] and read.vectors.dtype == np.float32
 
 
+FASTTEXT = (
+    "7 3\n</s> 0.1 -0.2 0.3 \n, 1 2 3 \n1\u00a0000 4 5 6 \nHaus 7 8 9 \nhaus 1 1 1 \n\u3000\u2028\x85 2 2 2 \n北京 3 3 3 \n"
+).encode()
+"""As fastText writes .vec: a header, spaces at the ends of lines, and words with characters that others split at."""
+
+
+def zipped(**files: bytes) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lambda content: zipped(vec=content)], ids=["", "gzip", "zip"])
+def test_read_vectors_reads_what_fasttext_writes(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    file = tmp_path / "cc.de.vec"
+    file.write_bytes(pack(FASTTEXT))
+    read = read_vectors(file)
+    assert vectors_dimension(file) == 3
+    assert read.words == ["</s>", ",", "1\u00a0000", "Haus", "haus", "\u3000\u2028\x85", "北京"]
+    assert read.vectors[[0, 2, 6]].tolist() == np.array([[0.1, -0.2, 0.3], [4, 5, 6], [3, 3, 3]], np.float32).tolist()
+
+
+@pytest.mark.parametrize("writer", [glove, word2vec_text, word2vec_binary, npz_joined])
+def test_read_vectors_keeps_the_first_words_and_those_needed(tmp_path: Path, writer: Callable[[Rows], bytes]) -> None:
+    rows: Rows = [("The", [1, 1]), ("the", [2, 2]), ("zoo", [3, 3]), ("Lindau", [4, 4]), ("lindau", [5, 5])]
+    file = tmp_path / "vectors"
+    file.write_bytes(writer(rows))
+
+    def read(**options: Any) -> dict[str, float]:
+        vectors = read_vectors(file, **options)
+        return dict(zip(vectors.words, vectors.vectors[:, 0].tolist(), strict=True))
+
+    assert read(limit=2) == {"The": 1, "the": 2}
+    assert read(limit=2, needed={"lindau", "ulm"}) == {"The": 1, "the": 2, "lindau": 5}
+    assert read(limit=2, lowercase=True) == {"the": 1, "zoo": 3}
+    assert read(limit=1, needed={"lindau"}, lowercase=True) == {"the": 1, "lindau": 4}
+    assert read(needed={"ulm"}, lowercase=True) == {"the": 1, "zoo": 3, "lindau": 4}
+
+
+def test_read_vectors_leaves_out_few_words_that_were_cut(tmp_path: Path) -> None:
+    rows = [b"w%d %d 1\n" % (number, number) for number in range(200)]
+    rows[50:50] = ["Größe".encode()[:3] + b" 1 2\n"]
+    (tmp_path / "vectors").write_bytes(b"201 2\n" + b"".join(rows))
+    assert len(read_vectors(tmp_path / "vectors").words) == 200
+    (tmp_path / "latin").write_bytes("größe 1 2\nzoo 1 2\n".encode("latin-1"))
+    with pytest.raises(CorpusError, match=r"latin:1: b'gr\\xf6\\xdfe' is not UTF-8 text .*; convert the file to UTF-8"):
+        read_vectors(tmp_path / "latin")
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"", "vectors: the file is empty; check"),
+        (b"\xba\x16\x4f\x2f\x0c\0\0\0", "vectors: is a fastText model; name the file of its vectors"),
+        (zipped(a=b"a 1 2\n", b=b"a 1 2\n"), "vectors: holds 2 files (a, b); unpack it and name one of them"),
+        (b"3 1\na 1\nb 2\n", "or if it was cut on purpose, write `2 1` into its first line"),
         (b"\n \n", "vectors: the file is empty; check"),
         (b"just some words\nin lines\n", "vectors:1: no known format of word vectors; expected GloVe text"),
         (b"word\n", "vectors:1: no known format"),
@@ -153,6 +211,8 @@ def test_files_that_are_wrong(tmp_path: Path, content: bytes, message: str) -> N
     with pytest.raises(CorpusError) as raised:
         read_vectors(file)
     assert message in str(raised.value) and "\n" not in str(raised.value)
+    with suppress(CorpusError):
+        assert 0 < vectors_dimension(file) < 10
 
 
 @pytest.mark.parametrize(
@@ -286,5 +346,5 @@ def test_real_files() -> None:
 
 
 def test_importing_needs_no_torch() -> None:
-    code = "import sys, hyperspan.encoders.resources; print(*{'torch', 'regex', 'rich', 'typer'} & {*sys.modules})"
+    code = "import sys, hyperspan.encoders.vectors; print(*{'torch', 'regex', 'rich', 'typer'} & {*sys.modules})"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"

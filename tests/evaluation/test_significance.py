@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from hyperspan.errors import InputError
 from hyperspan.evaluation import compare, confidence, differences
 from hyperspan.evaluation.comparison import Agreement
-from hyperspan.evaluation.significance import MEASURES, Counts, measures
+from hyperspan.evaluation.significance import (
+    MEASURES,
+    PSEUDO_SENTENCES,
+    Counts,
+    bootstrap_intervals,
+    exact_intervals,
+    measures,
+)
 from hyperspan.types import Sentence
 from tests.evaluation.cases import any_sentences, sentence
 
@@ -39,17 +46,80 @@ def test_differences_match_all_exchanges() -> None:
         assert found[measure].p_randomization == pytest.approx(exact, abs=0.01)
 
 
-def test_confidence_matches_all_samples() -> None:
+def test_bootstrap_matches_all_samples() -> None:
     few = A[:4], B[:4]
-    drawn = np.array([list(choice) for choice in product(range(4), repeat=4)])  # (256, 4): all samples
-    ours, theirs = (measures(counts[drawn].sum(axis=1)) for counts in few)
-    change = (theirs - ours)[:, 2]
+    drawn = np.array(list(product(range(4), repeat=4)))  # (256, 4): all samples
+    f1 = measures(few[0][drawn].sum(axis=1))[:, 2]
+    sure = bootstrap_intervals(few[0], samples=40_000, seed=3, level=0.95)
+    assert sure["f1"] == pytest.approx(np.quantile(f1, [0.025, 0.975]), abs=0.03)
+
+
+def test_differences_of_few_match_all_smoothed_samples() -> None:
+    few = A[:4], B[:4]
+    rows = np.concatenate([np.concatenate(few, axis=1), PSEUDO_SENTENCES])  # (6, 6)
+    drawn = rows[np.array(list(product(range(6), repeat=6)))].sum(axis=1)  # (46656, 6): all samples
+    change = (measures(drawn[:, 3:]) - measures(drawn[:, :3]))[:, 2]
     found = differences(*few, rounds=40_000, seed=3)["f1"]
     exact = 2 * min((change <= 1e-12).mean(), (change >= -1e-12).mean())
     assert found.p_bootstrap == pytest.approx(exact, abs=0.01)
     assert found.interval == pytest.approx(np.quantile(change, [0.025, 0.975]), abs=0.05)
-    sure = confidence(few[0], samples=40_000, seed=3)
-    assert sure.f1 == pytest.approx(np.quantile(ours[:, 2], [0.025, 0.975]), abs=0.03)
+
+
+def test_few_mentions_that_are_all_right_or_wrong_prove_little() -> None:
+    for row, expected in (([1, 1, 1], (0.7820, 1.0)), ([0, 1, 1], (0.0, 0.2180))):  # 0.025 ** (1 / 15)
+        sure = confidence(np.array([row] * 15))
+        assert sure.precision == pytest.approx(expected, abs=1e-4) and sure.recall == sure.precision
+        assert set(sure.methods.values()) == {"exact"}
+        assert sure.note is not None and sure.note.startswith("15 mentions are too few to tell: the F1 on a larger")
+    together = confidence(np.array([[5, 5, 5]] * 3))
+    assert together.f1[0] < confidence(np.array([[1, 1, 1]] * 15)).f1[0], "15 mentions of three sentences tell less"
+    same = differences(np.array([[1, 1, 1]] * 15), np.array([[1, 1, 1]] * 15))["f1"]
+    assert same.difference == 0 and same.interval[0] < -0.05 and same.interval[1] > 0.05 and same.p_bootstrap == 1
+
+
+def test_many_mentions_are_resampled() -> None:
+    counts = noisy(1, 0.7, 400)
+    sure = confidence(counts, seed=4)
+    assert set(sure.methods.values()) == {"bootstrap"} and sure.note is None
+    assert sure.f1 == bootstrap_intervals(counts, samples=1000, seed=4, level=0.95)["f1"]
+    exact = exact_intervals(counts, level=0.95)
+    for name, method in (("precision", sure.precision), ("recall", sure.recall), ("f1", sure.f1)):
+        assert exact[name] == pytest.approx(method, abs=0.01), "where both hold, both say the same"
+
+
+def coverage(f1: float, test_sets: list[Counts]) -> float:
+    """In how many test sets the 95% interval has the true F1."""
+    intervals = [exact_intervals(counts, level=0.95)["f1"] for counts in test_sets]
+    return float(np.mean([low <= f1 <= high for low, high in intervals]))
+
+
+@pytest.mark.parametrize("f1", [0.5, 0.8, 0.95, 0.99])
+@pytest.mark.parametrize("mentions", [5, 15, 50, 200])
+def test_confidence_covers_the_true_score(mentions: int, f1: float) -> None:
+    generator = np.random.default_rng(mentions)
+
+    def test_set() -> Counts:
+        found = generator.binomial(1, f1, mentions)
+        ones, wrong = np.ones(mentions, int), generator.poisson(mentions * (1 - f1))
+        return np.concatenate([np.stack([found, found, ones], axis=1), np.array([[0, 1, 0]] * wrong).reshape(-1, 3)])
+
+    assert coverage(f1, [test_set() for _ in range(300)]) >= 0.93
+
+
+def test_confidence_covers_the_true_score_of_sentences_that_differ() -> None:
+    """Some sentences are easy and some are hard, so that mentions are found or missed together; the bootstrap's are too narrow."""
+    generator = np.random.default_rng(1)
+    gold = np.full(20, 3)
+
+    def test_set() -> Counts:
+        rates = generator.beta(0.8 * 4, 0.2 * 4, len(gold))
+        correct = generator.binomial(gold, rates)
+        return np.stack([correct, correct + generator.poisson(gold * (1 - rates)), gold], axis=1)
+
+    test_sets = [test_set() for _ in range(150)]
+    assert coverage(0.8, test_sets) >= 0.93
+    drawn = [bootstrap_intervals(counts, samples=200, seed=1, level=0.95)["f1"] for counts in test_sets]
+    assert np.mean([low <= 0.8 <= high for low, high in drawn]) < 0.93
 
 
 def test_differences_of_identical_systems_are_not_significant() -> None:

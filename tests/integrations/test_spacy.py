@@ -19,6 +19,7 @@ from hyperspan.errors import InputError, LabelError, MissingExtraError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.integrations.spacy_docs import align, as_document
 from hyperspan.model_folders import PRETRAINED
+from hyperspan.text import Tokenizer
 from hyperspan.types import Mention
 
 spacy = pytest.importorskip("spacy")
@@ -196,7 +197,7 @@ def test_the_model_reads_the_sentences_and_tokens_that_it_is_told_to(sentences: 
     for token in doc:
         token.is_sent_start, token.tag_ = token.i in (0, 8), "NN"
     assert doc.text == text
-    document = as_document(doc, "split", sentences, tokens)
+    document = as_document(doc, Tokenizer("split"), sentences, tokens)
     assert document.text == text
     if sentences == tokens == "hyperspan":
         assert document.sentences == ()  # the annotator makes them

@@ -236,6 +236,17 @@ def test_words_of_the_vectors_are_known_and_stay_as_they_are(tmp_path: Path) -> 
         new_model(config.override(["words.dimension=12"]), sentences)
 
 
+def test_vectors_beyond_the_limit_are_those_of_training_words(tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.vec"
+    vectors.write_text("4 3\n</s> 9 9 9\nQuagga 1 2 3\nzebra 4 5 6\nLindau 7 8 9\n", encoding="utf-8")
+    config = Config().override([*SMALL, "words.dimension=3", f"words.vectors={vectors}", "words.max_vectors=2"])
+    model = new_model(config, corpus()).eval()
+    assert model.vocabulary.words[model.vocabulary.trained :] == ["</s>", "quagga"]
+    ids = model.collate([Sentence(["Lindau", "quagga", "Zebra", "Flibbertigibbet"])]).words
+    lindau, quagga, beyond, unknown = word_vectors(model, ids)
+    assert lindau.tolist() == [7, 8, 9] and quagga.tolist() == [1, 2, 3] and torch.equal(beyond, unknown)
+
+
 def test_a_rare_word_is_read_by_its_fixed_vector_in_training_too(tmp_path: Path) -> None:
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("tea 4 5 6\n", encoding="utf-8")

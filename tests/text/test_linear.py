@@ -11,11 +11,11 @@ from collections.abc import Callable, Sized
 
 import pytest
 
-from hyperspan.text import TOKENIZERS, tokenize
+from hyperspan.text import TOKENIZERS, Tokenizer, tokenize
 from hyperspan.text.sentences import sentence_spans
 
 PATTERNS = """aa. a+ a-- 1.a ...a a n't a. - ( x( “ « ' ?" [1a [1 1 1, 1: www. http:// www.) @ a@ a@a a@a. a- -- … . 。 ! _ * — [12] can cann n
-nn' it’s (OH) 1(a a(1;2) \ud800 a\u0301 \u200d 👩\u200d 🇩🇪 Mr. A. ?” " ) ] } > ¿ • 5% <""".split()
+nn' it’s (OH) 1(a a(1;2) \ud800 a\u0301 \u200d 👩\u200d 🇩🇪 Mr. A. ?” " ) ] } > ¿ • 5% < 日 น้ำ ក្ 日。 日www. １（""".split()
 SPACED = [
     "aa. ",
     "A. ",
@@ -38,7 +38,7 @@ SPACED = [
     "\x85 ",
 ]
 CUTTERS: dict[str, Callable[[str], Sized]] = {
-    **{name: lambda text, name=name: tokenize(text, name) for name in TOKENIZERS},
+    **{name: lambda text, name=name: tokenize(text, Tokenizer(name)) for name in TOKENIZERS},
     "sentences": lambda text: list(sentence_spans(text)),
 }
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.text import split_text, tokenize
+from hyperspan.text import Tokenizer, split_text, tokenize
 from hyperspan.text.sentences import MOST_TOKENS
 
 
@@ -66,6 +66,39 @@ def test_sentences_in_a_line(expected: list[str]) -> None:
     assert sentences(" ".join(expected)) == expected
 
 
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["今日は。", "「そうか？」と言った。", "『はい。』", "３．５点だ．", "よし！"],
+        [
+            "他说：“你好。”",
+            "（真的！）",
+            "然后，李教授走了……走了？！",
+            "为什么?",
+            "不知道!",
+            "好。”、“不好。”",
+            "都行。",
+            "完",
+        ],
+        ["ព្រះមហាក្សត្រ។", "ភ្នំពេញ៕"],
+        ["ရန်ကုန်။", "မန္တလေး။"],
+        ["བོད་ཡིག།", "དབུས་ཅན༎"],
+        ["यह घर है।", "वह घर है॥"],
+        ["ሰላም።", "እንዴት ነህ፧"],
+    ],
+)
+def test_stops_of_other_scripts_end_sentences_without_a_space(expected: list[str]) -> None:
+    assert sentences("".join(expected)) == expected
+
+
+def test_a_long_text_without_stops_is_cut_at_its_spaces() -> None:
+    text = "กรุงเทพมหานครเป็นเมือง " * 60
+    parts = sentences(text)
+    assert len(parts) > 1 and {part.split()[-1] for part in parts} == {"กรุงเทพมหานครเป็นเมือง"}
+    assert {part.split()[0] for part in parts} == {"กรุงเทพมหานครเป็นเมือง"}
+    assert max(len(sentence) for sentence in split_text("ไทย" * 1_000)) == MOST_TOKENS
+
+
 @pytest.mark.parametrize("text", ["p < 0.05 .", "It is P\u00a0<\u00a00.05. ", "", " \n\t", "...", "?!", "\u00a0"])
 def test_one_sentence_at_most(text: str) -> None:
     assert len(sentences(text)) == bool(text.strip())
@@ -110,9 +143,9 @@ def test_quoted_mail_is_joined_too() -> None:
 @given(count=st.integers(MOST_TOKENS - 2, 3 * MOST_TOKENS), mark=st.sampled_from([" ", ", ", "; ", "-"]))
 def test_a_sentence_of_too_many_words_is_cut(count: int, mark: str) -> None:
     text = f"word{mark}" * count
-    found = split_text(text, "split")
+    found = split_text(text, Tokenizer("split"))
     assert all(len(sentence) <= MOST_TOKENS for sentence in found)
-    assert [span for sentence in found for span in sentence.offsets] == tokenize(text, "split")
+    assert [span for sentence in found for span in sentence.offsets] == tokenize(text, Tokenizer("split"))
 
 
 def test_a_long_sentence_is_cut_at_semicolons_rather_than_commas() -> None:

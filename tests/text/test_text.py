@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 import pytest
 import regex
 from hypothesis import given
@@ -12,8 +10,9 @@ from hypothesis import strategies as st
 from hyperspan import kernels
 from hyperspan.errors import InputError
 from hyperspan.kernels import tokens_c
-from hyperspan.text import TOKENIZERS, split_text, tokenize
+from hyperspan.text import TOKENIZERS, Tokenizer, split_text, tokenize
 from hyperspan.text.genia import SPACE
+from hyperspan.text.scripts import EXTENDING, UNSPACED, units
 
 ODD = st.sampled_from(
     [
@@ -59,15 +58,36 @@ ODD = st.sampled_from(
         ". ",
         "“",
         "?” A",
+        "日本",
+        "カー",
+        "ｶﾞ",
+        "น้ำ",
+        "ក្ក",
+        "\u17d2ក",
+        "င်္ဂ",
+        "ꦏ꧀ꦏ",
+        "𠮷",
+        "。",
+        "（",
+        "１２",
+        "๒",
+        "[日",
+        "]x",
+        "3(日)",
+        "\ufdd0",
     ]
 )
 TEXTS = st.one_of(st.text(), st.lists(st.one_of(ODD, st.text(max_size=5)), max_size=12).map("".join))
-tokenizers = pytest.mark.parametrize("tokenizer", TOKENIZERS)
+tokenizers = pytest.mark.parametrize(
+    "tokenizer",
+    [Tokenizer(name, version) for name, versions in TOKENIZERS.items() for version in versions],
+    ids=lambda tokenizer: f"{tokenizer.name}-{tokenizer.version}",
+)
 
 
 @tokenizers
 @given(text=TEXTS)
-def test_every_character_is_in_exactly_one_token(tokenizer: str, text: str) -> None:
+def test_every_character_is_in_exactly_one_token(tokenizer: Tokenizer, text: str) -> None:
     spans = tokenize(text, tokenizer)
     covered = [position for start, end in spans for position in range(start, end)]
     assert covered == [position for position, sign in enumerate(text) if not sign.isspace()]
@@ -77,28 +97,31 @@ def test_every_character_is_in_exactly_one_token(tokenizer: str, text: str) -> N
 
 SNIPPETS = st.sampled_from(
     "n't ’t can cannot not www. http:// https:// @ . , : ; - -- ... .. ' ’ s re ll Mr. Mrs. etc. Fig. U.S. a b x B 1 23 (OH) ( [ ] ) + / * & _ "
-    'é α \u0301 ‐ ‑ “ ² o n t S OH 12;3 t(8;21) (q22;q12) < > " ! Ⅳ ‿ \u200d 😀 \x1c'.split(" ")
+    'é α \u0301 ‐ ‑ “ ² o n t S OH 12;3 t(8;21) (q22;q12) < > " ! Ⅳ ‿ \u200d 😀 \x1c 日 น ้ ำ ្ ក ။ ﾞ （ ） 。 ０ Ａ ๒ \ufdd0'.split(
+        " "
+    )
 )
 
 
 @tokenizers
 @given(text=st.one_of(TEXTS, st.lists(st.one_of(SNIPPETS, st.just(" ")), max_size=16).map("".join)))
-def test_tokenize_cuts_in_c_as_its_regular_expressions_do(tokenizer: str, text: str) -> None:
+def test_tokenize_cuts_in_c_as_its_regular_expressions_do(tokenizer: Tokenizer, text: str) -> None:
     with kernels.reference():
         expected = tokenize(text, tokenizer), split_text(text, tokenizer)
     assert (tokenize(text, tokenizer), split_text(text, tokenizer)) == expected
 
 
 def test_characters_have_the_classes_that_regular_expressions_know() -> None:
-    bits = {r"\p{L}": 1, r"\p{M}": 2, r"\p{N}": 4, r"\d": 8, r"\w": 16, f"[{SPACE}]": 32, r"\s": 64}
-    known = [code for code in chain.from_iterable(tokens_c.KNOWN) if tokens_c.classes()[code]]
-    assert len(known) > 2_000
-    for pattern, bit in bits.items():
-        matches = regex.compile(pattern).match
-        wrong = [
-            hex(code) for code in known if (matches(chr(code)) is not None) != bool(tokens_c.classes()[code] & bit)
-        ]
-        assert not wrong, pattern
+    bits = {r"\p{L}": 1, r"\p{M}": 2, r"\p{N}": 4, r"\d": 8, r"\w": 16, f"[{SPACE}]": 32, r"[\s\ufdd0]": 64}
+    for table in (tokens_c.classes(), tokens_c.classes(UNSPACED, EXTENDING)):
+        known = [code for code, classes in enumerate(table) if classes]
+        assert len(known) > 2_000
+        read = [chr(code) if len(table) < 0x10000 else units(chr(code)) for code in known]
+        for pattern, bit in bits.items():
+            matches = regex.compile(pattern).match
+            pairs = zip(known, read, strict=True)
+            wrong = [hex(code) for code, sign in pairs if (matches(sign) is not None) != bool(table[code] & bit)]
+            assert not wrong, pattern
     assert [chr(code) for code in range(0x110000) if chr(code).isspace()] == regex.findall(
         f"[{SPACE}]", "".join(map(chr, range(0x110000)))
     )
@@ -106,7 +129,7 @@ def test_characters_have_the_classes_that_regular_expressions_know() -> None:
 
 @tokenizers
 @given(text=TEXTS)
-def test_sentences_hold_all_tokens_in_order(tokenizer: str, text: str) -> None:
+def test_sentences_hold_all_tokens_in_order(tokenizer: Tokenizer, text: str) -> None:
     sentences = split_text(text, tokenizer)
     places = [place for sentence in sentences for span in sentence.offsets for place in span]
     assert places == sorted(places) and all(sentence.tokens for sentence in sentences)
@@ -117,11 +140,62 @@ def test_sentences_hold_all_tokens_in_order(tokenizer: str, text: str) -> None:
     assert covered == "".join(sign for sign in text if not sign.isspace())
 
 
+UNSPACED_CODES = {code for first, end in UNSPACED for code in range(first, end)} | set(map(ord, EXTENDING))
+
+
 @tokenizers
 @given(tokens=st.lists(st.text(st.characters(categories=["L"]), min_size=1, max_size=8).filter(lambda t: "n" not in t)))
-def test_plain_words_stay_whole(tokenizer: str, tokens: list[str]) -> None:
+def test_plain_words_stay_whole(tokenizer: Tokenizer, tokens: list[str]) -> None:
+    if tokenizer.version > 1:
+        tokens = [token for token in tokens if UNSPACED_CODES.isdisjoint(map(ord, token))]
     text = " ".join(tokens)
     assert [text[start:end] for start, end in tokenize(text, tokenizer)] == tokens
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+@given(text=TEXTS)
+def test_versions_differ_in_scripts_without_spaces_alone(name: str, text: str) -> None:
+    text = "".join(sign for sign in text if ord(sign) not in UNSPACED_CODES and sign != "\ufdd0")
+    assert tokenize(text, Tokenizer(name, 1)) == tokenize(text, Tokenizer(name, 2))
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+@pytest.mark.parametrize(
+    "cut",
+    [
+        "小|王|在|北|京|大|学|读|了|30|天|，|很|好|。",
+        "東|京|タ|ワ|ー|は|々|ｶﾞ|ﾊﾟ|ｰ|か\u3099",
+        "ㄅ|ㄆ|ㄇ|ꀀ|ꀁ|𠮷|葛\U000e0100|見",
+        "ก็|ที่|เ|ด็|ก|กำ|น้ำ|ป|ร|ะ|เ|ท|ศ|ไ|ท|ย |๒๕๖๗|ๆ",
+        "ປ|ະ|ເ|ທ|ດ|ນ້ຳ|ລ|າ|ວ",
+        "ក|ម្ពុ|ជា|ស្ត្រី|ខ្មែ|រ|។",
+        "မြ|န်|မာ|အ|င်္ဂ|လိ|ပ်|မ|န္တ|လေး|။",
+        "ꦲ|ꦏ꧀ꦱ|ꦫ|ᬅ|ᬓ᭄ᬱ|ᬭ|ᨠ᩠ᨾ|ᥖ|ᥭ|ᥰ",
+        "대한민국 |서울에서 |བོད|་|ཡིག|། |naïve|中|do|n't|中|it|'s|中|cells|中",
+        "IL2|基|因|abc|カ|０１２Ａｂｃ|（|OK|）",
+        "2020|(|令|和|2|年|)|は|[|中|国|]|x |3|(|中|)",
+    ],
+)
+def test_scripts_without_spaces_are_cut_into_characters_with_their_marks(name: str, cut: str) -> None:
+    text = cut.replace("|", "")
+    expected = [token.strip() for token in cut.split("|")]
+    assert [text[start:end] for start, end in tokenize(text, Tokenizer(name))] == expected
+
+
+def test_addresses_end_where_a_script_without_spaces_begins() -> None:
+    text = "见http://a.org/b?c=1。或a@b.cd吧"
+    expected = ["见", "http://a.org/b?c=1", "。", "或", "a@b.cd", "吧"]
+    assert [text[start:end] for start, end in tokenize(text)] == expected
+
+
+def test_unspaced_has_the_letters_of_its_scripts() -> None:
+    scripts = """Thai Lao Myanmar Khmer Tai_Le New_Tai_Lue Tai_Tham Tai_Viet Balinese Javanese Yi Hiragana Katakana Bopomofo
+    Han""".split()
+    letters = regex.compile("|".join(rf"(?:(?=\p{{L}})\p{{{script}}})" for script in scripts))
+    found = {code for code in range(0x10000) if letters.match(chr(code))}
+    assert found <= UNSPACED_CODES
+    others = regex.compile(rf"\p{{M}}|\p{{Nd}}|[{SPACE}]|(?=\p{{L}})[\p{{Latin}}\p{{Hangul}}]")
+    assert not [code for code in UNSPACED_CODES if others.match(chr(code))]
 
 
 @pytest.mark.parametrize(
@@ -136,13 +210,13 @@ def test_plain_words_stay_whole(tokenizer: str, tokens: list[str]) -> None:
     ],
 )
 def test_words(text: str, words: list[str]) -> None:
-    assert [text[start:end] for start, end in tokenize(text, "words")] == words
+    assert [text[start:end] for start, end in tokenize(text)] == words
 
 
 def test_split() -> None:
     text = "NF-kappa B/Rel p50, IL-2."
     expected = ["NF", "-", "kappa", "B", "/", "Rel", "p50", ",", "IL", "-", "2", "."]
-    assert [text[start:end] for start, end in tokenize(text, "split")] == expected
+    assert [text[start:end] for start, end in tokenize(text, Tokenizer("split"))] == expected
 
 
 def test_sentences() -> None:
@@ -157,4 +231,4 @@ def test_sentences() -> None:
 
 def test_an_unknown_tokenizer_is_named() -> None:
     with pytest.raises(InputError, match="no tokenizer 'spaces'; choose one of words, split"):
-        tokenize("a", "spaces")
+        Tokenizer("spaces")

@@ -109,6 +109,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     plan = folder / "plan.json"
     trained = [
         ([], "two", False),
+        (warm(folder), "warm", False),
         (PARTS, "one, then two", True),
         (LAYERED, "layered", False),
         (LBFGS, "lbfgs", False),
@@ -117,6 +118,10 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     command = [*TORCHRUN, "tests/training/several.py", str(plan)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False, env=quiet())
     return Job(folder, config, done.stdout, done.stderr, done.returncode)
+
+
+def warm(folder: Path) -> list[str]:
+    return [f"training.start={folder / 'two'}", "training.epochs=2"]
 
 
 def quiet() -> dict[str, str]:
@@ -163,6 +168,12 @@ def test_two_processes_take_the_steps_of_one(job: Job) -> None:
     assert curve(one)[-1] < 0.8 * curve(one)[0], "there is something to be the same"
     assert (one / "config.toml").read_text("utf-8") == (job.folder / "two" / "config.toml").read_text("utf-8")
     assert sorted(file.name for file in one.iterdir()) == sorted(f.name for f in (job.folder / "two").iterdir())
+
+
+@together
+def test_two_processes_start_from_a_model_as_one_does(job: Job) -> None:
+    assert_same(job.alone("warm, alone", warm(job.folder)), job.folder / "warm")
+    assert curve(job.folder / "warm")[0] < 0.8 * curve(job.folder / "two")[0]
 
 
 @together

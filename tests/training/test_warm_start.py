@@ -184,7 +184,9 @@ def test_new_warm_model_takes_vectors_of_words_that_its_start_does_not_know(tmp_
     assert [vector(model, word).unique().tolist() for word in ("zoë", "elsewhere")] == [[1.0], [4.0]]
     assert torch.equal(vector(model, "€"), vector(start, "never seen"))
     file.write_text("zoë 1 2 3\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"has vectors of dimension 3, but words.dimension is 10"):
+    with pytest.raises(
+        InputError, match=r"has vectors of dimension 3, but words.dimension is 10; leave words.vectors out"
+    ):
         started(start, f"words.vectors={file}")
 
 

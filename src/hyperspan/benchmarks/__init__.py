@@ -1,4 +1,4 @@
-"""How fast hyperspan is. A module is one benchmark: ``run`` takes its options and returns figures. Imports anything of ours."""
+"""How fast hyperspan is, and how fast it learns. A module is one benchmark: ``run`` takes its options and returns figures. Imports anything of ours."""
 
 BENCHMARKS = {
     "bundled": "the bundled models from raw text, beside spaCy's spancat; their F1, latency, start and memory",
@@ -6,6 +6,7 @@ BENCHMARKS = {
     "latency": "one sentence at a time, and the start of the command",
     "train": "steps of the training loop",
     "parallel": "training with one process and with two",
+    "learning-curve": "F1 and time to train against training sentences, beside spaCy's spancat",
     "cost": "time and memory of a configuration, in training and in inference",
     "bulk": "bulk jobs from raw text to shards, with several workers for one GPU",
     "inference": "exact inference beside an elementwise exp and a loop in Python",

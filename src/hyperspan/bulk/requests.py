@@ -12,6 +12,7 @@ import numpy as np
 from hyperspan.collation import RowOrder, WordArrays
 from hyperspan.structures.mentions import MentionSet
 from hyperspan.structures.places import Places
+from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Sentence
 
 NOWHERE = Places(np.zeros((0, 4), dtype=np.int32), np.zeros(0, dtype=np.float32))
@@ -25,7 +26,7 @@ class ModelFacts:
 
     folder: str
     labels: tuple[str, ...]
-    tokenizer: str
+    tokenizer: Tokenizer
     max_width: int | None
     context: int
     reads_tags: bool

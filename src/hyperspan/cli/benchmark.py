@@ -24,7 +24,8 @@ def benchmark(
         require_torch(f"the benchmark {name}")
     from hyperspan.benchmarks.command import run_command
 
-    run_command(import_module(f"hyperspan.benchmarks.{name}"), context.args, f"hyperspan benchmark {name}")
+    module = import_module(f"hyperspan.benchmarks.{name.replace('-', '_')}")
+    run_command(module, context.args, f"hyperspan benchmark {name}")
 
 
 benchmark.__doc__ = "Measure how fast hyperspan is on this machine.\n\n" + "\n\n".join(

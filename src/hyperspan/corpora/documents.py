@@ -13,7 +13,8 @@ from attrs import evolve
 
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.trimming import joined, trimmed
-from hyperspan.text.sentences import sentence_of, sentence_spans, token_spans
+from hyperspan.text.sentences import cut_long, sentence_of, sentence_spans, token_spans
+from hyperspan.text.tokenize import WORDS, Tokenizer
 from hyperspan.types import Document, Mention, Sentence, Span, trusted_mention
 
 
@@ -137,11 +138,12 @@ def by_characters(mention: Mention, offsets: Sequence[Span], text: str = "") -> 
     return evolve(mention, start=start, end=end, fragments=fragments, text=text[start:end], head=head)
 
 
-def with_sentences(document: Document, problems: Problems, tokenizer: str = "words") -> Document:
+def with_sentences(document: Document, problems: Problems, tokenizer: Tokenizer = WORDS) -> Document:
     """The document split into sentences and tokens, unless it is already, with its mentions by tokens too.
 
     So that no annotated mention is lost, sentences that one crosses are joined, and tokens are cut where one begins or
-    ends inside; both are noted. White space at the ends of mentions is left out.
+    ends inside; both are noted. White space at the ends of mentions is left out. Sentences of too many tokens are cut, but in no
+    mention.
     """
     if document.sentences:
         return _projected(document, problems)
@@ -158,13 +160,23 @@ def with_sentences(document: Document, problems: Problems, tokenizer: str = "wor
         here: list[Mention] = []
         for mention in upcoming:
             if start <= mention.start and mention.end <= end and offsets and not mention.text.isspace():
-                here.append(by_tokens(mention, offsets))
+                here.append(mention)
             else:
                 _outside(mention, document, problems)
-        sentences.append(sentence_of(document.text, offsets).with_mentions(here))
+        sentences += _placed(document.text, offsets, here)
     for mention in waiting:
         _outside(mention, document, problems)
     return evolve(document, mentions=mentions, sentences=sentences)
+
+
+def _placed(text: str, offsets: Sequence[Span], mentions: Sequence[Mention]) -> Iterator[Sentence]:
+    """The sentence with these tokens and mentions (sorted by start), in parts if it has too many tokens."""
+    waiting = list(mentions[::-1])
+    for part in cut_long(text, offsets, [mention.span for mention in mentions]):
+        here: list[Mention] = []
+        while waiting and waiting[-1].start < part[-1][1]:
+            here.append(by_tokens(waiting.pop(), part))
+        yield sentence_of(text, part).with_mentions(here)
 
 
 def _projected(document: Document, problems: Problems) -> Document:

@@ -30,7 +30,7 @@ from hyperspan.corpora.documents import by_tokens, cut_at_mentions
 from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
 from hyperspan.corpora.trimming import without_space
 from hyperspan.text.sentences import sentence_of, token_spans
-from hyperspan.text.tokenize import tokenize
+from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document, Mention, Sentence, Span
 
 Types = Literal["five", "raw"]
@@ -68,9 +68,9 @@ def read_genia_xml(
     >>> document.text, [(mention.text, mention.label) for mention in document.mentions]
     ('A mRNA.', [('mRNA', 'RNA')])
     """
-    tokenize("", tokenizer)  # an unknown name is an error before anything is read
+    cutting = Tokenizer(tokenizer)  # an unknown name is an error before anything is read
     for article in _Articles(source, problems).read():
-        yield _document(article, types, tokenizer, coordination, problems)
+        yield _document(article, types, cutting, coordination, problems)
 
 
 def looks_like_genia_xml(head: str) -> bool:
@@ -250,7 +250,7 @@ class _Articles:
 
 
 def _document(
-    article: _Article, types: Types, tokenizer: str, coordination: Coordination, problems: Problems
+    article: _Article, types: Types, tokenizer: Tokenizer, coordination: Coordination, problems: Problems
 ) -> Document:
     text = "".join(article.text)
     everywhere: list[Mention] = []

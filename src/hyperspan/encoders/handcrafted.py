@@ -14,6 +14,7 @@ from torch.nn.functional import embedding_bag
 from hyperspan.batch import Batch, collate
 from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
+from hyperspan.encoders.clusters import read_clusters
 from hyperspan.encoders.features import (
     OF_TAGS,
     SPAN_TEMPLATES,
@@ -25,7 +26,6 @@ from hyperspan.encoders.features import (
     function_words_of,
     look_up,
 )
-from hyperspan.encoders.resources import read_clusters
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.types import Sentence

@@ -10,13 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from hyperspan.batch import Batch, collate
-from hyperspan.config import Config, TrainingConfig
+from hyperspan.config import Config, TrainingConfig, WordsConfig
 from hyperspan.encoders.base import Encoder, ParameterOptions
 from hyperspan.encoders.characters import CHARACTER_ENCODERS
+from hyperspan.encoders.clusters import read_clusters
 from hyperspan.encoders.hub import read_pretrained
-from hyperspan.encoders.resources import WordVectors, read_clusters, read_vectors
 from hyperspan.encoders.spans import SpanLinear, SpanLSTM
 from hyperspan.encoders.transformer import Transformer
+from hyperspan.encoders.vectors import WordVectors, read_vectors, vectors_dimension
 from hyperspan.encoders.words import RowDropout, WordEmbedding
 from hyperspan.errors import InputError
 from hyperspan.kernels.encoder import EncoderParts, FusedEncoder
@@ -89,7 +90,7 @@ class NeuralEncoder(Encoder):
     def prepare(cls, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, Pretrained]:
         words = config.words
         clusters = read_clusters(words.clusters) if words.clusters else None
-        vectors = _vectors(config)
+        vectors = _vectors(words, sentences)
         vocabulary = Vocabulary.of(sentences, config, vectors.words if vectors else (), clusters)
         transformer = None
         if config.transformer.name:
@@ -106,7 +107,7 @@ class NeuralEncoder(Encoder):
     def prepare_from(
         cls, start: Vocabulary, config: Config, sentences: Sequence[Sentence]
     ) -> tuple[Vocabulary, Pretrained]:
-        vectors = _vectors(config)
+        vectors = _vectors(config.words, sentences, "leave words.vectors out")
         known = [*start.words, *(vectors.words if vectors else ())]
         own = Vocabulary.of(sentences, config, known, start.clusters)
         vocabulary = replace(
@@ -230,16 +231,21 @@ class NeuralEncoder(Encoder):
         return SpanLinear(self.dimension, self.config.encoder.span_hidden, outputs, self.config)
 
 
-def _vectors(config: Config) -> WordVectors | None:
-    """The pretrained vectors that a configuration names."""
-    words = config.words
-    vectors = read_vectors(words.vectors) if words.vectors else None
-    if vectors is not None and vectors.vectors.shape[1] != words.dimension:
+def _vectors(words: WordsConfig, sentences: Sequence[Sentence], advice: str = "") -> WordVectors | None:
+    """The first vectors of the file that is named, and those of the words of the sentences.
+
+    `advice` is for those of another dimension.
+    """
+    if not words.vectors:
+        return None
+    if (dimension := vectors_dimension(words.vectors)) != words.dimension:
         raise InputError(
-            f"words.vectors is {words.vectors}, which has vectors of dimension {vectors.vectors.shape[1]}, but words.dimension is "
-            f"{words.dimension}; set words.dimension = {vectors.vectors.shape[1]}"
+            f"words.vectors is {words.vectors}, which has vectors of dimension {dimension}, but words.dimension is "
+            f"{words.dimension}; {advice or f'set words.dimension = {dimension}'}"
         )
-    return vectors
+    tokens = {token for sentence in sentences for token in sentence.tokens}
+    needed = {token.lower() for token in tokens} | (set() if words.lowercase else tokens)
+    return read_vectors(words.vectors, limit=words.max_vectors, needed=needed, lowercase=words.lowercase)
 
 
 def _rows(symbols: Sequence[str], known: Sequence[str], *, first: int, unknown: int) -> list[int]:

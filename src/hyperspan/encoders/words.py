@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from hyperspan.encoders.resources import WordVectors
+from hyperspan.encoders.vectors import WordVectors
 from hyperspan.kernels.transfer import is_asynchronous
 from hyperspan.vocabulary import UNKNOWN, Vocabulary
 

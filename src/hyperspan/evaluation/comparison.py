@@ -9,7 +9,7 @@ from typing import Any
 from hyperspan.errors import InputError
 from hyperspan.evaluation.alignment import Scorable, sentences_to_score
 from hyperspan.evaluation.scores import sentence_counts
-from hyperspan.evaluation.significance import Difference, differences
+from hyperspan.evaluation.significance import Difference, differences, too_few
 from hyperspan.types import Mention
 
 
@@ -38,6 +38,8 @@ class Comparison:
     rounds: int
     seed: int
     level: float
+    note: str | None
+    """What to think of sentences that are too few to tell; None if they are not."""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `hyperspan compare --format json`; scores are fractions."""
@@ -68,14 +70,16 @@ def compare(
         raise InputError("gold has no sentences, so there is nothing to compare; name a file that has some")
     counts = sentence_counts(truth, of_a), sentence_counts(truth, of_b)
     sets = [(t.mentions, a.mentions, b.mentions) for t, a, b in zip(truth, of_a, of_b, strict=True)]
+    found = differences(*counts, rounds=rounds, seed=seed, level=level)
     return Comparison(
-        **differences(*counts, rounds=rounds, seed=seed, level=level),
+        **found,
         found=_agreement((g, g & a, g & b) for g, a, b in sets),
         spurious=_agreement(((a | b) - g, a - g, b - g) for g, a, b in sets),
         sentences=len(truth),
         rounds=rounds,
         seed=seed,
         level=level,
+        note=too_few(int(counts[0][:, 2].sum()), "difference of F1", found["f1"].interval, "+.1f"),
     )
 
 

@@ -15,6 +15,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.evaluation.alignment import align
 from hyperspan.evaluation.calibration import calibration_of
 from hyperspan.evaluation.scores import Report, evaluate
+from hyperspan.text.tokenize import WORDS, Tokenizer
 from hyperspan.types import Document, Mention, Sentence
 
 CANDIDATE_THRESHOLD = 0.01
@@ -59,24 +60,25 @@ def evaluate_model(
     threshold: float | None = None,
     samples: int = 1000,
     seed: int = 0,
-    tokenizer: str = "words",
+    tokenizer: Tokenizer = WORDS,
     problems: Problems | None = None,
     on_words: Callable[[int], None] | None = None,
 ) -> Evaluated:
     """Recognises mentions in the gold documents' texts and scores them.
 
-    The model sees words and tags only. Documents without sentences are first split by `tokenizer`, which does not see the gold
-    mentions; `align` then compares by characters. `on_words` is called with the words of each sentence that was read.
+        The model sees words and tags only. Documents without sentences are first split by `tokenizer`, which does not see the gold
+        mentions; `align` then compares by characters. `on_words` is called with the words of each sentence that was read.
 
-    >>> from hyperspan.types import Document, Mention
-    >>> class Capitals(SentenceRecognizer):
-    ...     def recognize(self, sentences, *, threshold=None):
-    ...         for sentence in sentences:
-    ...             found = [i for i, word in enumerate(sentence.tokens) if word.istitle()]
-    ...             yield Sentence(sentence.tokens, [Mention(i, i + 1, "GPE", probability=0.7) for i in found])
-    >>> gold = [Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE")])]
-    >>> evaluate_model(Capitals(), gold).report.micro
-    Score(correct=1, predicted=1, gold=2)
+        >>> from hyperspan.text.tokenize import WORDS, Tokenizer
+    from hyperspan.types import Document, Mention
+        >>> class Capitals(SentenceRecognizer):
+        ...     def recognize(self, sentences, *, threshold=None):
+        ...         for sentence in sentences:
+        ...             found = [i for i, word in enumerate(sentence.tokens) if word.istitle()]
+        ...             yield Sentence(sentence.tokens, [Mention(i, i + 1, "GPE", probability=0.7) for i in found])
+        >>> gold = [Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE")])]
+        >>> evaluate_model(Capitals(), gold).report.micro
+        Score(correct=1, predicted=1, gold=2)
     """
     problems = problems if problems is not None else Problems()
     annotated = list(gold)
@@ -102,7 +104,7 @@ def evaluate_model(
     return Evaluated(report, predicted)
 
 
-def _without_mentions(document: Document, tokenizer: str, problems: Problems) -> Document:
+def _without_mentions(document: Document, tokenizer: Tokenizer, problems: Problems) -> Document:
     sentences = [sentence.with_mentions(()) for sentence in document.sentences]
     return with_sentences(evolve(document, mentions=(), sentences=sentences), problems, tokenizer)
 

@@ -3,6 +3,9 @@
 Everything is computed from three counts of each sentence: correct, predicted and gold mentions. Sentences with the same counts
 are interchangeable. So each round draws how often every distinct row of counts occurs. This is the same distribution as drawing
 sentence by sentence, and costs time by the number of distinct rows.
+
+Resampling cannot show what a small test set lacks: if all its mentions are right, so are those of every sample. Where few mentions
+are right or wrong, intervals come from :mod:`hyperspan.evaluation.proportions` instead, and differences are smoothed.
 """
 
 from __future__ import annotations
@@ -13,6 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperspan.errors import counted
+from hyperspan.evaluation.proportions import proportion_interval
+
 Counts = NDArray[np.int64]
 """(sentences, 3): correct, predicted and gold mentions of each sentence."""
 MEASURES = ("precision", "recall", "f1")
@@ -20,11 +26,17 @@ BATCH = 500
 """How many rounds are computed together; bounds the memory."""
 TOLERANCE = 1e-12
 """Rounding error of differences that are equal as fractions."""
+ENOUGH = 100
+"""So many right mentions, wrong ones and sentences with mentions are needed for the bootstrap alone."""
+TOO_WIDE = 0.1
+"""The width of an interval of F1 that calls for a larger test set."""
+PSEUDO_SENTENCES = np.array([[1, 1, 1, 0, 0, 1], [0, 0, 1, 1, 1, 1]])
+"""A sentence with one mention that only A finds, and one with a mention that only B finds."""
 
 
 @dataclass(frozen=True)
 class Confidence:
-    """Percentile bootstrap intervals: the middle `level` of the bootstrap samples."""
+    """Intervals that contain the score on a far larger test set in `level` of all cases."""
 
     precision: tuple[float, float]
     recall: tuple[float, float]
@@ -32,6 +44,10 @@ class Confidence:
     level: float
     samples: int
     seed: int
+    methods: dict[str, str]
+    """For each measure "bootstrap", or "exact" where the counts are too small for it."""
+    note: str | None
+    """What to think of a test set that is too small to tell; None if it is not."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +79,67 @@ def measures(totals: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def confidence(counts: Counts, *, samples: int = 1000, seed: int = 0, level: float = 0.95) -> Confidence:
-    """Percentile bootstrap intervals over sentences, drawn with replacement.
+    """Intervals by drawing sentences with replacement, or exact ones for small counts.
 
-    >>> confidence(np.array([[1, 1, 2], [2, 2, 2], [0, 1, 1]]), seed=1).precision
-    (0.0, 1.0)
+    >>> found = confidence(np.array([[1, 1, 1]] * 15))
+    >>> found.precision[0].__round__(3), found.methods["precision"]
+    (0.782, 'exact')
+    >>> found.note
+    '15 mentions are too few to tell: the F1 on a larger test set may lie between 87.8 and 100.0'
     """
-    totals = _in_batches(_resampling(counts), samples, seed)
-    low, high = _interval(measures(totals), level)
-    precision, recall, f1 = zip(low, high, strict=True)
-    return Confidence(precision, recall, f1, level, samples, seed)
+    drawn = bootstrap_intervals(counts, samples=samples, seed=seed, level=level)
+    exact = exact_intervals(counts, level=level)
+    few = _are_few(counts)
+    chosen = {measure: exact[measure] if few[measure] else drawn[measure] for measure in MEASURES}
+    methods = {measure: "exact" if few[measure] else "bootstrap" for measure in MEASURES}
+    note = too_few(int(counts[:, 2].sum()), "F1", chosen["f1"])
+    return Confidence(**chosen, level=level, samples=samples, seed=seed, methods=methods, note=note)
+
+
+def bootstrap_intervals(counts: Counts, *, samples: int, seed: int, level: float) -> dict[str, tuple[float, float]]:
+    """The middle `level` of each measure in samples of as many sentences, drawn with replacement."""
+    low, high = _interval(measures(_in_batches(_resampling(counts), samples, seed)), level)
+    return dict(zip(MEASURES, zip(low, high, strict=True), strict=True))
+
+
+def exact_intervals(counts: Counts, *, level: float) -> dict[str, tuple[float, float]]:
+    """Intervals that hold for any number of mentions.
+
+    F1 is 2p / (1 + p), where p is the fraction of right mentions among all that are gold, predicted or both.
+    """
+    found = {name: proportion_interval(right, every, level) for name, (right, every) in _proportions(counts).items()}
+    low, high = found["f1"]
+    return {**found, "f1": (2 * low / (1 + low), 2 * high / (1 + high))}
+
+
+def _proportions(counts: Counts) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """For each measure, the right mentions and all that it counts, by sentence."""
+    correct, predicted, gold = counts.T
+    return {"precision": (correct, predicted), "recall": (correct, gold), "f1": (correct, predicted + gold - correct)}
+
+
+def _are_few(counts: Counts) -> dict[str, bool]:
+    """Whether each measure has too few right mentions, wrong ones, or sentences."""
+    return {
+        name: min(right.sum(), (every - right).sum(), (every > 0).sum()) < ENOUGH
+        for name, (right, every) in _proportions(counts).items()
+    }
+
+
+def too_few(mentions: int, score: str, interval: tuple[float, float], form: str = ".1f") -> str | None:
+    """What to think of a wide interval of a score; None for one that is narrow enough.
+
+    >>> too_few(15, "F1", (0.782, 1.0))
+    '15 mentions are too few to tell: the F1 on a larger test set may lie between 78.2 and 100.0'
+    """
+    low, high = interval
+    if high - low <= TOO_WIDE:
+        return None
+    verb = "is" if mentions == 1 else "are"
+    return (
+        f"{counted(mentions, 'mention')} {verb} too few to tell: the {score} on a larger test set may lie "
+        f"between {100 * low:{form}} and {100 * high:{form}}"
+    )
 
 
 def differences(
@@ -81,15 +149,20 @@ def differences(
 
     >>> always, never = np.array([[1, 1, 1]] * 30), np.array([[0, 1, 1]] * 30)
     >>> found = differences(never, always)["f1"]
-    >>> found.difference, found.interval, found.p_randomization < 0.001
-    (1.0, (1.0, 1.0), True)
+    >>> found.difference, found.interval[0] > 0.7, found.interval[1], found.p_randomization < 0.001
+    (1.0, True, 1.0, True)
+
+    With few mentions, one more that only A finds and one more that only B finds are among the sentences of the bootstrap. So
+    two systems that agree in a small test set are not known to be equal.
     """
     ours = [measures(counts.sum(axis=0)) for counts in (counts_a, counts_b)]
     observed = ours[1] - ours[0]
     pairs = np.concatenate([counts_a, counts_b], axis=1)
     exchanged = _differences(_in_batches(_exchanging(pairs), rounds, seed))
     at_least_as_large = (np.abs(exchanged) >= np.abs(observed) - TOLERANCE).sum(axis=0)
-    drawn = _differences(_in_batches(_resampling(pairs), rounds, seed))
+    few = [_are_few(counts)["f1"] for counts in (counts_a, counts_b)]
+    smoothed = np.concatenate([pairs, PSEUDO_SENTENCES]) if any(few) else pairs
+    drawn = _differences(_in_batches(_resampling(smoothed), rounds, seed))
     not_above, not_below = (drawn <= TOLERANCE).sum(axis=0), (drawn >= -TOLERANCE).sum(axis=0)
     opposite = np.minimum(not_above, not_below)
     low, high = _interval(drawn, level)

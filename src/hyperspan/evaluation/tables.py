@@ -12,6 +12,7 @@ from rich.text import Text
 from hyperspan.evaluation.calibration import Calibration
 from hyperspan.evaluation.comparison import Comparison
 from hyperspan.evaluation.scores import Report, Score, Slice
+from hyperspan.evaluation.significance import MEASURES, Confidence
 
 NO_VALUE = "–"
 """The cell of a fraction without a denominator."""
@@ -60,6 +61,11 @@ def report_sections(report: Report) -> Iterator[Section]:
 
 def comparison_sections(comparison: Comparison, name_a: str, name_b: str) -> Iterator[Section]:
     """The tables of a comparison."""
+    notes = [
+        f"A: {name_a}, B: {name_b}",
+        f"{comparison.sentences:,} sentences, {comparison.rounds:,} rounds, seed {comparison.seed}",
+        *filter(None, [comparison.note]),
+    ]
     measured = (("P", comparison.precision), ("R", comparison.recall), ("F1", comparison.f1))
     yield Section(
         "B − A",
@@ -76,7 +82,7 @@ def comparison_sections(comparison: Comparison, name_a: str, name_b: str) -> Ite
             )
             for name, found in measured
         ],
-        f"A: {name_a}, B: {name_b}; {comparison.sentences:,} sentences, {comparison.rounds:,} rounds, seed {comparison.seed}",
+        "; ".join(notes),
     )
     found, spurious = comparison.found, comparison.spurious
     yield Section(
@@ -153,10 +159,21 @@ def _overview(report: Report) -> Section:
     removed = {side: counts[f"{side}_duplicates_removed"] for side in ("gold", "predicted")}
     notes += [f"{times:,} duplicates removed from {side}" for side, times in removed.items() if times]
     if intervals:
-        notes.append(f"intervals from {intervals.samples:,} bootstrap samples, seed {intervals.seed}")
+        notes.append(_about_intervals(intervals))
     if report.words_per_second is not None:
         notes.append(f"{report.words_per_second:,.0f} words a second")
+    if intervals and intervals.note:
+        notes.append(intervals.note)
     return Section("Scores", ("", *SCORE_HEADER), rows, "; ".join(notes))
+
+
+def _about_intervals(intervals: Confidence) -> str:
+    """Where they come from."""
+    exact = [SCORE_HEADER[MEASURES.index(name)] for name, method in intervals.methods.items() if method == "exact"]
+    if len(exact) == len(MEASURES):
+        return "exact intervals"
+    drawn = f"intervals from {intervals.samples:,} bootstrap samples, seed {intervals.seed}"
+    return f"{drawn}, exact for {' and '.join(exact)}" if exact else drawn
 
 
 def _scores(title: str, what: str, scores: Iterable[tuple[str, Score]]) -> Section:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hyperspan.config import Config
+from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
@@ -18,7 +19,7 @@ class InferenceModel(Protocol):
     config: Config
     vocabulary: Vocabulary
     labels: tuple[str, ...]
-    tokenizer: str
+    tokenizer: Tokenizer
     max_width: int | None
     """c, or None for no limit."""
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import InputError
 from hyperspan.types import Document, Mention, Sentence, Span
+
+if TYPE_CHECKING:
+    from hyperspan.text.tokenize import Tokenizer
 
 ALIGNMENTS = ("expand", "contract", "strict")
 """What becomes of a mention that begins or ends inside a token: all tokens that it touches, those inside it, or nothing."""
@@ -19,7 +22,7 @@ SOURCES = ("hyperspan", "spacy")
 """Whose sentences, and whose tokens, a model reads."""
 
 
-def as_document(doc: Any, tokenizer: str, sentences: str, tokens: str) -> Document:
+def as_document(doc: Any, tokenizer: Tokenizer, sentences: str, tokens: str) -> Document:
     """The text of a spaCy document; with its sentences or its tokens where these are asked for.
 
     Tokens of white space are left out, which no model has seen.

@@ -16,12 +16,20 @@ from hyperspan.kernels import libraries
 TOKENIZERS = ("split", "words")
 KNOWN = (range(0x250), range(0x370, 0x530), range(0x1E00, 0x2300))
 """Code points of Latin, Greek, Cyrillic and signs, whose classes are the same in all versions of Unicode."""
+EASTERN = (
+    *(range(0xE00, 0xF00), range(0x1000, 0x10A0), range(0x1780, 0x1800), range(0x1950, 0x1AB0), range(0x1B00, 0x1B80)),
+    *(range(0x2E80, 0x3130), range(0xA980, 0xAAE0), range(0xFF00, 0xFFF0)),
+)
+"""Those of the blocks with scripts without spaces that also hold other characters."""
 JOINERS = (0x200C, 0x200D)
 """Those that are left to the regular expressions: they join what is around them."""
 
 _CLASSES = {"L": 1 | 16, "M": 2 | 16, "N": 4, "Nd": 4 | 8 | 16, "Nl": 4 | 16, "Pc": 16}
 """Bits by category of Unicode: letter, mark, number, digit and word, as tokens.c has them."""
+_MARK = _CLASSES["M"]
 _SPACE, _BLANK, _IS_KNOWN = 32, 64, 128
+_UNIT = _BLANK
+"""Without the bit of white space: a character that is always a token."""
 _ENCODING = "utf-32-le" if sys.byteorder == "little" else "utf-32-be"
 _SPACES_OF_PYTHON = range(0x1C, 0x20)
 """White space to Python, but not to regular expressions."""
@@ -35,12 +43,12 @@ class TokenSpans(NamedTuple):
     """Of each sentence, how many tokens it has; -1 for one with a character that is not known here."""
 
 
-def tokens(tokenizer: str, text: str, first: int, sentences: Sequence[tuple[int, int]]) -> TokenSpans:
+def tokens(tokenizer: str, text: str, first: int, sentences: Sequence[tuple[int, int]], table: bytes) -> TokenSpans:
     """The tokens of sentences, which are spans of a text. `text` is the part of it that holds them, from its character `first` on.
 
-    `tokenizer` is one of :data:`TOKENIZERS`.
+    `tokenizer` is one of :data:`TOKENIZERS`, `table` what :func:`classes` returns.
     """
-    encoded, table = text.encode(_ENCODING, "surrogatepass"), classes()
+    encoded = text.encode(_ENCODING, "surrogatepass")
     count, size = len(sentences), len(text)
     numbers = array("q", (0,)) * (count + 2 * size)  # the counts, and where each token starts and ends
     given = array("q", chain.from_iterable(sentences))
@@ -69,13 +77,21 @@ def _function() -> Any:
 
 
 @cache
-def classes() -> bytes:
-    """By code point: the bits that tokens.c names, 0 for characters that are not known."""
-    bits = bytearray(KNOWN[-1].stop)
-    for code in chain.from_iterable(KNOWN):
+def classes(units: tuple[tuple[int, int], ...] = (), marks: str = "") -> bytes:
+    """By code point: the bits that tokens.c names, 0 for characters that are not known.
+
+    `units` are the code points, from and to, of characters that are always tokens; `marks` are those that count as marks.
+    """
+    bits = bytearray(0x10000 if units else KNOWN[-1].stop)
+    for code in chain.from_iterable(KNOWN + EASTERN if units else KNOWN):
         category = unicodedata.category(chr(code))
         if category not in ("Cn", "Cs") and code not in JOINERS:
             bits[code] = _IS_KNOWN | _CLASSES.get(category, _CLASSES.get(category[0], 0))
             if chr(code).isspace():
                 bits[code] |= _SPACE | (0 if code in _SPACES_OF_PYTHON else _BLANK)
+    for first, end in units:
+        if end <= len(bits):
+            bits[first:end] = bytes((_IS_KNOWN | _UNIT,)) * (end - first)
+    for mark in marks:
+        bits[ord(mark)] = _IS_KNOWN | _MARK
     return bytes(bits)

@@ -22,6 +22,7 @@ from hyperspan.models.scorers.base import WeightColumns
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
+from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
@@ -43,7 +44,7 @@ class Model(nn.Module):
         super().__init__()
         self.config, self.vocabulary = config, vocabulary
         self.labels = tuple(vocabulary.labels)
-        self.tokenizer = config.model.tokenizer
+        self.tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
         width = config.model.max_width
         self.max_width = None if width == "n" else width
         """c, or None for no limit."""

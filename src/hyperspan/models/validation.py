@@ -26,10 +26,11 @@ def validate(config: Config) -> None:
     _check_name("encoder.kind", config.encoder.kind, ENCODERS)
     _check_name("model.tokenizer", model.tokenizer, TOKENIZERS)
     encoder = ENCODERS[config.encoder.kind]
-    if (known := TOKENIZERS[model.tokenizer][0]) != model.tokenizer_version:
+    if model.tokenizer_version not in (versions := TOKENIZERS[model.tokenizer]):
         raise InputError(
-            f"the model was trained with version {model.tokenizer_version} of the tokenizer {model.tokenizer}, and this is version "
-            f"{known}, which cuts text differently; train it again, or use the hyperspan that it was trained with"
+            f"model.tokenizer_version is {model.tokenizer_version}, but this hyperspan has the versions "
+            f"{', '.join(map(str, versions))} of the tokenizer {model.tokenizer}; choose one of them, or use the hyperspan that the "
+            "model was trained with"
         )
     if kind.needs_vectors and not encoder.dense:
         others = ", ".join(name for name, other in MODELS.working() if not other.needs_vectors)

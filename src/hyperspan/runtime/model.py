@@ -35,6 +35,7 @@ from hyperspan.kernels.threads import thread_count
 from hyperspan.runtime.characters import READERS, CharacterReader, lstm_shapes, lstm_weights, reader_shapes
 from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile, check_entries
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
+from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import CLUSTER_PREFIXES, UNKNOWN, Vocabulary
 from hyperspan.words import LONGEST_SPELLING
@@ -77,7 +78,7 @@ class RuntimeModel:
             raise InputError("skip is nan for a model of kind 'segmental'; it must be a number")
         self.folder, self.config, self.vocabulary = folder, config, vocabulary
         self.labels = tuple(vocabulary.labels)
-        self.tokenizer = config.model.tokenizer
+        self.tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
         self.max_width = None if config.model.max_width == "n" else config.model.max_width
         bias = config.model.mention_bias  # which is added after the kernels have compared scores
         own_margin = config.segmental.skip_margin or math.inf

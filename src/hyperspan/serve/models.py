@@ -30,7 +30,7 @@ class Served:
             "default": is_default,
             "labels": list(self.annotator.labels),
             "max_width": model.max_width,
-            "tokenizer": model.tokenizer,
+            "tokenizer": model.tokenizer.name,
             "kind": kind,
             "parameters": model.parameter_count,
             "constraints": kind == "segmental",

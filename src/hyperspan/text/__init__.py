@@ -1,6 +1,6 @@
 """Raw text to sentences and tokens, with exact character offsets."""
 
 from hyperspan.text.sentences import split_text
-from hyperspan.text.tokenize import TOKENIZERS, tokenize
+from hyperspan.text.tokenize import TOKENIZERS, Tokenizer, tokenize
 
-__all__ = ["TOKENIZERS", "split_text", "tokenize"]
+__all__ = ["TOKENIZERS", "Tokenizer", "split_text", "tokenize"]

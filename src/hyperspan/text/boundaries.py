@@ -8,15 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hyperspan.text.scripts import is_unspaced
 from hyperspan.types import Span
 
 CONTEXT = 48
 """How many characters before and after a stop are looked at."""
 
 _STOPS = ".!?…‽‼⁇⁈⁉"
-_WIDE_STOPS = "。！？｡．।॥"
+_WIDE_STOPS = "。！？｡．।॥။។៕།༎።፧᠃꧉᭞᭟︒﹒﹖﹗"
 """Stops of scripts that put no space after them."""
-_CLOSERS = "\"'”’»›)]}*_」』】）〉》"
+_NO_SENTENCE = re.compile(r"[、，；：､,;:]|(?<=[」』｣])[とっ]")
+"""What goes on after such a stop: a comma, or the particle after what was said in Japanese."""
+_CLOSERS = "\"'”’»›)]}*_」』】）〉》｣〕〗］｝＂＇"
 _OPENERS = "\"'“‘«‹„([{*_¿¡–—•-"
 _STOP = re.compile(rf"[{re.escape(_STOPS + _WIDE_STOPS + '؟۔')}]++[{re.escape(_CLOSERS)}]*+(?:[ \u00a0][”»)\]])?+")
 _SPACE = re.compile(r"\s*+")
@@ -78,11 +81,19 @@ def sentence_ends(text: str, start: int, end: int) -> Iterator[Span]:
         after = _after(text, stop.end(), end)
         if after >= end:
             break
-        if (after > stop.end() or text[stop.start()] in _WIDE_STOPS) and _ends(text, begin, stop, after, end, lower):
+        if (after > stop.end() or _needs_no_space(text, stop)) and _ends(text, begin, stop, after, end, lower):
             yield begin, after
             begin = after
     if begin < end:
         yield begin, end
+
+
+def _needs_no_space(text: str, stop: re.Match[str]) -> bool:
+    """Whether a stop may end a sentence without white space after it: 好。好, 好!好, but not ３．５."""
+    mark, following = text[stop.start()], text[stop.end() : stop.end() + 1]
+    if mark == "．":
+        return not following.isdigit()
+    return mark in _WIDE_STOPS or (mark in "!?‼⁇⁈⁉" and is_unspaced(following))
 
 
 def _after(text: str, place: int, end: int) -> int:
@@ -99,7 +110,7 @@ def _ends(text: str, begin: int, stop: re.Match[str], after: int, end: int, lowe
     """Whether a sentence that began at `begin` ends with a stop, if the text goes on at `after`; `lower`: it has no capitals at all."""
     mark = text[stop.start()]
     if mark in _WIDE_STOPS:
-        return True
+        return _NO_SENTENCE.match(text, after, end) is None
     before = text[max(begin, stop.start() - CONTEXT) : stop.start()]
     if not before.strip(_OPENERS + " \t\n\r\xa0") or before[-1] == "(":  # "... and so", "(?)"
         return False

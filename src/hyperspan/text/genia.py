@@ -15,8 +15,8 @@ SPACE = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u300
 
 _GLUED = r"""
     \[\d+\p{L}+\]                                          # isotopes: [3H]thymidine
-  | \[[^\s\[\]]{1,12}\](?=\w)                              # [Ca2+]i
-  | (?<=\d)\([^\s()]{1,12}\)                               # 10(-7), CD4(+), p56(lck)
+  | \[[^\s\[\]UNIT]{1,12}\](?=\w)                          # [Ca2+]i
+  | (?<=\d)\([^\s()UNIT]{1,12}\)                           # 10(-7), CD4(+), p56(lck)
   | (?<=\w)\(\w{1,12}\)(?=\w)                              # NF(kappa)B
   | (?<=\p{L})\((?:[A-Za-rt-z]|\d*[-+]|\d+|\w{1,12};\w{1,12})\)(?:\(\w{1,12};\w{1,12}\))?  # M(r) but not factor(s), t(8;21)
   | \(OH\)
@@ -36,22 +36,24 @@ _TOKEN = rf"""
 
 
 @cache
-def _patterns() -> tuple[regex.Pattern[str], ...]:
+def _patterns(unit: str) -> tuple[regex.Pattern[str], ...]:
     import regex  # which takes longer than all the rest, and is seldom needed
 
-    return tuple(regex.compile(pattern, regex.VERBOSE) for pattern in (_GLUED, _PUNCTUATION, _TOKEN))
+    glued = _GLUED.replace("UNIT", unit)
+    return tuple(regex.compile(pattern, regex.VERBOSE) for pattern in (glued, _PUNCTUATION, _TOKEN))
 
 
-def genia_tokens(text: str) -> list[Span]:
+def genia_tokens(text: str, unit: str = "") -> list[Span]:
     """The character spans of tokens as in the 4-line GENIA files of Muis & Lu (2017).
 
     Those are the tokens of the GENIA part-of-speech corpus, cut once more at each of ``- / , . +``. That corpus keeps
-    brackets and signs inside the names of chemicals, genes and quantities, so they are glued to them here.
+    brackets and signs inside the names of chemicals, genes and quantities, so they are glued to them here. A `unit`
+    stands for a character that is always a token (:func:`hyperspan.text.scripts.units`), and is glued to nothing.
 
     >>> text = "CD4(+) cells' 5'-ends can't bind (IL-2)"
     >>> [text[start:end] for start, end in genia_tokens(text)]
     ['CD4(', '+', ')', 'cells', "'", "5'", '-', 'ends', 'ca', "n't", 'bind', '(', 'IL', '-', '2', ')']
     """
-    together, punctuation, token = _patterns()
+    together, punctuation, token = _patterns(unit)
     glued = together.sub(lambda match: punctuation.sub("x", match[0]), text)  # of the same length
     return [match.span() for match in token.finditer(glued)]

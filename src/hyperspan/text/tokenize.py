@@ -6,6 +6,7 @@ A tokenizer is known by name and version, and a model stores both: text is token
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from hyperspan.errors import InputError
 from hyperspan.kernels import tokens_c
 from hyperspan.kernels.choice import choose
 from hyperspan.text.genia import SPACE, genia_tokens
+from hyperspan.text.scripts import EXTENDING, UNIT, UNSPACED, units
 from hyperspan.types import Span
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ _CHARACTER = r"[\p{L}\p{M}\p{N}_]"
 _CLITIC = r"['’](?:s|re|ve|ll|d|m)"
 
 _WORDS = rf"""
-    (?:https?://|www\.)[^{SPACE}<>"]*[^{SPACE}<>"'’.,;:!?)\]]  # an address, less the punctuation after it
+    (?:https?://|www\.)[^{SPACE}<>"UNIT]*[^{SPACE}<>"'’.,;:!?)\]UNIT]  # an address, less the punctuation after it
   | {_CHARACTER}[\p{{L}}\p{{M}}\p{{N}}_.+-]{{0,63}}+@{_CHARACTER}{{1,63}}+(?:[.-]{_CHARACTER}{{1,63}}+)+  # an address, of lengths that exist
   | \p{{L}}\.(?:\p{{L}}\.)+                                      # U.S., e.g.
   | (?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|No|Fig|al)\.(?=[{SPACE}]|$)
@@ -38,51 +40,80 @@ _WORDS = rf"""
 
 
 @cache
-def _pattern() -> regex.Pattern[str]:
+def _pattern(unit: str) -> regex.Pattern[str]:
     import regex  # which takes longer than all the rest, and is seldom needed
 
-    return regex.compile(_WORDS, regex.VERBOSE | regex.UNICODE)
+    return regex.compile(_WORDS.replace("UNIT", unit), regex.VERBOSE | regex.UNICODE)
 
 
-def word_tokens(text: str) -> list[Span]:
-    """The character spans of tokens of general English."""
-    return [match.span() for match in _pattern().finditer(text)]
+def word_tokens(text: str, unit: str = "") -> list[Span]:
+    """The character spans of words, numbers, addresses and signs; a `unit` stands for a character that is always a token."""
+    return [match.span() for match in _pattern(unit).finditer(text)]
 
 
-TOKENIZERS: dict[str, tuple[int, Callable[[str], list[Span]]]] = {
-    "words": (1, word_tokens),
-    "split": (1, genia_tokens),
+TOKENIZERS: dict[str, dict[int, Callable[[str], list[Span]]]] = {
+    "words": {1: word_tokens, 2: lambda text: word_tokens(units(text), UNIT)},
+    "split": {1: genia_tokens, 2: lambda text: genia_tokens(units(text), UNIT)},
 }
-"""By name: the version, and the function from a text to the character spans of its tokens.
+"""By name and version: the function from a text to the character spans of its tokens.
 
-"words" is for general English; "split" also cuts at hyphens, slashes, commas, dots and pluses inside words, as the
-GENIA files do. C does the same for the characters that it knows, much faster.
+"words" cuts at white space and around punctuation; "split" also at hyphens, slashes, commas, dots and pluses inside words,
+as the GENIA files do. Version 2 cuts scripts without spaces into characters, each with its marks, where version 1 has one
+token for all characters up to the next space or sign; other text has the same tokens in both. C does the same for the
+characters that it knows, much faster.
 """
+NEWEST = 2
 
 
-def tokenize(text: str, tokenizer: str = "words") -> list[Span]:
+@dataclass(frozen=True)
+class Tokenizer:
+    """One of :data:`TOKENIZERS`.
+
+    >>> Tokenizer("split", 3)
+    Traceback (most recent call last):
+    ...
+    hyperspan.errors.InputError: there is no version 3 of the tokenizer split; choose one of 1, 2
+    """
+
+    name: str = "words"
+    version: int = NEWEST
+
+    def __post_init__(self) -> None:
+        if self.name not in TOKENIZERS:
+            raise InputError(f"there is no tokenizer {self.name!r}; choose one of {', '.join(TOKENIZERS)}")
+        if self.version not in (versions := TOKENIZERS[self.name]):
+            known = ", ".join(map(str, versions))
+            raise InputError(f"there is no version {self.version} of the tokenizer {self.name}; choose one of {known}")
+
+
+WORDS = Tokenizer()
+"""The default."""
+
+
+def tokenize(text: str, tokenizer: Tokenizer = WORDS) -> list[Span]:
     """The character span of each token, in order.
 
     >>> text = "It's $5.50 in the U.S., don't-you-know?"
     >>> [text[start:end] for start, end in tokenize(text)]
     ['It', "'s", '$', '5.50', 'in', 'the', 'U.S.', ',', 'do', "n't", '-', 'you-know', '?']
     >>> text = "NF-kappa B/Rel binds."
-    >>> [text[start:end] for start, end in tokenize(text, "split")]
+    >>> [text[start:end] for start, end in tokenize(text, Tokenizer("split"))]
     ['NF', '-', 'kappa', 'B', '/', 'Rel', 'binds', '.']
+    >>> text = "北京大学 has 2,000 ที่นั่ง"
+    >>> [text[start:end] for start, end in tokenize(text)]
+    ['北', '京', '大', '学', 'has', '2,000', 'ที่', 'นั่', 'ง']
     """
     return list(tokenize_all(text, [(0, len(text))], tokenizer)[0])
 
 
-def tokenize_all(text: str, stretches: Sequence[Span], tokenizer: str) -> list[Sequence[Span]]:
+def tokenize_all(text: str, stretches: Sequence[Span], tokenizer: Tokenizer) -> list[Sequence[Span]]:
     """The tokens of each of some stretches of a text, one after the other, in characters of the text."""
-    if tokenizer not in TOKENIZERS:
-        raise InputError(f"there is no tokenizer {tokenizer!r}; choose one of {', '.join(TOKENIZERS)}")
     if not stretches:
         return []
-    if tokenizer not in tokens_c.TOKENIZERS or choose("tokens", "cpu") != "c":
+    if tokenizer.name not in tokens_c.TOKENIZERS or choose("tokens", "cpu") != "c":
         return [_tokens(text, start, end, tokenizer) for start, end in stretches]
     first, last = stretches[0][0], stretches[-1][1]
-    spans, counts = tokens_c.tokens(tokenizer, text[first:last], first, stretches)
+    spans, counts = tokens_c.tokens(tokenizer.name, text[first:last], first, stretches, _classes(tokenizer.version))
     if len(counts) == 1 and counts[0] >= 0:
         return [spans]
     result: list[Sequence[Span]] = []
@@ -93,6 +124,10 @@ def tokenize_all(text: str, stretches: Sequence[Span], tokenizer: str) -> list[S
     return result
 
 
-def _tokens(text: str, start: int, end: int, tokenizer: str) -> list[Span]:
-    _, function = TOKENIZERS[tokenizer]
+def _classes(version: int) -> bytes:
+    return tokens_c.classes() if version == 1 else tokens_c.classes(UNSPACED, EXTENDING)
+
+
+def _tokens(text: str, start: int, end: int, tokenizer: Tokenizer) -> list[Span]:
+    function = TOKENIZERS[tokenizer.name][tokenizer.version]
     return [(start + first, start + last) for first, last in function(text[start:end])]

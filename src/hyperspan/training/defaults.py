@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyperspan.config import SETTLED, Config
-from hyperspan.encoders.resources import read_vectors
+from hyperspan.encoders.vectors import read_vectors
 from hyperspan.model_folders import bundled_models, folder_of
 from hyperspan.text.language import looks_english
 from hyperspan.types import Sentence

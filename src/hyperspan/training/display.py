@@ -155,7 +155,7 @@ class TrainingDisplay:
     def _end(self, event: RunEnded) -> None:
         best = "" if event.best_f1 is None else f"; best dev F1 {_percent(event.best_f1)}, epoch {event.best_epoch}"
         self._state = "scoring the model"
-        self._print(f"{_ENDINGS[event.stopped]}: {counted(event.epoch, 'epoch')} in {_duration(event.seconds)}{best}")
+        self._print(f"{_ENDINGS[event.stopped]}: {counted(event.epoch, 'epoch')} in {duration(event.seconds)}{best}")
         if event.best_f1 == 0:
             self._print(
                 "the model found nothing right on dev; try more training.epochs, a higher training.learning_rate, or a smaller training.batch_size"
@@ -172,7 +172,7 @@ def _row(event: EpochFinished, epochs: int) -> str:
     scores = [_percent(dev[name]) if dev else "–" for name in ("precision", "recall", "f1")]
     return (
         f"{event.epoch:>4}/{epochs:<4} {event.loss:>10.4f} {scores[0]:>7} {scores[1]:>7} {scores[2]:>7} "
-        f"{event.words_per_second:>10,.0f} {_duration(event.seconds):>12}{'  best' if event.best else ''}"
+        f"{event.words_per_second:>10,.0f} {duration(event.seconds):>12}{'  best' if event.best else ''}"
     )
 
 
@@ -183,7 +183,7 @@ def _sentence(event: EpochFinished, epochs: int) -> str:
     if dev:
         precision, recall, f1 = (_percent(dev[name]) for name in ("precision", "recall", "f1"))
         scores = f", dev P {precision} R {recall} F1 {f1}{' (best)' if event.best else ''}"
-    speed = f"{event.words_per_second:,.0f} words/s, {_duration(event.seconds)}"
+    speed = f"{event.words_per_second:,.0f} words/s, {duration(event.seconds)}"
     return f"epoch {event.epoch}/{epochs}: loss {event.loss:.4f}{scores}, {speed}"
 
 
@@ -191,10 +191,10 @@ def _percent(score: float) -> str:
     return f"{100 * score:.1f}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Two units are precise enough.
 
-    >>> [_duration(seconds) for seconds in (8.04, 93.4, 7_265)]
+    >>> [duration(seconds) for seconds in (8.04, 93.4, 7_265)]
     ['8.0 s', '1 min 33 s', '2 h 1 min']
     """
     if seconds < 60:

@@ -28,6 +28,7 @@ from hyperspan.models import Recognizer, load_model
 from hyperspan.models.registry import model_class
 from hyperspan.structures.losses import Loss, cross_entropy
 from hyperspan.text.sentences import iter_sentences
+from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.objectives import MicroBatch
 from hyperspan.types import Sentence
 
@@ -150,7 +151,10 @@ def read_unlabelled(config: Config, read: Callable[[str], Iterable[Sentence]]) -
     `read` gives the sentences of a corpus.
     """
     path, needed = Path(config.distillation.text), config.distillation.sentences * config.training.epochs or None
-    sentences = chain.from_iterable(_sentences_of(file, config.model.tokenizer, read) for file in _parts(path))
+    sentences = chain.from_iterable(
+        _sentences_of(file, Tokenizer(config.model.tokenizer, config.model.tokenizer_version), read)
+        for file in _parts(path)
+    )
     found = list(islice((sentence for sentence in sentences if 0 < len(sentence) <= LONGEST), needed))
     if not found:
         raise InputError(f"{path} holds no sentences; name a file of text in distillation.text")
@@ -174,7 +178,7 @@ def _parts(path: Path) -> list[Path]:
     return files or [path]
 
 
-def _sentences_of(file: Path, tokenizer: str, read: Callable[[str], Iterable[Sentence]]) -> Iterator[Sentence]:
+def _sentences_of(file: Path, tokenizer: Tokenizer, read: Callable[[str], Iterable[Sentence]]) -> Iterator[Sentence]:
     opener = next((opener for ending, opener in OPENERS.items() if file.name.endswith(ending)), None)
     if opener is None:
         yield from (Sentence(sentence.tokens, tags=sentence.tags) for sentence in read(str(file)))

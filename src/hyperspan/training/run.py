@@ -22,6 +22,7 @@ from hyperspan.files import Target
 from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.models.validation import validate
+from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
 from hyperspan.training.data_checks import check_data, data_notes
 from hyperspan.training.defaults import CorpusFacts, fitted, typical
@@ -96,7 +97,7 @@ def train(
     ...     load(result.folder).labels
     ('PER',)
     """
-    config, folder = _config_of(config).override(overrides), Path(folder)
+    config, folder = as_config(config).override(overrides), Path(folder)
     with joined() as processes:
         validate(typical(config))
         check_files(config)
@@ -130,7 +131,8 @@ def train(
             return TrainingResult(folder, _finished(trainer, force=force) if processes.is_first else best)
 
 
-def _config_of(given: Config | Mapping[str, Any] | str | Path) -> Config:
+def as_config(given: Config | Mapping[str, Any] | str | Path) -> Config:
+    """A configuration in any form that :func:`train` takes."""
     if isinstance(given, Config):
         return given
     return Config.from_mapping(given) if isinstance(given, Mapping) else Config.read(given)
@@ -276,7 +278,7 @@ def model_card(model: Model, best: float | None, epoch: int, sentences: int) -> 
 | trained on | `{Path(config.data.train).name}`, {sentences:,} sentences |
 {started}| dev | {dev} |
 | parameters | {parameters:,}{pretrained} |
-| tokenizer for raw text | `{model.tokenizer}` |
+| tokenizer for raw text | `{model.tokenizer.name}`, version {model.tokenizer.version} |
 | seed | {config.training.seed} |
 | made by | hyperspan {__version__}, torch {torch.__version__} |
 
@@ -354,7 +356,7 @@ def read_texts(
     """
     problems = problems if problems is not None else Problems()
     documents = read_corpus(path, config.data.format or None, problems)
-    tokenizer = config.model.tokenizer
+    tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
     if not gold_known:
         documents = (_split_blindly(document, tokenizer, problems) for document in documents)
     context = config.transformer.context if config.transformer.name else 0
@@ -362,7 +364,7 @@ def read_texts(
     return (list(with_context(text, context)) for text in texts(split, config.data.joined))
 
 
-def _split_blindly(document: Document, tokenizer: str, problems: Problems) -> Document:
+def _split_blindly(document: Document, tokenizer: Tokenizer, problems: Problems) -> Document:
     if document.sentences:
         return document
     blank = with_sentences(evolve(document, mentions=()), problems, tokenizer)

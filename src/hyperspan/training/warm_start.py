@@ -63,7 +63,8 @@ class WarmStart:
     def describe(self, model: Recognizer, sentences: Sequence[Sentence]) -> str:
         """What a model has from this one, in one sentence."""
         own, old = set(model.labels), set(self.model.labels)
-        labels = {"kept": own & old, "new": own - old, "left out, as the training data has none": old - own}
+        kept = own & old if model.scorer.type_axes() else set[str]()
+        labels = {"kept": kept, "new": own - kept, "left out, as the training data has none": old - own}
         listed = "; ".join(f"{what}: {', '.join(sorted(some))}" for what, some in labels.items() if some)
         words = (
             f" and vectors of {len(self.model.vocabulary.words):,} words" if self.model.config.words.dimension else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hyperspan.corpora.registry import FORMATS, WRITERS
+from hyperspan.text import Tokenizer
 from tests.fuzz.target import Target
 from tests.fuzz.targets.command_lines import BulkJobs, CommandLines
 from tests.fuzz.targets.configurations import Configurations, Overrides
@@ -23,8 +24,8 @@ TARGETS: dict[str, Target] = {
         ModelFolders("litbank", 150),
         Configurations(),
         Overrides(),
-        Splitting("words"),
-        Splitting("split"),
+        Splitting(Tokenizer("words")),
+        Splitting(Tokenizer("split")),
         Annotation(),
         CommandLines(),
         BulkJobs(),

@@ -11,7 +11,7 @@ from typing import Any
 from hyperspan.errors import HyperspanError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
-from hyperspan.text import split_text
+from hyperspan.text import Tokenizer, split_text
 from tests.fuzz.mutate import decode, encode, mutate, odd_text
 from tests.fuzz.samples import TEXTS
 from tests.fuzz.target import FoundError, Input, Target, Workplace, check_message
@@ -28,8 +28,8 @@ class Splitting(Target):
 
     inputs = 14_000
 
-    def __init__(self, tokenizer: str):
-        self.tokenizer, self.name = tokenizer, f"text-{tokenizer}"
+    def __init__(self, tokenizer: Tokenizer):
+        self.tokenizer, self.name = tokenizer, f"text-{tokenizer.name}"
 
     def seeds(self) -> Sequence[Input]:
         return [{"text": encode(text)} for text in TEXTS]

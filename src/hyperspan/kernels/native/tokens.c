@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { LETTER = 1, MARK = 2, NUMBER = 4, DIGIT = 8, WORD = 16, SPACE = 32, BLANK = 64, KNOWN = 128 };
-/* \p{L}, \p{M}, \p{N}, \d, \w, white space to Python and to \s */
+/* \p{L}, \p{M}, \p{N}, \d, \w, white space to Python and to \s; BLANK and no SPACE: a character that is always a token */
 enum { CHARACTER = LETTER | MARK | NUMBER };
 
 typedef struct { /* a sentence */
@@ -23,6 +23,10 @@ static int is_character(const Text *text, int64_t i) { return is(text, i, CHARAC
 static int one_of(uint32_t character, const char *those) { return character && character < 128 && strchr(those, (int)character); }
 static int is_quote(uint32_t character) { return character == '\'' || character == 0x2019; }
 static int is_hyphen(uint32_t character) { return character == '-' || character == 0x2010 || character == 0x2011; }
+
+static int stacks(uint32_t character) { /* a virama that puts the next letter below */
+    return character == 0x1039 || character == 0x17D2 || character == 0x1A60 || character == 0x1B44 || character == 0xA9C0;
+}
 
 static int64_t while_is(const Text *text, int64_t i, int kind, int64_t most) { /* where the run ends that begins at i */
     int64_t end = most < text->size - i ? i + most : text->size;
@@ -124,7 +128,7 @@ static int64_t web_address(const Text *text, int64_t i) {
     if (begin < 0) begin = after(text, i, "http://");
     if (begin < 0) begin = after(text, i, "www.");
     if (begin < 0) return -1;
-    for (end = begin; end < text->size && !(text->is[end] & SPACE) && !one_of(text->text[end], "<>\""); end++)
+    for (end = begin; end < text->size && !(text->is[end] & (SPACE | BLANK)) && !one_of(text->text[end], "<>\""); end++)
         if (!one_of(text->text[end], "'.,;:!?)]") && text->text[end] != 0x2019) last = end + 1;
     return last;
 }
@@ -244,12 +248,15 @@ int64_t tokens_of(int64_t split, const uint32_t *given, int64_t size, int64_t or
     for (int64_t number = 0; number < count; number++) {
         const int64_t start = sentences[2 * number], from = start - origin;
         Text text = {given + from, classes + from, sentences[2 * number + 1] - start};
-        int64_t first = written, all = KNOWN;
-        for (int64_t i = 0; i < text.size; i++) all &= text.is[i];
+        int64_t first = written;
+        uint32_t all = KNOWN, codes = 0;
+        for (int64_t i = 0; i < text.size; i++) all &= text.is[i], codes |= text.text[i];
         if (!all) {
             counts[number] = -1;
             continue;
         }
+        for (int64_t i = from + 1; codes >= 0x1000 && i < from + text.size; i++)
+            if ((classes[i] & (SPACE | BLANK)) == BLANK && stacks(given[i - 1])) classes[i] = MARK | WORD | KNOWN;
         if (split) with_glue(&text, copy, classes + size, table);
         for (int64_t i = 0; i < text.size;) {
             if (text.is[i] & SPACE) {

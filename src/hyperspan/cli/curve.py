@@ -1,0 +1,123 @@
+"""``hyperspan curve``: F1 by the size of the corpus, and what twice the data would bring."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from hyperspan.cli.options import Format, Overrides, Threads, TrainingDevice, split_names
+from hyperspan.config import Config
+from hyperspan.errors import InputError, MissingExtraError, TrainingError, require_torch
+
+if TYPE_CHECKING:
+    from hyperspan.training.curve.runs import LearningCurve
+
+
+def curve(
+    config: Annotated[str, typer.Argument(help="A TOML file, or a shipped configuration such as genia/sh-n-char.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The folder of the curve. Default: runs/curve/ and the configuration's name."
+        ),
+    ] = None,
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sizes", metavar="N,N,…", help="Sentences of the parts. Default: about five sizes up to the whole corpus."
+        ),
+    ] = None,
+    per_label: Annotated[
+        list[str] | None,
+        typer.Option("--per-label", metavar="K,K,…", help="Instead: about this many sentences for each label."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each size, each with its own part and seed.")] = 3,
+    overrides: Overrides = None,
+    seed: Annotated[int | None, typer.Option(help="The first seed; the same as --set training.seed=….")] = None,
+    device: TrainingDevice = "auto",
+    threads: Threads = None,
+    force: Annotated[bool, typer.Option("--force", help="Begin anew where a curve is already.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the models of all runs.")] = False,
+    format_: Format = "table",
+) -> None:
+    """Train on growing parts of the corpus, plot F1 on dev, and say what twice the data would bring.
+
+    A job that was stopped goes on when the same command is given again.
+
+    Example: hyperspan curve mine.toml --sizes 30,100,300 --seeds 3
+
+    Example: hyperspan curve mine.toml --per-label 5,10,30
+    """
+    counts, examples = _numbers("--sizes", sizes), _numbers("--per-label", per_label)
+    settings = Config.read(config, [*(overrides or []), *([f"training.seed={seed}"] if seed is not None else [])])
+    name = f"{Path(config).stem}-per-label" if examples else Path(config).stem
+    folder = output or Path("runs") / "curve" / name
+
+    require_torch("training")
+    from hyperspan.training.curve.display import CurveDisplay
+    from hyperspan.training.curve.runs import learning_curve
+
+    try:
+        with CurveDisplay(Console(stderr=True), "sentences a label" if examples else "sentences") as display:
+            found = learning_curve(
+                settings,
+                folder,
+                sizes=counts,
+                per_label=examples,
+                seeds=seeds,
+                device=device,
+                threads=threads,
+                force=force,
+                keep=keep,
+                listeners=[display],
+            )
+    except KeyboardInterrupt:
+        _say(f"stopped; the same command without --force goes on in {folder}{os.sep}")
+        raise
+    _write(found, folder)
+    if format_ == "json":
+        print(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        from hyperspan.evaluation.tables import print_sections
+        from hyperspan.training.curve.table import curve_section
+
+        print_sections([curve_section(found)], markdown=format_ == "markdown")
+        print(f"\n{found.forecast.sentence}")
+    if found.failed:
+        raise TrainingError(f"not all runs could be trained: {'; '.join(found.failed)}")
+
+
+def _write(found: LearningCurve, folder: Path) -> None:
+    """The curve as JSON and, where the extra is there, as a picture."""
+    from hyperspan.files import Target
+    from hyperspan.training.curve.plot import draw_curve
+
+    written = [folder / "curve.json"]
+    with Target(str(written[0]), force=True).open() as stream:  # made from results that stay
+        json.dump(found.to_dict(), stream, indent=2, ensure_ascii=False)
+    pictures = [folder / "curve.png", folder / "curve.svg"]
+    try:
+        draw_curve(found, *pictures)
+        written += pictures
+    except MissingExtraError as error:
+        _say(f"no picture, as {error}")
+    _say(f"wrote {', '.join(map(str, written))}")
+
+
+def _numbers(option: str, given: list[str] | None) -> list[int]:
+    parts = split_names(given)
+    if given and not (parts and all(part.isdecimal() and len(part) < 10 for part in parts)):
+        raise InputError(
+            f"{option} {','.join(given)!r} is not a list of whole numbers; write for example {option} 5,10,30"
+        )
+    return [int(part) for part in parts]
+
+
+def _say(text: str) -> None:
+    print(f"hyperspan: {text}", file=sys.stderr, flush=True)

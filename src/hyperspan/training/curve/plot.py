@@ -1,0 +1,95 @@
+"""A learning curve as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hyperspan.errors import require
+from hyperspan.files import Target
+from hyperspan.training.curve.fit import LEVEL
+from hyperspan.training.curve.runs import LearningCurve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Colours of Okabe and Ito, which people who see colours differently can tell apart.
+_RUNS, _CURVE, _DOUBLED = "#e69f00", "#0072b2", "#009e73"
+
+
+def require_curve_plots() -> None:
+    """Raises unless :func:`draw_curve` can draw."""
+    require("matplotlib", "drawing the curve", "plots")
+
+
+def draw_curve(curve: LearningCurve, *targets: Path) -> None:
+    """PNG or SVG, as the names of the files say: F1 of each run, the mean of each size, and the fitted curve with its interval."""
+    require_curve_plots()
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5), dpi=150, layout="constrained")
+    panel = figure.subplots()
+    _draw_law(panel, curve)
+    panel.plot(
+        [run.size for run in curve.runs],
+        [100 * run.f1 for run in curve.runs],
+        "o",
+        color=_RUNS,
+        alpha=0.8,
+        markersize=5,
+        label="a run",
+    )
+    means = [100 * float(np.mean([run.f1 for run in curve.of_size(size)])) for size in curve.sizes]
+    panel.plot(curve.sizes, means, "D", color=_CURVE, markersize=6, label="mean of a size")
+    _draw_axes(panel, curve)
+    for target in targets:
+        with Target(str(target), force=True).open_binary() as stream, rc_context({"svg.hashsalt": "hyperspan"}):
+            kind = target.suffix.removeprefix(".")
+            figure.savefig(stream, format=kind, metadata={"Date": None} if kind == "svg" else None)
+
+
+def _draw_law(panel: Axes, curve: LearningCurve) -> None:
+    """The fitted curve up to twice the largest size, dashed where there are no runs."""
+    fitted = curve.forecast.fitted
+    if fitted is None:
+        return
+    largest = curve.sizes[-1]
+    grid = np.geomspace(curve.sizes[0], fitted.size, 200)
+    low, high = fitted.band(grid)
+    panel.fill_between(
+        grid, 100 * low, 100 * high, color=_CURVE, alpha=0.15, linewidth=0, label=f"{LEVEL:.0%} interval"
+    )
+    for part, style in ((grid <= largest, "-"), (grid >= largest, "--")):
+        label = "fitted curve" if style == "-" else None
+        panel.plot(grid[part], 100 * fitted.law.f1(grid[part]), style, color=_CURVE, linewidth=2, label=label)
+    if curve.forecast.verdict == "gain":
+        panel.plot([fitted.size], [100 * fitted.f1], "o", color=_DOUBLED, markersize=8, label="twice the data")
+        panel.annotate(
+            f"{100 * fitted.f1:.1f}",
+            (fitted.size, 100 * fitted.f1),
+            (0, 9),
+            textcoords="offset points",
+            ha="center",
+            color=_DOUBLED,
+        )
+
+
+def _draw_axes(panel: Axes, curve: LearningCurve) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
+    panel.set_xscale("log")
+    fitted = curve.forecast.fitted
+    panel.xaxis.set_major_locator(FixedLocator([*curve.sizes, *([fitted.size] if fitted else [])]))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    panel.tick_params(axis="x", rotation=30 if len(curve.sizes) > 8 else 0)
+    panel.set_xlabel(f"{curve.unit} (logarithmic)")
+    panel.set_ylabel("F1 on dev, %")
+    panel.set_title(curve.forecast.sentence, loc="left", fontsize=9, wrap=True)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.grid(axis="y", color="#dddddd", linewidth=0.8)
+    panel.set_axisbelow(True)
+    panel.legend(loc="lower right", frameon=False, fontsize=9)

@@ -1,0 +1,326 @@
+"""The runs of a learning curve: one for each size and seed, recorded as they finish, so that a killed job goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hyperspan import __version__
+from hyperspan.config import Config, DataConfig
+from hyperspan.errors import InputError, OutputExistsError, TrainingError
+from hyperspan.files import Target
+from hyperspan.models.validation import validate
+from hyperspan.training.checkpoint import CHECKPOINT, fingerprint
+from hyperspan.training.curve.fit import Forecast, forecast
+from hyperspan.training.curve.parts import LabelParts, Parts, SentenceParts, check_sizes, default_sizes
+from hyperspan.training.data_checks import check_data
+from hyperspan.training.events import DataNote, Listener, TrainingEvent
+from hyperspan.training.log import read_log
+from hyperspan.training.parallel import joined
+from hyperspan.training.run import (
+    TrainingData,
+    as_config,
+    check_files,
+    choose_device,
+    read_sentences,
+    read_texts,
+    train,
+)
+from hyperspan.types import Sentence
+
+RESULTS, SETTINGS, RUNS = "results.jsonl", "settings.json", "runs"
+"""What is in the folder of a curve: a line for each finished run, what the runs have in common, and those under way."""
+PICTURES = ("curve.json", "curve.png", "curve.svg")
+WITHOUT_INFLUENCE = {"seed": 0, "micro_batch_size": 0, "checkpoint_minutes": 0.0}
+"""Keys of the section training with which the runs of one curve may differ."""
+
+
+@dataclass(frozen=True)
+class CurveRun:
+    """A finished run."""
+
+    size: int
+    seed: int
+    sentences: int
+    """That it was trained on."""
+    mentions: int
+    """In them."""
+    f1: float
+    """On dev."""
+    epochs: int
+    seconds: float
+    """Of training, with the scores on dev."""
+
+
+@dataclass(frozen=True)
+class PartStarted(TrainingEvent):
+    """The run on a part begins, or goes on; it is so many of all that are to be done now."""
+
+    name = "part"
+    size: int
+    seed: int
+    number: int
+    of: int
+
+
+@dataclass(frozen=True)
+class PartFinished(TrainingEvent):
+    """A run has ended and is recorded."""
+
+    name = "part finished"
+    run: CurveRun
+    number: int
+    of: int
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """F1 on dev by size."""
+
+    unit: str
+    """What a size counts."""
+    runs: Sequence[CurveRun]
+    """By size and seed."""
+    forecast: Forecast
+    failed: Sequence[str] = ()
+    """Runs that could not be trained, and why."""
+
+    @property
+    def sizes(self) -> list[int]:
+        return sorted({run.size for run in self.runs})
+
+    def of_size(self, size: int) -> list[CurveRun]:
+        return [run for run in self.runs if run.size == size]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        runs = [asdict(run) for run in self.runs]
+        return {"unit": self.unit, "runs": runs, "forecast": self.forecast.to_dict(), "failed": list(self.failed)}
+
+
+def learning_curve(
+    config: Config | Mapping[str, Any] | str | Path,
+    folder: str | Path,
+    *,
+    sizes: Sequence[int] = (),
+    per_label: Sequence[int] = (),
+    seeds: int = 3,
+    overrides: Iterable[str] = (),
+    device: str = "auto",
+    threads: int | None = None,
+    force: bool = False,
+    keep: bool = False,
+    listeners: Sequence[Listener] = (),
+) -> LearningCurve:
+    """Trains on growing parts of the training corpus, with several seeds each, and fits a curve to their F1 on dev.
+
+    `sizes` count sentences, `per_label` sentences for each label; without either there are about five sizes up to the whole
+    corpus. The first seed is ``training.seed``; a seed decides on the part and on training. What is finished in the folder is not
+    trained again, and what was stopped goes on; `force` begins anew. Models are deleted once they are scored unless `keep`.
+
+    >>> curve = learning_curve("mine.toml", "runs/curve", sizes=[30, 100, 300])  # doctest: +SKIP
+    >>> curve.forecast.sentence  # doctest: +SKIP
+    'Twice the data (600 sentences) would bring 4.1 points of F1, to 63.0; 90% interval of the gain: 2.9 to 5.2.'
+    """
+    config, folder = as_config(config).override(overrides), Path(folder)
+    _check(config, sizes, per_label, seeds)
+    choose_device(device)
+    documents = [[sentence for sentence in text if len(sentence)] for text in read_texts(config.data.train, config)]
+    dev = read_sentences(config.data.dev, config, gold_known=False)
+    corpus = [sentence for document in documents for sentence in document]
+    check_data(config, corpus)
+    if not any(sentence.mentions for sentence in dev):
+        raise InputError(
+            f"{config.data.dev} holds no mentions, so every F1 would be 0; name annotated text in data.dev"
+        )
+    parts = LabelParts(corpus) if per_label else SentenceParts(documents)
+    chosen = check_sizes(per_label or sizes or default_sizes(parts.largest), parts)
+    for note in parts.notes(chosen):
+        for listener in listeners:
+            listener(DataNote(note))
+    settings = _settings(config, parts, corpus, dev)
+    _open(folder, settings, force=force)
+    jobs = _Jobs(config, folder, corpus, dev, parts, device, threads, keep, listeners)
+    first = config.training.seed
+    runs, failed = jobs.finish([(size, seed) for seed in range(first, first + seeds) for size in chosen])
+    if not runs:
+        raise TrainingError(f"no run could be trained: {'; '.join(failed)}")
+    scored = forecast([run.size for run in runs], [run.f1 for run in runs], parts.unit)
+    return LearningCurve(parts.unit, runs, scored, failed)
+
+
+@dataclass(frozen=True)
+class _Jobs:
+    """What all runs of a curve have in common."""
+
+    config: Config
+    folder: Path
+    corpus: Sequence[Sentence]
+    dev: Sequence[Sentence]
+    parts: Parts
+    device: str
+    threads: int | None
+    keep: bool
+    listeners: Sequence[Listener]
+
+    def finish(self, wanted: Sequence[tuple[int, int]]) -> tuple[list[CurveRun], list[str]]:
+        """The runs of these sizes and seeds, trained where they are not finished; and what failed."""
+        finished = {(run.size, run.seed): run for run in read_runs(self.folder)}
+        if not self.keep:  # a kill may have come between the record of a run and this
+            self._delete_finished(finished)
+        failed: list[str] = []
+        waiting = [key for key in wanted if key not in finished]
+        for number, (size, seed) in enumerate(waiting, start=1):
+            self._emit(PartStarted(size, seed, number, len(waiting)))
+            try:
+                run = self._train(size, seed)
+            except TrainingError as error:  # the others may still do well
+                failed.append(f"{size:,} {self.parts.unit}, seed {seed}: {error}")
+                continue
+            finished[size, seed] = run
+            write_runs(self.folder, finished.values())
+            if not self.keep:
+                self._delete_finished([(size, seed)])
+            self._emit(PartFinished(run, number, len(waiting)))
+        return [finished[key] for key in sorted(wanted) if key in finished], failed
+
+    def _delete_finished(self, finished: Iterable[tuple[int, int]]) -> None:
+        """Deletes the models of finished runs, and the folder of all runs once it is empty."""
+        for size, seed in finished:
+            shutil.rmtree(self._place(size, seed), ignore_errors=True)
+        with suppress(OSError):
+            (self.folder / RUNS).rmdir()
+
+    def _train(self, size: int, seed: int) -> CurveRun:
+        """One run; where its folder has a checkpoint, from there on."""
+        part = [self.corpus[number] for number in self.parts.part(size, seed)]
+        mentions = sum(len(sentence.mentions) for sentence in part)
+        try:
+            check_data(self.config, part)
+        except (
+            InputError
+        ):  # in the whole corpus there is something to learn, but not in this part: its model finds nothing
+            return CurveRun(size, seed, len(part), mentions, 0.0, 0, 0.0)
+        place = self._place(size, seed)
+        begun = (place / CHECKPOINT).is_file()
+        result = train(
+            self.config,
+            place,
+            overrides=[f"training.seed={seed}"],
+            device=self.device,
+            threads=self.threads,
+            resume=begun,
+            force=not begun,
+            listeners=self.listeners,
+            data=TrainingData(part, self.dev),
+        )
+        epochs = [event for event in read_log(place / "log.jsonl") if event["event"] == "epoch"]
+        seconds = round(sum(event["seconds"] for event in epochs), 3)
+        return CurveRun(size, seed, len(part), mentions, result.dev_f1 or 0.0, len(epochs), seconds)
+
+    def _place(self, size: int, seed: int) -> Path:
+        return self.folder / RUNS / f"{size}-seed-{seed}"
+
+    def _emit(self, event: TrainingEvent) -> None:
+        for listener in self.listeners:
+            listener(event)
+
+
+# -- the folder -------------------------------------------------------------------------------------------------------
+
+
+def read_runs(folder: Path) -> list[CurveRun]:
+    """The finished runs of a curve."""
+    path = folder / RESULTS
+    if not path.exists():
+        return []
+    try:
+        return [CurveRun(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (ValueError, TypeError):
+        raise InputError(
+            f"{path} is not what hyperspan curve wrote; begin anew with --force, or name another folder"
+        ) from None
+
+
+def write_runs(folder: Path, runs: Iterable[CurveRun]) -> None:
+    """Records finished runs, all or nothing: a kill leaves the file as it was, or as it is to be."""
+    with Target(str(folder / RESULTS), force=True).open() as stream:
+        stream.writelines(json.dumps(asdict(run)) + "\n" for run in runs)
+
+
+def _settings(
+    config: Config, parts: Parts, corpus: Sequence[Sentence], dev: Sequence[Sentence]
+) -> dict[str, dict[str, Any]]:
+    """What decides on the result of a run besides its size and seed, by section and key."""
+    training = replace(config.training, **WITHOUT_INFLUENCE)
+    tables = replace(config, data=DataConfig(joined=config.data.joined), training=training).tables()
+    data = {"train": fingerprint(corpus), "dev": fingerprint(dev)}
+    return {"hyperspan": {"version": __version__}, "curve": {"unit": parts.unit}, "corpora": data, **tables}
+
+
+def _open(folder: Path, settings: dict[str, dict[str, Any]], *, force: bool) -> None:
+    """Makes the folder ready; raises an error where it holds another curve, or something else."""
+    before = _read_settings(folder)
+    if before is not None and not force:
+        if changed := _difference(before, json.loads(json.dumps(settings))):
+            raise OutputExistsError(
+                f"{folder} holds a curve with another {changed}; go on with what it was begun with, begin anew with --force, or "
+                "name another folder with --output"
+            )
+        return
+    if before is not None:
+        for name in (RESULTS, SETTINGS, *PICTURES):
+            (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(folder / RUNS, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    with Target(str(folder / SETTINGS), force=True).open() as stream:
+        json.dump(settings, stream, indent=2)
+
+
+def _read_settings(folder: Path) -> dict[str, dict[str, Any]] | None:
+    """The settings of the curve in a folder; None where there is no such folder, or nothing but hidden files in it."""
+    if not folder.exists() or (folder.is_dir() and all(file.name.startswith(".") for file in folder.iterdir())):
+        return None
+    try:
+        settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        if not all(settings[section].keys() for section in ("hyperspan", "curve", "corpora")):
+            raise ValueError
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        # Not even with --force: the files of others are not for this command to delete.
+        raise OutputExistsError(
+            f"{folder} holds other files than those of a curve; name a new folder with --output"
+        ) from None
+    return settings
+
+
+def _difference(one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]]) -> str | None:
+    """The first key in which two settings differ."""
+    for section in one | other:
+        a, b = one.get(section, {}), other.get(section, {})
+        for key in a | b:
+            if a.get(key) != b.get(key):
+                return f"data.{key}" if section == "corpora" else f"{section}.{key}"
+    return None
+
+
+def _check(config: Config, sizes: Sequence[int], per_label: Sequence[int], seeds: int) -> None:
+    """Raises an error for what can be known to be wrong before data is read."""
+    if sizes and per_label:
+        raise InputError("--sizes and --per-label are given, but parts are chosen by one of them; leave one out")
+    if seeds < 1:
+        raise InputError(f"--seeds is {seeds}, but a curve needs at least one run of each size; give 1 or more")
+    validate(config)
+    check_files(config)
+    if not config.data.dev:
+        raise InputError(
+            "data.dev is empty, but all runs of a curve are scored on it; set it, or use --set data.dev=FILE, and hyperspan split "
+            "takes some documents off a corpus for it"
+        )
+    with joined() as processes:
+        if processes.count > 1:
+            raise InputError("hyperspan curve trains in one process; start it without torchrun")
