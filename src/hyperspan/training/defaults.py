@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyperspan.config import SETTLED, Config
-from hyperspan.encoders.vectors import read_vectors
+from hyperspan.encoders.vectors import vectors_dimension
 from hyperspan.model_folders import bundled_models, folder_of
 from hyperspan.text.language import looks_english
 from hyperspan.types import Sentence
@@ -100,7 +100,7 @@ def _neural(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
     if start:
         shape = Config.of_model(folder_of(start)).values(SHAPE)
     elif config.is_auto("words.dimension") and config.words.vectors not in ("auto", ""):
-        shape["words.dimension"] = read_vectors(config.words.vectors).vectors.shape[1]
+        shape["words.dimension"] = vectors_dimension(config.words.vectors)
     return shape | {
         "training.start": start,
         "words.vectors": "bundled" if corpus.english and not taught and config.words.dimension in ("auto", 100) else "",
