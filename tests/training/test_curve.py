@@ -15,7 +15,8 @@ import pytest
 from hyperspan.cli import main
 from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError
-from hyperspan.training.curve.runs import LearningCurve, learning_curve, read_runs
+from hyperspan.training.curve.records import read_runs
+from hyperspan.training.curve.runs import LearningCurve, learning_curve
 from hyperspan.training.events import TrainingEvent
 from hyperspan.training.log import read_log
 from hyperspan.training.run import read_sentences, train
@@ -185,7 +186,7 @@ def test_without_matplotlib_the_table_still_comes(
     printed = capsys.readouterr()
     assert ended.value.code in (0, None)
     assert 'no picture, as drawing the curve needs the extra `plots`: pip install "hyperspan[plots]"' in printed.err
-    assert "No curve fits" in printed.out and not (tmp_path / "out" / "curve.png").exists()
+    assert "needs three" in printed.out and not (tmp_path / "out" / "curve.png").exists()
 
 
 def test_wrong_numbers_are_one_sentence(config: Path) -> None:

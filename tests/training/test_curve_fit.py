@@ -70,7 +70,7 @@ def test_interval_holds_the_gain_about_nine_times_in_ten(seeds: int) -> None:
     ("sizes", "values", "verdict", "words"),
     [
         ([30, 100], [0.4, 0.6], "no curve", "2 sizes"),
-        ([30, 100, 300, 1000], [0, 0, 0.3, 0.4], "no curve", "2 sizes where F1 is above 1"),
+        ([30, 100, 300, 1000], [0, 0, 0.3, 0.4], "no curve", "Only 2 sizes with an F1 above 1"),
         ([30, 100, 300], [0, 0, 0], "no curve", "1 size "),
         ([30, 100, 300], [0.6, 0.7, 0.5], "no curve", "F1 falls from 100 to 300 sentences"),
         ([30, 100, 300, 1000] * 2, [0.80, 0.90, 0.91, 0.912] * 2, "little", "at most 0."),

@@ -153,8 +153,8 @@ def forecast(sizes: Sequence[int], scores: Sequence[float], unit: str = "sentenc
     distinct = np.unique(x)
     if len(distinct) < PARAMETERS:
         have = counted(len(distinct), "size")
-        text = f"No curve fits {have} where F1 is above {100 * NOTHING_LEARNT:g}, so what twice the data would bring is unknown"
-        return Forecast("no curve", f"{text}; train on at least three.")
+        text = f"Only {have} with an F1 above {100 * NOTHING_LEARNT:g}: a curve, and what twice the data would bring, needs three"
+        return Forecast("no curve", f"{text}; train on more sizes, or on larger parts.")
     if (fall := _fall(x, y)) is not None:
         text = f"F1 falls from {fall[0]:,} to {fall[1]:,} {unit}, so these runs cannot tell what twice the data would bring"
         return Forecast("no curve", f"{text}; use more seeds, or look at what the larger part adds.")

@@ -14,8 +14,7 @@ BAR = 20
 
 def curve_section(curve: LearningCurve) -> Section:
     """A row for each size: means over its runs, how much F1 differs between them, the fitted F1; and one for twice the data."""
-    # Parts by sentences have as many sentences as their size says.
-    by_label = any(run.sentences != run.size for run in curve.runs)
+    by_label = curve.unit != "sentences"
     extra = ("sentences",) if by_label else ()
     header = (curve.unit, *extra, "mentions", "runs", "F1", "±", "fitted", "time a run", "")
     fitted = curve.forecast.fitted
