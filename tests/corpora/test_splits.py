@@ -178,7 +178,7 @@ def test_split_in_order_is_that_of_genia(count: int, tmp_path: Path) -> None:
 
 def test_split_needs_as_many_documents_as_parts(tmp_path: Path) -> None:
     corpus = saved(made(1, sentences=9), tmp_path / "made.jsonl")
-    with pytest.raises(InputError, match=r"has 1 document, but train and dev and test need .* --by sentence"):
+    with pytest.raises(InputError, match=r"has 1 document, but train, dev and test need .* --by sentence"):
         split_corpus(corpus)
     assert sum(part.units for part in split_corpus(corpus, by="sentence").parts.values()) == 9
     with pytest.raises(InputError, match=r"has 2 documents"):

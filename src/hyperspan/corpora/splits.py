@@ -122,7 +122,7 @@ def split_files(
     check_fractions(fractions)
     units, notes = _units(files, options.by, options.group_by, problems)
     wanted = {part: fraction for part, fraction in fractions.items() if fraction > 0}
-    _check_enough(corpus.name, len(units), list(wanted), "sentence" if options.by == "sentence" else "document")
+    _check_enough(corpus.name, len(units), list(wanted), options.by, notes)
     shares, counts = list(wanted.values()), [unit.counts for unit in units]
     chosen = _cut(len(units), shares) if options.in_order else stratify(counts, shares, options.seed)
     parts = {
@@ -166,7 +166,7 @@ def _units(
     single = key is None and len(files) > 1 and all(unit.counts.sentences <= 1 for unit in units)
     if by == "file" or (by is None and single):
         if by is None:
-            notes.append("each file is a document, because its records are single sentences; --by sentence mixes them")
+            notes.append("each file is a document, because its records are single sentences")
         units = [_unit(file) for file in files if file]
     return units, notes
 
@@ -210,14 +210,16 @@ def _unit(documents: list[Document]) -> _Unit:
     return _Unit(documents, UnitCounts(sentences, labels))
 
 
-def _check_enough(corpus: str, units: int, parts: Sequence[str], unit: str) -> None:
+def _check_enough(corpus: str, units: int, parts: Sequence[str], by: SplitUnit | None, notes: Sequence[str]) -> None:
+    """Raises an error where there are fewer units than parts."""
     if units >= len(parts):
         return
     if units == 0:
         raise InputError(f"{corpus} has no documents to split; name a corpus that has")
-    advice = "annotate more" if unit == "sentence" else "cut it into documents, or mix its sentences with --by sentence"
+    what = counted(units, "sentence" if by == "sentence" else "document") + "".join(f" ({note})" for note in notes)
+    advice = "annotate more" if by == "sentence" else "cut it into documents, or mix its sentences with --by sentence"
     raise InputError(
-        f"{corpus} has {counted(units, unit)}, but {' and '.join(parts)} need at least one each, and none is split; {advice}"
+        f"{corpus} has {what}, but {', '.join(parts[:-1])} and {parts[-1]} need at least one each, and none is split; {advice}"
     )
 
 

@@ -1,0 +1,137 @@
+"""``hyperspan init``: a corpus to a configuration that can be trained."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hyperspan.cli.options import Force, From, Options, parse_options
+from hyperspan.cli.output import report
+from hyperspan.cli.split import GroupBy, SplitBy, SplitFractions, SplitSeed, parse_fractions, print_split
+from hyperspan.config import Config
+from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.source import Problems
+from hyperspan.corpora.split_files import PartFiles
+from hyperspan.corpora.splits import USUAL_FRACTIONS, Fractions, OpenCorpus, SplitOptions, open_corpus, split_files
+from hyperspan.errors import InputError
+from hyperspan.files import Target
+from hyperspan.training.data_checks import check_data
+from hyperspan.training.first_config import CorpusSummary, first_config
+from hyperspan.types import Document
+
+SMALL = 300
+"""Sentences below which dev and test are a fifth each: with a tenth they would say little."""
+SMALL_FRACTIONS: Fractions = {"train": 0.6, "dev": 0.2, "test": 0.2}
+
+
+def init(
+    corpus: Annotated[str, typer.Argument(help="Annotated text: a file or a folder, in any format.")],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The configuration. Default: CORPUS.toml, in this folder."),
+    ] = None,
+    dev: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The dev corpus, if you have one. Default: CORPUS is split.")
+    ] = None,
+    test: Annotated[str | None, typer.Option(metavar="FILE", help="The test corpus, if you have one too.")] = None,
+    parts: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Where train, dev and test go. Default: CORPUS-split, beside it."),
+    ] = None,
+    fractions: SplitFractions = None,
+    seed: SplitSeed = 1,
+    by: SplitBy = None,
+    group_by: GroupBy = None,
+    from_: From = None,
+    option: Options = None,
+    force: Force = False,
+) -> None:
+    """Look at a corpus, split it, and write a short configuration to train with.
+
+    Example: hyperspan init mine.jsonl
+    """
+    if corpus == "-":
+        raise InputError("a configuration names its corpus, which standard input cannot be; name a file")
+    _check_options(
+        dev, test, {"--parts": parts, "--fractions": fractions, "--by": by, "--group-by": group_by, "--option": option}
+    )
+    problems, name = Problems(), output or f"{_stem(corpus)}.toml"
+    opened = open_corpus(corpus, from_, problems)
+    with Target(name, force).open() as file:
+        read = opened.read(problems, **parse_options(option))
+        whole = CorpusSummary.of(corpus, [document for documents in read for document in documents])
+        check_data(Config().override([f"data.train={corpus}"]), whole.sentences)
+        written_as = opened.format
+        if dev is not None:
+            found = [
+                whole,
+                *(CorpusSummary.of(path, read_corpus(path, from_, problems)) for path in (dev, test) if path),
+            ]
+        else:
+            wanted = parse_fractions(fractions, None, None) if fractions else _usual_fractions(len(whole.sentences))
+            options = SplitOptions(seed, by, group_by)
+            found, written_as = _split(opened, read, wanted, options, parts, problems, force=force)
+        named = from_ if from_ == written_as else None
+        file.write(first_config(whole.described(opened.format), *_three(found), named or ""))
+    report(problems)
+    _print_next(name, whole.described(opened.format), found)
+
+
+def _check_options(dev: str | None, test: str | None, of_split: Mapping[str, Any]) -> None:
+    """Raises an error for options that do not go together."""
+    if dev is None and test is not None:
+        raise InputError("--test is given without --dev; name both, or none of them to split the corpus")
+    if dev is not None and (given := next((option for option, value in of_split.items() if value), None)):
+        raise InputError(f"{given} says how the corpus is split, but --dev is given, so that it is not; leave one out")
+
+
+def _stem(corpus: str) -> str:
+    """data/mine.jsonl.gz → mine"""
+    name = Path(corpus).resolve().name
+    return name.partition(".")[0] or name
+
+
+def _usual_fractions(sentences: int) -> Fractions:
+    return SMALL_FRACTIONS if sentences < SMALL else USUAL_FRACTIONS
+
+
+def _split(
+    corpus: OpenCorpus,
+    read: Sequence[list[Document]],
+    fractions: Fractions,
+    options: SplitOptions,
+    folder: str | None,
+    problems: Problems,
+    *,
+    force: bool,
+) -> tuple[list[CorpusSummary], str]:
+    """Writes and prints the parts of a corpus; returns what is in them, and their format."""
+    files = PartFiles.of(corpus, folder)
+    files.check_free([part for part, fraction in fractions.items() if fraction], force=force)
+    split = split_files(corpus, read, fractions, options, problems)
+    files.write(split.parts, force=force, problems=problems)
+    print_split(split, files)
+    found = [CorpusSummary.of(str(files.path(name)), part.documents) for name, part in split.parts.items()]
+    return found, files.format
+
+
+def _three(found: Sequence[CorpusSummary]) -> tuple[CorpusSummary, CorpusSummary, CorpusSummary | None]:
+    train, dev, *test = found
+    return train, dev, test[0] if test else None
+
+
+def _print_next(name: str, about: Sequence[str], found: Sequence[CorpusSummary]) -> None:
+    """On standard error: what there is, and what to type next."""
+    model = Path("runs") / Path(name).stem
+    commands = [
+        ["hyperspan", "train", name],
+        *(["hyperspan", "evaluate", str(model), part.path] for part in found[2:]),
+        ["hyperspan", "annotate", "text.txt", "--model", str(model)],
+    ]
+    print(*(f"hyperspan: {line}" for line in about), f"hyperspan: wrote {name}; next:", sep="\n", file=sys.stderr)
+    print(*(f"  {shlex.join(command)}" for command in commands), sep="\n", file=sys.stderr)

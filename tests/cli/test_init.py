@@ -1,0 +1,122 @@
+"""`hyperspan init` as a user drives it: what it writes can be trained, and its comments are true."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hyperspan.config import Config
+from hyperspan.corpora import read_corpus, write_corpus
+from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.source import Problems
+from hyperspan.toml import read_toml
+from hyperspan.training.defaults import CorpusFacts, fitted
+from hyperspan.types import Document
+from tests.cli.process import hyperspan
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def annotated(path: Path) -> list[Document]:
+    return [with_sentences(document, Problems()) for document in read_corpus(path)]
+
+
+def uncommented(text: str) -> dict[str, dict[str, Any]]:
+    """The configuration when every # before a setting is removed, as the file says one may."""
+    tables = read_toml(re.sub(r"^# (?=\w+ = )", "", text, flags=re.MULTILINE))
+    Config.from_mapping(tables)
+    return tables
+
+
+@pytest.mark.parametrize("name", ["lost-property", "chinese"])
+def test_init_writes_what_training_will_choose(name: str, tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / f"{name}.jsonl", tmp_path)
+    result = hyperspan("init", f"{name}.jsonl", cwd=tmp_path)
+    assert result.returncode == 0 and result.stdout == "", result.stderr
+    assert f"hyperspan train {name}.toml" in result.stderr
+    assert f"hyperspan evaluate runs/{name} {name}-split/test.jsonl" in result.stderr
+    text = (tmp_path / f"{name}.toml").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 25 and max(map(len, text.splitlines())) <= 120
+    config = Config.read(tmp_path / f"{name}.toml")
+    assert config == Config.from_mapping({"data": config.tables()["data"]})  # all else is left to the corpus
+    train = annotated(tmp_path / config.data.train)
+    chosen = fitted(config, CorpusFacts.of([sentence for document in train for sentence in document.sentences]))
+    shown, values = uncommented(text), chosen.config.tables()
+    assert {section: {key: values[section][key] for key in keys} for section, keys in shown.items()} == shown
+    assert sum(len(keys) for section, keys in shown.items() if section != "data") == 10
+    assert (", English," in text) == (name == "lost-property") and (", no English," in text) == (name == "chinese")
+    sizes = [len(annotated(tmp_path / f"{name}-split" / f"{part}.jsonl")) for part in ("train", "dev", "test")]
+    assert sizes == ([56, 18, 18] if name == "lost-property" else [30, 10, 10])
+
+
+def test_init_config_can_be_trained(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "harbour.data", tmp_path)
+    assert hyperspan("init", "harbour.data", "-o", "mine.toml", cwd=tmp_path).returncode == 0
+    small = ("training.epochs=1", "training.start=", "words.vectors=", "encoder.hidden=8", "encoder.span_hidden=8")
+    trained = hyperspan(
+        "train", "mine.toml", "--device", "cpu", *(part for value in small for part in ("--set", value)), cwd=tmp_path
+    )
+    assert trained.returncode == 0, trained.stderr
+    scored = hyperspan("evaluate", "runs/mine", "harbour-split/test.data", cwd=tmp_path)
+    assert scored.returncode == 0, scored.stderr
+
+
+@pytest.mark.parametrize("format_name", ["brat", "columns", "w2ner", "doccano"])
+def test_init_takes_any_format(format_name: str, tmp_path: Path) -> None:
+    corpus = tmp_path / ("my corpus" if format_name == "brat" else "my corpus.any")
+    write_corpus(read_corpus(EXAMPLES / "lost-property.jsonl"), corpus, format_name)
+    result = hyperspan("init", corpus.name, "--from", format_name, cwd=tmp_path)
+    assert result.returncode == 0 and "hyperspan train 'my corpus.toml'" in result.stderr, result.stderr
+    config = Config.read(tmp_path / "my corpus.toml")
+    assert config.data.format == format_name and config.data.train.startswith("my corpus-split/train")
+    assert len(list(read_corpus(tmp_path / config.data.train, format_name))) == 56
+
+
+def test_init_with_dev_splits_nothing(tmp_path: Path) -> None:
+    for name in ("train", "dev", "test"):
+        shutil.copy(EXAMPLES / "harbour.data", tmp_path / f"{name}.data")
+    result = hyperspan("init", "train.data", "--dev", "dev.data", "--test", "test.data", "-o", "a.toml", cwd=tmp_path)
+    assert result.returncode == 0 and "hyperspan evaluate runs/a test.data" in result.stderr, result.stderr
+    config = Config.read(tmp_path / "a.toml")
+    assert (config.data.train, config.data.dev, config.data.format) == ("train.data", "dev.data", "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "dev.data", "test.data", "train.data"]
+
+
+def test_init_overwrites_nothing(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "harbour.data", tmp_path / "mine.data")
+    (tmp_path / "mine.toml").write_text("# mine\n", encoding="utf-8")
+    refused = hyperspan("init", "mine.data", cwd=tmp_path)
+    assert refused.returncode == 2 and "mine.toml exists" in refused.stderr and not (tmp_path / "mine-split").exists()
+    assert hyperspan("init", "mine.data", "-o", "new.toml", cwd=tmp_path).returncode == 0
+    again = hyperspan("init", "mine.data", "-o", "other.toml", cwd=tmp_path)
+    assert again.returncode == 2 and "train.data exists; overwrite it with --force" in again.stderr
+    assert not (tmp_path / "other.toml").exists()
+    assert hyperspan("init", "mine.data", "-o", "other.toml", "--parts", "others", cwd=tmp_path).returncode == 0
+    assert hyperspan("init", "mine.data", "--force", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["missing.jsonl"], "does not exist"),
+        (["-"], "name a file"),
+        (["none.jsonl"], "no mentions"),
+        (["one.jsonl"], "--by sentence"),
+        (["one.jsonl", "--test", "one.jsonl"], "without --dev"),
+        (["one.jsonl", "--dev", "one.jsonl", "--fractions", "80/20"], "leave one out"),
+        (["one.jsonl", "--fractions", "80/30"], "add up to 110"),
+    ],
+)
+def test_init_mistakes_are_one_sentence(options: list[str], message: str, tmp_path: Path) -> None:
+    text = "Ada left Oz. Ben stayed."
+    one = {"text": text, "mentions": [{"start": 0, "end": 3, "label": "PER"}]}
+    (tmp_path / "one.jsonl").write_text(json.dumps(one), encoding="utf-8")
+    (tmp_path / "none.jsonl").write_text(json.dumps({"text": text, "mentions": []}), encoding="utf-8")
+    result = hyperspan("init", *options, cwd=tmp_path)
+    assert result.returncode == 2 and message in result.stderr and len(result.stderr.splitlines()) == 1, result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["none.jsonl", "one.jsonl"]
