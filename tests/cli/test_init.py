@@ -87,6 +87,15 @@ def test_init_with_dev_splits_nothing(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "dev.data", "test.data", "train.data"]
 
 
+def test_init_takes_a_folder_that_is_split_already(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "harbour.data", tmp_path / "mine.data")
+    assert hyperspan("split", "mine.data", "--fractions", "50/50", "--to", "brat", cwd=tmp_path).returncode == 0
+    result = hyperspan("init", "mine-split", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    config = Config.read(tmp_path / "mine.toml")
+    assert (config.data.train, config.data.dev) == ("mine-split/train", "mine-split/dev")
+
+
 def test_init_overwrites_nothing(tmp_path: Path) -> None:
     shutil.copy(EXAMPLES / "harbour.data", tmp_path / "mine.data")
     (tmp_path / "mine.toml").write_text("# mine\n", encoding="utf-8")

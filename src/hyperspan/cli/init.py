@@ -30,7 +30,9 @@ SMALL_FRACTIONS: Fractions = {"train": 0.6, "dev": 0.2, "test": 0.2}
 
 
 def init(
-    corpus: Annotated[str, typer.Argument(help="Annotated text: a file or a folder, in any format.")],
+    corpus: Annotated[
+        str, typer.Argument(help="Annotated text: a file or a folder, in any format; or a folder that split wrote.")
+    ],
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="The configuration. Default: CORPUS.toml, in this folder."),
@@ -57,15 +59,18 @@ def init(
     """
     if corpus == "-":
         raise InputError("a configuration names its corpus, which standard input cannot be; name a file")
+    name = output or f"{_stem(corpus)}.toml"
+    if dev is None and (given := _given_parts(corpus)):
+        corpus, dev, test = given["train"], given["dev"], given.get("test")
     _check_options(
         dev, test, {"--parts": parts, "--fractions": fractions, "--by": by, "--group-by": group_by, "--option": option}
     )
-    problems, name = Problems(), output or f"{_stem(corpus)}.toml"
+    problems = Problems()
     opened = open_corpus(corpus, from_, problems)
     with Target(name, force).open() as file:
         read = opened.read(problems, **parse_options(option))
         whole = CorpusSummary.of(corpus, [document for documents in read for document in documents])
-        check_data(Config().override([f"data.train={corpus}"]), whole.sentences)
+        check_data(Config.from_mapping({"data": {"train": corpus}}), whole.sentences)
         written_as = opened.format
         if dev is not None:
             found = [
@@ -91,9 +96,17 @@ def _check_options(dev: str | None, test: str | None, of_split: Mapping[str, Any
 
 
 def _stem(corpus: str) -> str:
-    """data/mine.jsonl.gz → mine"""
+    """data/mine.jsonl.gz → mine, data/mine-split → mine"""
     name = Path(corpus).resolve().name
-    return name.partition(".")[0] or name
+    return (name.partition(".")[0] or name).removesuffix("-split")
+
+
+def _given_parts(corpus: str) -> dict[str, str] | None:
+    """The parts of a folder that holds train and dev, as hyperspan split writes them; None for any other corpus."""
+    folder = Path(corpus)
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    found = {file.name.partition(".")[0]: str(file) for file in files}
+    return found if {"train", "dev"} <= found.keys() <= USUAL_FRACTIONS.keys() else None
 
 
 def _usual_fractions(sentences: int) -> Fractions:
