@@ -21,8 +21,9 @@ from hyperspan.models.validation import validate
 from hyperspan.training.events import DataNote, TrainingEvent
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.training.run import read_sentences, train
-from hyperspan.training.warm_start import WarmStart, inherited, learnt_parameters, new_warm_model
+from hyperspan.training.warm_start import WarmStart, inherited, learnt_parameters, new_warm_model, resemblance
 from hyperspan.types import Mention, Sentence
+from hyperspan.vocabulary import Vocabulary
 from tests.training.test_loop import same_result, train_command
 
 HARBOUR = "examples/harbour.data"
@@ -155,16 +156,18 @@ def test_scorer_copy_from_keeps_the_scores_of_labels_of_the_same_name(kind: str,
             strict=True,
         )
         assert all(torch.allclose(one, other, atol=1e-5) for one, other in pairs)
-    new, old = (BY_TYPE[kind](ours, 1), [BY_TYPE[kind](theirs, index) for index in range(len(start.labels))])
+    weights = resemblance(start, model.vocabulary, OTHERS)[1]  # of "Place"
     if kind in (
         "segmental",
         "mention-hypergraph",
         "mention-separators",
         "semi-markov",
         "tree",
-    ):  # each score is one of outputs
-        for place, tensor in enumerate(new):
-            assert torch.allclose(tensor, torch.stack([parts[place] for parts in old]).mean(0), atol=1e-5)
+    ):  # each score is an output
+        learnt = [BY_TYPE[kind](theirs, index) for index in range(len(start.labels))]
+        for place, tensor in enumerate(BY_TYPE[kind](ours, 1)):
+            mean = sum(weight * parts[place] for weight, parts in zip(weights, learnt, strict=True))
+            assert torch.allclose(tensor, torch.as_tensor(mean), atol=1e-5)
 
 
 def test_new_warm_model_takes_vectors_of_words_that_its_start_does_not_know(tmp_path: Path) -> None:
@@ -251,6 +254,22 @@ def test_train_from_a_start_learns_new_labels_sooner(place: Path, tmp_path: Path
     )
     assert "| started from | `start` |" in (warm.folder / "README.md").read_text(encoding="utf-8")
     assert compact(model).config.training.start == "start"
+
+
+def test_resemblance_says_which_labels_are_found_at_the_mentions_of_a_new_one(place: Path) -> None:
+    start = load_model(place / "start")
+    assert isinstance(start, Recognizer)
+    sentences = read_sentences(str(place / "other.data"))
+    unheard = Sentence(["Zzz"], [Mention(0, 1, "unheard")])
+    vocabulary = Vocabulary.of([*sentences, unheard, OTHERS[0]], Config())
+    weights = resemblance(start, vocabulary, sentences)
+    assert torch.allclose(weights.sum(1), torch.ones(len(vocabulary.labels)))
+    rows = dict(zip(vocabulary.labels, weights, strict=True))
+    likest = {label: (start.labels[int(row.argmax())], float(row.max())) for label, row in rows.items()}
+    assert likest["person"][0] == "PER" and likest["person"][1] > 0.7
+    assert likest["town"][0] == "GPE" and likest["town"][1] > 0.7
+    assert likest["VEH"] == ("VEH", 1.0)
+    assert torch.allclose(rows["unheard"], torch.full_like(rows["unheard"], 1 / len(start.labels)))
 
 
 def test_train_goes_on_with_a_model_of_the_same_labels(place: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 Its encoder is the trained one's, with the user's words and characters added. Before the first step it computes the same, because
 what the trained model does not know begins as what it reads as unknown. Labels of the same name keep their weights, and new ones
-begin as the mean of the old.
+begin as a mean of the labels that the trained model finds at their mentions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from hyperspan.batching import batches_by_length
 from hyperspan.config import Config
 from hyperspan.encoders.registry import ENCODERS
 from hyperspan.errors import InputError
@@ -23,6 +25,7 @@ from hyperspan.models.storage import check_learnable
 from hyperspan.models.validation import check_start
 from hyperspan.training.optimisation import LearntParameters
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
 
 SAME = {
     "model": ("kind", "tied", "scorer_hidden"),
@@ -36,6 +39,10 @@ SAME = {
 FOLLOWED = {"model": ("tokenizer",), "transformer": ("window", "stride", "context")}
 """Keys that are those of the trained model unless the user has set them. Its version of the tokenizer is not: a newer one cuts
 other scripts better, and what the model has learnt to read in the same way."""
+MOST_COMPARED = 2_000
+"""Training sentences that say which of the trained model's labels new ones are like."""
+SMALL_PROBABILITY = 0.01
+"""Of mentions that the trained model does not find: where it finds none, new labels are like all of its labels."""
 DEFAULTS = Config()
 
 
@@ -125,9 +132,36 @@ def new_warm_model(config: Config, start: Recognizer, sentences: Sequence[Senten
     torch.manual_seed(config.training.seed)
     model = Recognizer(config, vocabulary)
     model.encoder.copy_from(start.vocabulary, start.encoder.state_dict(), resources)
-    old = {label: index for index, label in enumerate(start.labels)}
-    model.scorer.copy_from(start.scorer.state_dict(), [old.get(label) for label in model.labels], len(old))
+    model.scorer.copy_from(start.scorer.state_dict(), resemblance(start, vocabulary, sentences))
     return model
+
+
+@torch.no_grad()
+def resemblance(start: Recognizer, vocabulary: Vocabulary, sentences: Sequence[Sentence]) -> Tensor:
+    """(labels, labels of the start): how much each label of a vocabulary is like each of the start's; rows sum to 1.
+
+    A label of the same name is like that alone. Others are like those that the start finds at their mentions in the sentences,
+    or like all if it finds none.
+    """
+    new = set(vocabulary.labels) - set(start.labels)
+    some = sentences[:MOST_COMPARED] if new else ()
+    kinds: list[int] = []
+    probabilities = [torch.zeros(0, len(start.labels))]
+    for places in batches_by_length([len(sentence) for sentence in some], start.max_width, start.batch_entries):
+        marginals = start.distribution([some[place] for place in places]).marginals  # (B, n, c, m)
+        for row, place in enumerate(places):
+            for begin, end, kind in vocabulary.gold(some[place]):
+                if end - begin <= marginals.shape[2]:
+                    kinds.append(kind)
+                    probabilities.append(marginals[row, begin, end - begin - 1][None])
+    types, counts = torch.tensor(kinds, dtype=torch.long), torch.zeros(len(vocabulary.labels))
+    found = torch.zeros(len(counts), len(start.labels)).index_add_(0, types, torch.cat(probabilities))
+    counts.index_add_(0, types, torch.ones(len(kinds)))
+    weights = found / counts.clamp(min=1)[:, None] + SMALL_PROBABILITY
+    for place, label in enumerate(vocabulary.labels):
+        if label not in new:
+            weights[place] = torch.tensor([float(label == other) for other in start.labels])
+    return weights / weights.sum(1, keepdim=True)
 
 
 def learnt_parameters(model: Recognizer, start: WarmStart) -> LearntParameters:

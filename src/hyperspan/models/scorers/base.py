@@ -79,26 +79,25 @@ class Scorer(nn.Module):
         return {}
 
     @torch.no_grad()
-    def copy_from(self, state: Mapping[str, Tensor], types: Sequence[int | None], start_types: int) -> None:
-        """Takes over what a scorer of the same kind has learnt.
+    def copy_from(self, state: Mapping[str, Tensor], weights: Tensor) -> None:
+        """Takes over what a scorer of the same kind has learnt, given its state.
 
-        Each type is one of its `start_types`, or, where that is None, begins as their mean.
+        `weights` (types, types of that scorer) have rows that sum to 1: each type begins as a weighted mean of learnt ones.
         """
         axes = self.type_axes()
         for name, parameter in self.named_parameters() if axes else ():
             learnt = state[name]
             for axis in axes.get(name, ()):
-                learnt = learnt.transpose(0, axis)
-                learnt = self._of_types(learnt, types, start_types).transpose(0, axis)
+                learnt = self._of_types(learnt.movedim(axis, 0), weights).movedim(0, axis)
             parameter.copy_(learnt)
 
-    def _of_types(self, learnt: Tensor, types: Sequence[int | None], start_types: int) -> Tensor:
+    def _of_types(self, learnt: Tensor, weights: Tensor) -> Tensor:
         """(outputs of the types that were learnt, …) -> (outputs of other types, …)"""
         shared, typed = learnt.tensor_split([self.shared_outputs])
-        axis = 0 if self.outputs_by_type else 1
-        by_type = typed.unflatten(0, (start_types, -1) if self.outputs_by_type else (-1, start_types)).unbind(axis)
-        mean = torch.stack(by_type).mean(0)
-        found = torch.stack([mean if kind is None else by_type[kind] for kind in types], axis)
+        old, by_type = weights.shape[1], self.outputs_by_type
+        outputs = typed.unflatten(0, (old, -1)) if by_type else typed.unflatten(0, (-1, old)).transpose(0, 1)
+        found = torch.tensordot(weights, outputs, 1)  # (types, roles, …)
+        found = found if by_type else found.transpose(0, 1)
         return torch.cat([shared, found.flatten(0, 1)])
 
     def distribution(self, scores: Any, lengths: Sequence[int]) -> Distribution:
