@@ -66,19 +66,18 @@ def evaluate_model(
 ) -> Evaluated:
     """Recognises mentions in the gold documents' texts and scores them.
 
-        The model sees words and tags only. Documents without sentences are first split by `tokenizer`, which does not see the gold
-        mentions; `align` then compares by characters. `on_words` is called with the words of each sentence that was read.
+    The model sees words and tags only. Documents without sentences are first split by `tokenizer`, which does not see the gold
+    mentions; `align` then compares by characters. `on_words` is called with the words of each sentence that was read.
 
-        >>> from hyperspan.text.tokenize import WORDS, Tokenizer
-    from hyperspan.types import Document, Mention
-        >>> class Capitals(SentenceRecognizer):
-        ...     def recognize(self, sentences, *, threshold=None):
-        ...         for sentence in sentences:
-        ...             found = [i for i, word in enumerate(sentence.tokens) if word.istitle()]
-        ...             yield Sentence(sentence.tokens, [Mention(i, i + 1, "GPE", probability=0.7) for i in found])
-        >>> gold = [Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE")])]
-        >>> evaluate_model(Capitals(), gold).report.micro
-        Score(correct=1, predicted=1, gold=2)
+    >>> from hyperspan.types import Document, Mention
+    >>> class Capitals(SentenceRecognizer):
+    ...     def recognize(self, sentences, *, threshold=None):
+    ...         for sentence in sentences:
+    ...             found = [i for i, word in enumerate(sentence.tokens) if word.istitle()]
+    ...             yield Sentence(sentence.tokens, [Mention(i, i + 1, "GPE", probability=0.7) for i in found])
+    >>> gold = [Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE")])]
+    >>> evaluate_model(Capitals(), gold).report.micro
+    Score(correct=1, predicted=1, gold=2)
     """
     problems = problems if problems is not None else Problems()
     annotated = list(gold)
