@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,29 @@ def test_one_sentence_is_trained_on_with_a_note() -> None:
         "train has 1 sentence, which the model can learn by heart but not generalise from; annotate at least 30"
     )
     assert second.startswith("labels with fewer than ten mentions: FAC (1), GPE (1);")
+
+
+@dataclass
+class Reader:
+    """A model as far as notes look at it."""
+
+    config: Config
+    labels: tuple[str, ...] = ("FAC", "GPE")
+    max_width: int | None = None
+    context: int = 0
+    reads_tags: bool = False
+
+
+@pytest.mark.parametrize("change", ["words.vectors=bundled", "training.start=genia"])
+def test_english_vectors_and_models_are_noted_for_other_languages(change: str) -> None:
+    reader = Reader(Config().override(["data.dev=dev.jsonl", change]))
+    german = [Sentence(["der", "Zoo", "von", f"Ort-{number}", "schläft"], [ZOO, CITY]) for number in range(24)]
+    (note,) = data_notes(reader, german[:12], german[12:])
+    assert note.startswith(
+        f"train does not look like English, for which {change.replace('=', ' = ')} is made; leave it out"
+    )
+    english = [Sentence("the zoo of Oz was on that street when they saw it".split(), [ZOO, CITY])] * 12
+    assert not any("English" in note for note in data_notes(reader, english, DEV))
 
 
 def test_many_rare_labels_are_counted_not_named() -> None:

@@ -10,7 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from hyperspan.config import Config
+from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.errors import InputError, counted
+from hyperspan.model_folders import bundled_models
+from hyperspan.text.language import looks_english
 from hyperspan.types import Mention, Sentence
 
 FEW_SENTENCES = 5
@@ -74,6 +77,7 @@ def check_data(config: Config, train: Sequence[Sentence]) -> None:
 def data_notes(model: DataReader, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
     """What a user may not expect of the data, in one sentence each."""
     yield from _about_train(model, train)
+    yield from _about_language(model.config, train)
     if not dev and not model.config.data.dev:
         yield (
             "data.dev is empty, so the last epoch is kept and nothing says how good it is; "
@@ -102,6 +106,20 @@ def _about_train(model: DataReader, train: Sequence[Sentence]) -> Iterator[str]:
         yield (
             "transformer.context has nothing to read: in the training data every sentence is a document of its own; "
             "if they follow each other in one text, set data.joined = true"
+        )
+
+
+def _about_language(config: Config, train: Sequence[Sentence]) -> Iterator[str]:
+    """English vectors, or an English model to start from, for another language."""
+    english = {
+        "words.vectors": config.words.vectors if config.words.vectors == BUNDLED else "",
+        "training.start": config.training.start if config.training.start in bundled_models() else "",
+    }
+    if any(english.values()) and not looks_english(train):
+        named = " and ".join(f"{key} = {value}" for key, value in english.items() if value)
+        yield (
+            f"train does not look like English, for which {named} is made; leave it out, or name a file of vectors of its language "
+            "in words.vectors"
         )
 
 
