@@ -6,7 +6,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -15,6 +15,9 @@ from hyperspan.cli.options import Overrides, Threads, TrainingDevice
 from hyperspan.config import Config
 from hyperspan.configs import config_names, find_config
 from hyperspan.errors import InputError, require_torch
+
+if TYPE_CHECKING:
+    from hyperspan.training.run import TrainingResult
 
 
 def _list_configs(wanted: bool) -> None:
@@ -110,5 +113,15 @@ def train(
         from hyperspan.training.log import draw_learning_curve
 
         draw_learning_curve(folder / "log.jsonl", folder / "learning-curve.png")
-    score = f"best dev F1 {100 * result.dev_f1:.2f}; " if result.dev_f1 is not None else ""
-    print(f"hyperspan: {score}the model is in {folder}{os.sep}", file=sys.stderr)
+    print(f"hyperspan: {_score(result)}the model is in {folder}{os.sep}", file=sys.stderr)
+
+
+def _score(result: TrainingResult) -> str:
+    """The F1 on dev, and what it is worth."""
+    if result.dev_f1 is None:
+        return ""
+    worth = ""
+    if (sure := result.dev_confidence) and sure.methods["f1"] == "exact":
+        low, high = sure.f1
+        worth = f" ({sure.note or f'{sure.level:.0%} interval {100 * low:.1f}–{100 * high:.1f}'})"
+    return f"best dev F1 {100 * result.dev_f1:.2f}{worth}; "

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hyperspan.config import SETTLED, Config
+from hyperspan.config import AUTO, SETTLED, Config
 from hyperspan.encoders.vectors import vectors_dimension
 from hyperspan.model_folders import bundled_models, folder_of
 from hyperspan.text.language import looks_english
@@ -65,6 +65,12 @@ def fitted(config: Config, corpus: CorpusFacts) -> Fitted:
         values = {key: value for key, value in rule(config, corpus).items() if config.is_auto(key)}
         config, choices = config.with_values(values), choices | values
     return Fitted(config, choices)
+
+
+def usual_steps(config: Config, corpus: CorpusFacts) -> dict[str, float]:
+    """What would be chosen for the size and number of steps, whatever the configuration says."""
+    keys = ("training.batch_size", "training.learning_rate", "training.epochs")
+    return fitted(config.with_values(dict.fromkeys(keys, AUTO)), corpus).config.values(keys)
 
 
 def typical(config: Config) -> Config:

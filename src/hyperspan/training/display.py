@@ -16,6 +16,7 @@ from hyperspan.progress import print_every_minute
 from hyperspan.training.events import (
     DataNote,
     EpochFinished,
+    Hint,
     RunEnded,
     RunStarted,
     SettingsChosen,
@@ -107,6 +108,10 @@ class TrainingDisplay:
         self._print(f"settings for {corpus}, which --set changes: {values}")
 
     @_show.register
+    def _hint(self, event: Hint) -> None:
+        self._print(f"hint: {event.text}", style="yellow")
+
+    @_show.register
     def _start(self, event: RunStarted) -> None:
         self._epochs = event.epochs
         self._steps_an_epoch = max(1, event.steps // max(1, event.epochs))
@@ -156,10 +161,6 @@ class TrainingDisplay:
         best = "" if event.best_f1 is None else f"; best dev F1 {_percent(event.best_f1)}, epoch {event.best_epoch}"
         self._state = "scoring the model"
         self._print(f"{_ENDINGS[event.stopped]}: {counted(event.epoch, 'epoch')} in {duration(event.seconds)}{best}")
-        if event.best_f1 == 0:
-            self._print(
-                "the model found nothing right on dev; try more training.epochs, a higher training.learning_rate, or a smaller training.batch_size"
-            )
 
 
 def _shown(value: Any) -> str:

@@ -84,6 +84,15 @@ class EpochFinished(TrainingEvent):
 
 
 @dataclass(frozen=True)
+class Hint(TrainingEvent):
+    """What to try, after an epoch or at the end of a run."""
+
+    name = "hint"
+    epoch: int
+    text: str
+
+
+@dataclass(frozen=True)
 class RunEnded(TrainingEvent):
     """Training is over, by all epochs or by patience."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ Record = dict[str, Any]
 
 
 class JsonLinesLog:
-    """One line of JSON for the start, every epoch and the end of a run; whole lines survive when the run is killed.
+    """One line of JSON for the start, every epoch, the end and every hint of a run; whole lines survive when the run is killed.
 
     A run resumed after an epoch continues the log: what was written later than that epoch, or only in part, goes, and the one
     line of the start stays the first. So the log of an interrupted run reads like that of one that was not.
@@ -43,7 +44,8 @@ class JsonLinesLog:
         self._path = Path(path)
         self._kept: list[Record] = []
         if resume_from_epoch > 0 and self._path.exists():
-            self._kept = [event for event in read_log(self._path) if _belongs_before(event, resume_from_epoch)]
+            so_far = takewhile(lambda event: event["event"] != "end", read_log(self._path))
+            self._kept = [event for event in so_far if _belongs_before(event, resume_from_epoch)]
         self._rewrite()
 
     def __call__(self, event: TrainingEvent) -> None:
@@ -90,7 +92,7 @@ def read_log(path: str | Path) -> list[Record]:
 
 def _belongs_before(event: Record, resumed_epoch: int) -> bool:
     """Whether a run that goes on after this epoch has the event behind it."""
-    return event["event"] == "start" or (event["event"] == "epoch" and event["epoch"] <= resumed_epoch)
+    return event["event"] == "start" or (event["event"] in ("epoch", "hint") and event["epoch"] <= resumed_epoch)
 
 
 def _line(event: Record) -> str:

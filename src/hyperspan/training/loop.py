@@ -305,20 +305,28 @@ class Trainer:
 
 
 @torch.inference_mode()
-def dev_scores(model: Model, sentences: Sequence[Sentence], processes: Processes = ALONE) -> dict[str, float]:
-    """Precision, recall and F1 of the most probable sets, over distinct mentions; processes share the batches."""
-    expected = sum(len(sentence.mentions) for sentence in sentences)
-    found = right = 0
+def mention_counts(model: Model, sentences: Sequence[Sentence], processes: Processes = ALONE) -> Tensor:
+    """(sentences, 3): right mentions of the most probable sets, all of them, and gold ones; zero where another process counts."""
+    counts = torch.zeros(len(sentences), 3, dtype=torch.int64)
     batches = list(batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries))
     for indices in batches[processes.rank :: processes.count]:
-        batch = [sentences[index] for index in indices]
-        for sentence, mentions in zip(batch, model.distribution(batch).argmax(), strict=True):
-            gold = {
-                (mention.start, mention.end, mention.label) for mention in sentence.mentions if not mention.fragments
-            }
-            found += len(mentions)
-            right += sum((start, end, model.labels[kind]) in gold for start, end, kind in mentions)
-    found, right = processes.total(torch.tensor([found, right])).tolist()
+        found = model.distribution([sentences[index] for index in indices]).argmax()
+        for index, mentions in zip(indices, found, strict=True):
+            gold = sentences[index].mentions
+            known = {(mention.start, mention.end, mention.label) for mention in gold if not mention.fragments}
+            right = sum((start, end, model.labels[kind]) in known for start, end, kind in mentions)
+            counts[index] = torch.tensor([right, len(mentions), len(gold)])
+    return counts
+
+
+def dev_scores(model: Model, sentences: Sequence[Sentence], processes: Processes = ALONE) -> dict[str, float]:
+    """Precision, recall and F1 of the most probable sets, over distinct mentions; processes share the batches."""
+    return scores_of(processes.total(mention_counts(model, sentences, processes).sum(0)))
+
+
+def scores_of(totals: Tensor) -> dict[str, float]:
+    """Precision, recall and F1 of (3,) right, predicted and gold mentions."""
+    right, found, expected = totals.tolist()
     return {
         "precision": right / max(found, 1),
         "recall": right / max(expected, 1),

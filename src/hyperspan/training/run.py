@@ -18,6 +18,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.encoders.hub import check_pretrained
 from hyperspan.errors import InputError, OutputExistsError
+from hyperspan.evaluation.significance import Confidence, confidence
 from hyperspan.files import Target
 from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
@@ -25,7 +26,7 @@ from hyperspan.models.validation import validate
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
 from hyperspan.training.data_checks import check_data, data_notes
-from hyperspan.training.defaults import CorpusFacts, fitted, typical
+from hyperspan.training.defaults import CorpusFacts, fitted, typical, usual_steps
 from hyperspan.training.distillation import (
     Distillation,
     check_labels_known,
@@ -35,8 +36,9 @@ from hyperspan.training.distillation import (
     read_unlabelled,
 )
 from hyperspan.training.events import DataNote, Listener, SettingsChosen
-from hyperspan.training.log import JsonLinesLog, TensorBoardLog, require_tensorboard
-from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
+from hyperspan.training.hints import GOOD, SAMPLE, Adviser, EpochScore, RunSettings
+from hyperspan.training.log import JsonLinesLog, TensorBoardLog, read_log, require_tensorboard
+from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores, mention_counts, scores_of
 from hyperspan.training.objectives import GoldObjective, Objective
 from hyperspan.training.optimisation import NOTHING_LEARNT, LearntParameters
 from hyperspan.training.parallel import joined
@@ -44,6 +46,8 @@ from hyperspan.training.warm_start import inherited, learnt_parameters, new_warm
 from hyperspan.types import Document, Sentence
 
 DEFAULTS = Config()
+LOG = "log.jsonl"
+"""Its name in the folder of a run."""
 MOST_SPANS = 500 * 1000
 """Words × widths of the longest sentence that is trained on."""
 
@@ -65,6 +69,8 @@ class TrainingResult:
     folder: Path
     dev_f1: float | None
     """F1 on dev of the model in the folder; None if there is no dev."""
+    dev_confidence: Confidence | None = None
+    """How sure that is; its note says so where dev has too few mentions to tell."""
 
 
 def train(
@@ -127,8 +133,11 @@ def train(
                 trainer.resume()
             if processes.is_first:
                 trainer.listeners = [*_logs(folder, trainer.epoch, tensorboard), *listeners]
-            best = trainer.run()
-            return TrainingResult(folder, _finished(trainer, force=force) if processes.is_first else best)
+                adviser = _adviser(trainer)
+                trainer.listeners = [*trainer.listeners, adviser]
+                trainer.run()
+                return _finished(trainer, adviser, force=force)
+            return TrainingResult(folder, trainer.run())
 
 
 def as_config(given: Config | Mapping[str, Any] | str | Path) -> Config:
@@ -207,31 +216,50 @@ def _distillation(model: Model, teacher: Recognizer, problems: Problems) -> Dist
 def _logs(folder: Path, epoch: int, tensorboard: bool) -> list[Listener]:
     """What writes the log of a run that goes on after an epoch."""
     folder.mkdir(parents=True, exist_ok=True)
-    logs: list[Listener] = [JsonLinesLog(folder / "log.jsonl", epoch)]
+    logs: list[Listener] = [JsonLinesLog(folder / LOG, epoch)]
     if tensorboard:
         logs.append(TensorBoardLog(folder / "tensorboard"))
     return logs
 
 
-def _finished(trainer: Trainer, *, force: bool) -> float | None:
-    """Completes the folder of a run that has ended; returns the F1 on dev of the model there."""
-    folder, dev, best = trainer.folder, trainer.dev_sentences, trainer.best_f1
+def _adviser(trainer: Trainer) -> Adviser:
+    """What follows a run from where it goes on, and gives hints to its listeners."""
+    train, config = trainer.train_sentences, trainer.model.config
+    epochs = [event for event in read_log(trainer.folder / LOG) if event["event"] == "epoch" and event["dev"]]
+    before = [EpochScore(event["epoch"], event["dev"]["f1"]) for event in epochs]
+    corpus = CorpusFacts.of(train)
+    return Adviser(RunSettings(config, corpus.english, usual_steps(config, corpus)), trainer.listeners, before)
+
+
+def _finished(trainer: Trainer, adviser: Adviser, *, force: bool) -> TrainingResult:
+    """Completes the folder of a run that has ended, and says how good the model there is."""
+    folder, dev = trainer.folder, trainer.dev_sentences
     model = load_model(folder, trainer.model.device)
+    best = sure = None
     if dev:
         model.tune(dev)
-        best = dev_scores(model, dev)["f1"]
+        counts = mention_counts(model, dev)
+        scores, sure = scores_of(counts.sum(0)), confidence(counts.numpy())
+        best = scores["f1"]
         save_model(model, folder)
+        adviser.finish(scores, _train_f1(model, trainer.train_sentences, len(dev)) if best < GOOD else None)
     if force or not (folder / "README.md").exists():
         with Target(str(folder / "README.md"), force=True).open() as file:
             file.write(model_card(model, best, trainer.best_epoch, len(trainer.train_sentences)))
-    return best
+    return TrainingResult(folder, best, sure)
+
+
+def _train_f1(model: Model, train: Sequence[Sentence], most: int) -> float:
+    """F1 on training sentences, as many as dev has at the most."""
+    step = -(-len(train) // min(most, SAMPLE))
+    return dev_scores(model, train[::step])["f1"]
 
 
 def check_folder(folder: Path, *, begun: bool, resume: bool, force: bool) -> None:
     """Raises an error if a run may not be written to a folder."""
     if resume and not begun:
         raise InputError(f"{folder} holds no run to resume; check the name, or leave out --resume to begin one")
-    held = next((name for name in (CHECKPOINT, "log.jsonl", *FILES) if (folder / name).exists()), None)
+    held = next((name for name in (CHECKPOINT, LOG, *FILES) if (folder / name).exists()), None)
     if held is not None and not (resume or force):
         hint = "go on with --resume, begin anew with --force" if begun else "overwrite it with --force"
         raise OutputExistsError(f"{folder} holds {held} already; {hint}, or name another folder")
