@@ -19,7 +19,8 @@ from hyperspan.training.defaults import CorpusFacts, fitted
 from hyperspan.types import Document
 from tests.cli.process import hyperspan
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
 
 
 def annotated(path: Path) -> list[Document]:
@@ -52,6 +53,19 @@ def test_init_writes_what_training_will_choose(name: str, tmp_path: Path) -> Non
     assert (", English," in text) == (name == "lost-property") and (", no English," in text) == (name == "chinese")
     sizes = [len(annotated(tmp_path / f"{name}-split" / f"{part}.jsonl")) for part in ("train", "dev", "test")]
     assert sizes == ([56, 18, 18] if name == "lost-property" else [30, 10, 10])
+
+
+def test_init_prints_and_writes_what_the_docs_show(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "first-corpus.md").read_text(encoding="utf-8")
+    (tmp_path / "examples").mkdir()
+    shutil.copy(ROOT / "examples" / "lost-property.jsonl", tmp_path / "examples")
+    result = hyperspan("init", "examples/lost-property.jsonl", cwd=tmp_path)
+    [printed] = re.findall(
+        r"^\$ hyperspan init examples/lost-property.jsonl\n(.*?)^```", page, re.MULTILINE | re.DOTALL
+    )
+    assert [line.rstrip() for line in result.stderr.splitlines()] == printed.splitlines()
+    [shown] = re.findall(r"^```toml\n(.*?)…\n```", page, re.MULTILINE | re.DOTALL)
+    assert shown in (tmp_path / "lost-property.toml").read_text(encoding="utf-8")
 
 
 def test_init_config_can_be_trained(tmp_path: Path) -> None:
