@@ -22,6 +22,7 @@ from hyperspan.config import Config
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
 from hyperspan.models.validation import validate
+from hyperspan.training.defaults import CorpusFacts, fitted, typical
 from hyperspan.training.run import choose_device, read_sentences
 from hyperspan.types import Sentence
 
@@ -30,11 +31,12 @@ WARM_UP = 2
 
 def measure(config: Config, part: str, device: str, steps: int) -> dict[str, Any]:
     """Seconds a thousand words and the peak of memory in MB, of training or of inference."""
-    validate(config)
+    validate(typical(config))
     place = choose_device(device)
     if place.type == "cpu":
         torch.set_num_threads(1)
-    sentences = [sentence for sentence in read_sentences(config.data.train, config) if len(sentence)][:3_000]
+    corpus = [sentence for sentence in read_sentences(config.data.train, config) if len(sentence)]
+    config, sentences = fitted(config, CorpusFacts.of(corpus)).config, corpus[:3_000]
     model = new_model(config, sentences).to(place)
     before = peak_memory()
     order = shuffled_batches(list(map(len, sentences)), config.training.batch_size, seed=1)

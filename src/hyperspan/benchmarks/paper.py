@@ -21,6 +21,21 @@ from hyperspan.structures import SegmentalHypergraph
 from hyperspan.training.loop import Trainer
 from hyperspan.types import Sentence
 
+SIZES = (
+    "words.dimension=100",
+    "words.tag_dimension=32",
+    "characters.encoder=none",
+    "encoder.layers=1",
+    "encoder.hidden=128",
+    "encoder.span_hidden=128",
+    "encoder.input_dropout=0.5",
+    "encoder.output_dropout=0",
+    "training.batch_size=32",
+    "training.lm_loss_weight=0",
+    "training.ema_decay=0",
+)
+"""The paper's, whatever the defaults are."""
+
 
 def trainer_for(model: Model, sentences: Sequence[Sentence]) -> Trainer:
     """A trainer that takes steps and keeps nothing."""
@@ -30,7 +45,7 @@ def trainer_for(model: Model, sentences: Sequence[Sentence]) -> Trainer:
 
 def paper_model(max_width: str, sentences: Sequence[Sentence], changes: Sequence[str] = ()) -> Recognizer:
     """A model of the paper's sizes for these sentences, untrained: how fast it is does not depend on what it has learnt."""
-    config = Config().override([f"model.max_width={max_width}", "model.tokenizer=split", *changes])
+    config = Config().override([f"model.max_width={max_width}", "model.tokenizer=split", *SIZES, *changes])
     model = new_model(config, sentences)
     assert isinstance(model, Recognizer)
     return model.eval()
