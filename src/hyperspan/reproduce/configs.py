@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import fields, replace
 from pathlib import Path, PurePath
 
-from hyperspan.config import Config
+from hyperspan.config import AUTO, SETTLED, Config
 from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.reproduce.results import RESULT, Result
@@ -71,12 +71,15 @@ _FREE = {
 def changed_key(result: Result, config: Config) -> str | None:
     """The first key in which a finished run was configured otherwise, or None; where files lie does not matter.
 
-    Keys that an older hyperspan did not know had the value that is now their default.
+    Keys that an older hyperspan did not know had the value that is now their default. What a configuration leaves to the corpus
+    has not changed: the corpus is the same.
     """
     for section, values in config.tables().items():
         if section == "data":
             continue
         for key, value in values.items():
+            if value == AUTO and f"{section}.{key}" in SETTLED:
+                continue
             before = result.config.get(section, {}).get(key, _DEFAULTS[section].get(key))
             if (section, key) not in _FREE and _name(before) != _name(value):
                 return f"{section}.{key}"

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hyperspan import __version__
-from hyperspan.config import Config
+from hyperspan.config import SETTLED, Config
 from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.corpora.registry import read_corpus, write_corpus
 from hyperspan.errors import InputError
@@ -21,6 +21,7 @@ from hyperspan.models.validation import validate
 from hyperspan.reproduce.configs import config_of, finished_result
 from hyperspan.reproduce.results import MODEL, PREDICTIONS, RESULT, Result, folder_of
 from hyperspan.reproduce.rows import Row, corpus_named, rows_named
+from hyperspan.training.defaults import typical
 from hyperspan.training.events import Listener
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, dev_scores
@@ -79,7 +80,7 @@ def check_run(config: Config, test: Path) -> None:
             raise InputError(
                 f"{file} is not there, which rows are {use}; put it there, or name the folder of corpora with --data-dir"
             )
-    validate(config)
+    validate(typical(config))
     check_files(config)
 
 
@@ -107,7 +108,7 @@ def _tested(row: str, data: str, config: Config, folder: Path, test: Path, devic
         seconds=sum(event["seconds"] for event in epochs),
         device=str(place),
         version=__version__,
-        config=asdict(config),
+        config=asdict(config.with_values(model.config.values(SETTLED))),
         test=found.report.to_dict(),
         counts=sentence_counts(aligned.gold, aligned.systems[0]),
     )

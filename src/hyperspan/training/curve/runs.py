@@ -17,6 +17,7 @@ from hyperspan.training.curve.fit import Forecast, forecast
 from hyperspan.training.curve.parts import LabelParts, Parts, SentenceParts, check_sizes, default_sizes
 from hyperspan.training.curve.records import RUNS, CurveRun, open_folder, read_runs, settings_of, write_runs
 from hyperspan.training.data_checks import check_data
+from hyperspan.training.defaults import typical
 from hyperspan.training.events import DataNote, Listener, TrainingEvent
 from hyperspan.training.log import read_log
 from hyperspan.training.parallel import joined
@@ -212,7 +213,7 @@ def _check(config: Config, sizes: Sequence[int], per_label: Sequence[int], seeds
         raise InputError("--sizes and --per-label are given, but parts are chosen by one of them; leave one out")
     if seeds < 1:
         raise InputError(f"--seeds is {seeds}, but a curve needs at least one run of each size; give 1 or more")
-    validate(config)
+    validate(typical(config))
     check_files(config)
     if not config.data.dev:
         raise InputError(
