@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 
@@ -52,6 +52,8 @@ class RunStarted(TrainingEvent):
     device: str
     epoch: int
     step: int
+    settings: dict[str, Any] = field(default_factory=dict)
+    """The values of the keys that may follow from the corpus."""
 
 
 @dataclass(frozen=True)

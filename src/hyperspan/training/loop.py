@@ -22,7 +22,7 @@ from torch import Tensor
 
 from hyperspan import __version__
 from hyperspan.batching import batches_by_length, shuffled_batches, split_evenly
-from hyperspan.config import Config, DataConfig
+from hyperspan.config import SETTLED, Config, DataConfig
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.kernels.transfer import is_asynchronous
 from hyperspan.models.base import Model
@@ -297,6 +297,7 @@ class Trainer:
             device=f"{self.processes.count} × {device.type}" if self.processes.count > 1 else str(device),
             epoch=self.epoch,
             step=self.step,
+            settings=self.model.config.values(SETTLED),
         )
 
     def _emit(self, event: TrainingEvent) -> None:
