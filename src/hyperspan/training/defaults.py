@@ -12,6 +12,7 @@ from typing import Any
 from hyperspan.config import AUTO, SETTLED, Config
 from hyperspan.encoders.vectors import vectors_dimension
 from hyperspan.model_folders import bundled_models, folder_of
+from hyperspan.models.registry import model_class
 from hyperspan.text.language import looks_english
 from hyperspan.types import Sentence
 
@@ -107,6 +108,8 @@ def _neural(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
         shape = Config.of_model(folder_of(start)).values(SHAPE)
     elif config.is_auto("words.dimension") and config.words.vectors not in ("auto", ""):
         shape["words.dimension"] = vectors_dimension(config.words.vectors)
+    depth = shape["encoder.layers"] if config.is_auto("encoder.layers") else config.encoder.layers
+    predicts = depth and model_class(config.model.kind).reads_in_context and not (transformer or taught)
     return shape | {
         "training.start": start,
         "words.vectors": "bundled" if corpus.english and not taught and config.words.dimension in ("auto", 100) else "",
@@ -114,13 +117,14 @@ def _neural(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
         "encoder.output_dropout": dropout,
         "training.batch_size": 8 if corpus.sentences < 2_000 else 16 if not large else 32,
         "training.learning_rate": rate,
-        "training.lm_loss_weight": 0.0 if transformer or taught or not config.encoder.layers else 0.03,
+        "training.lm_loss_weight": 0.03 if predicts else 0.0,
     }
 
 
 def _start(config: Config, corpus: CorpusFacts) -> str:
     """The model that a run starts from where nobody said so."""
-    plain = config.model.kind == "segmental" and not config.transformer.name and not config.distillation.teacher
+    others = config.transformer.name or config.distillation.teacher or config.training.optimizer == "lbfgs"
+    plain = config.model.kind == "segmental" and not others
     own_shape = any(not config.is_auto(key) for key in ("words.vectors", *SHAPE))
     fits = corpus.english and corpus.sentences <= MOST_TO_START and START in bundled_models()
     return START if plain and fits and not own_shape else ""

@@ -1,0 +1,202 @@
+"""What the corpus decides: every "auto" becomes a good value, what is set stays, and a run keeps what it was begun with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperspan.config import AUTO, SETTLED, Config
+from hyperspan.configs import config_names
+from hyperspan.encoders.registry import ENCODERS
+from hyperspan.models.registry import MODELS
+from hyperspan.models.validation import validate
+from hyperspan.training.defaults import CorpusFacts, fitted
+from hyperspan.training.events import SettingsChosen, TrainingEvent
+from hyperspan.training.log import read_log
+from hyperspan.training.run import train
+from tests.cli.process import hyperspan
+
+HARBOUR = "examples/harbour.data"
+NEED_VECTORS = {kind for kind, model in MODELS.built_in.items() if model.needs_vectors}
+kinds = [
+    (model, encoder)
+    for model in MODELS.built_in
+    for encoder in ENCODERS.built_in
+    if encoder == "neural" or model not in NEED_VECTORS
+]
+corpora = st.builds(CorpusFacts, st.integers(1, 100_000), st.booleans())
+own_values: dict[str, st.SearchStrategy[Any]] = {
+    "words.dimension": st.sampled_from([0, 50, 100]),
+    "words.vectors": st.just(""),
+    "characters.encoder": st.sampled_from(["none", "lstm", "cnn"]),
+    "encoder.layers": st.integers(0, 3),
+    "encoder.hidden": st.integers(1, 300),
+    "encoder.span_hidden": st.integers(1, 300),
+    "encoder.input_dropout": st.floats(0, 0.9),
+    "encoder.output_dropout": st.floats(0, 0.9),
+    "training.start": st.just(""),
+    "training.start_learning_rate": st.floats(0, 1),
+    "training.epochs": st.integers(1, 500),
+    "training.patience": st.integers(0, 50),
+    "training.eval_epochs": st.integers(1, 50),
+    "training.batch_size": st.integers(1, 500),
+    "training.learning_rate": st.floats(0, 1),
+    "training.schedule": st.sampled_from(["constant", "decay", "cosine"]),
+    "training.warmup_epochs": st.floats(0, 5),
+    "training.lm_loss_weight": st.floats(0, 1),
+    "training.ema_decay": st.floats(0, 0.9999),
+}
+
+
+def a_config(kind: str, encoder: str, optimizer: str) -> Config:
+    config = Config().override([f"model.kind={kind}", f"encoder.kind={encoder}", f"training.optimizer={optimizer}"])
+    return config.override(["words.word_dropout=0"] if optimizer == "lbfgs" else [])
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "lbfgs"])
+@given(st.sampled_from(kinds), corpora)
+def test_every_model_gets_good_settings_for_every_corpus(
+    optimizer: str, kind: tuple[str, str], corpus: CorpusFacts
+) -> None:
+    config = a_config(*kind, optimizer)
+    chosen = fitted(config, corpus)
+    assert chosen.choices.keys() == SETTLED.keys() and AUTO not in chosen.choices.values()
+    assert chosen.config == config.with_values(chosen.choices)
+    assert Config.from_toml(chosen.config.to_toml()) == chosen.config  # which checks types and ranges
+    validate(chosen.config)
+    assert fitted(chosen.config, corpus).choices == {}
+
+
+def test_all_kinds_are_among_them() -> None:
+    assert own_values.keys() == SETTLED.keys()
+    assert {kind for kind, _ in kinds} == MODELS.built_in.keys() and {encoder for _, encoder in kinds} == {
+        "neural",
+        "handcrafted",
+    }
+
+
+@given(st.sampled_from(kinds), corpora, st.fixed_dictionaries({}, optional=own_values))
+def test_what_is_set_stays(kind: tuple[str, str], corpus: CorpusFacts, own: dict[str, Any]) -> None:
+    chosen = fitted(a_config(*kind, "adamw").with_values(own), corpus)
+    assert chosen.config.values(own) == own
+    assert not chosen.choices.keys() & own.keys() and chosen.choices.keys() | own.keys() == SETTLED.keys()
+
+
+@given(st.sampled_from(kinds), st.booleans(), st.integers(1, 100_000), st.integers(1, 100_000))
+def test_more_sentences_never_mean_more_epochs_or_smaller_batches(
+    kind: tuple[str, str], english: bool, one: int, other: int
+) -> None:
+    few, many = (
+        fitted(a_config(*kind, "adamw"), CorpusFacts(size, english)).config.training for size in sorted((one, other))
+    )
+    assert few.epochs >= many.epochs and few.batch_size <= many.batch_size
+    assert few.warmup_epochs < few.epochs and many.warmup_epochs < many.epochs
+
+
+@pytest.mark.parametrize("setting", ["model.kind=linear-chain", "training.optimizer=lbfgs", "encoder.layers=2"])
+def test_a_warm_start_is_only_chosen_where_it_is_possible(setting: str) -> None:
+    assert not fitted(Config().override([setting]), CorpusFacts(100, english=True)).config.training.start
+
+
+def test_vectors_of_another_size_than_the_bundled_ones_are_none() -> None:
+    assert fitted(Config().override(["words.dimension=50"]), CorpusFacts(100, english=True)).config.words.vectors == ""
+    vectors = Config().override(["words.vectors=bundled"])
+    assert fitted(vectors, CorpusFacts(100, english=False)).config.words.dimension == 100
+
+
+SENTENCES = {"genia": 15_022, "jnlpba": 18_546, "litbank": 6_892}
+"""Of the training corpora that the shipped configurations were chosen on."""
+UNTUNED = {"germeval/defaults"}
+BEFORE = {
+    "words.dimension": 100,
+    "training.batch_size": 32,
+    "training.start": "",
+    "training.eval_epochs": 1,
+}
+"""What shipped configurations had where they say nothing, before anything followed from the corpus."""
+SOME = {
+    "genia/crf": {
+        "words.vectors": "",
+        "words.tag_dimension": 32,
+        "characters.encoder": "none",
+        "encoder.input_dropout": 0.5,
+        "training.epochs": 4,
+        "training.patience": 0,
+        "training.learning_rate": 0.002,
+        "training.schedule": "cosine",
+        "training.warmup_epochs": 0.0,
+        "training.lm_loss_weight": 0.0,
+        "training.ema_decay": 0.999,
+    },
+    "genia/raw": {
+        "words.tag_dimension": 0,
+        "characters.encoder": "cnn",
+        "encoder.layers": 2,
+        "encoder.hidden": 200,
+        "encoder.span_hidden": 200,
+        "encoder.input_dropout": 0.5,
+        "encoder.output_dropout": 0.5,
+        "training.epochs": 12,
+        "training.batch_size": 64,
+        "training.learning_rate": 0.003,
+        "training.warmup_epochs": 1.0,
+        "training.lm_loss_weight": 0.03,
+        "training.ema_decay": 0.9995,
+    },
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(config_names()) - UNTUNED))
+def test_shipped_configurations_keep_their_values(name: str) -> None:
+    config = Config.read(name)
+    if config.is_auto("words.dimension"):
+        config = config.override(["words.dimension=100"])  # that of the vectors, which are not here
+    own = {key: value for key, value in config.values(SETTLED).items() if value != AUTO}
+    chosen = fitted(config, CorpusFacts(SENTENCES[name.partition("/")[0]], english=True)).config
+    expected = {**BEFORE, **own, **SOME.get(name, {})}
+    assert chosen.values(expected) == expected
+
+
+def small(**training: object) -> Config:
+    """A configuration that is trained in a moment, and leaves the rest to the corpus."""
+    return Config.from_mapping(
+        {
+            "data": {"train": HARBOUR, "dev": HARBOUR},
+            "words": {"dimension": 8, "vectors": ""},
+            "encoder": {"hidden": 6, "span_hidden": 6},
+            "training": training,
+        }
+    )
+
+
+def test_the_settings_are_told_and_kept(tmp_path: Path) -> None:
+    config = tmp_path / "small.toml"
+    config.write_text(small(epochs=2).to_toml(), encoding="utf-8")
+    done = hyperspan("train", str(config), "--output", str(tmp_path / "run"), "--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("settings for ")]
+    kept = Config.read(tmp_path / "run" / "config.toml")
+    assert not any(kept.is_auto(key) for key in SETTLED)
+    shown = dict(part.split("=", 1) for part in line.partition(": ")[2].split())
+    assert shown["training.batch_size"] == str(kept.training.batch_size)
+    assert float(shown["training.learning_rate"]) == pytest.approx(kept.training.learning_rate)
+    assert "training.epochs" not in shown and shown.keys() <= SETTLED.keys()
+    assert read_log(tmp_path / "run" / "log.jsonl")[0]["settings"] == kept.values(SETTLED)
+
+
+def test_a_resumed_run_keeps_the_settings_that_it_was_begun_with(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    train(small(epochs=2), folder, device="cpu")
+    begun = Config.read(folder / "config.toml")
+    events: list[TrainingEvent] = []
+    train(small(epochs=4), folder, device="cpu", resume=True, listeners=[events.append])
+    assert [event["epoch"] for event in read_log(folder / "log.jsonl") if event["event"] == "epoch"] == [1, 2, 3, 4]
+    assert not any(isinstance(event, SettingsChosen) for event in events)
+    chosen = fitted(small(epochs=4), CorpusFacts(16, english=True)).config
+    assert begun.training.warmup_epochs != chosen.training.warmup_epochs, "it would have been chosen differently"
+    resumed = Config.read(folder / "config.toml")
+    assert resumed.with_values({"training.epochs": 2, "model.temperature": begun.model.temperature}) == begun
