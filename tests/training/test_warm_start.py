@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,13 @@ def test_new_warm_model_takes_vectors_of_words_that_its_start_does_not_know(tmp_
         InputError, match=r"has vectors of dimension 3, but words.dimension is 10; leave words.vectors out"
     ):
         started(start, f"words.vectors={file}")
+
+
+def test_inherited_follows_the_tokenizer_unless_the_text_is_read_or_one_is_set() -> None:
+    start = Config().override(["model.tokenizer=split", "model.temperature=2", "model.mention_bias=1"])
+    assert inherited(Config(), start).model == replace(Config().model, tokenizer="split")
+    assert inherited(Config(), start, text_is_read=True).model.tokenizer == "words"
+    assert inherited(start, Config()).model.tokenizer == "split"
 
 
 def test_learnt_parameters_have_a_learning_rate_of_their_own(tmp_path: Path) -> None:

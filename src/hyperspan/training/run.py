@@ -155,7 +155,7 @@ def _read(
     start = None
     if config.training.start not in ("", AUTO):
         start = read_start(config)
-        config = inherited(config, start.config)
+        config = inherited(config, start.config, text_is_read=data is not None)
         validate(typical(config))
     data = data or _read_data(config, problems)
     train, dev = [sentence for sentence in data.train if len(sentence)], data.dev
@@ -165,7 +165,7 @@ def _read(
     config = fitting.config
     if config.training.start and start is None:
         start = read_start(config)
-        config = inherited(config, start.config)
+        config = inherited(config, start.config, text_is_read=True)
     validate(config)
     for listener in listeners if fitting.choices else ():
         listener(SettingsChosen(corpus.sentences, corpus.english, fitting.choices))

@@ -93,14 +93,17 @@ def read_start(config: Config) -> WarmStart:
     return WarmStart(name.rstrip("/").rpartition("/")[2], model)
 
 
-def inherited(config: Config, start: Config) -> Config:
-    """A configuration with all that a model must have in common with the one it starts from, given that of the latter."""
+def inherited(config: Config, start: Config, *, text_is_read: bool = False) -> Config:
+    """A configuration with all that a model must have in common with the one it starts from, given that of the latter.
+
+    With `text_is_read` the tokenizer stays the one that has cut the training text.
+    """
     if config.words.clusters:
         raise InputError(
             f"words.clusters is {config.words.clusters}, but a model that starts from {config.training.start} has its clusters; "
             "leave words.clusters out"
         )
-    changes: dict[str, dict[str, Any]] = {}
+    changes: dict[str, dict[str, Any]] = {"model": {}}
     for keys, must in ((SAME, True), (FOLLOWED, False)):
         for section, names in keys.items():
             for key in names:
@@ -112,6 +115,8 @@ def inherited(config: Config, start: Config) -> Config:
                         f"{section}.{key} is {given}, but {config.training.start}, which training.start names, has {theirs}; "
                         f"leave {section}.{key} out, or start from another model"
                     )
+    if text_is_read:
+        changes["model"].pop("tokenizer", None)
     return replace(config, **{name: replace(getattr(config, name), **values) for name, values in changes.items()})
 
 
