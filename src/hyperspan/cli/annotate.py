@@ -38,6 +38,7 @@ from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
 from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.options import parse_thresholds
+from hyperspan.text.scripts import unspaced_run
 from hyperspan.types import Document, Mention
 
 
@@ -110,6 +111,8 @@ def annotate(
     annotator = load(model, device)
     if annotator.reads_tags:
         documents = _noting_missing_tags(documents)
+    if annotator.model.tokenizer.version == 1:
+        documents = _noting_uncut_runs(documents)
     failures = Failures(problems)
     on_screen = output == "-" and sys.stdout.isatty()
     with nullcontext() if on_screen else counting("annotating", "words") as add_words:
@@ -153,6 +156,21 @@ def _noting_missing_tags(documents: Iterable[str | Document]) -> Iterator[str | 
             said = True
             print(
                 "hyperspan: this model was trained with part-of-speech tags, which raw text has not; expect it to find less",
+                file=sys.stderr,
+            )
+        yield document
+
+
+def _noting_uncut_runs(documents: Iterable[str | Document]) -> Iterator[str | Document]:
+    """The documents; when the first comes with text that the model takes for one word, it is said what that means."""
+    said = False
+    for document in documents:
+        text = document if isinstance(document, str) else "" if document.sentences else document.text
+        if not said and (run := unspaced_run(text)):
+            said = True
+            print(
+                f"hyperspan: this model takes {run} for one word, as it was trained on text with spaces between words; expect it to "
+                "find nothing inside, or train a model of such text",
                 file=sys.stderr,
             )
         yield document

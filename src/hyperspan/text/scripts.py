@@ -39,15 +39,34 @@ UNIT, MARK = "\ufdd0", "\u0301"
 """What stands for a letter of such a script, and for one that is part of the letter before: no character, and a mark."""
 
 
+def _unspaced() -> str:
+    return "".join(f"{chr(first)}-{chr(end - 1)}" for first, end in UNSPACED)
+
+
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    unspaced = "".join(f"{chr(first)}-{chr(end - 1)}" for first, end in UNSPACED)
+    unspaced = _unspaced()
     return re.compile(f"(?<=[{STACKING}])[{unspaced}]|[{EXTENDING}]"), re.compile(f"[{unspaced}]")
 
 
 def is_unspaced(character: str) -> bool:
     """Whether a character is one of a script without spaces, or of its punctuation."""
     return character > "\u0e00" and _patterns()[1].match(character) is not None
+
+
+def unspaced_run(text: str) -> str:
+    """The first letters of the text, some of them, that follow each other without a space in such a script; empty if there are none.
+
+    >>> unspaced_run("Ada in 北京大学, 南京")
+    '北京大学'
+    """
+    found = None if text.isascii() else _run().search(text)
+    return found[0] if found else ""
+
+
+@cache
+def _run() -> re.Pattern[str]:
+    return re.compile(rf"(?:(?=\w)[{_unspaced()}]){{2,12}}")
 
 
 def units(text: str) -> str:
