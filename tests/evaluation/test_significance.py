@@ -122,6 +122,18 @@ def test_confidence_covers_the_true_score_of_sentences_that_differ() -> None:
     assert np.mean([low <= 0.8 <= high for low, high in drawn]) < 0.93
 
 
+@pytest.mark.parametrize("mentions", [5, 15, 50])
+def test_intervals_of_differences_cover_the_true_difference(mentions: int) -> None:
+    generator = np.random.default_rng(mentions)
+
+    def system(f1: float) -> Counts:
+        found = generator.binomial(1, f1, mentions)
+        return np.stack([found, found + generator.poisson(1 - f1, mentions), np.ones(mentions, int)], axis=1)
+
+    found = [differences(system(0.8), system(0.9), rounds=300)["f1"].interval for _ in range(150)]
+    assert np.mean([low <= 0.1 <= high for low, high in found]) >= 0.93
+
+
 def test_differences_of_identical_systems_are_not_significant() -> None:
     counts = noisy(1, 0.7)
     for found in differences(counts, counts, rounds=500).values():

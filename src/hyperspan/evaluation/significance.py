@@ -30,8 +30,8 @@ ENOUGH = 100
 """So many right mentions, wrong ones and sentences with mentions are needed for the bootstrap alone."""
 TOO_WIDE = 0.1
 """The width of an interval of F1 that calls for a larger test set."""
-PSEUDO_SENTENCES = np.array([[1, 1, 1, 0, 0, 1], [0, 0, 1, 1, 1, 1]])
-"""A sentence with one mention that only A finds, and one with a mention that only B finds."""
+PSEUDO_SENTENCES = np.array([[1, 1, 1, 0, 1, 1], [0, 1, 1, 1, 1, 1]])
+"""A sentence with one mention, which only A gets right, and another, which only B gets right."""
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ def differences(
     >>> found.difference, found.interval[0] > 0.7, found.interval[1], found.p_randomization < 0.001
     (1.0, True, 1.0, True)
 
-    With few mentions, one more that only A finds and one more that only B finds are among the sentences of the bootstrap. So
-    two systems that agree in a small test set are not known to be equal.
+    With few mentions, one more that only A gets right and one more that only B gets right are among the sentences of the
+    bootstrap. So two systems that agree in a small test set are not known to be equal.
     """
     ours = [measures(counts.sum(axis=0)) for counts in (counts_a, counts_b)]
     observed = ours[1] - ours[0]

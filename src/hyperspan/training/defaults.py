@@ -103,7 +103,7 @@ def _neural(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
     units, layers = (200, 2) if large and not transformer else (128, 1)
     rate = 0.002 if transformer else 0.003 if large else 0.004
     dropout = 0.0 if config.training.optimizer == "lbfgs" else 0.5
-    shape = dict(zip(SHAPE, (layers, units, units, "lstm", 100), strict=True))
+    shape: dict[str, Any] = dict(zip(SHAPE, (layers, units, units, "lstm", 100), strict=True))
     if start:
         shape = Config.of_model(folder_of(start)).values(SHAPE)
     elif config.is_auto("words.dimension") and config.words.vectors not in ("auto", ""):

@@ -111,7 +111,7 @@ def final_hints(settings: RunSettings, scores: Sequence[EpochScore], outcome: Ru
         return
     yield from _about_length(settings, scores, outcome)
     if outcome.train_f1 is not None and outcome.train_f1 - f1 >= GAP:
-        tries = ", ".join((_MORE_DATA, *_resources(settings), *_dropout(settings.config)))
+        tries = ", ".join((*_resources(settings), *_dropout(settings.config), _MORE_DATA))
         yield (
             f"dev F1 {_percent(f1)} is far below train F1 {_percent(outcome.train_f1)}, so the model knows its training sentences "
             f"by heart; try in this order: {tries}"
