@@ -50,19 +50,16 @@ def test_init_writes_what_training_will_choose(name: str, tmp_path: Path) -> Non
     shown, values = uncommented(text), chosen.config.tables()
     assert {section: {key: values[section][key] for key in keys} for section, keys in shown.items()} == shown
     assert sum(len(keys) for section, keys in shown.items() if section != "data") == 10
-    assert (", English," in text) == (name == "lost-property") and (", no English," in text) == (name == "chinese")
+    assert ("sentences not in English," in text) == (name == "chinese")
     sizes = [len(annotated(tmp_path / f"{name}-split" / f"{part}.jsonl")) for part in ("train", "dev", "test")]
     assert sizes == ([56, 18, 18] if name == "lost-property" else [30, 10, 10])
 
 
 def test_init_prints_and_writes_what_the_docs_show(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "first-corpus.md").read_text(encoding="utf-8")
-    (tmp_path / "examples").mkdir()
-    shutil.copy(ROOT / "examples" / "lost-property.jsonl", tmp_path / "examples")
-    result = hyperspan("init", "examples/lost-property.jsonl", cwd=tmp_path)
-    [printed] = re.findall(
-        r"^\$ hyperspan init examples/lost-property.jsonl\n(.*?)^```", page, re.MULTILINE | re.DOTALL
-    )
+    shutil.copy(EXAMPLES / "lost-property.jsonl", tmp_path)
+    result = hyperspan("init", "lost-property.jsonl", cwd=tmp_path)
+    [printed] = re.findall(r"^\$ hyperspan init lost-property.jsonl\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert [line.rstrip() for line in result.stderr.splitlines()] == printed.splitlines()
     [shown] = re.findall(r"^```toml\n(.*?)…\n```", page, re.MULTILINE | re.DOTALL)
     assert shown in (tmp_path / "lost-property.toml").read_text(encoding="utf-8")
@@ -108,6 +105,17 @@ def test_init_takes_a_folder_that_is_split_already(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     config = Config.read(tmp_path / "mine.toml")
     assert (config.data.train, config.data.dev) == ("mine-split/train", "mine-split/dev")
+
+
+def test_init_stays_one_comment_whatever_labels_are(tmp_path: Path) -> None:
+    words = [f"Ada {number} left." for number in range(6)]
+    label = '[red]"x"\n[data]\ntrain = 1 :smile:'
+    records = [{"text": text, "mentions": [{"start": 0, "end": 3, "label": label}]} for text in words]
+    (tmp_path / "odd\nname.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    result = hyperspan("init", "odd\nname.jsonl", "-o", "odd.toml", cwd=tmp_path)
+    assert result.returncode == 0 and "[red]" in result.stderr and ":smile:" in result.stderr, result.stderr
+    config = Config.read(tmp_path / "odd.toml")
+    assert config.data.train == "odd\nname-split/train.jsonl"
 
 
 def test_init_overwrites_nothing(tmp_path: Path) -> None:

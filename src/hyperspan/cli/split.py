@@ -119,9 +119,8 @@ def parse_fractions(fractions: str | None, dev: float | None, test: float | None
 
 def print_split(found: Split, files: PartFiles) -> None:
     """On standard error: how many documents, sentences and mentions each part has, and where it is."""
-    console = Console(stderr=True)
-    console = console if console.is_terminal else Console(stderr=True, width=max(80, 40 + 12 * len(found.parts)))
-    console.print(_table(found.parts))
+    width = None if sys.stderr.isatty() else max(80, 40 + 12 * len(found.parts))
+    Console(stderr=True, width=width, markup=False, emoji=False).print(_table(found.parts))
     for note in found.notes:
         print(f"hyperspan: {note}", file=sys.stderr)
     if files.format != found.format:

@@ -15,7 +15,7 @@ from hyperspan.toml import to_toml
 from hyperspan.training.defaults import CorpusFacts, fitted
 from hyperspan.types import Document, Sentence
 
-MOST_LABELS = 12
+MOST_LABELS = 8
 """The labels that are listed with their counts; the rest is counted."""
 SHOWN = {
     "training": ("start", "epochs", "batch_size", "learning_rate"),
@@ -24,6 +24,11 @@ SHOWN = {
     "encoder": ("layers", "hidden", "span_hidden", "input_dropout"),
 }
 """The keys that are shown; training prints all that it chooses."""
+HINTS = {
+    "training.start": "  # a model to start from: a bundled one, or a folder",
+    "words.vectors": "  # a file of word vectors of the language, such as fastText's .vec",
+}
+"""What a key could have that has nothing."""
 
 
 @dataclass
@@ -54,12 +59,13 @@ class CorpusSummary:
         common = [f"{label} {count:,}" for label, count in counts.types.most_common(MOST_LABELS)]
         more = f" and {len(counts.types) - MOST_LABELS} more" if len(counts.types) > MOST_LABELS else ""
         discontinuous = f", {counts.discontinuous:,} discontinuous, not learnt" if counts.discontinuous else ""
-        return [
+        lines = [
             f"{self.path}: {format_name}, {'raw text' if self.raw else 'tokens'}, "
             f"{counted(counts.documents, 'document')}, {counted(counts.sentences, 'sentence')}",
             f"{counted(counts.mentions, 'mention')} ({counts.overlapping:,} overlapping{discontinuous}), "
             f"of up to {counted(counts.longest, 'word')}: {', '.join(common)}{more}",
         ]
+        return list(map(_printable, lines))
 
 
 def first_config(
@@ -67,7 +73,7 @@ def first_config(
 ) -> str:
     """The text of a configuration that trains with the defaults. The format is named where it was not recognised."""
     facts = CorpusFacts.of(train.sentences)
-    language = "English" if facts.english else "no English"
+    language = "in English" if facts.english else "not in English"
     lines = [
         *(f"# {line}" for line in about),
         "",
@@ -75,9 +81,13 @@ def first_config(
         f"train = {to_toml(train.path)}  # {counted(len(train.sentences), 'sentence')}",
         f"dev = {to_toml(dev.path)}  # {counted(len(dev.sentences), 'sentence')} that choose the best epoch",
         *([f"format = {to_toml(format_name)}"] if format_name else []),
-        *([f"# test: {test.path}, {counted(len(test.sentences), 'sentence')} for hyperspan evaluate"] if test else []),
+        *(
+            [_printable(f"# test: {test.path}, {counted(len(test.sentences), 'sentence')} for hyperspan evaluate")]
+            if test
+            else []
+        ),
         "",
-        f"# All else follows from the corpus. For {counted(facts.sentences, 'training sentence')}, {language}, hyperspan train",
+        f"# All else follows from the corpus. For {counted(facts.sentences, 'training sentence')} {language}, hyperspan train",
         "# chooses these values, and more that it prints. Remove a # to set one yourself (all keys: docs/training.md).",
         *_sections(fitted(Config(), facts).choices),
     ]
@@ -88,5 +98,14 @@ def _sections(choices: Mapping[str, Any]) -> list[str]:
     """The choices that matter most as comments, under the headings of their sections."""
     lines: list[str] = []
     for section, names in SHOWN.items():
-        lines += [f"[{section}]", *(f"# {name} = {to_toml(choices[f'{section}.{name}'])}" for name in names)]
+        lines.append(f"[{section}]")
+        for name in names:
+            value = choices[f"{section}.{name}"]
+            hint = HINTS.get(f"{section}.{name}", "") if value == "" else ""
+            lines.append(f"# {name} = {to_toml(value)}{hint}")
     return lines
+
+
+def _printable(line: str) -> str:
+    """A line as a comment can have it, whatever the names and labels in it are."""
+    return "".join(character if character.isprintable() else "?" for character in line)

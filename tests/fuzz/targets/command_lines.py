@@ -63,6 +63,11 @@ convert in out.jsonl --from brat
 convert a.xml out.data --option types=raw --option coordination=span
 convert - - --from jsonl --to gliner
 convert a.conll out.tsv.gz --write-option layers=2
+split a.data -o out --fractions 60/40 --by sentence --seed 3
+split a.jsonl -o out --dev 0.3 --test 0 --to brat --force
+split in -o out --group-by doc_id --in-order
+init a.data -o out.toml --parts out --fractions 50/50 --by sentence
+init a.jsonl -o out.toml --dev a.jsonl --from jsonl
 stats a.data a.jsonl --format markdown
 stats a.tsv --format json --on-error skip
 stats in --from brat
