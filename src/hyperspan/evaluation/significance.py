@@ -63,7 +63,7 @@ class Difference:
     p_randomization: float
     """Two-sided: how often the difference is at least as large after exchanging outputs at random."""
     p_bootstrap: float
-    """Twice the fraction of bootstrap samples with no difference or one of the opposite sign."""
+    """Twice the fraction of bootstrap samples with no difference or one of the opposite sign; 1 where there is no difference."""
 
 
 def measures(totals: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -164,7 +164,7 @@ def differences(
     smoothed = np.concatenate([pairs, PSEUDO_SENTENCES]) if any(few) else pairs
     drawn = _differences(_in_batches(_resampling(smoothed), rounds, seed))
     not_above, not_below = (drawn <= TOLERANCE).sum(axis=0), (drawn >= -TOLERANCE).sum(axis=0)
-    opposite = np.minimum(not_above, not_below)
+    opposite = np.where(np.abs(observed) <= TOLERANCE, rounds, np.minimum(not_above, not_below))
     low, high = _interval(drawn, level)
     return {
         measure: Difference(
