@@ -107,7 +107,7 @@ def test_a_finished_run_is_scored_on_all_of_dev_and_kept(tmp_path: Path, data: P
     )
     python.chmod(0o755)
     file = ResultFile(tmp_path / "results.jsonl")
-    runner = CurveRunner(tmp_path / "work", data, str(python), Path(), {})
+    runner = CurveRunner(tmp_path / "work", data, str(python), Path(), {}, "cpu")
     runs = [SystemRun("spancat-wide", "genia", 30, seed) for seed in (1, 2)]
     train_all(runner, runs, 2, file, sys.stderr)
     assert sorted(each["seed"] for each in file.results) == [1, 2]
@@ -121,7 +121,7 @@ def test_a_failed_run_is_reported_and_the_others_go_on(
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho no memory >&2\nexit 1\n", encoding="utf-8")
     python.chmod(0o755)
-    runner = CurveRunner(tmp_path / "work", data, str(python), Path(), {})
+    runner = CurveRunner(tmp_path / "work", data, str(python), Path(), {}, "cpu")
     with pytest.raises(InputError, match=r"these runs failed: spancat/genia/30/1, spancat/genia/30/2; the others are"):
         train_all(
             runner,
@@ -172,7 +172,7 @@ def test_both_systems_learn_a_small_corpus(system: str, tmp_path: Path, data: Pa
     words = sorted({token.lower() for sentence in SENTENCES for token in sentence.tokens})
     values = np.eye(len(words), 8, dtype=np.float16)
     np.savez(tmp_path / "vectors.npz", words=np.array("\n".join(words).encode()), vectors=values)
-    runner = CurveRunner(tmp_path / "work", data, sys.executable, tmp_path / "vectors.npz", {})
+    runner = CurveRunner(tmp_path / "work", data, sys.executable, tmp_path / "vectors.npz", {}, "cpu")
     file = ResultFile(tmp_path / "results.jsonl")
     train_all(runner, [SystemRun(system, "genia", 30, 1)], 1, file, sys.stderr)
     assert file.results[0]["f1"] >= 0.5

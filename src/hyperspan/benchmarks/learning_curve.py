@@ -35,6 +35,8 @@ from hyperspan.benchmarks import train_spancat
 from hyperspan.benchmarks.learning_curve_report import draw, table
 from hyperspan.benchmarks.measure import processor
 from hyperspan.corpora import read_corpus
+from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate
 from hyperspan.types import Mention, Sentence
@@ -160,7 +162,12 @@ class CurveCorpus:
 
     def _read(self, split: str) -> list[Sentence]:
         documents = read_corpus(self.data / self.name / f"{split}{SUFFIXES[self.name]}")
-        return [sentence for document in documents for sentence in document.sentences if len(sentence)]
+        return [
+            sentence
+            for document in documents
+            for sentence in with_sentences(document, Problems()).sentences
+            if len(sentence)
+        ]
 
 
 @dataclass
@@ -173,6 +180,8 @@ class CurveRunner:
     python: str
     vectors: Path
     starts: dict[str, str]
+    device: str
+    """Where hyperspan trains; spaCy has the CPU."""
     corpora: dict[str, CurveCorpus] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -195,7 +204,7 @@ class CurveRunner:
         theirs = [self.python, "-I", train_spancat.__file__]
         command = [*(ours if "overrides" in job else theirs), str(folder / "job.json")]
         with (folder / "log").open("wb") as log:
-            environment = os.environ | ONE_THREAD | {"CUDA_VISIBLE_DEVICES": ""}
+            environment = os.environ | ONE_THREAD | ({} if self.device == "cuda" else {"CUDA_VISIBLE_DEVICES": ""})
             return subprocess.Popen(command, stdout=log, stderr=log, env=environment)
 
     def _folder(self, run: SystemRun) -> Path:
@@ -204,9 +213,9 @@ class CurveRunner:
     def _settings(self, run: SystemRun, sentences: Sequence[Sentence]) -> dict[str, Any]:
         """What is particular to a system."""
         if run.system == "hyperspan":
-            return {"overrides": ["training.start="]}
+            return {"overrides": ["training.start="], "device": self.device}
         if run.system == "hyperspan-warm":
-            return {"overrides": [f"training.start={self.starts[run.corpus]}"]}
+            return {"overrides": [f"training.start={self.starts[run.corpus]}"], "device": self.device}
         widest = max((m.end - m.start for sentence in sentences for m in sentence.mentions), default=1)
         sizes = list(range(1, (widest if run.system == "spancat-wide" else WIDEST) + 1))
         return {"sizes": sizes, "vectors": str(self.vectors) if run.system == "spancat-vectors" else ""}
@@ -295,6 +304,7 @@ def run(
     jobs: Annotated[int, typer.Option(min=1, help="How many runs are trained at once, each with one thread.")] = 1,
     python: Annotated[str, typer.Option(help="An interpreter that has spaCy.")] = sys.executable,
     start: Annotated[list[str] | None, typer.Option(help="CORPUS=MODEL: what hyperspan-warm starts from.")] = None,
+    device: Annotated[str, typer.Option(help="Where hyperspan trains: cpu, or cuda; spaCy has the CPU.")] = "cpu",
     report: Annotated[bool, typer.Option("--report", help="Train nothing; print what the file holds.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Also draw F1 against sentences to this file.")] = None,
 ) -> dict[str, Any]:
@@ -303,7 +313,7 @@ def run(
         if any(run.system.startswith("spancat") and run not in file.finished for run in runs):
             check_spacy(python)
         with tempfile.TemporaryDirectory() as work:
-            train_all(CurveRunner(Path(work), data, python, vectors, starts), runs, jobs, file, sys.stderr)
+            train_all(CurveRunner(Path(work), data, python, vectors, starts, device), runs, jobs, file, sys.stderr)
     if plot is not None:
         draw(file.results, plot)
     return {"runs": sorted(file.results, key=run_of)}

@@ -15,12 +15,12 @@ import hyperspan
 from hyperspan.corpora import read_corpus
 
 
-def run(train: str, dev: str, folder: str, seed: int, overrides: list[str]) -> dict[str, Any]:
+def run(train: str, dev: str, folder: str, seed: int, overrides: list[str], device: str) -> dict[str, Any]:
     """Trains with the defaults but for `overrides`; the mentions found in dev are written to `folder`. Returns seconds and the version."""
     place = Path(folder)
     data = [f"data.train={train}", f"data.dev={dev}", "data.format=cnn-ner", f"training.seed={seed}"]
     wall, cpu = time.perf_counter(), time.process_time()
-    hyperspan.train({}, place / "model", overrides=[*data, *overrides], device="cpu", threads=1, force=True)
+    hyperspan.train({}, place / "model", overrides=[*data, *overrides], device=device, threads=1, force=True)
     taken = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
     sentences = [sentence for document in read_corpus(dev, "cnn-ner") for sentence in document.sentences]
     annotator = hyperspan.load(place / "model", device="cpu")
@@ -28,7 +28,7 @@ def run(train: str, dev: str, folder: str, seed: int, overrides: list[str]) -> d
         for sentence in annotator.recognize(sentences):
             found = sorted(sentence.mentions)
             print(json.dumps([[mention.start, mention.end, mention.label] for mention in found]), file=file)
-    return {**taken, "version": f"hyperspan {hyperspan.__version__}"}
+    return {**taken, "device": device, "version": f"hyperspan {hyperspan.__version__}"}
 
 
 if __name__ == "__main__":
