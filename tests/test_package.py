@@ -66,6 +66,7 @@ except hyperspan.HyperspanError as error:
     "arguments",
     [
         ["train", "mine.toml"],
+        ["init", "train.data"],
         ["compact", "genia", "small"],
         ["benchmark", "decode"],
         ["annotate", "x", "--device", "cuda"],

@@ -1,0 +1,57 @@
+"""What a corpus holds, in two lines for those who are about to train on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.source import Problems
+from hyperspan.corpora.statistics import Statistics
+from hyperspan.errors import counted
+from hyperspan.types import Document, Sentence
+
+MOST_LABELS = 8
+"""The labels that are listed with their counts; the rest is counted."""
+
+
+@dataclass
+class CorpusSummary:
+    """What a corpus holds, as far as it matters to someone who trains on it."""
+
+    path: str
+    statistics: Statistics = field(default_factory=Statistics)
+    raw: bool = False
+    """Whether some of it is text without tokens."""
+    sentences: list[Sentence] = field(default_factory=list)
+    """Those with tokens."""
+
+    @classmethod
+    def of(cls, path: str, documents: Iterable[Document]) -> CorpusSummary:
+        """Counts documents. What is to be said about how they are tokenised, is said in training."""
+        summary = cls(path)
+        for document in documents:
+            whole = with_sentences(document, Problems("skip"))
+            summary.statistics.add(whole)
+            summary.raw = summary.raw or not document.sentences
+            summary.sentences += [sentence for sentence in whole.sentences if len(sentence)]
+        return summary
+
+    def described(self, format_name: str) -> list[str]:
+        """Two lines on what it holds."""
+        counts = self.statistics
+        common = [f"{label} {count:,}" for label, count in counts.types.most_common(MOST_LABELS)]
+        more = f" and {len(counts.types) - MOST_LABELS} more" if len(counts.types) > MOST_LABELS else ""
+        discontinuous = f", {counts.discontinuous:,} discontinuous, not learnt" if counts.discontinuous else ""
+        lines = [
+            f"{self.path}: {format_name}, {'raw text' if self.raw else 'tokens'}, "
+            f"{counted(counts.documents, 'document')}, {counted(counts.sentences, 'sentence')}",
+            f"{counted(counts.mentions, 'mention')} ({counts.overlapping:,} overlapping{discontinuous}), "
+            f"of up to {counted(counts.longest, 'word')}: {', '.join(common)}{more}",
+        ]
+        return list(map(printable, lines))
+
+
+def printable(line: str) -> str:
+    """A line as a comment can have it, whatever the names and labels in it are."""
+    return "".join(character if character.isprintable() else "?" for character in line)
