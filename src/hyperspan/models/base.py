@@ -38,8 +38,6 @@ class Model(nn.Module):
     """Whether words at which no mention is likely to begin can be passed over in inference."""
     needs_vectors: ClassVar[bool] = True
     """Whether its encoder must be dense."""
-    reads_in_context: ClassVar[bool] = True
-    """Whether it has the word LSTM of its encoder, which can also learn to predict words."""
     encoder: Encoder
 
     def __init__(self, config: Config, vocabulary: Vocabulary):

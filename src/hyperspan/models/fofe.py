@@ -65,7 +65,6 @@ class Fofe(Model):
     """Words → codes of words, contexts and characters → layers of rectified units → a type, or none, for every span."""
 
     allowed_mentions = "overlapping in any way, one type a span"
-    reads_in_context = False
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)

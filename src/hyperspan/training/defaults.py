@@ -12,7 +12,6 @@ from typing import Any
 from hyperspan.config import AUTO, SETTLED, Config
 from hyperspan.encoders.vectors import vectors_dimension
 from hyperspan.model_folders import bundled_models, folder_of
-from hyperspan.models.registry import model_class
 from hyperspan.text.language import looks_english
 from hyperspan.types import Sentence
 
@@ -32,6 +31,9 @@ SHAPE = (
     "words.dimension",
 )
 """What a warm start takes from its model. Who sets one of these, or vectors, chooses a shape of their own and starts from none."""
+
+NO_LSTM = "fofe"
+"""The kind of model that reads words without an LSTM, so that nothing can learn to predict words."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def _neural(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
     elif config.is_auto("words.dimension") and config.words.vectors not in ("auto", ""):
         shape["words.dimension"] = vectors_dimension(config.words.vectors)
     depth = shape["encoder.layers"] if config.is_auto("encoder.layers") else config.encoder.layers
-    predicts = depth and model_class(config.model.kind).reads_in_context and not (transformer or taught)
+    predicts = depth and config.model.kind != NO_LSTM and not (transformer or taught)
     return shape | {
         "training.start": start,
         "words.vectors": "bundled" if corpus.english and not taught and config.words.dimension in ("auto", 100) else "",
