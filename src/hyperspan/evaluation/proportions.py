@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _CLOSE = 1e-12
-"""The precision of quantiles."""
+"""The relative precision of quantiles."""
 
 
 def proportion_interval(right: NDArray[np.int64], counts: NDArray[np.int64], level: float) -> tuple[float, float]:
@@ -72,12 +72,12 @@ def beta_quantile(probability: float, a: float, b: float) -> float:
     0.3857
     """
     low, high, value = 0.0, 1.0, a / (a + b)
-    while high - low > _CLOSE:
+    while high - low > _CLOSE * high:
         error = beta_cdf(value, a, b) - probability
         low, high = (low, value) if error > 0 else (value, high)
         density = math.exp(_log_scale(value, a, b)) / (value * (1 - value))
         guess = value - error / density if density else low  # Newton's method
-        if abs(guess - value) < _CLOSE:
+        if abs(guess - value) < _CLOSE * value:
             break
         value = guess if low < guess < high else (low + high) / 2
     return value
