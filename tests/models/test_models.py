@@ -27,6 +27,7 @@ from hyperspan.types import Mention, Sentence
 
 SMALL = [
     "words.dimension=12",
+    "words.tag_dimension=32",
     "encoder.hidden=16",
     "encoder.span_hidden=16",
     "encoder.input_dropout=0",
