@@ -133,7 +133,7 @@ class CharactersConfig:
     """The vectors of words from their characters."""
 
     encoder: Literal["none", "lstm", "cnn"] = _auto("none")
-    """The encoder of characters: none, lstm (the paper's + char) or cnn; auto: cnn."""
+    """The encoder of characters: none, lstm (the paper's + char) or cnn; auto: lstm."""
     dimension: int = _number(30, 1, MOST_UNITS)
     """Size of the embedding of a character."""
     hidden: int = _number(50, 1, MOST_UNITS)

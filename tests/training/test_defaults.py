@@ -14,7 +14,7 @@ from hyperspan.configs import config_names
 from hyperspan.encoders.registry import ENCODERS
 from hyperspan.models.registry import MODELS
 from hyperspan.models.validation import validate
-from hyperspan.training.defaults import CorpusFacts, fitted
+from hyperspan.training.defaults import LARGE, MOST_TO_START, START, CorpusFacts, fitted
 from hyperspan.training.events import SettingsChosen, TrainingEvent
 from hyperspan.training.log import read_log
 from hyperspan.training.run import train
@@ -106,6 +106,53 @@ def test_vectors_of_another_size_than_the_bundled_ones_are_none() -> None:
     assert fitted(Config().override(["words.dimension=50"]), CorpusFacts(100, english=True)).config.words.vectors == ""
     vectors = Config().override(["words.vectors=bundled"])
     assert fitted(vectors, CorpusFacts(100, english=False)).config.words.dimension == 100
+
+
+SIZES = (30, 100, 300, 1_000, 3_000, 10_000)
+TABLE = {
+    "neural": (
+        "epochs",
+        "eval_epochs",
+        "warmup_epochs",
+        "patience",
+        "batch_size",
+        "learning_rate",
+        "schedule",
+        "ema_decay",
+        "lm_loss_weight",
+        "characters.encoder",
+        "encoder.layers",
+        "encoder.hidden",
+        "encoder.span_hidden",
+        "encoder.input_dropout",
+        "encoder.output_dropout",
+    ),
+    "handcrafted": ("batch_size", "learning_rate"),
+}
+"""The rows of the documentation; those without a section are of training."""
+
+
+def documented_table() -> str:
+    """What docs/training.md must say of the defaults."""
+    lines = [f"| training sentences | {' | '.join(f'{size:,}' for size in SIZES)} |", "|---" * (len(SIZES) + 1) + "|"]
+    for encoder, keys in TABLE.items():
+        configs = [fitted(a_config("segmental", encoder, "adam"), CorpusFacts(n, english=False)).config for n in SIZES]
+        for name in keys:
+            key = name if "." in name else f"training.{name}"
+            values = [config.values([key])[key] for config in configs]
+            cells = [f"{value:.4g}" if isinstance(value, float) else str(value) for value in values]
+            lines.append(f"| `{key}`{', handcrafted' * (encoder != 'neural')} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def test_the_documentation_has_the_values_of_the_code() -> None:
+    section = Path("docs/training.md").read_text(encoding="utf-8").partition("## Defaults\n")[2].partition("\n## ")[0]
+    table = "\n".join(line for line in section.splitlines() if line.startswith("|"))
+    assert table == documented_table()
+    assert f"at most {MOST_TO_START:,} English sentences starts from the bundled model `{START}`" in " ".join(
+        section.split()
+    )
+    assert f"a larger model from {LARGE:,} sentences on" in " ".join(section.split())
 
 
 SENTENCES = {"genia": 15_022, "jnlpba": 18_546, "litbank": 6_892}
