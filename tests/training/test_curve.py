@@ -46,7 +46,7 @@ patience = 0
 batch_size = 4
 learning_rate = 0.02
 """
-CONFIG = Config.from_toml(TOML)
+CONFIG = Config.from_toml(TOML).settled()
 
 
 @pytest.fixture

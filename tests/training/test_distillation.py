@@ -36,7 +36,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "encoder": {"hidden": 24, "span_hidden": 24, "input_dropout": 0.0},
         "training": {"epochs": 20, "learning_rate": 0.02, "batch_size": 4},
     }
-    train(config, folder / "teacher", device="cpu")
+    train(Config.from_mapping(config).settled(), folder / "teacher", device="cpu")
     sentences = read_sentences(HARBOUR)
     text = "".join(" ".join(sentence.tokens) + "\n" for sentence in sentences)
     (folder / "some.data").write_text(
@@ -55,7 +55,7 @@ def settings(place: Path, **distillation: Any) -> Config:
             "training": {"epochs": 30, "learning_rate": 0.02, "batch_size": 4, "ema_decay": 0.9, "patience": 0},
             "distillation": {"teacher": str(place / "teacher"), "text": str(place / "all.txt")} | distillation,
         }
-    )
+    ).settled()
 
 
 def test_a_student_learns_from_text_what_its_few_annotations_do_not_tell(place: Path, tmp_path: Path) -> None:
