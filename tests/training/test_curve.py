@@ -38,6 +38,8 @@ encoder = "none"
 [encoder]
 hidden = 8
 span_hidden = 8
+input_dropout = 0.2
+output_dropout = 0.0
 
 [training]
 start = ""
@@ -45,6 +47,11 @@ epochs = 3
 patience = 0
 batch_size = 4
 learning_rate = 0.02
+schedule = "decay"
+warmup_epochs = 0.0
+lm_loss_weight = 0.0
+ema_decay = 0.0
+eval_epochs = 1
 """
 CONFIG = Config.from_toml(TOML).settled()
 
