@@ -23,7 +23,16 @@ from hyperspan.types import Sentence
 from tests.training.test_loop import same_result
 
 HARBOUR = "examples/harbour.data"
-SMALL = {"hidden": 12, "span_hidden": 12, "input_dropout": 0.0}
+SMALL = {"hidden": 12, "span_hidden": 12, "input_dropout": 0.0, "output_dropout": 0.0}
+WORDS = {"words": {"dimension": 16, "tag_dimension": 32}, "characters": {"encoder": "none"}}
+TRAINING = {
+    "learning_rate": 0.02,
+    "batch_size": 4,
+    "schedule": "decay",
+    "warmup_epochs": 0.0,
+    "lm_loss_weight": 0.0,
+    "eval_epochs": 1,
+}
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +41,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("distillation")
     config = {
         "data": {"train": HARBOUR},
-        "words": {"dimension": 16},
-        "encoder": {"hidden": 24, "span_hidden": 24, "input_dropout": 0.0},
-        "training": {"epochs": 20, "learning_rate": 0.02, "batch_size": 4},
+        "encoder": SMALL | {"hidden": 24, "span_hidden": 24},
+        "training": TRAINING | {"epochs": 20, "ema_decay": 0.0},
+        **WORDS,
     }
     train(Config.from_mapping(config).settled(), folder / "teacher", device="cpu")
     sentences = read_sentences(HARBOUR)
@@ -50,9 +59,9 @@ def settings(place: Path, **distillation: Any) -> Config:
     return Config.from_mapping(
         {
             "data": {"train": str(place / "some.data"), "dev": HARBOUR},
-            "words": {"dimension": 16},
             "encoder": SMALL,
-            "training": {"epochs": 30, "learning_rate": 0.02, "batch_size": 4, "ema_decay": 0.9, "patience": 0},
+            "training": TRAINING | {"epochs": 30, "ema_decay": 0.9, "patience": 0},
+            **WORDS,
             "distillation": {"teacher": str(place / "teacher"), "text": str(place / "all.txt")} | distillation,
         }
     ).settled()
