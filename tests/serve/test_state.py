@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import threading
@@ -13,6 +14,7 @@ import pytest
 from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
+from hyperspan.model_folders import DEFAULT_MODEL, bundled_models
 from hyperspan.models import save_model
 from hyperspan.serve.app import STATIC, create_app
 from hyperspan.serve.models import places
@@ -22,6 +24,11 @@ from hyperspan.serve.settings import Settings
 from hyperspan.types import Document
 from tests.inference.test_annotator import small_model
 from tests.serve.running import Running, running, until
+
+
+def test_all_bundled_models_are_served_and_the_default_is_that_of_load() -> None:
+    assert next(iter(places(()))) == DEFAULT_MODEL == inspect.signature(load).parameters["name_or_path"].default
+    assert sorted(places(())) == bundled_models()
 
 
 def test_models_with_their_cards(tmp_path: Path) -> None:

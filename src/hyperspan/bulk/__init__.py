@@ -23,6 +23,7 @@ from hyperspan.bulk.shards import JobSettings, OutputFormat
 from hyperspan.corpora.outputs import check_bulk_output
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
+from hyperspan.model_folders import DEFAULT_MODEL
 
 __all__ = ["JobSummary", "Progress", "annotate_files"]
 
@@ -31,7 +32,7 @@ def annotate_files(
     inputs: str | Path | Sequence[str | Path],
     output: str | Path,
     *,
-    model: str | Path = "genia",
+    model: str | Path = DEFAULT_MODEL,
     threshold: float | dict[str, float] | None = None,
     types: Iterable[str] | None = None,
     top_k: int = 0,

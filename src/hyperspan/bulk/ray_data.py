@@ -17,6 +17,7 @@ from hyperspan.bulk.shards import JobSettings, annotated
 from hyperspan.corpora.json_records import shown
 from hyperspan.errors import InputError, require
 from hyperspan.inference.loading import load
+from hyperspan.model_folders import DEFAULT_MODEL
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ MENTIONS, REJECTED = "mentions", "rejected"
 
 def annotate_dataset(
     dataset: Dataset,
-    model: str | Path = "genia",
+    model: str | Path = DEFAULT_MODEL,
     *,
     text_column: str = "text",
     threshold: float | dict[str, float] | None = None,

@@ -38,6 +38,7 @@ from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
 from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.options import parse_thresholds
+from hyperspan.model_folders import DEFAULT_MODEL
 from hyperspan.text.scripts import unspaced_run
 from hyperspan.types import Document, Mention
 
@@ -51,7 +52,7 @@ def annotate(
             show_default=False,
         ),
     ] = None,
-    model: ModelName = "genia",
+    model: ModelName = DEFAULT_MODEL,
     format_: Annotated[
         str | None,
         typer.Option(

@@ -20,6 +20,7 @@ from hyperspan.cli.options import Device, Force, IdKey, Labels, ModelName, TextK
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError, counted
 from hyperspan.inference.options import parse_thresholds
+from hyperspan.model_folders import DEFAULT_MODEL
 from hyperspan.progress import print_every_minute
 
 
@@ -31,7 +32,7 @@ def bulk(
     output: Annotated[
         str, typer.Option("--output", "-o", help="The folder of shards: new, or of a job to go on with.")
     ],
-    model: ModelName = "genia",
+    model: ModelName = DEFAULT_MODEL,
     format_: Annotated[OutputFormat, typer.Option("--format", "-f", help="Of the shards.")] = "jsonl",
     threshold: Thresholds = None,
     top_k: TopK = 0,

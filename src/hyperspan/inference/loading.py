@@ -11,7 +11,7 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError, MissingExtraError, require_torch
 from hyperspan.inference.annotator import Annotator
 from hyperspan.kernels.choice import VARIABLE, choose, forced, obstacle
-from hyperspan.model_folders import folder_of
+from hyperspan.model_folders import DEFAULT_MODEL, folder_of
 from hyperspan.plugins import PluginTable
 from hyperspan.runtime.model import RuntimeModel, is_served
 from hyperspan.vocabulary import Vocabulary
@@ -26,7 +26,10 @@ _DEVICE = re.compile(r"(cpu|cuda|mps|xpu)(:\d{1,3})?")
 
 
 def load(
-    name_or_path: str | Path = "genia", device: str = "cpu", precision: str = "float32", skip: float | None = None
+    name_or_path: str | Path = DEFAULT_MODEL,
+    device: str = "cpu",
+    precision: str = "float32",
+    skip: float | None = None,
 ) -> Annotator:
     """An annotator with a bundled model, by its name, or with the model in a folder.
 

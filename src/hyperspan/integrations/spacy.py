@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError, MissingExtraError
 from hyperspan.integrations.spacy_docs import ALIGNMENTS, SOURCES, align, as_document
-from hyperspan.model_folders import FILES, bundled_models, folder_of
+from hyperspan.model_folders import DEFAULT_MODEL, FILES, bundled_models, folder_of
 from hyperspan.types import Document
 
 try:
@@ -248,7 +248,7 @@ def _revived(made: tuple[Any, ...], state: bytes, process: int) -> Component:
     "hyperspan",
     assigns=["doc.spans"],
     default_config={
-        "model": "genia",
+        "model": DEFAULT_MODEL,
         "spans_key": "sc",
         "threshold": None,
         "types": None,

@@ -10,7 +10,7 @@ from typing import Any
 from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
-from hyperspan.model_folders import bundled_models, folder_of
+from hyperspan.model_folders import DEFAULT_MODEL, bundled_models, folder_of
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,12 @@ def description(card: str) -> str:
 
 
 def places(models: Iterable[str]) -> dict[str, Path]:
-    """The folder of each model by the name it is served under, from names, folders, and NAME=FOLDER."""
+    """The folder of each model by the name it is served under, from names, folders, and NAME=FOLDER.
+
+    The first is what requests get that name none; without models, all bundled ones.
+    """
     found: dict[str, Path] = {}
-    for given in models or bundled_models():
+    for given in models or sorted(bundled_models(), key=lambda name: name != DEFAULT_MODEL):
         name, _, path = given.rpartition("=") if "=" in given and not Path(given).is_dir() else ("", "", given)
         folder = folder_of(path)
         name = name or (folder.name if folder.name else folder.resolve().name)
