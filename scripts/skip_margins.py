@@ -24,6 +24,8 @@ from torch import Tensor
 from hyperspan.benchmarks.measure import in_turns, machine, median_ratio
 from hyperspan.benchmarks.paper import batches_for, decoder
 from hyperspan.corpora import read_corpus
+from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.source import Problems
 from hyperspan.encoders.spans import SpanLinear
 from hyperspan.evaluation import evaluate
 from hyperspan.inference.annotator import Annotator
@@ -188,8 +190,8 @@ def main() -> None:
     if not Path(arguments.file).is_file():
         parser.error(f"{arguments.file} does not exist; give a file of annotated sentences")
     torch.set_num_threads(2)
-    sentences = [sentence for document in read_corpus(arguments.file) for sentence in document.sentences]
-    sentences = sentences[: arguments.sentences]
+    documents = [with_sentences(document, Problems()) for document in read_corpus(arguments.file)]
+    sentences = [sentence for document in documents for sentence in document.sentences][: arguments.sentences]
     figures = run(arguments.model, sentences, arguments.rounds)
     if arguments.json:
         print(json.dumps(figures, indent=2))
