@@ -1,4 +1,4 @@
-"""Both bundled models on a text each, as one page. Usage: python examples/demo.py demo.html"""
+"""Two bundled models on a text each, as one page. Usage: python examples/demo.py demo.html"""
 
 from __future__ import annotations
 

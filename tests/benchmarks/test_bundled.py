@@ -24,6 +24,8 @@ def test_corpus_files_are_the_parts_that_are_there(tmp_path: Path) -> None:
         "dev": "dev.data",
         "test": "test.jsonl.gz",
     }
+    (tmp_path / "genia").rename(tmp_path / "gum")
+    assert corpus_files(tmp_path, "english").keys() == {"dev", "test"}, "which has the name of its language"
 
 
 def test_sample_is_running_text_of_the_corpus_or_invented(tmp_path: Path) -> None:
@@ -49,7 +51,7 @@ def test_start_is_measured_beside_the_version() -> None:
 
 
 def test_a_model_that_is_not_bundled_is_named() -> None:
-    with pytest.raises(InputError, match="there is no bundled model 'nonsense'; choose from genia"):
+    with pytest.raises(InputError, match="there is no bundled model 'nonsense'; choose from english, genia"):
         run(models=["nonsense"])
 
 

@@ -82,7 +82,11 @@ def test_without_spacy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("config", "error", "message"),
     [
-        ({"model": "nope"}, InputError, "there is no model 'nope': the bundled models are genia, litbank, and no such"),
+        (
+            {"model": "nope"},
+            InputError,
+            "there is no model 'nope': the bundled models are english, genia, litbank, and no such",
+        ),
         ({"model": "."}, InputError, "holds no model"),
         ({"threshold": 2.0}, InputError, "the threshold is 2.0; it must be a probability"),
         ({"threshold": {"x": 0.5}}, LabelError, "'x' is not among those of the model"),

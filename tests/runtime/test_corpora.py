@@ -12,9 +12,12 @@ pytestmark = pytest.mark.corpora
 
 
 @pytest.mark.parametrize("part", ["dev", "test"])
-@pytest.mark.parametrize(("name", "end"), [("genia", "data"), ("litbank", "data.gz")])
-def test_runtime_equals_the_reference_on_corpora(name: str, end: str, part: str) -> None:
-    sentences = [one for document in read_corpus(data_path(f"{name}/{part}.{end}")) for one in document.sentences]
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [("english", "gum/{}.jsonl.gz"), ("genia", "genia/{}.data"), ("litbank", "litbank/{}.data.gz")],
+)
+def test_runtime_equals_the_reference_on_corpora(name: str, files: str, part: str) -> None:
+    sentences = [one for document in read_corpus(data_path(files.format(part))) for one in document.sentences]
     runtime = load(name)
     with kernels.reference():
         wanted = list(load(name).recognize(sentences))

@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from hyperspan import kernels, load
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.model_folders import PRETRAINED
+from hyperspan.model_folders import PRETRAINED, bundled_models
 from hyperspan.models import load_model, new_model, save_model
 from hyperspan.models.recognizer import Recognizer
 from hyperspan.runtime.model import RuntimeModel, is_served, packed_order
@@ -83,7 +83,7 @@ def test_runtime_equals_torch(
     check_equal(runtime_of(tmp_path), loaded, [sentence_of(row, tags) for row in rows])
 
 
-@pytest.mark.parametrize("name", ["genia", "litbank"])
+@pytest.mark.parametrize("name", bundled_models())
 def test_bundled_models_run_without_torch_and_equal_it(name: str) -> None:
     annotator = load(name)
     assert isinstance(annotator.model, RuntimeModel)

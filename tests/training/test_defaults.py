@@ -102,6 +102,15 @@ def test_a_warm_start_is_only_chosen_where_it_is_possible(setting: str) -> None:
     assert not fitted(Config().override([setting]), CorpusFacts(100, english=True)).config.training.start
 
 
+def test_small_english_corpora_start_from_english() -> None:
+    starts = [
+        fitted(Config(), CorpusFacts(n, english)).config.training.start
+        for n in (30, 3_000, 3_001)
+        for english in (True, False)
+    ]
+    assert starts == ["english", "", "english", "", "", ""]
+
+
 def test_vectors_of_another_size_than_the_bundled_ones_are_none() -> None:
     assert fitted(Config().override(["words.dimension=50"]), CorpusFacts(100, english=True)).config.words.vectors == ""
     vectors = Config().override(["words.vectors=bundled"])

@@ -125,7 +125,7 @@ def test_plain_environment_is_small_and_has_no_torch(environment: Environment) -
     found = json.loads(environment.hyperspan("info", "--json"))
     assert found["torch"] is None
     assert found["kernels"]["devices"]["cpu"]["encoder"]["runs"] == "c"
-    assert [model["name"] for model in found["models"]] == ["genia", "litbank"]
+    assert [model["name"] for model in found["models"]] == ["english", "genia", "litbank"]
 
 
 def test_annotate_prints_mentions(environment: Environment) -> None:

@@ -1,7 +1,7 @@
 """How fast and how good the bundled models are, from raw text, beside spaCy's spancat.
 
 Words a second of raw text, in turns with an untrained spancat that proposes spans of 1 to 6 words, where spaCy is
-installed. F1 and the texts come from the corpora where they are at hand: DATA/NAME/dev.* and test.* for the model NAME.
+installed. F1 and the texts come from the corpora where they are at hand: DATA/NAME/dev.* and test.* for the model NAME, DATA/gum for `english`.
 Then the latency of one sentence, the time of each stage, and the start of ``hyperspan annotate``. Needs no torch.
 """
 
@@ -36,6 +36,8 @@ from hyperspan.types import Sentence
 
 DATA = "HYPERSPAN_DATA"
 """The environment variable that names the folder of the corpora."""
+CORPORA = {"english": "gum"}
+"""The folders of corpora that have another name than their model."""
 PARTS = ("dev", "test")
 SUFFIXES = (".data", ".jsonl", ".data.gz", ".jsonl.gz")
 WORDS = 50_000
@@ -64,7 +66,8 @@ finally:
 
 def corpus_files(folder: Path, model: str) -> dict[str, Path]:
     """The dev and test files of a model's corpus, as far as they are there."""
-    candidates = {part: [folder / model / f"{part}{suffix}" for suffix in SUFFIXES] for part in PARTS}
+    place = folder / CORPORA.get(model, model)
+    candidates = {part: [place / f"{part}{suffix}" for suffix in SUFFIXES] for part in PARTS}
     found = {part: next((path for path in paths if path.is_file()), None) for part, paths in candidates.items()}
     return {part: path for part, path in found.items() if path is not None}
 
@@ -191,7 +194,7 @@ def measure(name: str, data: Path, rounds: int, starts: int, threads: int, pytho
     with spancat_workers(python, texts, annotator.labels, threads) if python else nullcontext() as beside:
         speed = throughput(name, texts, rounds, beside)
     return {
-        "texts": f"{next(reversed(files.values())).name} of {name}" if files else "invented",
+        "texts": f"{next(reversed(files.values())).name} of {CORPORA.get(name, name)}" if files else "invented",
         **speed,
         "f1": scores(annotator, files),
         **start(name, starts),
