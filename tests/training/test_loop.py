@@ -22,7 +22,7 @@ from hyperspan.training.defaults import CorpusFacts, fitted
 from hyperspan.training.events import DataNote, EpochFinished, TrainingEvent
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
-from hyperspan.training.run import read_sentences, train
+from hyperspan.training.run import TrainingData, read_sentences, train
 from tests.cli.process import hyperspan
 
 HARBOUR = "examples/harbour.data"
@@ -156,6 +156,18 @@ def test_patience_ends_a_run(config: Path, tmp_path: Path) -> None:
     train(settings, tmp_path / "run", device="cpu")
     last = next(event for event in read_log(tmp_path / "run" / "log.jsonl") if event["event"] == "end")
     assert last["stopped"] == "patience" and last["epoch"] < 60
+
+
+def test_patience_ends_no_run_before_dev_is_scored(config: Path, tmp_path: Path) -> None:
+    few = read_sentences(HARBOUR)[:4]
+    changes = ["training.patience=1", "training.eval_epochs=3", "training.epochs=60", "training.schedule=constant"]
+    settings = Config.read(config, [*changes, "training.learning_rate=0.05", "training.lm_loss_weight=0"])
+    train(settings, tmp_path / "run", device="cpu", data=TrainingData(few, few))
+    log = read_log(tmp_path / "run" / "log.jsonl")
+    scores = [event["dev"]["f1"] for event in log if event["event"] == "epoch" and event["dev"]]
+    end = next(event for event in log if event["event"] == "end")
+    assert end["stopped"] == "patience" and end["epoch"] == 3 * len(scores) < 60
+    assert scores[-1] <= scores[-2], "it ended where the next scores were no better"
 
 
 @pytest.mark.parametrize(

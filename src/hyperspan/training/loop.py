@@ -113,9 +113,16 @@ class Trainer:
 
     @property
     def _has_stalled(self) -> bool:
-        """Whether F1 has not risen for too long; at first, when nothing is found yet, there is nothing to wait for."""
+        """Whether F1 has not risen for too long; at first, when nothing is found yet, there is nothing to wait for.
+
+        An epoch that is not scored may be a better one, so no run ends there.
+        """
         patience = self.config.patience
-        return bool(patience and self.best_f1 and self.epoch - self.best_epoch >= patience)
+        waited = patience and self.best_f1 and self.epoch - self.best_epoch >= patience
+        return bool(waited and self._is_scored(self.epoch))
+
+    def _is_scored(self, epoch: int) -> bool:
+        return epoch % self.config.eval_epochs == 0 or epoch >= self.config.epochs
 
     def _run_epoch(self) -> None:
         began, words = time.monotonic(), 0
@@ -193,7 +200,7 @@ class Trainer:
     def _finish_epoch(self, speed: float, began: float) -> None:
         scores = None
         best = False
-        if self.epoch % self.config.eval_epochs == 0 or self.epoch >= self.config.epochs:
+        if self._is_scored(self.epoch):
             scores, best = self._evaluate()
         loss, self.loss_sum = self.loss_sum / len(self.examples), 0.0
         unrepresentable, self.unrepresentable = self.unrepresentable, 0
