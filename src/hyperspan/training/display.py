@@ -102,9 +102,8 @@ class TrainingDisplay:
 
     @_show.register
     def _settings(self, event: SettingsChosen) -> None:
-        corpus = f"{event.sentences:,} {'English ' if event.english else ''}sentences"
-        idle = {"", "training.start_learning_rate"} if not event.values.get("training.start") else {""}
-        values = " ".join(f"{key}={_shown(value)}" for key, value in event.values.items() if not {key, value} & idle)
+        corpus = counted(event.sentences, "English sentence" if event.english else "sentence")
+        values = " ".join(f"{key}={_shown(value)}" for key, value in event.values.items() if value != "")
         self._print(f"settings for {corpus}, which --set changes: {values}")
 
     @_show.register

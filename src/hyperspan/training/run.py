@@ -167,8 +167,10 @@ def _read(
         start = read_start(config)
         config = inherited(config, start.config, text_is_read=True)
     validate(config)
-    for listener in listeners if fitting.choices else ():
-        listener(SettingsChosen(corpus.sentences, corpus.english, fitting.choices))
+    without_effect = () if config.training.start else ("training.start_learning_rate",)
+    choices = {key: value for key, value in fitting.choices.items() if key not in without_effect}
+    for listener in listeners if choices else ():
+        listener(SettingsChosen(corpus.sentences, corpus.english, choices))
     teacher = read_teacher(config, place) if config.distillation.teacher else None
     if teacher is not None:
         check_labels_known({mention.label for sentence in train for mention in sentence.mentions}, teacher)
