@@ -105,6 +105,19 @@ def test_init_takes_a_folder_that_is_split_already(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     config = Config.read(tmp_path / "mine.toml")
     assert (config.data.train, config.data.dev) == ("mine-split/train", "mine-split/dev")
+    (tmp_path / "mine-split" / "README.md").write_text("Mine.\n", encoding="utf-8")
+    again = hyperspan("init", "mine-split", "--force", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert Config.read(tmp_path / "mine.toml") == config, "other files than the parts are no reason to split again"
+
+
+def test_init_takes_train_and_dev_of_brat_for_documents(tmp_path: Path) -> None:
+    for name in ("train", "dev", "test"):
+        (tmp_path / "mine").mkdir(exist_ok=True)
+        (tmp_path / "mine" / f"{name}.txt").write_text("Ada left.", encoding="utf-8")
+        (tmp_path / "mine" / f"{name}.ann").write_text("T1\tPER 0 3\tAda\n", encoding="utf-8")
+    result = hyperspan("init", "mine", cwd=tmp_path)
+    assert result.returncode == 0 and "mine: brat, raw text, 3 documents" in result.stderr, result.stderr
 
 
 def test_init_stays_one_comment_whatever_labels_are(tmp_path: Path) -> None:

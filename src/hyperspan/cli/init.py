@@ -105,11 +105,17 @@ def _stem(corpus: str) -> str:
 
 
 def _given_parts(corpus: str) -> dict[str, str] | None:
-    """The parts of a folder that holds train and dev, as hyperspan split writes them; None for any other corpus."""
+    """The parts of a folder that holds train and dev, as hyperspan split writes them; None for any other corpus.
+
+    Files that end otherwise, such as a README, are not among them. In a folder of brat every name has two endings.
+    """
     folder = Path(corpus)
-    files = sorted(folder.iterdir()) if folder.is_dir() else []
-    found = {file.name.partition(".")[0]: str(file) for file in files}
-    return found if {"train", "dev"} <= found.keys() <= USUAL_FRACTIONS.keys() else None
+    by_ending: dict[str, dict[str, str]] = {}
+    for file in sorted(folder.iterdir()) if folder.is_dir() else []:
+        name, _, ending = file.name.partition(".")
+        by_ending.setdefault(ending, {})[name] = str(file)
+    found = [files for files in by_ending.values() if {"train", "dev"} <= files.keys() <= USUAL_FRACTIONS.keys()]
+    return found[0] if len(found) == 1 else None
 
 
 def _usual_fractions(sentences: int) -> Fractions:
