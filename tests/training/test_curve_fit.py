@@ -71,7 +71,7 @@ def test_interval_holds_the_gain_about_nine_times_in_ten(seeds: int) -> None:
     [
         ([30, 100], [0.4, 0.6], "no curve", "2 sizes"),
         ([30, 100, 300, 1000], [0, 0, 0.3, 0.4], "no curve", "Only 2 sizes with an F1 above 1"),
-        ([30, 100, 300], [0, 0, 0], "no curve", "1 size "),
+        ([30, 100, 300], [0, 0, 0], "no curve", "No size with an F1 above 1"),
         ([30, 100, 300], [0.6, 0.7, 0.5], "no curve", "F1 falls from 100 to 300 sentences"),
         ([30, 100, 300, 1000] * 2, [0.80, 0.90, 0.91, 0.912] * 2, "little", "at most 0."),
         ([100, 120, 140] * 2, [0.5, 0.53, 0.51, 0.47, 0.49, 0.54], "unclear", "cannot tell"),

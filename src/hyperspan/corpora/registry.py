@@ -120,8 +120,11 @@ def detect(source: Source) -> str:
     for name, entry in FORMATS.working():  # plug-ins are loaded only if nothing that is built in fits
         if named(entry) or (head.strip() and entry.looks_like(head)):
             return name
+    if not head.strip():
+        raise InputError(f"{source.name} is empty, so it shows no format; name a file with text in it")
     raise InputError(
-        f"{source.name} is in no format that is known here; name its format (--from), one of {', '.join(FORMATS)}"
+        f"{source.name} is in no format that is known here; name its format (--from, or data.format in a configuration), one of "
+        f"{', '.join(FORMATS)}"
     )
 
 

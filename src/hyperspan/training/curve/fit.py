@@ -152,8 +152,8 @@ def forecast(sizes: Sequence[int], scores: Sequence[float], unit: str = "sentenc
     x, y = _without_start(x, y)
     distinct = np.unique(x)
     if len(distinct) < PARAMETERS:
-        have = counted(len(distinct), "size")
-        text = f"Only {have} with an F1 above {100 * NOTHING_LEARNT:g}: a curve, and what twice the data would bring, needs three"
+        have = f"Only {counted(len(distinct), 'size')}" if len(distinct) else "No size"
+        text = f"{have} with an F1 above {100 * NOTHING_LEARNT:g}: a curve, and what twice the data would bring, needs three"
         return Forecast("no curve", f"{text}; train on more sizes, or on larger parts.")
     if (fall := _fall(x, y)) is not None:
         text = f"F1 falls from {fall[0]:,} to {fall[1]:,} {unit}, so these runs cannot tell what twice the data would bring"
@@ -168,7 +168,7 @@ def forecast(sizes: Sequence[int], scores: Sequence[float], unit: str = "sentenc
 def _without_start(sizes: Array, scores: Array) -> tuple[Array, Array]:
     """The runs without those of the smallest sizes that have learnt nothing yet."""
     learnt = [size for size in np.unique(sizes) if scores[sizes == size].mean() >= NOTHING_LEARNT]
-    kept = sizes >= (learnt[0] if learnt else sizes.max())
+    kept = sizes >= (learnt[0] if learnt else np.inf)
     return sizes[kept], scores[kept]
 
 
