@@ -15,6 +15,7 @@ import pytest
 from hyperspan.cli import main
 from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError
+from hyperspan.models import load_model
 from hyperspan.training.curve.records import read_runs
 from hyperspan.training.curve.runs import LearningCurve, learning_curve
 from hyperspan.training.events import TrainingEvent
@@ -106,6 +107,18 @@ def test_the_whole_corpus_gives_what_train_gives(tmp_path: Path) -> None:
     assert curve.runs[-1].f1 == whole.dev_f1
     assert whole.dev_f1 and whole.dev_f1 > curve.runs[0].f1
     assert [event.name for event in events if event.name.startswith("part")] == ["part", "part finished"] * 2
+
+
+def test_text_is_cut_as_for_the_model_that_a_curve_starts_from(tmp_path: Path) -> None:
+    train(CONFIG, tmp_path / "start", overrides=["training.epochs=1", "model.tokenizer=split"], device="cpu")
+    file = tmp_path / "raw.jsonl"
+    raw = {"text": "The IL-2-like gene.", "mentions": [{"start": 0, "end": 18, "label": "GENE"}]}
+    file.write_text(f"{json.dumps(raw)}\n" * 2, encoding="utf-8")
+    given = [f"data.train={file}", f"data.dev={file}", f"training.start={tmp_path / 'start'}"]
+    curve = short(tmp_path / "curve", *given, sizes=[1, 2], keep=True)
+    assert (
+        load_model(tmp_path / "curve" / "runs" / "2-seed-1").config.model.tokenizer == "split" and len(curve.runs) == 2
+    )
 
 
 def test_a_curve_is_extended_by_sizes_and_seeds(tmp_path: Path) -> None:

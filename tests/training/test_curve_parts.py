@@ -73,6 +73,8 @@ def test_check_sizes_explains_what_is_wrong() -> None:
         check_sizes([10], parts)
     with pytest.raises(InputError, match="the smallest is 1"):
         check_sizes([0, 10], parts)
+    with pytest.raises(InputError, match=r"data\.train has 1 sentence, but a curve needs parts of at least two sizes"):
+        check_sizes(default_sizes(1), SentenceParts([[sentence(0)]]))
     labels = LabelParts([sentence(0, "P")] * 4)
     with pytest.raises(InputError, match="its most frequent label, P, is in 4 sentences"):
         check_sizes([2, 5], labels)

@@ -135,6 +135,8 @@ def default_sizes(largest: int) -> list[int]:
 def check_sizes(given: Sequence[int], parts: Parts) -> list[int]:
     """The sizes in order, each once; raises an error for sizes that there are not."""
     sizes = sorted(set(given))
+    if parts.largest < 2:
+        raise InputError(f"{parts.limit()}, but a curve needs parts of at least two sizes; annotate more")
     if len(sizes) < 2:
         raise InputError(
             f"{parts.option} {','.join(map(str, sizes))} is fewer than two sizes, but a curve needs at least two, and three to be "

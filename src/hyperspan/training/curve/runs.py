@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hyperspan.config import Config
+from hyperspan.config import AUTO, Config
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.models.validation import validate
 from hyperspan.training.checkpoint import CHECKPOINT
@@ -30,6 +30,7 @@ from hyperspan.training.run import (
     read_texts,
     train,
 )
+from hyperspan.training.warm_start import inherited, read_start
 from hyperspan.types import Sentence
 
 
@@ -106,6 +107,7 @@ def learning_curve(
     config, folder = as_config(config).override(overrides), Path(folder)
     _check(config, sizes, per_label, seeds)
     choose_device(device)
+    config = _with_tokenizer_of_start(config)
     documents = [[sentence for sentence in text if len(sentence)] for text in read_texts(config.data.train, config)]
     dev = read_sentences(config.data.dev, config, gold_known=False)
     corpus = [sentence for document in documents for sentence in document]
@@ -205,6 +207,14 @@ class _Jobs:
     def _emit(self, event: TrainingEvent) -> None:
         for listener in self.listeners:
             listener(event)
+
+
+def _with_tokenizer_of_start(config: Config) -> Config:
+    """Text is read once for all runs, so it is cut here as a run would cut it that starts from the same model."""
+    if config.training.start in ("", AUTO):
+        return config
+    tokenizer = inherited(config, read_start(config).config).model.tokenizer
+    return config.with_values({"model.tokenizer": tokenizer})
 
 
 def _check(config: Config, sizes: Sequence[int], per_label: Sequence[int], seeds: int) -> None:
