@@ -127,6 +127,7 @@ def test_init_stays_one_comment_whatever_labels_are(tmp_path: Path) -> None:
     (tmp_path / "odd\nname.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
     result = hyperspan("init", "odd\nname.jsonl", "-o", "odd.toml", cwd=tmp_path)
     assert result.returncode == 0 and "[red]" in result.stderr and ":smile:" in result.stderr, result.stderr
+    assert '  [red]"x"?[data]?train = 1 :smile:  ' in result.stderr, "a row of the table, too, is one line"
     config = Config.read(tmp_path / "odd.toml")
     assert config.data.train == "odd\nname-split/train.jsonl"
 

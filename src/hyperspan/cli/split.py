@@ -26,6 +26,7 @@ from hyperspan.corpora.splits import (
     open_corpus,
     split_files,
 )
+from hyperspan.corpora.summary import printable
 from hyperspan.errors import InputError
 
 SplitFractions = Annotated[
@@ -142,5 +143,5 @@ def _table(parts: Mapping[str, Part]) -> Table:
     add("sentences", [part.sentences for part in held])
     add("mentions", [part.labels.total() for part in held])
     for label in sorted({label for part in held for label in part.labels}):
-        add(f"  {label}", [part.labels[label] for part in held])
+        add(f"  {printable(label)}", [part.labels[label] for part in held])
     return table

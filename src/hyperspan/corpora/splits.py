@@ -14,6 +14,7 @@ from hyperspan.corpora.documents import sentence_documents, with_sentences
 from hyperspan.corpora.registry import detect, read_source, sources_of
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.stratification import UnitCounts, stratify
+from hyperspan.corpora.summary import printable
 from hyperspan.errors import InputError, counted
 from hyperspan.types import Document
 
@@ -251,7 +252,7 @@ def _about(parts: Mapping[str, Part]) -> list[str]:
     totals = sum((part.labels for part in parts.values()), Counter[str]())
     for name, part in parts.items():
         lacking = [
-            f"{label} ({counted(totals[label], 'mention')} in all)"
+            f"{printable(label)} ({counted(totals[label], 'mention')} in all)"
             for label in sorted(totals)
             if not part.labels[label]
         ]

@@ -53,5 +53,5 @@ class CorpusSummary:
 
 
 def printable(line: str) -> str:
-    """A line as a comment can have it, whatever the names and labels in it are."""
+    """A line as a comment or a terminal can have it, whatever the names and labels in it are."""
     return "".join(character if character.isprintable() else "?" for character in line)
