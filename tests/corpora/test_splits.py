@@ -122,6 +122,13 @@ def test_split_keeps_records_of_a_document_together(tmp_path: Path) -> None:
     ) == 30
 
 
+def test_split_keeps_documents_together_where_a_record_has_none(tmp_path: Path) -> None:
+    records = [evolve(made(1)[0], id="alone"), *made(30, metadata=True)]
+    parts = split_corpus(saved(records, tmp_path / "made.jsonl")).parts
+    homes = [{document.metadata.get("doc_id") for document in part.documents} for part in parts.values()]
+    assert sum(map(len, homes)) == len(set.union(*homes)) == 11
+
+
 def test_split_groups_by_the_key_that_is_named(tmp_path: Path) -> None:
     books = [evolve(document, metadata={"book": f"b{n % 4}"}) for n, document in enumerate(made(20))]
     corpus = saved(books, tmp_path / "made.jsonl")

@@ -22,7 +22,7 @@ SplitUnit = Literal["document", "file", "sentence"]
 Fractions = Mapping[str, float]
 USUAL_FRACTIONS: Fractions = {"train": 0.8, "dev": 0.1, "test": 0.1}
 DOCUMENT_KEYS = ("doc_id", "document_id", "doc", "document")
-"""Keys of metadata that name the document of a record; the first that all records have counts."""
+"""Keys of metadata that name the document of a record; the first that a record has counts."""
 
 
 @dataclass(frozen=True)
@@ -173,23 +173,20 @@ def _units(
 
 
 def _document_key(files: Sequence[list[Document]]) -> str | None:
-    """The key of the metadata by which all records name their document."""
-    documents = [document for file in files for document in file]
-    for key in DOCUMENT_KEYS:
-        if documents and all(isinstance(document.metadata.get(key), str | int) for document in documents):
-            return key
-    return None
+    """The key of the metadata by which records name their document, even if some do not: else the others would be torn apart."""
+    known = [document.metadata for file in files for document in file]
+    return next((key for key in DOCUMENT_KEYS if any(isinstance(each.get(key), str | int) for each in known)), None)
 
 
 def _grouped(files: Sequence[list[Document]], key: str | None) -> list[list[Document]]:
-    """The records of each document: those with one value of the key, or, without a key, those of a file with one id."""
+    """The records of each document: those with one value of the key, or, without one, those of a file with one id."""
     groups: dict[object, list[Document]] = {}
     found = False
     for number, file in enumerate(files):
         for document in file:
             value = document.metadata.get(key) if key else None
             found = found or value is not None
-            name = repr(value) if value is not None else (number, document.id) if document.id and not key else object()
+            name = repr(value) if value is not None else (number, document.id) if document.id else object()
             groups.setdefault(name, []).append(document)
     if key and not found:
         known = sorted({name for file in files for document in file for name in document.metadata})
