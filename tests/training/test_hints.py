@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from hyperspan.config import Config
-from hyperspan.training.events import EpochFinished, Hint, RunEnded, RunStarted, TrainingEvent
+from hyperspan.training.events import DataNote, EpochFinished, Hint, RunEnded, RunStarted, TrainingEvent
 from hyperspan.training.hints import Adviser, EpochScore, RunOutcome, RunSettings, early_hints, final_hints
 from hyperspan.training.log import JsonLinesLog, read_log
-from hyperspan.training.run import train
+from hyperspan.training.run import TrainingData, train
+from hyperspan.types import Mention, Sentence
 
 EPOCHS = 24
 CONFIG = Config().override(
@@ -165,3 +166,15 @@ def test_a_run_gives_its_hints_to_listeners_and_log(tmp_path: Path) -> None:
     ]
     assert logged == hints
     assert result.dev_f1 == 0 and result.dev_confidence is not None and result.dev_confidence.f1[0] == 0
+
+
+@pytest.mark.parametrize("mentions", [[], [Mention(0, 1, "person")]])
+def test_a_run_whose_dev_has_no_known_label_gets_no_hint(mentions: list[Mention], tmp_path: Path) -> None:
+    heard: list[TrainingEvent] = []
+    settings = Config().override(
+        [*(f"data.{part}=examples/harbour.data" for part in ("train", "dev")), "training.epochs=3", "encoder.hidden=4"]
+    )
+    data = TrainingData([Sentence(["Ada", "left"], [Mention(0, 1, "PER")])], [Sentence(["Bo", "left"], mentions)])
+    train(settings, tmp_path / "run", device="cpu", listeners=[heard.append], data=data)
+    assert not any(isinstance(event, Hint) for event in heard)
+    assert sum(isinstance(event, DataNote) and "dev" in event.text for event in heard) >= 1

@@ -225,12 +225,17 @@ def _logs(folder: Path, epoch: int, tensorboard: bool) -> list[Listener]:
 
 
 def _adviser(trainer: Trainer) -> Adviser:
-    """What follows a run from where it goes on, and gives hints to its listeners."""
+    """What follows a run from where it goes on, and gives hints to its listeners.
+
+    Where dev has no label of the model, a note has said so, and no setting would help.
+    """
     train, config = trainer.train_sentences, trainer.model.config
+    in_dev = {mention.label for sentence in trainer.dev_sentences for mention in sentence.mentions}
+    listeners = () if in_dev.isdisjoint(trainer.model.labels) else trainer.listeners
     epochs = [event for event in read_log(trainer.folder / LOG) if event["event"] == "epoch" and event["dev"]]
     before = [EpochScore(event["epoch"], event["dev"]["f1"]) for event in epochs]
     corpus = CorpusFacts.of(train)
-    return Adviser(RunSettings(config, corpus.english, usual_steps(config, corpus)), trainer.listeners, before)
+    return Adviser(RunSettings(config, corpus.english, usual_steps(config, corpus)), listeners, before)
 
 
 def _finished(trainer: Trainer, adviser: Adviser, *, force: bool) -> TrainingResult:
