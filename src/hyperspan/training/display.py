@@ -103,7 +103,7 @@ class TrainingDisplay:
     @_show.register
     def _settings(self, event: SettingsChosen) -> None:
         corpus = counted(event.sentences, "English sentence" if event.english else "sentence")
-        values = " ".join(f"{key}={_shown(value)}" for key, value in event.values.items() if value != "")
+        values = " ".join(f"{key}={_shown(value)}" for key, value in event.values.items())
         self._print(f"settings for {corpus}, which --set changes: {values}")
 
     @_show.register
@@ -163,7 +163,7 @@ class TrainingDisplay:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else str(value) or '""'
 
 
 def _row(event: EpochFinished, epochs: int) -> str:
