@@ -157,7 +157,7 @@ def _free_table(given: Any, name: str) -> dict[str, Any]:
 def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> Any:
     """The value, if it is of this kind and in range."""
     low, high = metadata.get("low"), metadata.get("high")
-    if value == "auto" and "settled" in metadata:
+    if "settled" in metadata and str(value) == "auto":
         return value
     for kind in get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]:
         if get_origin(kind) is Literal:

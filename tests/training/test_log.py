@@ -28,8 +28,8 @@ STEPS_AN_EPOCH = 3
 def run(after: int = 0, with_dev: bool = True) -> Iterator[TrainingEvent]:
     """The events of a run that is resumed after this epoch."""
     steps = EPOCHS * STEPS_AN_EPOCH
-    begun = {"epoch": after, "step": after * STEPS_AN_EPOCH}
-    yield RunStarted(EPOCHS, steps, 1_900_000, "segmental", 15_022, 401_500, "cpu", **begun)
+    begun = after * STEPS_AN_EPOCH
+    yield RunStarted(EPOCHS, steps, 1_900_000, "segmental", 15_022, 401_500, "cpu", epoch=after, step=begun)
     speed = {"words_per_second": 12_345.0, "learning_rate": 0.001}
     for epoch in range(after + 1, EPOCHS + 1):
         for step in range((epoch - 1) * STEPS_AN_EPOCH + 1, epoch * STEPS_AN_EPOCH + 1):
