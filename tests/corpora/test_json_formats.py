@@ -543,7 +543,7 @@ def test_label_studio_writes_no_id_twice() -> None:
         (
             "jsonl",
             '{"text": "a", "mentions": []}\n\n{"text": 5, "mentions": []}',
-            'made:3: "text" is 5, but a string is expected; correct the record or leave it out with --on-error skip',
+            'made:3: "text" is 5, but a string is expected; correct the record or leave it out, as hyperspan convert --on-error skip does',
         ),
         (
             "jsonl",

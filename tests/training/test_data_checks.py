@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 from hyperspan.config import Config
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.registry import write_corpus
+from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.models import new_model
-from hyperspan.training.data_checks import check_data, data_notes
+from hyperspan.training.data_checks import check_data, data_notes, offset_notes
+from hyperspan.training.run import read_sentences
 from hyperspan.types import Mention, Sentence
 from tests.cli.process import hyperspan
 
@@ -116,7 +119,7 @@ def test_a_student_may_have_sentences_without_mentions() -> None:
             TRAIN,
             [sentence(40), sentence(41)],
             [],
-            "dev has no mentions in its 2 sentences, so dev F1 will be 0 and choose no epoch; name annotated sentences in "
+            "dev has no mentions that begin and end at words in its 2 sentences, so dev F1 will be 0 and choose no epoch; name annotated sentences in "
             "data.dev",
         ),
         (
@@ -187,3 +190,17 @@ def test_refusals_come_before_files_are_written(tmp_path: Path) -> None:
         "model.max_width is 3, but all 5 mentions of train.jsonl are wider, up to 4 words; set model.max_width = 4"
     )
     assert "Traceback" not in done.stderr
+
+
+def test_offset_notes_tell_that_offsets_are_one_off(tmp_path: Path) -> None:
+    texts = ["Ada left the zoo.", "Bob saw the harbour."]
+    rows = [{"text": text, "mentions": [{"start": 0, "end": 2, "label": "PER"}]} for text in texts]
+    file = tmp_path / "off.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    problems = Problems()
+    train = read_sentences(str(file), problems=problems)
+    assert list(offset_notes(problems, train, ())) == [
+        "2 of 2 mentions begin or end inside a word; check that offsets count characters from 0, and that the end is the "
+        "character after the last one"
+    ]
+    assert not list(offset_notes(Problems(), train, ()))

@@ -102,6 +102,13 @@ def test_a_warm_start_is_only_chosen_where_it_is_possible(setting: str) -> None:
     assert not fitted(Config().override([setting]), CorpusFacts(100, english=True)).config.training.start
 
 
+def test_a_value_that_the_start_has_too_keeps_it() -> None:
+    chosen = fitted(Config(), CorpusFacts(100, english=True))
+    for key in ("encoder.hidden", "characters.encoder", "words.vectors"):
+        same = Config().override([f"{key}={chosen.choices[key]}"])
+        assert fitted(same, CorpusFacts(100, english=True)).config == chosen.config
+
+
 def test_small_english_corpora_start_from_english() -> None:
     starts = [
         fitted(Config(), CorpusFacts(n, english)).config.training.start

@@ -41,7 +41,7 @@ def read_docbin(source: Source, problems: Problems, *, spans_key: str | None = N
                 document = _document(doc, spans_key, problems)
             except SpanError as error:
                 place = source.at(f"document {number}")
-                problems.wrong(place, f"{error}; correct it or leave it out with --on-error skip")
+                problems.wrong(place, f"{error}; correct it or leave it out, as hyperspan convert --on-error skip does")
             else:
                 yield document
     except HyperspanError:

@@ -17,6 +17,10 @@ from hyperspan.text.sentences import cut_long, sentence_of, sentence_spans, toke
 from hyperspan.text.tokenize import WORDS, Tokenizer
 from hyperspan.types import Document, Mention, Sentence, Span, trusted_mention
 
+IN_NO_SENTENCE = "mention that is in no sentence kept by its characters alone"
+INSIDE_TOKENS = "tokens cut because a mention begins or ends inside"
+"""Notes on mentions that do not begin and end where words do."""
+
 
 def document_of(sentences: Iterable[Sentence], id: str = "", metadata: Mapping[str, Any] | None = None) -> Document:  # noqa: A002
     """A document made of tokenised sentences: a space between tokens, a line for each sentence.
@@ -188,7 +192,7 @@ def _projected(document: Document, problems: Problems) -> Document:
     for mention in sorted(document.mentions - known):
         index = next((i for i, sentence in enumerate(sentences) if _fits(mention, sentence)), None)
         if index is None:
-            problems.note("mention that is in no sentence kept by its characters alone")
+            problems.note(IN_NO_SENTENCE)
             continue
         held = sentences[index]
         sentences[index] = held.with_mentions((*held.listed, by_tokens(mention, held.offsets)))
@@ -263,6 +267,6 @@ def cut_at_mentions(offsets: Iterable[Span], mentions: Iterable[Mention], proble
         for place in cuts[bisect_right(cuts, start) : bisect_left(cuts, end)]:
             result.append((start, place))
             start = place
-            problems.note("tokens cut because a mention begins or ends inside")
+            problems.note(INSIDE_TOKENS)
         result.append((start, end))
     return result

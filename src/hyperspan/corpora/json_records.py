@@ -48,7 +48,7 @@ def records(source: Source, problems: Problems) -> Iterator[tuple[str, Record]]:
 
 def wrong_record(problems: Problems, place: str, error: WrongValueError | SpanError) -> None:
     reason = str(error) if len(str(error)) <= 400 else f"{str(error)[:200]} … {str(error)[-100:]}"
-    problems.wrong(place, f"{reason}; correct the record or leave it out with --on-error skip")
+    problems.wrong(place, f"{reason}; correct the record or leave it out, as hyperspan convert --on-error skip does")
 
 
 def shown(value: object) -> str:

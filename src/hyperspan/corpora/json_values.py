@@ -236,7 +236,7 @@ def _values_of(
 
 
 def _no_json(problems: Problems, place: str, error: _NoJsonError) -> None:
-    problems.wrong(place, f"{error}; correct the record or leave it out with --on-error skip")
+    problems.wrong(place, f"{error}; correct the record or leave it out, as hyperspan convert --on-error skip does")
 
 
 def _decoded(decoder: json.JSONDecoder, text: str, position: int) -> tuple[Any, int]:

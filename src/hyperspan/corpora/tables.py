@@ -160,6 +160,9 @@ def read_table(source: Source, kind: str, columns: Columns, problems: Problems) 
             try:
                 document = document_of_row(header.record(row), columns)
             except WrongValueError as error:
-                problems.wrong(source.at(line), f"{error}; correct the row or leave it out with --on-error skip")
+                problems.wrong(
+                    source.at(line),
+                    f"{error}; correct the row or leave it out, as hyperspan convert --on-error skip does",
+                )
             else:
                 yield document

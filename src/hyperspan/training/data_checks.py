@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from hyperspan.config import Config
+from hyperspan.corpora.documents import IN_NO_SENTENCE, INSIDE_TOKENS
+from hyperspan.corpora.source import Problems
 from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.errors import InputError, counted
 from hyperspan.model_folders import bundled_models
@@ -18,6 +20,8 @@ from hyperspan.types import Mention, Sentence
 
 FEW_SENTENCES = 5
 """From fewer training sentences a model learns nothing that holds for other text."""
+MOST_INSIDE = 0.1
+"""The share of mentions that may begin or end inside a word before that looks like a mistake."""
 FEW_MENTIONS = 10
 """Labels with fewer training mentions are found rarely."""
 SHOWN = 8
@@ -89,6 +93,17 @@ def data_notes(model: DataReader, train: Sequence[Sentence], dev: Sequence[Sente
     yield from _about_shared(train, dev)
 
 
+def offset_notes(problems: Problems, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
+    """A sentence where many mentions begin or end inside a word, as when offsets are one off."""
+    lost = problems.notes.get(IN_NO_SENTENCE, 0)
+    inside, total = problems.notes.get(INSIDE_TOKENS, 0) + lost, len(_mentions([*train, *dev])) + lost
+    if inside > MOST_INSIDE * total:
+        yield (
+            f"{inside:,} of {counted(total, 'mention')} begin or end inside a word; check that offsets count characters from 0, "
+            "and that the end is the character after the last one"
+        )
+
+
 def _about_train(model: DataReader, train: Sequence[Sentence]) -> Iterator[str]:
     mentions = _mentions(train)
     if not model.config.distillation.teacher:
@@ -144,8 +159,8 @@ def _about_annotation(train: Sequence[Sentence], mentions: Sequence[Mention]) ->
 def _about_dev(model: DataReader, dev: Sequence[Sentence]) -> Iterator[str]:
     if not _mentions(dev):
         yield (
-            f"dev has no mentions in its {counted(len(dev), 'sentence')}, so dev F1 will be 0 and choose no "
-            "epoch; name annotated sentences in data.dev"
+            f"dev has no mentions that begin and end at words in its {counted(len(dev), 'sentence')}, so dev F1 will be 0 and "
+            "choose no epoch; name annotated sentences in data.dev"
         )
     untagged = sum(not sentence.tags for sentence in dev)
     if model.reads_tags and untagged:

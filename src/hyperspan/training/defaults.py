@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyperspan.config import AUTO, SETTLED, Config
+from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.encoders.vectors import vectors_dimension
 from hyperspan.model_folders import bundled_models, folder_of
 from hyperspan.text.language import looks_english
@@ -30,7 +31,7 @@ SHAPE = (
     "characters.encoder",
     "words.dimension",
 )
-"""What a warm start takes from its model. Who sets one of these, or vectors, chooses a shape of their own and starts from none."""
+"""What a warm start takes from its model. Who sets one of these otherwise, or other vectors, starts from none."""
 
 NO_LSTM = "fofe"
 """The kind of model that reads words without an LSTM, so that nothing can learn to predict words."""
@@ -127,9 +128,13 @@ def _start(config: Config, corpus: CorpusFacts) -> str:
     """The model that a run starts from where nobody said so."""
     others = config.transformer.name or config.distillation.teacher or config.training.optimizer == "lbfgs"
     plain = config.model.kind == "segmental" and not others
-    own_shape = any(not config.is_auto(key) for key in ("words.vectors", *SHAPE))
     fits = corpus.english and corpus.sentences <= MOST_TO_START and START in bundled_models()
-    return START if plain and fits and not own_shape else ""
+    if not (plain and fits and config.words.vectors in (AUTO, BUNDLED)):
+        return ""
+    shape = Config.of_model(folder_of(START)).values(SHAPE)
+    return (
+        START if all(config.is_auto(key) or value == config.values([key])[key] for key, value in shape.items()) else ""
+    )
 
 
 def _schedule(config: Config, corpus: CorpusFacts) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from hyperspan.models import Model, Recognizer, load_model, new_model, save_mode
 from hyperspan.models.validation import validate
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
-from hyperspan.training.data_checks import check_data, data_notes
+from hyperspan.training.data_checks import check_data, data_notes, offset_notes
 from hyperspan.training.defaults import CorpusFacts, fitted, typical, usual_steps
 from hyperspan.training.distillation import (
     Distillation,
@@ -189,7 +189,7 @@ def _read(
         assert isinstance(model, Recognizer), "validate lets only such models start from others"
         learnt = learnt_parameters(model, start)
         notes.append(start.describe(model, train))
-    for text in (*notes, *data_notes(model, train, dev)):
+    for text in (*notes, *offset_notes(problems, train, dev), *data_notes(model, train, dev)):
         for listener in listeners:
             listener(DataNote(text))
     return model, train, dev, objective, learnt
