@@ -157,7 +157,7 @@ def _free_table(given: Any, name: str) -> dict[str, Any]:
 def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> Any:
     """The value, if it is of this kind and in range."""
     low, high = metadata.get("low"), metadata.get("high")
-    if "settled" in metadata and str(value) == "auto":
+    if _is_auto(value, metadata):
         return value
     for kind in get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]:
         if get_origin(kind) is Literal:
@@ -170,6 +170,11 @@ def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> A
             return value
     auto = ' or "auto"' if "settled" in metadata else ""
     raise InputError(f"{name} is {_shown(value)}, but must be {_wanted(hint, low, high)}{auto}")
+
+
+def _is_auto(value: Any, metadata: Mapping[str, Any]) -> bool:
+    """Whether a value is left to the corpus, where that is allowed."""
+    return "settled" in metadata and value == "auto"
 
 
 def _shown(value: Any) -> str:
