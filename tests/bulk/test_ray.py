@@ -111,6 +111,7 @@ def test_an_input_that_vanishes_is_told_of_when_the_rest_is_done(corpus: Path, t
     assert len(texts_in(tmp_path / "out")) == 13
 
 
+@pytest.mark.slow
 def test_feeders_write_what_one_process_writes_and_are_replaced(corpus: Path, tmp_path: Path, model: Path) -> None:
     killed: list[int] = []
 

@@ -67,6 +67,7 @@ def settings(place: Path, **distillation: Any) -> Config:
     ).settled()
 
 
+@pytest.mark.slow
 def test_a_student_learns_from_text_what_its_few_annotations_do_not_tell(place: Path, tmp_path: Path) -> None:
     teacher = dev_scores(load_model(place / "teacher"), read_sentences(HARBOUR))["f1"]
     taught = train(settings(place), tmp_path / "taught", device="cpu").dev_f1

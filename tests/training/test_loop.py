@@ -150,6 +150,7 @@ def test_a_loss_that_is_no_number_ends_the_run_and_keeps_the_last_checkpoint(con
     assert dev_scores(load_model(tmp_path), sentences)["f1"] >= 0
 
 
+@pytest.mark.slow
 def test_patience_ends_a_run(config: Path, tmp_path: Path) -> None:
     changes = ["training.patience=1", "training.learning_rate=0.03", "training.epochs=60", "training.schedule=constant"]
     settings = Config.read(config, changes)
