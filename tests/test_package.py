@@ -66,7 +66,6 @@ except hyperspan.HyperspanError as error:
     "arguments",
     [
         ["train", "mine.toml"],
-        ["init", "train.data"],
         ["compact", "genia", "small"],
         ["benchmark", "decode"],
         ["annotate", "x", "--device", "cuda"],
@@ -84,6 +83,17 @@ main()"""
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
     assert 'needs the extra `train`: pip install "hyperspan[train]"' in done.stderr
+
+
+def test_init_needs_no_torch(tmp_path: Path) -> None:
+    (tmp_path / "mine.data").write_text("a b\nA A\n0,1 X\n\n" * 10)
+    code = """import sys
+sys.modules["torch"] = None
+sys.argv = ["hyperspan", "init", "mine.data"]
+from hyperspan.cli import main
+main()"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0 and (tmp_path / "mine.toml").is_file(), done.stderr
 
 
 EXTRAS = (

@@ -19,9 +19,10 @@ from hyperspan.corpora.source import Problems
 from hyperspan.corpora.split_files import PartFiles
 from hyperspan.corpora.splits import USUAL_FRACTIONS, Fractions, OpenCorpus, SplitOptions, open_corpus, split_files
 from hyperspan.corpora.summary import CorpusSummary
-from hyperspan.errors import InputError, require_torch
+from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.training.data_checks import check_data
+from hyperspan.training.first_config import first_config
 from hyperspan.types import Document
 
 SMALL = 300
@@ -62,9 +63,6 @@ def init(
     name = output or f"{_stem(corpus)}.toml"
     if dev is None and (given := _given_parts(corpus)):
         corpus, dev, test = given["train"], given["dev"], given.get("test")
-    require_torch("training")
-    from hyperspan.training.first_config import first_config
-
     _check_options(
         dev, test, {"--parts": parts, "--fractions": fractions, "--by": by, "--group-by": group_by, "--option": option}
     )

@@ -126,15 +126,17 @@ def _neural(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
 
 def _start(config: Config, corpus: CorpusFacts) -> str:
     """The model that a run starts from where nobody said so."""
+    fits = corpus.english and corpus.sentences <= MOST_TO_START and config.words.vectors in (AUTO, BUNDLED)
+    return START if fits and can_start(config) else ""
+
+
+def can_start(config: Config) -> bool:
+    """Whether a model of this configuration can start from :data:`START`: it has no other shape, and is of its kind."""
     others = config.transformer.name or config.distillation.teacher or config.training.optimizer == "lbfgs"
-    plain = config.model.kind == "segmental" and not others
-    fits = corpus.english and corpus.sentences <= MOST_TO_START and START in bundled_models()
-    if not (plain and fits and config.words.vectors in (AUTO, BUNDLED)):
-        return ""
+    if others or config.model.kind != "segmental" or START not in bundled_models():
+        return False
     shape = Config.of_model(folder_of(START)).values(SHAPE)
-    return (
-        START if all(config.is_auto(key) or value == config.values([key])[key] for key, value in shape.items()) else ""
-    )
+    return all(config.is_auto(key) or value == config.values([key])[key] for key, value in shape.items())
 
 
 def _schedule(config: Config, corpus: CorpusFacts) -> dict[str, Any]:

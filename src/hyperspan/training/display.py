@@ -6,10 +6,10 @@ import time
 from contextlib import ExitStack
 from functools import singledispatchmethod
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
 
 from hyperspan.errors import counted
 from hyperspan.progress import print_every_minute
@@ -31,44 +31,21 @@ _ENDINGS = {
 }
 
 
-class TrainingDisplay:
-    """Shows the events of the training loop on a console.
+class EventDisplay:
+    """What shows events on a console has: bars on a terminal, and otherwise at least a line a minute."""
 
-    >>> import sys
-    >>> with TrainingDisplay(Console(file=sys.stdout, force_terminal=False)) as show:
-    ...     show(RunStarted(20, 9_500, 1_900_000, "segmental", 15_022, 401_500, "cpu", epoch=0, step=0))
-    ...     scores = {"precision": 0.7, "recall": 0.6, "f1": 0.646}
-    ...     show(EpochFinished(1, 475, 8.25, scores, True, 0.001, seconds=93.4, words_per_second=4300.0, too_wide=0))
-    training segmental: 1,900,000 parameters, 15,022 sentences, 401,500 words, 20 epochs, on cpu
-    epoch 1/20: loss 8.2500, dev P 70.0 R 60.0 F1 64.6 (best), 4,300 words/s, 1 min 33 s
-    """
-
-    def __init__(self, console: Console):
+    def __init__(self, console: Console, *columns: ProgressColumn):
         self._console = console
-        self._epochs = 0
-        self._steps_an_epoch = 1
-        self._header_shown = False
-        self._too_wide_shown = False
-        self._run: TaskID | None = None
-        self._epoch: TaskID | None = None
         self._state = "reading the data"
         """What is being done, for where there are no bars."""
         self._printed = time.monotonic()
         self._until_exit = ExitStack()
         # Standard output is for results: what is printed there meanwhile stays there.
         self._bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[state]}"),
-            TimeRemainingColumn(compact=True),
-            TextColumn("left"),
-            console=console,
-            transient=True,
-            redirect_stdout=False,
-            disable=not console.is_terminal,
+            *columns, console=console, transient=True, redirect_stdout=False, disable=not console.is_terminal
         )
 
-    def __enter__(self) -> TrainingDisplay:
+    def __enter__(self) -> Self:
         self._bars.start()
         if not self._console.is_terminal:
             self._until_exit.enter_context(
@@ -85,9 +62,8 @@ class TrainingDisplay:
     def __call__(self, event: TrainingEvent) -> None:
         self._show(event)
 
-    @singledispatchmethod
     def _show(self, event: TrainingEvent) -> None:
-        """Shows an event, each kind in its own way."""
+        raise NotImplementedError
 
     def _print(self, text: str, style: str | None = None) -> None:
         self._printed = time.monotonic()
@@ -95,6 +71,40 @@ class TrainingDisplay:
 
     def _write(self, text: str, style: str | None = None) -> None:
         self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+class TrainingDisplay(EventDisplay):
+    """Shows the events of the training loop on a console.
+
+    >>> import sys
+    >>> with TrainingDisplay(Console(file=sys.stdout, force_terminal=False)) as show:
+    ...     show(RunStarted(20, 9_500, 1_900_000, "segmental", 15_022, 401_500, "cpu", epoch=0, step=0))
+    ...     scores = {"precision": 0.7, "recall": 0.6, "f1": 0.646}
+    ...     show(EpochFinished(1, 475, 8.25, scores, True, 0.001, seconds=93.4, words_per_second=4300.0, too_wide=0))
+    training segmental: 1,900,000 parameters, 15,022 sentences, 401,500 words, 20 epochs, on cpu
+    epoch 1/20: loss 8.2500, dev P 70.0 R 60.0 F1 64.6 (best), 4,300 words/s, 1 min 33 s
+    """
+
+    def __init__(self, console: Console):
+        remaining = TimeRemainingColumn(compact=True)
+        super().__init__(
+            console,
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[state]}"),
+            remaining,
+            TextColumn("left"),
+        )
+        self._epochs = 0
+        self._steps_an_epoch = 1
+        self._header_shown = False
+        self._too_wide_shown = False
+        self._run: TaskID | None = None
+        self._epoch: TaskID | None = None
+
+    @singledispatchmethod
+    def _show(self, event: TrainingEvent) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]: a descriptor
+        """Shows an event, each kind in its own way."""
 
     @_show.register
     def _note(self, event: DataNote) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hyperspan.config import Config
-from hyperspan.model_folders import bundled_models
+from hyperspan.training.defaults import START, can_start
 from hyperspan.training.events import EpochFinished, Hint, Listener, RunEnded, TrainingEvent
 
 GOOD = 0.8
@@ -165,9 +165,8 @@ def _resources(settings: RunSettings) -> Iterator[str]:
     config = settings.config
     if config.encoder.kind != "neural" or config.transformer.name or config.distillation.teacher:
         return
-    if not config.training.start and settings.english and config.model.kind == "segmental":
-        names = bundled_models()
-        yield f"--start {'english' if 'english' in names else ' or '.join(names)}"
+    if not config.training.start and settings.english and can_start(config):
+        yield f"--start {START}"
     if not config.training.start and not config.words.vectors:
         yield (
             "--set words.vectors=bundled"

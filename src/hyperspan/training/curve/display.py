@@ -2,67 +2,32 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import ExitStack
 from functools import singledispatchmethod
-from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
-from hyperspan.progress import print_every_minute
 from hyperspan.training.curve.runs import PartFinished, PartStarted
-from hyperspan.training.display import duration
+from hyperspan.training.display import EventDisplay, duration
 from hyperspan.training.events import DataNote, EpochFinished, RunStarted, StepsTaken, TrainingEvent
 
 
-class CurveDisplay:
+class CurveDisplay(EventDisplay):
     """Shows the events of a learning curve on a console."""
 
     def __init__(self, console: Console, unit: str):
-        self._console, self._unit = console, unit
-        self._state = "reading the data"
+        state = TextColumn("{task.fields[state]}")
+        super().__init__(console, TextColumn("{task.description}"), BarColumn(), state, TimeElapsedColumn())
+        self._unit = unit
         self._part = ""
         self._epochs = 0
         self._scores = ""
-        self._printed = time.monotonic()
-        self._until_exit = ExitStack()
-        # Standard output is for results: what is printed there meanwhile stays there.
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[state]}"),
-            TimeElapsedColumn(),
-        )
-        self._bars = Progress(
-            *columns, console=console, transient=True, redirect_stdout=False, disable=not console.is_terminal
-        )
         self._all = self._bars.add_task("runs", total=None, state=self._state)
         self._one = self._bars.add_task("", total=None, state="", visible=False)
 
-    def __enter__(self) -> CurveDisplay:
-        self._bars.start()
-        if not self._console.is_terminal:
-            self._until_exit.enter_context(
-                print_every_minute(lambda: f"{self._state} …", self._write, printed=lambda: self._printed)
-            )
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._until_exit.close()
-        self._bars.stop()
-
-    def __call__(self, event: TrainingEvent) -> None:
-        self._show(event)
-
     @singledispatchmethod
-    def _show(self, event: TrainingEvent) -> None:
+    def _show(self, event: TrainingEvent) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]: a descriptor
         """Shows an event, each kind in its own way."""
-
-    def _write(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     @_show.register
     def _note(self, event: DataNote) -> None:
@@ -95,8 +60,7 @@ class CurveDisplay:
 
     @_show.register
     def _finish_part(self, event: PartFinished) -> None:
-        self._printed = time.monotonic()
         place = f"{event.number} of {event.of}"
         score = f"dev F1 {100 * event.run.f1:.1f} in {duration(event.run.seconds)}"
-        self._write(f"hyperspan: {self._part}: {score} ({place})")
+        self._print(f"hyperspan: {self._part}: {score} ({place})")
         self._bars.update(self._all, completed=event.number)
