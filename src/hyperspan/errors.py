@@ -23,7 +23,7 @@ EXIT_EXCEPTIONS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 """Exceptions that end the program. Any other exception fails one text only, even one from native code that is not an
 `Exception`."""
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def counted(number: int, noun: str) -> str:
@@ -45,7 +45,7 @@ class HyperspanError(Exception):
     """
 
     def __init__(self, sentence: str = "") -> None:
-        super().__init__(_CONTROL.sub(lambda match: ascii(match[0])[1:-1], sentence))
+        super().__init__(CONTROL_CHARACTERS.sub(lambda match: ascii(match[0])[1:-1], sentence))
 
 
 class InputError(HyperspanError):

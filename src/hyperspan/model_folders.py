@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hyperspan.cards import CARD
 from hyperspan.errors import InputError
 
 PRETRAINED = Path(__file__).parent / "pretrained"
 """The folder of the bundled models."""
 DEFAULT_MODEL = "genia"
 """The bundled model that is used where none is named."""
-FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors", "README.md")
+FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors", "README.md", CARD)
 """What a model's folder holds."""
 
 

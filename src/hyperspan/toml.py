@@ -32,7 +32,9 @@ _QUOTED = re.compile(
 )
 
 
-def read_toml(text: str, name: str = "the configuration") -> dict[str, Any]:
+def read_toml(
+    text: str, name: str = "the configuration", remedy: str = "hyperspan/configs/ has examples"
+) -> dict[str, Any]:
     """The tables of a TOML text of any origin; an InputError says why `name` is none.
 
     >>> read_toml("seed = " + "[" * 2000)
@@ -50,19 +52,21 @@ def read_toml(text: str, name: str = "the configuration") -> dict[str, Any]:
         reason = "it is nested too deeply"
     except ValueError:  # Python refuses to convert it
         reason = "it holds a number of thousands of digits"
-    raise InputError(f"{name} is not TOML: {reason}; hyperspan/configs/ has examples")
+    raise InputError(f"{name} is not TOML: {reason}; {remedy}")
 
 
 def read_text(path: Path) -> str:
-    """The text of a configuration file of any origin."""
+    """The text of a small file of any origin, such as a configuration."""
     with path.open("rb") as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
-        raise InputError(f"{path} is not a configuration: it has more than {LARGEST_FILE:,} bytes; name another file")
+        raise InputError(
+            f"{path} has more than {LARGEST_FILE:,} bytes, too many for settings in TOML; name another file"
+        )
     try:
         return content.decode("utf-8").replace("\r\n", "\n")
     except UnicodeError as error:
-        raise InputError(f"{path} is not TOML: {error}; hyperspan/configs/ has examples") from None
+        raise InputError(f"{path} is not TOML: {error}; write it as UTF-8 text") from None
 
 
 def to_toml(value: Any) -> str:
@@ -122,7 +126,7 @@ def build(cls: Any, given: Any, renamed: Mapping[str, str], prefix: str = "") ->
             values[key] = build(hints[key], value, renamed, f"{prefix}{key}.")
         elif get_origin(hints[key]) is Mapping:
             values[key] = {
-                name: _free_table(table, f"{prefix}{key}.{name}") for name, table in _table(value, key).items()
+                name: free_table(table, f"{prefix}{key}.{name}") for name, table in _table(value, key).items()
             }
         else:
             metadata = next(entry.metadata for entry in fields(cls) if entry.name == key)
@@ -136,7 +140,7 @@ def _table(given: Any, name: str) -> Mapping[str, Any]:
     return given
 
 
-def _free_table(given: Any, name: str) -> dict[str, Any]:
+def free_table(given: Any, name: str) -> dict[str, Any]:
     """A copy of a table whose keys are free; its values are what TOML holds, not NaN, which equals nothing."""
 
     def copied(value: Any, depth: int) -> Any:

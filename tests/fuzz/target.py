@@ -40,12 +40,14 @@ class Workplace:
         """The folder of a model that was trained in a second; made by who needs it first."""
         ready = self.shared / "tiny"
         if not ready.exists():
+            from hyperspan.cards import Figures, ModelCard
             from hyperspan.models import save_model
             from tests.inference.test_annotator import small_model
 
             made = self.shared / f"tiny-{os.getpid()}"
             save_model(small_model(), made)
             (made / "README.md").write_text("# A small model\n", encoding="utf-8")
+            ModelCard("small", "Finds people.", labels={"person": "people"}, figures=Figures("Zoo", 80.5)).write(made)
             try:
                 made.rename(ready)
             except OSError:  # another worker was faster

@@ -318,7 +318,7 @@ def test_another_model_is_saved_with_its_files(tmp_path: Path) -> None:
     nlp.to_disk(tmp_path / "saved")
     there = tmp_path / "saved" / "hyperspan" / "model"
     assert sorted(file.name for file in there.iterdir()) == [
-        *("README.md", "config.toml", "model.safetensors", "vocabulary.json", "words.txt")
+        *("README.md", "card.toml", "config.toml", "model.safetensors", "vocabulary.json", "words.txt")
     ]
     assert (there / "model.safetensors").read_bytes() == (PRETRAINED / "litbank" / "model.safetensors").read_bytes()
     shutil.rmtree(tmp_path / "mine")
@@ -327,7 +327,9 @@ def test_another_model_is_saved_with_its_files(tmp_path: Path) -> None:
     assert found(spacy.load(tmp_path / "saved")(STORY)) == expected
     shutil.rmtree(tmp_path / "saved")
     data = again.to_bytes()  # from memory
-    assert found(type(nlp).from_config(nlp.config).from_bytes(data)(STORY)) == expected
+    revived = type(nlp).from_config(nlp.config).from_bytes(data)
+    assert found(revived(STORY)) == expected
+    assert revived.get_pipe("hyperspan").annotator.card == nlp.get_pipe("hyperspan").annotator.card
     with pytest.raises(InputError, match="there is no model"):
         type(nlp).from_config(nlp.config)(STORY)
     with pytest.raises(InputError, match="there is no model"):

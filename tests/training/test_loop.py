@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from hyperspan.cards import ModelCard
 from hyperspan.cli import main
 from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
@@ -280,8 +282,13 @@ def test_what_exists_is_not_overwritten_unasked(config: Path, tmp_path: Path) ->
         train(settings, tmp_path / "mistyped", device="cpu", resume=True)
     train(settings, tmp_path / "run", device="cpu")
     (tmp_path / "run" / "README.md").write_text("completed by hand", encoding="utf-8")
+    written = ModelCard.read(tmp_path / "run")
+    assert written.title == "run" and written.labels == dict.fromkeys(load_model(tmp_path / "run").labels, "")
+    assert written.figures.corpus == Path(HARBOUR).name and written.figures.dev is not None
+    replace(written, domain="harbours").write(tmp_path / "run")
     train(settings, tmp_path / "run", device="cpu", resume=True)
     assert (tmp_path / "run" / "README.md").read_text(encoding="utf-8") == "completed by hand"
+    assert ModelCard.read(tmp_path / "run") == replace(written, domain="harbours")
 
 
 def test_a_label_that_only_dev_has_is_said_and_does_no_harm(config: Path, tmp_path: Path) -> None:

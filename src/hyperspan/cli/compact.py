@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from hyperspan.cards import CARD
 from hyperspan.cli.options import Force
 from hyperspan.errors import OutputExistsError, require_torch
 from hyperspan.files import Target
@@ -36,8 +37,9 @@ def compact(
     if held is not None and not force:
         raise OutputExistsError(f"{output} holds {held} already; choose another folder or overwrite it with --force")
     save_model(made_compact(load_model(source), words), output, half=True)
-    if (source / "README.md").is_file():
-        with Target(str(output / "README.md"), force=True).open() as file:
-            file.write((source / "README.md").read_text(encoding="utf-8"))
+    for name in ("README.md", CARD):
+        if (source / name).is_file():
+            with Target(str(output / name), force=True).open_binary() as file:
+                file.write((source / name).read_bytes())
     size = sum(file.stat().st_size for file in output.iterdir()) / 1e6
     print(f"hyperspan: wrote {output}, {size:.1f} MB", file=sys.stderr)

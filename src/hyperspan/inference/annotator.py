@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import evolve
 
+from hyperspan.cards import UNKNOWN, ModelCard
 from hyperspan.corpora.documents import with_context
 from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError
@@ -70,14 +71,20 @@ class Annotator:
     >>> [mention.text for mention in load("genia")(document.text, **known).mentions]  # and not 'Jurkat T cells', as without it
     ['Jurkat']
 
-    `window` is how many words are read ahead, `long_text` the characters from which on `keep_sentences` matters, and
+    `card` says what the model is for; `window` is how many words are read ahead, `long_text` the characters from which on `keep_sentences` matters, and
     `max_spans` the words × widths of the longest sentence.
     """
 
     def __init__(
-        self, model: InferenceModel, *, window: int = WINDOW, long_text: int = LONG_TEXT, max_spans: int = MAX_SPANS
+        self,
+        model: InferenceModel,
+        *,
+        card: ModelCard = UNKNOWN,
+        window: int = WINDOW,
+        long_text: int = LONG_TEXT,
+        max_spans: int = MAX_SPANS,
     ) -> None:
-        self.model = model
+        self.model, self.card = model, card
         self.window, self.long_text, self.max_spans = window, long_text, max_spans
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
+from hyperspan.cards import ModelCard
 from hyperspan.config import Config
 from hyperspan.errors import InputError, MissingExtraError, require_torch
 from hyperspan.inference.annotator import Annotator
@@ -42,14 +43,15 @@ def load(
     docs/speed.md has what that saves and costs.
     """
     folder = folder_of(name_or_path)
-    config = Config.of_model(folder)
+    config, card = Config.of_model(folder), ModelCard.read(folder)
     if device == "cpu" and is_served(config) and not kernels_obstacle():
-        return Annotator(RuntimeModel(folder, config, Vocabulary.load(folder), precision=precision, skip=skip))
+        served = RuntimeModel(folder, config, Vocabulary.load(folder), precision=precision, skip=skip)
+        return Annotator(served, card=card)
     _require_torch(folder, config, device)
     from hyperspan.models import load_model
 
     _check_device(device)
-    return Annotator(load_model(folder, device, precision=precision, skip=skip))
+    return Annotator(load_model(folder, device, precision=precision, skip=skip), card=card)
 
 
 def kernels_obstacle() -> str | None:

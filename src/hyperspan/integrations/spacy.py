@@ -219,6 +219,7 @@ class Component(Pipe):
             return _contents(Path(self._source))
         with tempfile.TemporaryDirectory() as folder:
             self.annotator.model.save(Path(folder))
+            self.annotator.card.write(Path(folder))
             return _contents(Path(folder))
 
     def __reduce__(self) -> tuple[Any, ...]:

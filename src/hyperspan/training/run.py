@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 from attrs import evolve
 
 from hyperspan import __version__
+from hyperspan.cards import CARD, Figures, ModelCard
 from hyperspan.config import AUTO, Config
 from hyperspan.corpora.documents import texts, with_context, with_sentences
 from hyperspan.corpora.registry import read_corpus
@@ -250,10 +251,19 @@ def _finished(trainer: Trainer, adviser: Adviser, *, force: bool) -> TrainingRes
         best = scores["f1"]
         save_model(model, folder)
         adviser.finish(scores, _train_f1(model, trainer.train_sentences, len(dev)) if best < GOOD else None)
+    _write_card(model, folder, best, force=force)
     if force or not (folder / "README.md").exists():
         with Target(str(folder / "README.md"), force=True).open() as file:
             file.write(model_card(model, best, trainer.best_epoch, len(trainer.train_sentences)))
     return TrainingResult(folder, best, sure)
+
+
+def _write_card(model: Model, folder: Path, best: float | None, *, force: bool) -> None:
+    """Writes card.toml; what its maker has put into one that is there stays, but for the figures."""
+    dev = None if best is None else round(100 * best, 2)
+    new = ModelCard.for_labels(folder.resolve().name, model.labels, Figures(Path(model.config.data.dev).name, dev))
+    card = new if force or not (folder / CARD).exists() else replace(ModelCard.read(folder), figures=new.figures)
+    card.write(folder)
 
 
 def _train_f1(model: Model, train: Sequence[Sentence], most: int) -> float:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from hyperspan.cards import CARD
 from hyperspan.errors import HyperspanError
 from hyperspan.inference.loading import load
 from hyperspan.model_folders import PRETRAINED
@@ -18,7 +19,7 @@ from tests.fuzz.samples import TEXTS, TOKENS
 from tests.fuzz.target import Input, Target, Workplace, check_message
 from tests.fuzz.targets.configurations import TOML
 
-FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors")
+FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors", CARD)
 ODD_FLOATS = tuple(struct.pack("<f", value) for value in (float("nan"), float("inf"), -float("inf"), 3e38, -1e-40))
 
 
@@ -62,7 +63,7 @@ class ModelFolders(Target):
     def mutated(self, chance: random.Random) -> Input:
         name = chance.choice(FILES)
         data = original(self.base)[name]
-        if name == "config.toml":
+        if name in ("config.toml", CARD):
             return {name: mutate(chance, data, TOML)}
         if name == "model.safetensors":
             return {name: mutated_tensors(chance, data)}

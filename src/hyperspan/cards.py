@@ -1,0 +1,168 @@
+"""What a model is for, in ``card.toml`` of its folder: a title, labels in words, a domain, figures. Needs neither torch nor NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hyperspan.errors import CONTROL_CHARACTERS, InputError
+from hyperspan.files import Target
+from hyperspan.toml import free_table, read_text, read_toml, to_key, to_toml
+
+CARD = "card.toml"
+"""Its name in the folder of a model."""
+TEXTS = {"title": 200, "description": 1000, "domain": 200, "language": 100, "licence": 500}
+"""The keys that are texts, and how many characters each may have."""
+LONGEST_MEANING = 300
+LABELS_WRITTEN = 10_000
+"""Characters of all labels up to which :meth:`ModelCard.for_labels` lists them; a card is a small file."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """F1 of a model, in percent; None where it was not measured."""
+
+    corpus: str = ""
+    dev: float | None = None
+    test: float | None = None
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What is known of a model; what is not known is empty.
+
+    >>> card = ModelCard("zoo", "Finds animals.", labels={"FAC": "buildings"}, figures=Figures("Zoo", dev=81.5))
+    >>> print(card.to_toml(), end="")
+    title = "zoo"
+    description = "Finds animals."
+    <BLANKLINE>
+    [labels]
+    FAC = "buildings"
+    <BLANKLINE>
+    [figures]
+    corpus = "Zoo"
+    dev = 81.5
+    >>> ModelCard.from_toml(card.to_toml()) == card
+    True
+    """
+
+    title: str = ""
+    description: str = ""
+    """One sentence: what the model is for."""
+    domain: str = ""
+    language: str = ""
+    licence: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What each label means, in words."""
+    figures: Figures = field(default_factory=Figures)
+    profile: Mapping[str, Any] = field(default_factory=dict)
+    """What the training text looked like."""
+
+    @classmethod
+    def read(cls, folder: Path) -> ModelCard:
+        """The card of a model's folder, of any origin; an empty one where there is none."""
+        path = folder / CARD
+        if not path.exists():
+            return cls()
+        if not path.is_file():
+            raise InputError(f"{path} is no regular file; remove it, or put a model card there")
+        return cls.from_toml(read_text(path), str(path))
+
+    @classmethod
+    def from_toml(cls, text: str, name: str = "the model card") -> ModelCard:
+        """The card that a text in TOML holds; an InputError says what is wrong with it.
+
+        >>> ModelCard.from_toml("title = 3")
+        Traceback (most recent call last):
+        ...
+        hyperspan.errors.InputError: the model card: title is 3, but must be a text of at most 200 characters; correct or remove it
+        """
+        tables = read_toml(text, name, f"correct or remove {CARD}")
+        try:
+            return cls._from_tables(tables)
+        except InputError as error:
+            raise InputError(f"{name}: {error}; correct or remove it") from None
+
+    @classmethod
+    def _from_tables(cls, given: dict[str, Any]) -> ModelCard:
+        _check_keys(given, (*TEXTS, "labels", "figures", "profile"), "")
+        texts = {key: _text(given.get(key, ""), key, longest) for key, longest in TEXTS.items()}
+        labels = {
+            _text(label, "a label", LONGEST_MEANING): _text(meaning, f"labels.{label}", LONGEST_MEANING)
+            for label, meaning in _table(given, "labels").items()
+        }
+        figures = _table(given, "figures")
+        _check_keys(figures, ("corpus", "dev", "test"), "figures.")
+        scores = {key: _percent(figures[key], f"figures.{key}") for key in ("dev", "test") if key in figures}
+        known = Figures(_text(figures.get("corpus", ""), "figures.corpus", TEXTS["title"]), **scores)
+        return cls(**texts, labels=labels, figures=known, profile=free_table(given.get("profile", {}), "profile"))
+
+    @classmethod
+    def for_labels(cls, title: str, labels: tuple[str, ...], figures: Figures) -> ModelCard:
+        """The card of a model just trained: its maker says the rest, such as what the labels mean."""
+        listed = labels if sum(map(len, labels)) <= LABELS_WRITTEN else ()
+        corpus = _cleaned(figures.corpus)
+        return cls(
+            _cleaned(title), labels={_cleaned(label): "" for label in listed}, figures=Figures(corpus, figures.dev)
+        )
+
+    def to_toml(self) -> str:
+        """The card as :meth:`from_toml` reads it; what is not known is left out."""
+        lines = [f"{key} = {to_toml(getattr(self, key))}" for key in TEXTS if getattr(self, key)]
+        tables = {
+            "labels": self.labels,
+            "figures": {key: value for key, value in vars(self.figures).items() if value not in ("", None)},
+            "profile": self.profile,
+        }
+        for name, table in tables.items():
+            if table:
+                lines += ["", f"[{name}]", *(f"{to_key(key)} = {to_toml(value)}" for key, value in table.items())]
+        return "\n".join(lines).lstrip("\n") + "\n"
+
+    def write(self, folder: Path) -> None:
+        """Writes the card to a model's folder, over one that is there."""
+        with Target(str(folder / CARD), force=True).open() as file:
+            file.write(self.to_toml())
+
+    def to_json(self) -> dict[str, Any]:
+        """The card but for the profile, which is for programs, as JSON can hold it."""
+        texts = {key: getattr(self, key) for key in TEXTS}
+        return {**texts, "labels": dict(self.labels), "figures": dict(vars(self.figures))}
+
+
+UNKNOWN = ModelCard()
+"""The card of a model that has none."""
+
+
+def _check_keys(given: Mapping[str, Any], known: tuple[str, ...], prefix: str) -> None:
+    unknown = next((key for key in given if key not in known), None)
+    if unknown is not None:
+        raise InputError(f"it has no key {prefix}{unknown[:100]}, but {', '.join(prefix + key for key in known)}")
+
+
+def _table(given: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = given.get(key, {})
+    if not isinstance(value, Mapping):
+        raise InputError(f"{key} is {value!r:.100}, but must be a table")
+    return value
+
+
+def _text(value: Any, key: str, longest: int) -> str:
+    if not isinstance(value, str) or len(value) > longest:
+        raise InputError(f"{key[:100]} is {value!r:.100}, but must be a text of at most {longest:,} characters")
+    if CONTROL_CHARACTERS.search(value):
+        raise InputError(f"{key[:100]} is {value!r:.100}, but must be one line without control characters")
+    return value
+
+
+def _percent(value: Any, key: str) -> float:
+    if type(value) not in (int, float) or not 0 <= value <= 100:
+        raise InputError(f"{key} is {value!r:.100}, but must be an F1 from 0 to 100")
+    return float(value)
+
+
+def _cleaned(name: str) -> str:
+    """A name of any origin as a card may hold it."""
+    return CONTROL_CHARACTERS.sub("?", name)[: TEXTS["title"]]

@@ -1,0 +1,77 @@
+"""Cards of models: what they say is read and written, and a card of any origin is refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import hyperspan
+from hyperspan.cards import CARD, UNKNOWN, Figures, ModelCard
+from hyperspan.errors import InputError
+from hyperspan.model_folders import PRETRAINED, bundled_models
+
+
+def test_card_is_the_same_after_writing_and_reading(tmp_path: Path) -> None:
+    profile = {"unknown": 0.25, "words": {"odd key": [1, 2.5, "ä"]}}
+    card = ModelCard(
+        'a "b"', "Käse.", "d", "l", "MIT", {"odd label.x": "", "PER": "people"}, Figures("C", 1.0), profile
+    )
+    card.write(tmp_path)
+    assert ModelCard.read(tmp_path) == card
+    UNKNOWN.write(tmp_path)
+    assert ModelCard.read(tmp_path) == UNKNOWN
+
+
+def test_card_that_is_missing_is_empty(tmp_path: Path) -> None:
+    assert ModelCard.read(tmp_path) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("title = 3", "title is 3"),
+        ('title = "a\\nb"', "control characters"),
+        ('description = "a\\u202eb"', "control characters"),
+        (f'domain = "{"x" * 201}"', "at most 200 characters"),
+        ("labels = 3", "must be a table"),
+        ("[labels]\nPER = 1", "labels.PER is 1"),
+        ('[labels]\n"a\\u0007" = ""', "control characters"),
+        ("[figures]\ndev = nan", "from 0 to 100"),
+        ("[figures]\ndev = true", "from 0 to 100"),
+        ('[figures]\ntest = "good"', "from 0 to 100"),
+        ("[figures]\nf1 = 3", "no key figures.f1"),
+        ("[profile]\nx = nan", "not nan"),
+        ("other = 3", "no key other"),
+        ("title", "not TOML"),
+        ("title = " + "[" * 3000, "nested too deeply"),
+        ("#" * 70_000, "65,536 bytes"),
+    ],
+)
+def test_card_of_any_origin_is_refused_in_a_sentence(tmp_path: Path, text: str, expected: str) -> None:
+    (tmp_path / CARD).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        ModelCard.read(tmp_path)
+    message = str(caught.value)
+    assert expected in message and CARD in message and "\n" not in message and len(message) < 500
+
+
+def test_card_of_odd_names_can_be_read_again(tmp_path: Path) -> None:
+    card = ModelCard.for_labels("a\nb" * 200, ("x\u202e", "y"), Figures("\udcff.jsonl", 3.0))
+    card.write(tmp_path)
+    assert ModelCard.read(tmp_path) == card
+    assert ModelCard.for_labels("many", tuple(f"label {n}" for n in range(5000)), Figures()).labels == {}
+
+
+@pytest.mark.parametrize("name", bundled_models())
+def test_bundled_models_say_what_each_label_means(name: str) -> None:
+    card = ModelCard.read(PRETRAINED / name)
+    labels = json.loads((PRETRAINED / name / "vocabulary.json").read_bytes())["labels"]
+    assert sorted(card.labels) == sorted(labels)
+    assert all(card.labels.values()) and all((card.description, card.domain, card.language, card.licence))
+    assert card.title == name and None not in vars(card.figures).values()
+
+
+def test_annotator_has_the_card_of_its_model() -> None:
+    assert hyperspan.load("genia").card == ModelCard.read(PRETRAINED / "genia")
