@@ -320,10 +320,11 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class DistillationConfig:
-    """A teacher: a larger model of the same labels, from whose distribution over mention sets the model learns."""
+    """Teachers: larger models of the same labels, from whose distribution over mention sets the model learns."""
 
-    teacher: str = ""
-    """The teacher: a bundled model by its name, or a folder; none if not given. docs/training.md explains it."""
+    teacher: str | tuple[str, ...] = ""
+    """The teacher: a bundled model by its name, or a folder; a list for several, whose scores are averaged; none if not
+    given. docs/training.md explains it."""
     text: str = ""
     """Unlabelled text to learn from the teacher on: a file (.txt, .txt.gz, .txt.xz), a folder of them, or a corpus."""
     sentences: int = _number(0, 0)
@@ -333,7 +334,13 @@ class DistillationConfig:
     temperature: float = _number(1.0, 0.01, 1000)
     """The teacher's scores are divided by this: above 1 it says more about mentions that it finds unlikely."""
     copy_embeddings: bool = True
-    """Whether the model begins with the teacher's vocabulary, word vectors and characters."""
+    """Whether the model begins with the vocabulary, word vectors and characters of the teacher, of several the first."""
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """The names or folders of all teachers."""
+        given = (self.teacher,) if isinstance(self.teacher, str) else self.teacher
+        return tuple(name for name in given if name)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import re
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from hyperspan.errors import InputError
 
@@ -77,7 +77,9 @@ def to_toml(value: Any) -> str:
     """
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{to_key(key)} = {to_toml(inner)}" for key, inner in value.items()) + "}"
-    if isinstance(value, list):
+    if is_dataclass(value):
+        return to_toml(values_of(value))
+    if isinstance(value, list | tuple):
         return "[" + ", ".join(map(to_toml, value)) + "]"
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
@@ -125,13 +127,31 @@ def build(cls: Any, given: Any, renamed: Mapping[str, str], prefix: str = "") ->
         if hasattr(hints[key], "__dataclass_fields__"):
             values[key] = build(hints[key], value, renamed, f"{prefix}{key}.")
         elif get_origin(hints[key]) is Mapping:
+            kind, table = get_args(hints[key])[1], _table(value, prefix + key)
+            names = {name: f"{prefix}{key}.{name}" for name in table}
+            is_free = get_origin(kind) is Mapping
             values[key] = {
-                name: free_table(table, f"{prefix}{key}.{name}") for name, table in _table(value, key).items()
+                name: free_table(inner, names[name]) if is_free else _checked(kind, inner, {}, names[name])
+                for name, inner in table.items()
             }
         else:
             metadata = next(entry.metadata for entry in fields(cls) if entry.name == key)
-            values[key] = _checked(hints[key], value, metadata, prefix + key)
+            values[key] = _checked(hints[key], value, metadata, prefix + key, renamed)
     return cls(**values)
+
+
+def _listed(kind: Any, given: list[Any] | tuple[Any, ...], name: str, renamed: Mapping[str, str]) -> tuple[Any, ...]:
+    """The entries of a list, each checked; where they are tables, a text is a table with the first key alone."""
+    found: list[Any] = []
+    for index, entry in enumerate(given):
+        place = f"{name}[{index}]"
+        if not is_dataclass(kind):
+            entry = _checked(kind, entry, {}, place)
+        elif not isinstance(entry, cast(type, kind)):
+            table = {fields(kind)[0].name: entry} if isinstance(entry, str) else entry
+            entry = build(kind, table, renamed, f"{place}.")
+        found.append(entry)
+    return tuple(found)
 
 
 def _table(given: Any, name: str) -> Mapping[str, Any]:
@@ -158,7 +178,9 @@ def free_table(given: Any, name: str) -> dict[str, Any]:
     return copied(_table(given, name), 0)
 
 
-def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> Any:
+def _checked(
+    hint: Any, value: Any, metadata: Mapping[str, Any], name: str, renamed: Mapping[str, str] | None = None
+) -> Any:
     """The value, if it is of this kind and in range."""
     low, high = metadata.get("low"), metadata.get("high")
     if _is_auto(value, metadata):
@@ -167,6 +189,9 @@ def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> A
         if get_origin(kind) is Literal:
             if value in get_args(kind) and isinstance(value, str):
                 return value
+        elif get_origin(kind) is tuple:
+            if isinstance(value, list | tuple):
+                return _listed(get_args(kind)[0], value, name, renamed or {})
         elif kind is float and type(value) in (int, float):
             if abs(value) <= sys.float_info.max and _is_within(value, low, high):
                 return float(value)
@@ -200,6 +225,8 @@ def _wanted(hint: Any, low: float | None, high: float | None) -> str:
         return " or ".join(_wanted(kind, low, high) for kind in get_args(hint))
     if get_origin(hint) is Literal:
         return " or ".join(json.dumps(choice) for choice in get_args(hint))
+    if get_origin(hint) is tuple:
+        return "a list of texts" if get_args(hint)[0] is str else "a list of texts and tables"
     name = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[hint]
     if hint in (int, float) and low is not None:
         name += f" from {low:g} to {high:g}" if high is not None else f" of at least {low:g}"

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan.structures import SegmentalHypergraph, cross_entropy, negative_log_likelihood, softmax_margin
+from hyperspan.structures.scores import mean_scores
 from tests.structures.brute_force import BruteForce, all_mentions, all_sets, arrays
 from tests.structures.cases import edge_scores, segmental_score
 
@@ -128,3 +129,17 @@ def test_cross_entropy_with_oneself_is_the_entropy_and_least() -> None:
     entropy = SegmentalHypergraph(scores, LENGTHS).entropy
     torch.testing.assert_close(cross_entropy(scores, scores, LENGTHS), entropy)
     assert (cross_entropy(other, scores, LENGTHS) > entropy).all()
+
+
+@pytest.mark.parametrize(("widths", "untied"), [((2, 2, 2), (False,) * 3), ((2, 3, 2), (True, False, False))])
+def test_mean_scores_are_the_normalised_geometric_mean(widths: tuple[int, ...], untied: tuple[bool, ...]) -> None:
+    given = [
+        edge_scores((2, 3, c, 2), torch.float64, seed, 1.0, 0.0, untied=own)
+        for seed, (c, own) in enumerate(zip(widths, untied, strict=True))
+    ]
+    each = [SegmentalHypergraph(scores, LENGTHS) for scores in given]
+    mean = SegmentalHypergraph(mean_scores(given), LENGTHS)
+    sets = list(all_sets(all_mentions(3, 2, min(widths))))[::7]
+    values = torch.stack([sum(one.log_prob([found, set()]) for one in each) / 3 for found in sets])  # (sets, 2)
+    normalised = values[:, 0] - torch.stack([mean.log_prob([found, set()])[0] for found in sets])
+    torch.testing.assert_close(normalised, normalised[0].expand_as(normalised))

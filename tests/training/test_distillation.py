@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import lzma
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from hyperspan.models import Recognizer, load_model
 from hyperspan.models.compact import compact
 from hyperspan.models.validation import validate
 from hyperspan.structures import cross_entropy
-from hyperspan.training.distillation import Distillation, new_student, read_unlabelled
+from hyperspan.structures.scores import mean_scores
+from hyperspan.training.distillation import Distillation, context_of, new_student, read_teachers, read_unlabelled
 from hyperspan.training.loop import dev_scores
 from hyperspan.training.run import read_sentences, train
 from hyperspan.types import Sentence
@@ -105,8 +107,8 @@ def test_the_loss_mixes_that_of_the_teacher_with_that_of_gold_mentions(place: Pa
     student, teacher, sentences = models(place, gold_weight=0.25, temperature=2.0)
     student.eval()
     unlabelled = [Sentence(sentence.tokens) for sentence in sentences[2:]]
-    objective = Distillation(student, teacher, [])
-    assert objective.shares_batches
+    objective = Distillation(student, [teacher], [])
+    assert objective.readers == [0, 0]
     part = objective.collate([*sentences[:2], *unlabelled], [True, True, False, False])
     found = objective.loss(part, None).values
     gold = student.loss(part.sentences).values
@@ -124,9 +126,53 @@ def test_a_student_begins_with_the_vectors_of_its_teacher(place: Path) -> None:
         new_student(settings(place).override(["words.dimension=8"]), teacher)
 
 
+@pytest.fixture
+def reader_of_context(tiny_encoder: Path, tmp_path: Path) -> Path:
+    """A teacher with a pretrained encoder that reads nine words around each sentence."""
+    changes = [f"data.train={HARBOUR}", "data.joined=true", "transformer.context=9", f"transformer.name={tiny_encoder}"]
+    small = ["encoder.hidden=6", "encoder.span_hidden=6", "training.epochs=1", "words.dimension=4"]
+    return train(Config().override([*changes, *small]), tmp_path / "context", device="cpu").folder
+
+
+def test_a_student_with_vectors_of_its_own_learns_from_the_mean_of_several_teachers(
+    place: Path, reader_of_context: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "vectors.txt").write_text("the 1 0 0 0 0 2\nharbour 0 1 0 0 3 0\n", encoding="utf-8")
+    names = [str(place / "teacher"), str(reader_of_context), str(place / "teacher")]
+    changes = ["words.dimension=6", f"words.vectors={tmp_path / 'vectors.txt'}", "training.epochs=1"]
+    config = settings(place, teacher=names, copy_embeddings=False, sentences=3).override(changes)
+    student = train(config, tmp_path / "student", device="cpu").folder
+    assert load_model(student).config.distillation.teachers == tuple(names)
+    train(config, tmp_path / "student", overrides=["training.epochs=2"], device="cpu", resume=True)
+    two = f"distillation.teacher={json.dumps(names[:2])}"
+    with pytest.raises(InputError, match="was trained on other sentences"):
+        train(config, tmp_path / "student", overrides=["training.epochs=3", two], device="cpu", resume=True)
+
+    teachers, taught = read_teachers(config, "cpu"), load_model(student)
+    assert isinstance(taught, Recognizer) and context_of(config) == 9
+    objective = Distillation(taught, teachers, [])
+    assert objective.readers == [0, 1, 2, 1], "those of the same words share a batch"
+    sentences = read_sentences(HARBOUR, config, context=9)[:2]
+    part = objective.collate(sentences, [False, False])
+    found = objective.loss(part, None).values
+    kinds = torch.tensor([teachers[0].labels.index(label) for label in taught.labels])
+    scores = [one(one.collate(sentences)).map(lambda tensor: tensor[..., kinds]) for one in teachers]
+    torch.testing.assert_close(found, cross_entropy(taught(part.batch), mean_scores(scores), part.batch.lengths))
+
+
+def test_a_student_copies_the_words_of_a_teacher_with_a_pretrained_encoder(
+    place: Path, reader_of_context: Path
+) -> None:
+    config = settings(place, teacher=str(reader_of_context)).override(["words.dimension=4"])
+    [teacher] = read_teachers(config, "cpu")
+    student = new_student(config, teacher)
+    assert not student.vocabulary.transformer and student.vocabulary.words == teacher.vocabulary.words
+    assert Distillation(student, [teacher], []).readers == [0, 1]
+
+
 def test_every_epoch_reads_the_next_sentences(place: Path) -> None:
     student, teacher, sentences = models(place, sentences=3)
-    objective = Distillation(student, teacher, sentences)
+    objective = Distillation(student, [teacher], sentences)
     assert [list(objective.unlabelled(epoch)) for epoch in range(2)] == [
         sentences[:3],
         [sentences[3], *sentences[:2]],
@@ -150,6 +196,12 @@ def test_text_is_read_from_files_folders_and_corpora(place: Path, tmp_path: Path
     assert len(plain) == len(read_sentences(HARBOUR)) and not any(sentence.mentions for sentence in found(HARBOUR))
     assert found(tmp_path) == plain * 2  # the long one is left out
     assert found(place / "all.txt", sentences=1) == plain[:30]  # one an epoch
+    first, second = text.split("\n")[:2]
+    (tmp_path / "c.txt").write_text(f"{first}\n{second}\n \n{first}\n", encoding="utf-8")
+    around = read_unlabelled(settings(place, text=str(tmp_path / "c.txt")), read, 3)
+    assert around[1].before == around[0].tokens[-3:] and around[0].after == around[1].tokens[:3]
+    assert around[1].after == around[2].before == (), "a blank line ends a document"
+    (tmp_path / "c.txt").unlink()
     (tmp_path / "b.txt.xz").write_bytes(b"no archive")
     with pytest.raises(InputError, match=r"b\.txt\.xz cannot be read as text"):
         found(tmp_path)
@@ -168,6 +220,7 @@ def test_text_is_read_from_files_folders_and_corpora(place: Path, tmp_path: Path
             r"which reads the same sentences in every step",
         ),
         (["words.vectors=v.npz"], r"distillation\.copy_embeddings takes over the teacher's"),
+        (["transformer.name=tiny"], r"reads no encoder of its own; set distillation\.copy_embeddings = false"),
         (["encoder.kind=handcrafted"], r"which has no word vectors to take over"),
     ],
 )

@@ -90,7 +90,7 @@ class SubwordTokenizer:
         self._tokenizer.no_truncation()
         self.prefix, self.suffix = self._special()
         self.padding: int = description["config"].get("pad_token_id") or 0
-        self.pooling = config.pooling
+        self.pooling, self.context = config.pooling, config.context
         limit = description["limit"]
         window = config.window or limit
         self.capacity: int = window - len(self.prefix) - len(self.suffix)
@@ -177,8 +177,9 @@ class SubwordTokenizer:
 
     def _around(self, sentence: Sentence, room: int) -> tuple[list[int], list[int]]:
         """The nearest whole words before and after a sentence that there is room for, as many on both sides."""
-        before = [self.encode(token) for token in reversed(sentence.before)]
-        after = [self.encode(token) for token in sentence.after]
+        # A teacher may have asked for more words than this encoder was trained with.
+        before = [self.encode(token) for token in sentence.before[: -self.context - 1 : -1]]
+        after = [self.encode(token) for token in sentence.after[: self.context]]
         wanted = [sum(map(len, side)) for side in (before, after)]
         share = max(room // 2, room - wanted[1])
         earlier = _fitting(before, share)

@@ -35,7 +35,7 @@ def compact(model: Model, pretrained_words: int | None = None) -> Model:
         training=replace(config.training, start=_file(config.training.start.rstrip("/"))),
         distillation=replace(
             config.distillation,
-            teacher=_file(config.distillation.teacher.rstrip("/")),
+            teacher=_names(config.distillation.teacher),
             text=_file(config.distillation.text.rstrip("/")),
         ),
     )
@@ -50,6 +50,12 @@ def compact(model: Model, pretrained_words: int | None = None) -> Model:
 
 def _file(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _names(folders: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    if isinstance(folders, str):
+        return _file(folders.rstrip("/"))
+    return tuple(_file(folder.rstrip("/")) for folder in folders)
 
 
 def _encoder(name: str) -> str:

@@ -95,9 +95,9 @@ def _check_warm_start(config: Config) -> None:
         raise InputError(
             f"training.optimizer is lbfgs, which has no learning rates, but training.start is {start}; set it to adamw"
         )
-    if config.distillation.teacher:
+    if config.distillation.teachers:
         raise InputError(
-            f"training.start is {start} and distillation.teacher is {config.distillation.teacher}, but a student begins with what its "
+            f"training.start is {start} and distillation.teacher is {', '.join(config.distillation.teachers)}, but a student begins with what its "
             "teacher knows; leave one of them out"
         )
 
@@ -105,7 +105,8 @@ def _check_warm_start(config: Config) -> None:
 def _check_distillation(config: Config) -> None:
     """A student learns from a teacher's hyperedges."""
     given = config.distillation
-    if not given.teacher:
+    names = ", ".join(given.teachers)
+    if not names:
         if given.text:
             raise InputError(
                 f"distillation.text is {given.text}, but there is no distillation.teacher to say what is in it; name a model"
@@ -113,7 +114,7 @@ def _check_distillation(config: Config) -> None:
         return
     if config.model.kind != "segmental":
         raise InputError(
-            f"distillation.teacher is {given.teacher}, but a model of kind {config.model.kind} cannot have one; set model.kind to segmental"
+            f"distillation.teacher is {names}, but a model of kind {config.model.kind} cannot have one; set model.kind to segmental"
         )
     if config.training.optimizer == "lbfgs":
         raise InputError(
@@ -123,6 +124,11 @@ def _check_distillation(config: Config) -> None:
         raise InputError(
             "words.vectors and words.clusters are read from files, but distillation.copy_embeddings takes over the teacher's; "
             'set them to "", or distillation.copy_embeddings = false'
+        )
+    if config.transformer.name and given.copy_embeddings:
+        raise InputError(
+            f"transformer.name is {config.transformer.name}, but a student that takes over its teacher's words reads no encoder of its "
+            "own; set distillation.copy_embeddings = false"
         )
     if config.encoder.kind != "neural" and given.copy_embeddings:
         raise InputError(

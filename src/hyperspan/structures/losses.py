@@ -99,12 +99,9 @@ def cross_entropy(scores: EdgeScores, teacher: EdgeScores, lengths: Tensor | Seq
 def _expected_uses(scores: EdgeScores, lengths: Sequence[int], c: int, *, tied: bool) -> dict[str, Tensor]:
     """How often each score is used on average by sets without mentions wider than c, in tensors of c widths; if `tied`, I → (X, I)
     uses two."""
-    whole = scores if tied else scores.untied()
-    narrow = {
-        name: tensor[:, :, : c - (name != "close")] for name, tensor in whole.tensors().items() if tensor.dim() == 4
-    }
+    narrow = (scores if tied else scores.untied()).narrowed(c)
     with torch.enable_grad():
-        leaves = replace(whole, **narrow).map(lambda tensor: tensor.detach().requires_grad_()).tensors()
+        leaves = narrow.map(lambda tensor: tensor.detach().requires_grad_()).tensors()
         total = chains.log_partition(EdgeScores(**leaves), lengths).sum()
         uses = dict(zip(leaves, torch.autograd.grad(total, list(leaves.values())), strict=True))
     if tied and "branch" in uses:

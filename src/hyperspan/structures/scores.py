@@ -73,10 +73,30 @@ class EdgeScores(ScoreTensors):
             return self
         return replace(self, branch=self.extend + self.close[:, :, :-1])
 
+    def narrowed(self, max_width: int) -> EdgeScores:
+        """The scores of mentions of at most `max_width` words: the distribution given that there are no wider ones."""
+        kept = {"close": max_width, "extend": max_width - 1, "branch": max_width - 1}
+        given = self.tensors()
+        return replace(self, **{name: given[name][:, :, :c] for name, c in kept.items() if name in given})
+
     def skipping(self, margin: float) -> EdgeScores:
         """The same, but no mention can start where ``absent - present`` is above the margin for all types."""
         skipped = (self.absent - self.present > margin).all(2, keepdim=True)  # (B, n, 1)
         return replace(self, present=self.present.masked_fill(skipped, float("-inf")))
+
+
+def mean_scores(given: Sequence[EdgeScores]) -> EdgeScores:
+    """The scores of the normalised geometric mean of some distributions, which are the mean of their scores.
+
+    Mentions that one of them cannot represent, because they are wider than its c, the mean has not.
+    """
+    if len(given) == 1:
+        return given[0]
+    c, tied = min(scores.max_width for scores in given), all(scores.branch is None for scores in given)
+    parts = [(scores if tied else scores.untied()).narrowed(c).tensors() for scores in given]
+    return EdgeScores(
+        **{name: sum((part[name] for part in parts[1:]), parts[0][name]) / len(parts) for name in parts[0]}
+    )
 
 
 def check_lengths(lengths: Tensor | Sequence[int], batch: int, n: int) -> list[int]:

@@ -57,7 +57,7 @@ def check_data(config: Config, train: Sequence[Sentence]) -> None:
     path = config.data.train
     if not train:
         raise InputError(f"{path} holds no sentences; name annotated sentences in data.train")
-    if config.distillation.teacher:
+    if config.distillation.teachers:
         return  # a student learns from its teacher, too
     mentions = _mentions(train)
     if not mentions:
@@ -106,7 +106,7 @@ def offset_notes(problems: Problems, train: Sequence[Sentence], dev: Sequence[Se
 
 def _about_train(model: DataReader, train: Sequence[Sentence]) -> Iterator[str]:
     mentions = _mentions(train)
-    if not model.config.distillation.teacher:
+    if not model.config.distillation.teachers:
         yield from _about_annotation(train, mentions)
     if discontinuous := sum(bool(mention.fragments) for mention in mentions):
         yield f"{counted(discontinuous, 'discontinuous mention')} left out of training, because a model finds contiguous ones"

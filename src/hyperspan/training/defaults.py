@@ -102,7 +102,7 @@ def _neural(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
     """A small model for small corpora, with much dropout; English brings word vectors along."""
     large, transformer = corpus.sentences >= LARGE, bool(config.transformer.name)
     start = _start(config, corpus) if config.is_auto("training.start") else config.training.start
-    taught = bool(config.distillation.teacher)
+    taught = bool(config.distillation.teachers)
     units, layers = (200, 2) if large and not transformer else (128, 1)
     rate = 0.002 if transformer else 0.003 if large else 0.004
     dropout = 0.0 if config.training.optimizer == "lbfgs" else 0.5
@@ -132,7 +132,7 @@ def _start(config: Config, corpus: CorpusFacts) -> str:
 
 def can_start(config: Config) -> bool:
     """Whether a model of this configuration can start from :data:`START`: it has no other shape, and is of its kind."""
-    others = config.transformer.name or config.distillation.teacher or config.training.optimizer == "lbfgs"
+    others = config.transformer.name or config.distillation.teachers or config.training.optimizer == "lbfgs"
     if others or config.model.kind != "segmental" or START not in bundled_models():
         return False
     shape = Config.of_model(folder_of(START)).values(SHAPE)

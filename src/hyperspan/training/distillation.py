@@ -1,7 +1,8 @@
-"""A student that learns from a teacher (Hinton et al. 2015), also on text without annotations.
+"""A student that learns from one or several teachers (Hinton et al. 2015), also on text without annotations.
 
 The loss of a sentence is the exact cross-entropy of the student's distribution over mention sets under the teacher's
 (:func:`hyperspan.structures.cross_entropy`). For training sentences it is mixed with the loss of their gold mentions.
+Of several teachers the target is the normalised geometric mean, whose scores are the mean of theirs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import hashlib
 import lzma
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from dataclasses import replace
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,7 +21,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hyperspan.batch import Batch
 from hyperspan.config import Config
+from hyperspan.corpora.documents import with_context
 from hyperspan.encoders.language_model import LanguageModelLoss
 from hyperspan.errors import InputError
 from hyperspan.kernels.transfer import to_device
@@ -27,10 +31,12 @@ from hyperspan.model_folders import folder_of
 from hyperspan.models import Recognizer, load_model
 from hyperspan.models.registry import model_class
 from hyperspan.structures.losses import Loss, cross_entropy
+from hyperspan.structures.scores import EdgeScores, mean_scores
 from hyperspan.text.sentences import iter_sentences
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.objectives import MicroBatch
 from hyperspan.types import Sentence
+from hyperspan.vocabulary import Vocabulary
 
 LONGEST = 150
 """Words of the longest unlabelled sentence that is read; longer ones are mostly tables and lists."""
@@ -40,9 +46,12 @@ COPIED = ("encoder.words.", "encoder.tags.", "encoder.clusters.", "encoder.chara
 """What a student may take over from its teacher: all that is known of words by themselves."""
 
 
-def read_teacher(config: Config, device: torch.device | str) -> Recognizer:
-    """The teacher that a configuration names."""
-    name = config.distillation.teacher
+def read_teachers(config: Config, device: torch.device | str) -> list[Recognizer]:
+    """The teachers that a configuration names."""
+    return [_read_teacher(name, config, device) for name in config.distillation.teachers]
+
+
+def _read_teacher(name: str, config: Config, device: torch.device | str) -> Recognizer:
     teacher = load_model(folder_of(name), device)
     if not isinstance(teacher, Recognizer) or teacher.config.model.kind != config.model.kind:
         raise InputError(
@@ -52,11 +61,17 @@ def read_teacher(config: Config, device: torch.device | str) -> Recognizer:
     return teacher.requires_grad_(False)
 
 
+def context_of(config: Config) -> int:
+    """Words of the document that a model or one of its teachers reads around a sentence, the most of them."""
+    teachers = (Config.of_model(folder_of(name)) for name in config.distillation.teachers)
+    return max(given.transformer.context if given.transformer.name else 0 for given in (config, *teachers))
+
+
 def new_student(config: Config, teacher: Recognizer) -> Recognizer:
     """An untrained model with the vocabulary of its teacher, its word vectors, and its characters if they are encoded alike."""
     config = config.settled()
     torch.manual_seed(config.training.seed)
-    student = model_class(config.model.kind)(config, teacher.vocabulary)
+    student = model_class(config.model.kind)(config, _vocabulary_of_student(config, teacher.vocabulary))
     assert isinstance(student, Recognizer), "validate lets only such models have a teacher"
     if config.words.dimension != teacher.config.words.dimension:
         raise InputError(
@@ -70,31 +85,49 @@ def new_student(config: Config, teacher: Recognizer) -> Recognizer:
     return student
 
 
-def check_labels_known(labels: Iterable[str], teacher: Recognizer) -> None:
-    """Raises an error unless the teacher has all labels of the training data."""
-    if unknown := sorted(set(labels) - set(teacher.labels)):
-        raise InputError(
-            f"the training data has the labels {', '.join(unknown)}, which distillation.teacher has not "
-            f"({', '.join(teacher.labels)}); rename those of the data, or name another teacher"
-        )
+def _vocabulary_of_student(config: Config, taught: Vocabulary) -> Vocabulary:
+    """The teacher's, without the tags and the pretrained encoder that the student does not read."""
+    tags = taught.tags if config.words.tag_dimension else []
+    if tags == taught.tags and not taught.transformer:
+        return taught
+    return replace(taught, tags=tags, transformer={})
+
+
+def check_labels_known(labels: Iterable[str], teachers: Sequence[Recognizer]) -> None:
+    """Raises an error unless all teachers have all labels of the training data or the student."""
+    labels = set(labels)
+    for number, teacher in enumerate(teachers):
+        if unknown := sorted(labels - set(teacher.labels)):
+            which = f"distillation.teacher[{number}]" if len(teachers) > 1 else "distillation.teacher"
+            raise InputError(
+                f"the training data or the first teacher has the labels {', '.join(unknown)}, which {which} has not "
+                f"({', '.join(teacher.labels)}); rename those of the data, or name another teacher"
+            )
 
 
 class Distillation:
     """The objective of a student."""
 
     def __init__(
-        self, student: Recognizer, teacher: Recognizer, sentences: Sequence[Sentence], digest_of_text: str = ""
+        self,
+        student: Recognizer,
+        teachers: Sequence[Recognizer],
+        sentences: Sequence[Sentence],
+        digest_of_text: str = "",
     ):
-        self.student, self.teacher, self.sentences = student, teacher, sentences
+        self.student, self.teachers, self.sentences = student, teachers, sentences
         self.digest_of_text = digest_of_text
         """Of all text, not of the sentences: with more epochs more of them are read."""
         self.config = student.config.distillation
-        self.order = _order_of_labels(student, teacher)
+        check_labels_known(student.labels, teachers)
+        self.orders = [_order_of_labels(student, teacher) for teacher in teachers]
         self.portion = self.config.sentences or len(sentences)
-        one, other = student.encoder, teacher.encoder
-        self.shares_batches = student.vocabulary is teacher.vocabulary and (
-            (one.reads_characters, one.reads_tags) == (other.reads_characters, other.reads_tags)
-        )
+        models = [student, *teachers]
+        self.readers = [
+            next(index for index, other in enumerate(models) if index == place or _read_alike(model, other))
+            for place, model in enumerate(models)
+        ]
+        """For the student and each teacher the first of them that reads sentences as it does, whose batch it takes."""
 
     def unlabelled(self, epoch: int) -> Sequence[Sentence]:
         """Every epoch reads the next sentences of the text, and begins again at its end."""
@@ -103,15 +136,18 @@ class Distillation:
 
     def fingerprint(self) -> str:
         digest = hashlib.sha256(self.digest_of_text.encode())
-        for name, tensor in self.teacher.state_dict().items():
-            digest.update(name.encode())
-            digest.update(tensor.cpu().contiguous().numpy().tobytes())
+        for teacher in self.teachers:
+            for name, tensor in teacher.state_dict().items():
+                digest.update(name.encode())
+                digest.update(tensor.cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
 
     def collate(self, sentences: list[Sentence], labelled: Sequence[bool]) -> MicroBatch:
-        batch = self.student.collate(sentences)
+        batches: list[Batch] = []
+        for place, (model, reader) in enumerate(zip([self.student, *self.teachers], self.readers, strict=True)):
+            batches.append(model.collate(sentences) if reader == place else batches[reader])
         known = to_device([np.array(labelled)], self.student.device)[0] if any(labelled) else None
-        return MicroBatch(sentences, batch, batch if self.shares_batches else self.teacher.collate(sentences), known)
+        return MicroBatch(sentences, batches[0], tuple(batches[1:]), known)
 
     def loss(self, part: MicroBatch, lm_loss: LanguageModelLoss | None) -> Loss:
         """The cross-entropy, and for labelled sentences the loss of gold mentions with its weight."""
@@ -130,12 +166,31 @@ class Distillation:
         return Loss(values, unrepresentable)
 
     @torch.no_grad()
-    def _teacher_scores(self, part: MicroBatch) -> Any:
-        assert part.teacher_batch is not None, "collate has put it there"
-        scores = self.teacher(part.teacher_batch, self.config.temperature)
-        if (order := self.order) is None:
-            return scores
-        return scores.map(lambda tensor: tensor.index_select(tensor.dim() - 1, order))
+    def _teacher_scores(self, part: MicroBatch) -> EdgeScores:
+        """The mean of the teachers' scores, each computed in the precision that it was trained in."""
+        found: list[EdgeScores] = []
+        for teacher, batch, order in zip(self.teachers, part.teacher_batches, self.orders, strict=True):
+            half = teacher.config.training.precision == "bfloat16"
+            with torch.autocast("cuda", torch.bfloat16, enabled=half and teacher.device.type == "cuda"):
+                scores = teacher(batch, self.config.temperature)
+            found.append(scores if order is None else _in_order(scores, order))
+        return mean_scores(found)
+
+
+def _in_order(scores: EdgeScores, order: Tensor) -> EdgeScores:
+    return scores.map(lambda tensor: tensor.index_select(tensor.dim() - 1, order))
+
+
+def _read_alike(one: Recognizer, other: Recognizer) -> bool:
+    """Whether two models make the same batch of a sentence, whatever their labels are."""
+
+    def reading(model: Recognizer) -> tuple[object, ...]:
+        given = model.config.transformer
+        windows = (given.window, given.stride, given.context, given.pooling) if given.name else ()
+        kind = model.config.encoder.kind
+        return kind == "neural", model.encoder.reads_characters, windows, replace(model.vocabulary, labels=[])
+
+    return one.config.encoder.kind == "neural" and reading(one) == reading(other)
 
 
 def _order_of_labels(student: Recognizer, teacher: Recognizer) -> Tensor | None:
@@ -145,16 +200,14 @@ def _order_of_labels(student: Recognizer, teacher: Recognizer) -> Tensor | None:
     return torch.tensor([teacher.labels.index(label) for label in student.labels], device=student.device)
 
 
-def read_unlabelled(config: Config, read: Callable[[str], Iterable[Sentence]]) -> list[Sentence]:
+def read_unlabelled(config: Config, read: Callable[[str], Iterable[Sentence]], context: int = 0) -> list[Sentence]:
     """The sentences of the unlabelled text, as many as all epochs need, without those of no words or too many.
 
-    `read` gives the sentences of a corpus.
+    `read` gives the sentences of a corpus; those of plain text have `context` words of their document around them.
     """
     path, needed = Path(config.distillation.text), config.distillation.sentences * config.training.epochs or None
-    sentences = chain.from_iterable(
-        _sentences_of(file, Tokenizer(config.model.tokenizer, config.model.tokenizer_version), read)
-        for file in _parts(path)
-    )
+    tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
+    sentences = chain.from_iterable(_sentences_of(file, tokenizer, read, context) for file in _parts(path))
     found = list(islice((sentence for sentence in sentences if 0 < len(sentence) <= LONGEST), needed))
     if not found:
         raise InputError(f"{path} holds no sentences; name a file of text in distillation.text")
@@ -178,16 +231,26 @@ def _parts(path: Path) -> list[Path]:
     return files or [path]
 
 
-def _sentences_of(file: Path, tokenizer: Tokenizer, read: Callable[[str], Iterable[Sentence]]) -> Iterator[Sentence]:
+def _sentences_of(
+    file: Path, tokenizer: Tokenizer, read: Callable[[str], Iterable[Sentence]], context: int
+) -> Iterator[Sentence]:
     opener = next((opener for ending, opener in OPENERS.items() if file.name.endswith(ending)), None)
     if opener is None:
-        yield from (Sentence(sentence.tokens, tags=sentence.tags) for sentence in read(str(file)))
+        for one in read(str(file)):
+            yield Sentence(one.tokens, tags=one.tags, before=one.before, after=one.after)
         return
     try:
         with opener(file, "rt", encoding="utf-8") as lines:
-            for line in lines:
-                yield from (Sentence(map(sys.intern, sentence.tokens)) for sentence in iter_sentences(line, tokenizer))
+            for written, document in groupby(lines, lambda line: not line.isspace()):
+                if written:
+                    yield from with_context(_sentences_in(document, tokenizer), context)
     except (UnicodeError, EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise InputError(
             f"{file} cannot be read as text in UTF-8 ({error}); name another file in distillation.text"
         ) from None
+
+
+def _sentences_in(lines: Iterable[str], tokenizer: Tokenizer) -> Iterator[Sentence]:
+    """The sentences of a document's lines."""
+    for line in lines:
+        yield from (Sentence(map(sys.intern, sentence.tokens)) for sentence in iter_sentences(line, tokenizer))

@@ -163,7 +163,7 @@ def _settings(settings: RunSettings) -> Iterator[str]:
 def _resources(settings: RunSettings) -> Iterator[str]:
     """What a model can know before it sees the corpus."""
     config = settings.config
-    if config.encoder.kind != "neural" or config.transformer.name or config.distillation.teacher:
+    if config.encoder.kind != "neural" or config.transformer.name or config.distillation.teachers:
         return
     if not config.training.start and settings.english and can_start(config):
         yield f"--start {START}"

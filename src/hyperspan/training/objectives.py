@@ -21,8 +21,8 @@ class MicroBatch:
 
     sentences: list[Sentence]
     batch: Batch
-    teacher_batch: Batch | None = None
-    """The sentences as the teacher reads them, where there is one."""
+    teacher_batches: tuple[Batch, ...] = ()
+    """The sentences as each teacher reads them."""
     labelled: Tensor | None = None
     """(B,): 1 for sentences whose mentions are known, 0 for the others; None where nobody asks or none is."""
 

@@ -31,9 +31,10 @@ from hyperspan.training.defaults import CorpusFacts, fitted, typical, usual_step
 from hyperspan.training.distillation import (
     Distillation,
     check_labels_known,
+    context_of,
     digest_of_text,
     new_student,
-    read_teacher,
+    read_teachers,
     read_unlabelled,
 )
 from hyperspan.training.events import DataNote, Listener, SettingsChosen
@@ -172,18 +173,17 @@ def _read(
     choices = {key: value for key, value in fitting.choices.items() if key not in without_effect}
     for listener in listeners if choices else ():
         listener(SettingsChosen(corpus.sentences, corpus.english, choices))
-    teacher = read_teacher(config, place) if config.distillation.teacher else None
-    if teacher is not None:
-        check_labels_known({mention.label for sentence in train for mention in sentence.mentions}, teacher)
-    if teacher is not None and config.distillation.copy_embeddings:
-        model: Model = new_student(config, teacher)
+    teachers = read_teachers(config, place)
+    check_labels_known({mention.label for sentence in train for mention in sentence.mentions}, teachers)
+    if teachers and config.distillation.copy_embeddings:
+        model: Model = new_student(config, teachers[0])
     elif start is not None:
         model = new_warm_model(config, start.model, train)
     else:
         model = new_model(config, train)
     check_lengths(model, train)
     model = model.to(place)
-    objective = GoldObjective(model) if teacher is None else _distillation(model, teacher, problems)
+    objective = _distillation(model, teachers, problems) if teachers else GoldObjective(model)
     notes = [f"{times:,} × {what}" for what, times in problems.notes.items()]
     learnt = NOTHING_LEARNT
     if start is not None:
@@ -198,22 +198,22 @@ def _read(
 
 def _read_data(config: Config, problems: Problems) -> TrainingData:
     """The sentences of the corpora that a configuration names."""
-    train = read_sentences(config.data.train, config, problems)
+    train = read_sentences(config.data.train, config, problems, context=context_of(config))
     dev = read_sentences(config.data.dev, config, problems, gold_known=False) if config.data.dev else []
     return TrainingData(train, dev)
 
 
-def _distillation(model: Model, teacher: Recognizer, problems: Problems) -> Distillation:
+def _distillation(model: Model, teachers: Sequence[Recognizer], problems: Problems) -> Distillation:
     """What a student minimises, with the unlabelled sentences that it reads."""
     assert isinstance(model, Recognizer), "validate lets only such models have a teacher"
-    config = model.config
+    config, context = model.config, context_of(model.config)
 
     def read(path: str) -> list[Sentence]:
-        return read_sentences(path, config, problems, gold_known=False)
+        return read_sentences(path, config, problems, gold_known=False, context=context)
 
     if not config.distillation.text:
-        return Distillation(model, teacher, [])
-    return Distillation(model, teacher, read_unlabelled(config, read), digest_of_text(config))
+        return Distillation(model, teachers, [])
+    return Distillation(model, teachers, read_unlabelled(config, read, context), digest_of_text(config))
 
 
 def _logs(folder: Path, epoch: int, tensorboard: bool) -> list[Listener]:
@@ -350,7 +350,7 @@ def check_files(config: Config) -> None:
         raise InputError(_about_missing(missing))
     if config.transformer.name:
         check_pretrained(config.transformer.name)
-    for model in {config.training.start, config.distillation.teacher} - {"", AUTO}:
+    for model in {config.training.start, *config.distillation.teachers} - {"", AUTO}:
         folder_of(model)
 
 
@@ -385,28 +385,40 @@ def choose_device(name: str) -> torch.device:
 
 
 def read_sentences(
-    path: str, config: Config = DEFAULTS, problems: Problems | None = None, *, gold_known: bool = True
+    path: str,
+    config: Config = DEFAULTS,
+    problems: Problems | None = None,
+    *,
+    gold_known: bool = True,
+    context: int | None = None,
 ) -> list[Sentence]:
     """All sentences of a corpus, its mentions by tokens, as :func:`read_texts` reads them."""
-    return [sentence for text in read_texts(path, config, problems, gold_known=gold_known) for sentence in text]
+    documents = read_texts(path, config, problems, gold_known=gold_known, context=context)
+    return [sentence for text in documents for sentence in text]
 
 
 def read_texts(
-    path: str, config: Config = DEFAULTS, problems: Problems | None = None, *, gold_known: bool = True
+    path: str,
+    config: Config = DEFAULTS,
+    problems: Problems | None = None,
+    *,
+    gold_known: bool = True,
+    context: int | None = None,
 ) -> Iterator[list[Sentence]]:
     """The sentences of each document of a corpus.
 
     Documents without sentences are split by the model's tokenizer. In training, tokens are cut and sentences joined where a
     mention asks for it; with `gold_known` false they are cut as any text is, and mentions that do not fit are in no sentence.
+    `context` are the words of the document around each sentence, by default as many as the model reads.
     """
     problems = problems if problems is not None else Problems()
     documents = read_corpus(path, config.data.format or None, problems)
     tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
     if not gold_known:
         documents = (_split_blindly(document, tokenizer, problems) for document in documents)
-    context = config.transformer.context if config.transformer.name else 0
+    own = config.transformer.context if config.transformer.name else 0
     split = (with_sentences(document, problems, tokenizer).sentences for document in documents)
-    return (list(with_context(text, context)) for text in texts(split, config.data.joined))
+    return (list(with_context(text, own if context is None else context)) for text in texts(split, config.data.joined))
 
 
 def _split_blindly(document: Document, tokenizer: Tokenizer, problems: Problems) -> Document:
