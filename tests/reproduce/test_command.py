@@ -196,6 +196,43 @@ sys.exit('torch' in sys.modules)
         assert done.returncode == 0 and expected in done.stdout and (tmp_path / "genia" / f"{table}.md").is_file()
 
 
+def test_settings_of_the_paper_are_tabulated_with_choices_on_dev(tmp_path: Path) -> None:
+    """β is scored on other sentences than the rest, and compared with nothing."""
+    answers = {
+        "paper-n": [2, 2, 1],
+        "paper-n-beta-2": [1, 1],
+        "paper-n-no-margin": [1, 1, 0],
+        "paper-n-width-4": [1, 2, 1],
+    }
+    for row, right in answers.items():
+        folder = tmp_path / "genia" / row / "seed-1"
+        folder.mkdir(parents=True)
+        result(row, 1, right).write(folder / "result.json")
+    done = hyperspan("reproduce", "paper", "--no-train", "--output", str(tmp_path), "--format", "markdown")
+    assert done.returncode == 0, done.stderr
+    lines = {line.split(" | ")[0].strip("| "): line for line in reversed(done.stdout.splitlines())}
+    assert "| 74.5 | 83.33 |" in lines["SH (c=n), paper's settings"]
+    assert "| 50.00 |" in lines["SH (c=n), β = 2, paper's settings"]
+    assert "| 73.3 | +1.2 |" in lines["− softmax-margin"] and "| +50.00 |" in lines["− softmax-margin"]
+    assert "| +16.67 |" in lines["c = 4"]
+
+
+def test_a_choice_is_trained_with_the_first_seed_and_scored_on_dev(home: Path, tmp_path: Path) -> None:
+    for part in ("train", "dev", "test"):
+        (tmp_path / "genia").mkdir(exist_ok=True)
+        shutil.copy(HARBOUR, tmp_path / "genia" / f"{part}.data")
+    (tmp_path / "genia" / "dev.data").write_text(
+        "".join(HARBOUR.read_text(encoding="utf-8").splitlines(True)[:20]), encoding="utf-8"
+    )
+    given = arguments(home, "paper", "--rows", "paper-6-beta-3", "--seeds", "1,2")
+    given[given.index("--data-dir") + 1] = str(tmp_path)
+    done = hyperspan(*given)
+    assert done.returncode == 0, done.stderr
+    assert "paper-6-beta-3, seed 1 (1 of 1)" in done.stderr
+    found = Result.read(home / "out" / "genia" / "paper-6-beta-3" / "seed-1" / "result.json")
+    assert len(found.counts) == 5 and found.f1 == found.dev_f1 and found.config["training"]["beta"] == 3
+
+
 def test_statistics(home: Path) -> None:
     done = hyperspan("reproduce", "statistics", "--data-dir", str(home / "data"), "--output", str(home / "s"))
     assert done.returncode == 0, done.stderr
@@ -225,6 +262,7 @@ def test_statistics(home: Path) -> None:
         (["main", "--no-train", "--output", "nowhere"], "no row is finished in nowhere/genia; train some with"),
         (["ablation", "--no-train", "--output", "nowhere"], "no row is finished in nowhere/genia; train some with"),
         (["ablation", "--rows", "crf"], "none of these rows is an ablation"),
+        (["paper", "--data", "litbank"], "the paper's own settings are there for genia alone, not for litbank"),
         (["statistics", "--data-dir", "nowhere"], "nowhere/genia/train.data is not there"),
     ],
 )

@@ -13,16 +13,17 @@ from hyperspan.errors import InputError
 from hyperspan.reproduce.configs import changed_key, config_of
 from hyperspan.reproduce.plots import draw_scores, draw_speed
 from hyperspan.reproduce.results import Result, folder_of, read_results, state_of
-from hyperspan.reproduce.rows import ABLATIONS, GROUPS, MAIN, ROWS, rows_for, rows_named
+from hyperspan.reproduce.rows import ABLATIONS, GROUPS, MAIN, ROWS, TABLES, rows_for, rows_named
 from hyperspan.reproduce.summaries import summaries, summarize
 from hyperspan.reproduce.tables import ablation_sections, main_sections, overlap_sections, state_lines
+from hyperspan.training.defaults import CorpusFacts, fitted
 from tests.reproduce.results import result
 
 GOOD, POOR = [2, 2, 2, 1] * 10, [1, 2, 0, 1] * 10
 
 
 def test_the_rows_are_those_of_the_paper() -> None:
-    assert len(MAIN) + len(ABLATIONS) == len(ROWS)
+    assert len(MAIN) + len(ABLATIONS) + len(TABLES["paper"]) == len(ROWS)
     assert {row.group for row in ROWS.values()} == set(GROUPS)
     assert sum("genia" in row.paper for row in MAIN) == 18 and sum("ace2005" in row.paper for row in MAIN) == 17
     for row in MAIN:
@@ -33,6 +34,19 @@ def test_the_rows_are_those_of_the_paper() -> None:
     assert ROWS["sh-6-no-margin"].file == "sh-6.toml" and ROWS["crf"].file == "crf.toml"
     assert "best" not in {row.name for row in rows_for("genia")} and "raw" in {row.name for row in rows_for("genia")}
     assert [row.name for row in rows_named(["sh-n", "crf"])] == ["crf", "sh-n"]
+    assert ROWS["paper-6"].paper == ROWS["sh-6"].paper
+    assert ROWS["paper-n-no-margin"].paper == ROWS["sh-n-no-margin"].paper
+    assert not rows_for("litbank", "paper")
+
+
+def test_additions_lead_from_the_settings_of_the_paper_to_ours() -> None:
+    def settled(row: str) -> Config:
+        config = config_of(ROWS[row], "genia").override(["words.dimension=100"])
+        return fitted(config, CorpusFacts(14_836, english=True)).config
+
+    steps = [settled(row.name) for row in rows_for("genia", "paper") if row.base == "paper-n-char"]
+    assert steps[-1] == settled("sh-n-char") and len(set(map(str, steps))) == len(steps) == 6
+    assert settled("paper-n-char") not in steps
 
 
 def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from hyperspan.errors import InputError
 
 def reproduce(
     table: Annotated[
-        Literal["main", "ablation", "overlap", "speed", "statistics", "ambiguity"] | None,
+        Literal["main", "ablation", "paper", "overlap", "speed", "statistics", "ambiguity"] | None,
         typer.Argument(
-            help="Which table; main and ablation train what is missing, overlap and speed are of finished rows."
+            help="Which table; main, ablation and paper train what is missing, overlap and speed are of finished rows."
         ),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Print each row with how far it has come, and stop.")] = False,
@@ -73,7 +73,7 @@ def reproduce(
         list_rows(request)
     elif table is None:
         raise InputError(
-            "no table is named; choose main, ablation, overlap, speed, statistics or ambiguity, or give --list"
+            "no table is named; choose main, ablation, paper, overlap, speed, statistics or ambiguity, or give --list"
         )
     else:
         make_table(table, request, format_)

@@ -48,10 +48,10 @@ class Request:
         """Of the tables."""
         return self.output / self.data
 
-    def chosen(self, *, ablations: bool = False) -> list[Row]:
+    def chosen(self, table: str = "main") -> list[Row]:
         """The rows that are asked for, of those that a table has."""
         corpus_named(self.data)
-        return rows_named(self.rows) if self.rows else rows_for(self.data, ablations=ablations)
+        return rows_named(self.rows) if self.rows else rows_for(self.data, table)
 
 
 def list_rows(request: Request) -> None:
@@ -70,6 +70,7 @@ def make_table(table: str, request: Request, format_: str) -> None:
     makers: dict[str, Callable[[Request], Made]] = {
         "main": _main,
         "ablation": _ablation,
+        "paper": _paper,
         "overlap": _overlap,
         "speed": _speed,
         "statistics": _statistics,
@@ -120,29 +121,63 @@ def _main(request: Request) -> Made:
 
 
 def _ablation(request: Request) -> Made:
-    rows = request.chosen(ablations=True)
-    bases = [ROWS[name] for name in dict.fromkeys(row.base for row in rows if row.base)]
-    if not bases:
+    rows = _with_bases([row for row in request.chosen("ablation") if row.base])
+    if not rows:
         raise InputError("none of these rows is an ablation; name one, for example --rows sh-n-no-dropout")
-    rows = [*bases, *(row for row in rows if row.base)]
     failed = _train(request, rows)
     found = _finished(request, rows, None, failed)
     return Made(ablation_sections(rows, found, request.data, request.seeds), _values(request, rows, found), {}, failed)
+
+
+def _paper(request: Request) -> Made:
+    """The paper's own settings: with the best β, with every β on dev, and what happens to them row by row."""
+    rows = _with_bases(request.chosen("paper"))
+    if not rows:
+        raise InputError(f"the paper's own settings are there for genia alone, not for {request.data}")
+    rows_named([request.against])
+    failed = _train(request, rows)
+    whole, variants = ([row for row in rows if bool(row.base) is varied] for varied in (False, True))
+    found = [
+        *_summaries(request, [row for row in whole if row.part == "test"], request.against),
+        *_summaries(request, [row for row in whole if row.part == "dev"], None),
+    ]
+    compared = _summaries(request, _with_bases(variants), None)
+    _check_finished(request, [*found, *compared], failed)
+    sections = [
+        *main_sections(whole, found, request.data, request.seeds, request.against),
+        *ablation_sections(variants, compared, request.data, request.seeds),
+    ]
+    unique = {summary.row.name: summary for summary in (*compared, *found)}
+    return Made(sections, _values(request, rows, list(unique.values())) | {"against": request.against}, {}, failed)
+
+
+def _with_bases(rows: Sequence[Row]) -> list[Row]:
+    """The rows after those that they are compared with."""
+    bases = [ROWS[row.base] for row in rows if row.base]
+    return list(dict.fromkeys([*bases, *rows]))
 
 
 def _finished(
     request: Request, rows: Sequence[Row], against: str | None, failed: Sequence[str] = ()
 ) -> list[RowSummary]:
     """The finished rows, compared with the row `against` or, without it, each with its base; an error if there are none."""
+    found = _summaries(request, rows, against)
+    _check_finished(request, found, failed)
+    return found
+
+
+def _summaries(request: Request, rows: Sequence[Row], against: str | None) -> list[RowSummary]:
     others = [ROWS[against]] if against else []
     results = read_results(request.output, request.data, [*rows, *others], request.seeds)
     _report_changed(request, results)
-    found = summaries(rows, results, against)
+    return summaries(rows, results, against)
+
+
+def _check_finished(request: Request, found: Sequence[RowSummary], failed: Sequence[str]) -> None:
     if not found and not failed:
         raise InputError(
             f"no row is finished in {request.folder}; train some with hyperspan reproduce main --data {request.data}"
         )
-    return found
 
 
 def _overlap(request: Request) -> Made:
@@ -242,7 +277,8 @@ def _configured(request: Request, rows: Sequence[Row]) -> list[Row]:
 
 def _unfinished(request: Request, rows: Sequence[Row]) -> list[tuple[int, Row]]:
     """The seeds and rows that need training, in this order; mistakes are refused now, not after hours."""
-    wanted = [(seed, row) for seed in request.seeds for row in rows]
+    first = request.seeds[0]
+    wanted = [(seed, row) for seed in request.seeds for row in rows if seed == first or row.part == "test"]
     configs = {row: config_of(row, request.data, request.configs, request.data_dir, request.overrides) for row in rows}
     todo = [
         (seed, row)
@@ -256,7 +292,7 @@ def _unfinished(request: Request, rows: Sequence[Row]) -> list[tuple[int, Row]]:
         from hyperspan.reproduce.run import check_run
 
         for row in dict.fromkeys(row for _, row in todo):
-            check_run(configs[row], request.data_dir / corpus_named(request.data).test)
+            check_run(configs[row], request.data_dir / corpus_named(request.data).file(row.part))
     return todo
 
 

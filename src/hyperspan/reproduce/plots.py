@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Colours of Okabe and Ito, which people who see colours differently can tell apart.
-COLOURS = dict(zip(GROUPS, ("#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9"), strict=True))
+COLOURS = dict(zip(GROUPS, ("#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999"), strict=True))
 
 BESIDE = [
     *((across, up, side) for up in (0, 8, -8, 14, -14, 20, -20) for across, side in ((7, "left"), (-7, "right"))),

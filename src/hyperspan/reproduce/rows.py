@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from hyperspan.errors import InputError
 
@@ -17,6 +18,8 @@ GROUPS = {
     "structure": "One neural encoder under each structure",
     "ours": "Our own",
     "ablation": "Ablations",
+    "paper": "The paper's own settings",
+    "beta": "The paper's own settings: β, scored on dev",
 }
 """The parts of the tables, in their order, with their titles."""
 
@@ -28,6 +31,10 @@ class Corpus:
     train: str
     dev: str
     test: str
+
+    def file(self, part: Literal["dev", "test"]) -> str:
+        """The file that rows are scored on."""
+        return self.test if part == "test" else self.dev
 
 
 CORPORA = {
@@ -52,9 +59,11 @@ class Row:
     paper: Mapping[str, Figures] = field(default_factory=dict, hash=False)
     """What the paper reports, by corpus."""
     base: str = ""
-    """Of an ablation: the row that it takes something away from."""
+    """Of an ablation or addition: the row that it takes something away from or adds something to."""
     data: tuple[str, ...] = tuple(CORPORA)
     """The corpora that it is meant for."""
+    part: Literal["dev", "test"] = "test"
+    """What it is scored on: dev where it is one of several settings to choose from, with the first seed alone."""
 
     @property
     def file(self) -> str:
@@ -66,7 +75,8 @@ class Row:
         """Its title where rows of all groups stand together."""
         if self.base:
             return f"{ROWS[self.base].title} {self.title}"
-        return f"{self.title}, neural" if self.group == "structure" else self.title
+        after = {"structure": ", neural", "paper": ", paper's settings", "beta": ", paper's settings"}
+        return self.title + after.get(self.group, "")
 
 
 def _on(ace2004: Figures | None, ace2005: Figures | None, genia: Figures) -> dict[str, Figures]:
@@ -107,6 +117,27 @@ MAIN = (
 """The paper's main table, and below it rows that the paper lacks. A later system is one line."""
 # fmt: on
 
+_PRINTED = {row.name: row for row in MAIN}
+PAPER = tuple(
+    Row(f"paper-{name}", _PRINTED[f"sh-{name}"].title, "paper", paper=_PRINTED[f"sh-{name}"].paper, data=("genia",))
+    for name in ("6", "6-char", "n", "n-char")
+)
+"""SH in the paper's own settings, rather than in ours."""
+BETAS = tuple(
+    Row(
+        f"{row.name}-beta-{beta:g}",
+        f"{row.title}, β = {beta:g}",
+        "beta",
+        config=row.name,
+        overrides=(f"training.beta={beta:g}",),
+        data=row.data,
+        part="dev",
+    )
+    for row in PAPER
+    for beta in (1.0, 1.5, 2.0, 2.5, 3.0)
+)
+"""How β was chosen for them: the configurations of PAPER have the best of each."""
+
 _WITHOUT = {
     "dropout": ("− dropout", ("encoder.input_dropout=0", "encoder.output_dropout=0")),
     "margin": ("− softmax-margin", ("training.softmax_margin=false",)),
@@ -114,31 +145,85 @@ _WITHOUT = {
     "interactions": ("− interactions (I → I zeroed)", ("segmental.interactions=false",)),
 }
 _ABLATED = {
-    ("sh-6", "dropout"): {"ace2004": 71.5, "ace2005": 71.3, "genia": 72.1},
-    ("sh-6", "margin"): {"ace2004": 72.0, "ace2005": 71.8, "genia": 72.4},
-    ("sh-6", "pretrained"): {"ace2004": 71.5, "ace2005": 71.2, "genia": 72.0},
-    ("sh-n", "dropout"): {"ace2004": 73.1, "ace2005": 72.9, "genia": 72.8},
-    ("sh-n", "margin"): {"ace2004": 73.3, "ace2005": 73.5, "genia": 73.3},
-    ("sh-n", "pretrained"): {"ace2004": 72.7, "ace2005": 73.0, "genia": 73.2},
+    ("6", "dropout"): {"ace2004": 71.5, "ace2005": 71.3, "genia": 72.1},
+    ("6", "margin"): {"ace2004": 72.0, "ace2005": 71.8, "genia": 72.4},
+    ("6", "pretrained"): {"ace2004": 71.5, "ace2005": 71.2, "genia": 72.0},
+    ("n", "dropout"): {"ace2004": 73.1, "ace2005": 72.9, "genia": 72.8},
+    ("n", "margin"): {"ace2004": 73.3, "ace2005": 73.5, "genia": 73.3},
+    ("n", "pretrained"): {"ace2004": 72.7, "ace2005": 73.0, "genia": 73.2},
     # The paper's text, which does not say for which c, and says "around 70.0" of both ACE corpora.
-    ("sh-n", "interactions"): {"ace2004": 70.0, "ace2005": 70.0, "genia": 71.4},
+    ("n", "interactions"): {"ace2004": 70.0, "ace2005": 70.0, "genia": 71.4},
 }
-"""F1 of the paper's table of ablations."""
+"""F1 of the paper's table of ablations, by c."""
 
-ABLATIONS = tuple(
-    Row(
-        f"{base}-no-{what}",
-        title,
-        "ablation",
-        config=base,
-        overrides=overrides,
-        paper={data: (None, None, f1) for data, f1 in _ABLATED.get((base, what), {}).items()},
-        base=base,
+
+def _ablations(base: Row, c: str) -> tuple[Row, ...]:
+    """A row without each of the parts that the paper took away."""
+    return tuple(
+        Row(
+            f"{base.name}-no-{what}",
+            title,
+            "ablation",
+            config=base.name,
+            overrides=overrides,
+            paper={data: (None, None, f1) for data, f1 in _ABLATED.get((c, what), {}).items()},
+            base=base.name,
+            data=base.data,
+        )
+        for what, (title, overrides) in _WITHOUT.items()
     )
-    for base in ("sh-n", "sh-6")
-    for what, (title, overrides) in _WITHOUT.items()
-)
-ROWS = {row.name: row for row in (*MAIN, *ABLATIONS)}
+
+
+ABLATIONS = tuple(row for c in ("n", "6") for row in _ablations(_PRINTED[f"sh-{c}"], c))
+
+_ADDITIONS = {
+    "word-dropout": ("+ 5% of words read as unknown", ("words.word_dropout=0.05",)),
+    "size": (
+        "… + two layers, 200 units, characters 30 and 50",
+        ("encoder.layers=2", "encoder.hidden=200", "encoder.span_hidden=200", "characters.dimension=30", "characters.hidden=50"),
+    ),
+    "output-dropout": ("… + output dropout", ("encoder.output_dropout=0.5",)),
+    "schedule": (
+        "… + AdamW without L2, warm-up and cosine, 12 epochs, β = 1.5",
+        (
+            *("training.optimizer=adamw", "training.learning_rate=3e-3", "training.weight_decay=0", "training.beta=1.5"),
+            *("training.schedule=cosine", "training.warmup_epochs=1", "training.epochs=12", "training.patience=0"),
+        ),
+    ),
+    "average": ("… + moving average of the weights", ("training.ema_decay=0.9995",)),
+    "lm": ("… + language-model loss: sh-n-char", ("training.lm_loss_weight=0.02",)),
+}  # fmt: skip
+"""From the paper's settings to ours: each step has those before it."""
+
+
+def _additions(base: Row) -> Iterator[Row]:
+    """A row for each step."""
+    overrides: tuple[str, ...] = ()
+    for what, (title, added) in _ADDITIONS.items():
+        overrides += added
+        name = f"{base.name}-plus-{what}"
+        yield Row(name, title, "ablation", config=base.name, overrides=overrides, base=base.name, data=base.data)
+
+
+def _widths(base: Row) -> Iterator[Row]:
+    """A row for each c."""
+    for c in (2, 4, 6, 8, 10, 15):
+        title, overrides = f"c = {c}", (f"model.max_width={c}",)
+        name = f"{base.name}-width-{c}"
+        yield Row(name, title, "ablation", config=base.name, overrides=overrides, base=base.name, data=base.data)
+
+
+_SIX, _, _N, _N_CHAR = PAPER
+PAPER_VARIANTS = (*_ablations(_N, "n"), *_widths(_N), *_ablations(_SIX, "6"), *_additions(_N_CHAR))
+"""The paper's settings without a part, with another c, and on the way to ours."""
+
+TABLES = {
+    "main": MAIN,
+    "ablation": (_PRINTED["sh-n"], _PRINTED["sh-6"], *ABLATIONS),
+    "paper": (*PAPER, *BETAS, *PAPER_VARIANTS),
+}
+"""The rows of each table that trains them."""
+ROWS = {row.name: row for row in (*MAIN, *ABLATIONS, *TABLES["paper"])}
 """Every row, by its name."""
 
 
@@ -165,8 +250,6 @@ def rows_named(names: Sequence[str]) -> list[Row]:
     return [row for row in ROWS.values() if row.name in names]
 
 
-def rows_for(data: str, *, ablations: bool = False) -> list[Row]:
-    """The rows of the main table for a corpus, or those of the ablations with the rows they are compared with."""
-    bases = {row.base for row in ABLATIONS}
-    wanted = [row for row in MAIN if row.name in bases] + list(ABLATIONS) if ablations else MAIN
-    return [row for row in wanted if data in row.data]
+def rows_for(data: str, table: str = "main") -> list[Row]:
+    """The rows of a table for a corpus."""
+    return [row for row in TABLES[table] if data in row.data]

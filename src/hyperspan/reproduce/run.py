@@ -1,4 +1,4 @@
-"""Trains a row and scores it on test, once. A plain function, so that a machine without a command line can call it."""
+"""Trains a row and scores it on test, once (or on dev, where a setting is chosen). A plain function, so that a machine without a command line can call it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def run_row(
     config = config_of(row, data, configs, data_dir, [*overrides, f"training.seed={seed}"])
     if not force and (finished := finished_result(folder, config)) is not None:
         return finished
-    test = Path(data_dir) / corpus_named(data).test
+    test = Path(data_dir) / corpus_named(data).file(row.part)
     check_run(config, test)
     if force and folder.exists():
         shutil.rmtree(folder)
