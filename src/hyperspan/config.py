@@ -64,17 +64,63 @@ def _auto(settled: float | str, low: float | None = None, high: float | None = N
 
 
 @dataclass(frozen=True)
+class CorpusConfig:
+    """One of several corpora, which may annotate different types: an entry of data.train or data.dev."""
+
+    path: str = ""
+    """A file or a folder."""
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The model's label for a label of the corpus; others keep their names. Mentions of a label that becomes "" are left out, and
+    the corpus says nothing about it."""
+    annotated: tuple[str, ...] = ()
+    """The model's labels of which the corpus has all mentions; those that occur in it if not given."""
+    repeat: int = _number(1, 1, 1000)
+    """How often an epoch reads it."""
+    format: str = ""
+    """Its format; data.format if not given."""
+
+
+@dataclass(frozen=True)
 class DataConfig:
     """The corpora, in any format that :func:`hyperspan.read_corpus` reads."""
 
-    train: str = ""
-    """The training corpus: a file or a folder."""
+    train: str | tuple[CorpusConfig, ...] = ""
+    """The training corpus: a file or a folder; or a list of several, which may annotate different types."""
     format: str = ""
     """The format of both corpora; recognised by their content if not given."""
-    dev: str = ""
+    dev: str | tuple[CorpusConfig, ...] = ""
     """The corpus that selects the best epoch; without it the last epoch is kept."""
     joined: bool = False
     """Whether consecutive documents of one sentence are one text, for transformer.context."""
+
+    @property
+    def train_corpora(self) -> tuple[CorpusConfig, ...]:
+        return _corpora(self.train)
+
+    @property
+    def dev_corpora(self) -> tuple[CorpusConfig, ...]:
+        return _corpora(self.dev)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether corpora are given as lists, so that each may annotate other types."""
+        return not (isinstance(self.train, str) and isinstance(self.dev, str))
+
+    @property
+    def train_names(self) -> str:
+        """The training corpora, for messages."""
+        return ", ".join(corpus.path for corpus in self.train_corpora)
+
+    @property
+    def dev_names(self) -> str:
+        """The corpora of dev, for messages."""
+        return ", ".join(corpus.path for corpus in self.dev_corpora)
+
+
+def _corpora(given: str | tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ...]:
+    if isinstance(given, str):
+        return (CorpusConfig(given),) if given else ()
+    return given
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,8 @@ class Sentence:
     """The last tokens of its document before it, for models that read them; :func:`hyperspan.corpora.documents.with_context`."""
     after: tuple[str, ...] = field(default=(), converter=tuple, eq=False, kw_only=True)
     """The first tokens after it."""
+    annotated: frozenset[str] | None = field(default=None, eq=False, kw_only=True)
+    """The labels of which it has all mentions, so that others may have some that are not listed; None for all labels."""
 
     def __attrs_post_init__(self) -> None:
         length = len(self.tokens)
@@ -304,6 +306,7 @@ def trusted_sentence(
     made.tokens, made.offsets, made.tags = tokens, offsets, tags
     made.mentions = frozenset(mentions) or _NO_MENTIONS
     made.duplicates = made.before = made.after = ()
+    made.annotated = None
     made.__class__ = Sentence
     return made
 

@@ -127,6 +127,15 @@ class Vocabulary:
         except KeyError as error:
             raise LabelError(f"the label {error} is not among those trained: {', '.join(self.labels)}") from None
 
+    def annotated(self, sentences: Sequence[Sentence]) -> np.ndarray | None:
+        """(B, m): whether all mentions of a type are known, by sentence; None if those of all types are in all sentences."""
+        if all(sentence.annotated is None for sentence in sentences):
+            return None
+        known = np.array(
+            [[s.annotated is None or label in s.annotated for label in self.labels] for s in sentences], dtype=bool
+        )
+        return None if known.all() else known
+
     def save(self, folder: Path) -> None:
         """Writes vocabulary.json and words.txt into a folder."""
         content = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "words"}

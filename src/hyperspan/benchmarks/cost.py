@@ -22,8 +22,9 @@ from hyperspan.config import Config
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
 from hyperspan.models.validation import validate
+from hyperspan.training.data import read_train
 from hyperspan.training.defaults import CorpusFacts, fitted, typical
-from hyperspan.training.run import choose_device, read_sentences
+from hyperspan.training.run import choose_device
 from hyperspan.types import Sentence
 
 WARM_UP = 2
@@ -35,7 +36,7 @@ def measure(config: Config, part: str, device: str, steps: int) -> dict[str, Any
     place = choose_device(device)
     if place.type == "cpu":
         torch.set_num_threads(1)
-    corpus = [sentence for sentence in read_sentences(config.data.train, config) if len(sentence)]
+    corpus = [sentence for text in read_train(config) for sentence in text if len(sentence)]
     config, sentences = fitted(config, CorpusFacts.of(corpus)).config, corpus[:3_000]
     model = new_model(config, sentences).to(place)
     before = peak_memory()

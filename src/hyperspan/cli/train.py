@@ -27,7 +27,7 @@ def _list_configs(wanted: bool) -> None:
     rows = [("configuration", "data.train", "what it is")]
     for name in config_names():
         about = find_config(name).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-        rows.append((name, Config.read(name).data.train, about))
+        rows.append((name, Config.read(name).data.train_names, about))
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     for name, corpus, about in rows:
         print(f"{name:{widths[0]}}  {corpus:{widths[1]}}  {about}")

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -54,6 +55,11 @@ class Model(nn.Module):
     @classmethod
     def limits_width(cls, config: Config) -> bool:
         """Whether mentions can be limited to `model.max_width` words."""
+        return False
+
+    @classmethod
+    def has_independent_types(cls, config: Config) -> bool:
+        """Whether it can learn from sentences that are annotated with some of its types only."""
         return False
 
     @classmethod
@@ -135,13 +141,23 @@ class Model(nn.Module):
         """
         batch = batch or self.collate(sentences)
         layers = self.encoder(batch)
-        loss = self.loss_of(layers[-1], [self.vocabulary.gold(sentence) for sentence in sentences], batch)
+        gold, annotated = [self.vocabulary.gold(s) for s in sentences], self.vocabulary.annotated(sentences)
+        if annotated is None:
+            loss = self.loss_of(layers[-1], gold, batch)
+        else:
+            loss = self.loss_of_annotated(layers[-1], gold, batch, annotated)
         if lm_loss is None:
             return loss
         return loss._replace(values=loss.values + self.config.training.lm_loss_weight * lm_loss(layers[0], batch))
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         """(N, …), the encoded words, and the gold mentions of each sentence -> its loss."""
+        raise NotImplementedError
+
+    def loss_of_annotated(
+        self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch, annotated: np.ndarray
+    ) -> Loss:
+        """The same where `annotated` (B, m) says of which types the mentions are known; of models with independent types."""
         raise NotImplementedError
 
     def distribution(self, sentences: Sequence[Sentence]) -> Distribution:

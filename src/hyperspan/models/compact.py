@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import torch
 
+from hyperspan.config import CorpusConfig
 from hyperspan.models.base import Model
 from hyperspan.models.weights import fixed_names
 from hyperspan.vocabulary import Vocabulary
@@ -25,7 +26,7 @@ def compact(model: Model, pretrained_words: int | None = None) -> Model:
     config = model.config
     config = replace(
         config,
-        data=replace(config.data, train=_file(config.data.train), dev=_file(config.data.dev)),
+        data=replace(config.data, train=_corpora(config.data.train), dev=_corpora(config.data.dev)),
         words=replace(
             config.words,
             vectors=_file(config.words.vectors),
@@ -50,6 +51,12 @@ def compact(model: Model, pretrained_words: int | None = None) -> Model:
 
 def _file(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _corpora(given: str | tuple[CorpusConfig, ...]) -> str | tuple[CorpusConfig, ...]:
+    if isinstance(given, str):
+        return _file(given)
+    return tuple(replace(corpus, path=_file(corpus.path)) for corpus in given)
 
 
 def _names(folders: str | tuple[str, ...]) -> str | tuple[str, ...]:

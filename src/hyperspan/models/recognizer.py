@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from hyperspan.batch import Batch
@@ -82,8 +83,17 @@ class Recognizer(Model):
             scores = self.scorer.add_mention_bias(scores, model.mention_bias / model.temperature)
         return self.scorer.distribution(scores, batch.lengths)
 
+    @classmethod
+    def has_independent_types(cls, config: Config) -> bool:
+        return SCORERS[config.model.kind].independent_types
+
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         return self.scorer.loss(self.score(words, batch), gold, batch.lengths)
+
+    def loss_of_annotated(
+        self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch, annotated: np.ndarray
+    ) -> Loss:
+        return self.scorer.loss(self.score(words, batch), gold, batch.lengths, annotated)
 
     def weight_columns(self) -> list[WeightColumns]:
         return self.scorer.weight_columns() if self.encoder.named_features else []

@@ -38,12 +38,14 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
 def check_learnable(vocabulary: Vocabulary, config: Config) -> None:
     """Raises an InputError where the training sentences have no labels, or some that no model can have."""
     if not vocabulary.labels:
-        raise InputError(f"{config.data.train} holds no mentions to learn from; name annotated sentences in data.train")
+        raise InputError(
+            f"{config.data.train_names} holds no mentions to learn from; name annotated sentences in data.train"
+        )
     try:
         check_labels(vocabulary.labels)
     except ValueError as error:
         raise InputError(
-            f"{config.data.train} cannot be learnt from: {error}; rename the labels in data.train"
+            f"{config.data.train_names} cannot be learnt from: {error}; rename the labels in data.train"
         ) from None
 
 

@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from hyperspan.batching import batches_by_length
 from hyperspan.models.base import Model
+from hyperspan.models.scorers.base import log_prob_of_annotated
 from hyperspan.structures.mentions import MentionSet
 from hyperspan.types import Sentence
 
@@ -46,6 +48,16 @@ def _batches(model: Model, sentences: Sequence[Sentence]) -> Iterator[list[Sente
         yield [sentences[index] for index in indices]
 
 
+def _counted(found: list[MentionSet], annotated: np.ndarray | None) -> list[MentionSet]:
+    """The mentions that are of annotated types; nobody knows whether the others are right."""
+    if annotated is None:
+        return found
+    return [
+        frozenset(mention for mention in mentions if known[mention[2]])
+        for mentions, known in zip(found, annotated, strict=True)
+    ]
+
+
 @torch.inference_mode()
 def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
     """The temperature under which the sentences' mentions (those that the model can represent) are most probable."""
@@ -54,11 +66,12 @@ def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
     for given in _batches(model, sentences):
         scores, lengths = model(model.collate(given)), [len(sentence) for sentence in given]
         gold = [scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
-        batches.append((scorer.add_mention_bias(scores, bias) if bias else scores, lengths, gold))
+        known = gold, model.vocabulary.annotated(given)
+        batches.append((scorer.add_mention_bias(scores, bias) if bias else scores, lengths, known))
 
     def negative_log_likelihood(temperature: float) -> float:
-        distributions = ((scorer.distribution(s / temperature, lengths), gold) for s, lengths, gold in batches)
-        return sum(-float(distribution.log_prob(gold).sum()) for distribution, gold in distributions)
+        distributions = ((scorer.distribution(s / temperature, lengths), known) for s, lengths, known in batches)
+        return sum(-float(log_prob_of_annotated(one, *known).sum()) for one, known in distributions)
 
     return TEMPERATURES[_lowest(len(TEMPERATURES), lambda index: negative_log_likelihood(TEMPERATURES[index]))]
 
@@ -89,9 +102,9 @@ def best_by_f1(
     for given in _batches(model, sentences):
         gold = [_known_gold(model, sentence) for sentence in given]
         expected += sum(map(len, gold))
-        find = encode(given)
+        find, annotated = encode(given), model.vocabulary.annotated(given)
         for value in tried:
-            best = find(value)
+            best = _counted(find(value), annotated)
             found[value] += sum(map(len, best))
             right[value] += sum(len(one & other) for one, other in zip(best, gold, strict=True))
     return max(tried, key=lambda value: (right[value] / max(found[value] + expected, 1), -abs(value - now)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hyperspan.config import Config
+from hyperspan.config import Config, DataConfig
 from hyperspan.encoders.registry import ENCODERS
 from hyperspan.errors import InputError
 from hyperspan.models.recognizer import Recognizer
@@ -21,6 +21,7 @@ def validate(config: Config) -> None:
     hyperspan.errors.InputError: model.max_width is 6, but model.kind linear-chain cannot limit mentions; set it to "n"
     """
     config = config.settled()
+    _check_corpora(config.data)
     model = config.model
     kind = model_class(model.kind)
     _check_name("encoder.kind", config.encoder.kind, ENCODERS)
@@ -49,6 +50,20 @@ def validate(config: Config) -> None:
     _check_distillation(config)
     if config.training.start:
         _check_warm_start(config)
+
+
+def _check_corpora(data: DataConfig) -> None:
+    for key, corpora in (("data.train", data.train_corpora), ("data.dev", data.dev_corpora)):
+        for place, corpus in enumerate(corpora):
+            if not corpus.path:
+                raise InputError(f"{key}[{place}] has no path; name a file of annotated sentences there")
+            names = [name for name in corpus.labels.values() if name]
+            if corpus.annotated and (missing := sorted(set(names) - set(corpus.annotated))):
+                raise InputError(
+                    f"{key}[{place}].labels gives the name {missing[0]}, which its annotated does not list; add it there"
+                )
+    if repeated := [corpus.path for corpus in data.dev_corpora if corpus.repeat > 1]:
+        raise InputError(f"data.dev repeats {repeated[0]}, but dev is read once; leave repeat out")
 
 
 def _check_name(key: str, value: str, known: Iterable[str]) -> None:

@@ -21,11 +21,12 @@ from hyperspan.models.validation import validate
 from hyperspan.reproduce.configs import config_of, finished_result
 from hyperspan.reproduce.results import MODEL, PREDICTIONS, RESULT, Result, folder_of
 from hyperspan.reproduce.rows import Row, corpus_named, rows_named
+from hyperspan.training.data import read_dev
 from hyperspan.training.defaults import typical
 from hyperspan.training.events import Listener
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, dev_scores
-from hyperspan.training.run import check_files, choose_device, read_sentences, train
+from hyperspan.training.run import check_files, choose_device, train
 
 WARM_UP = 20
 """The number of sentences decoded before timing begins."""
@@ -74,8 +75,9 @@ def run_row(
 
 def check_run(config: Config, test: Path) -> None:
     """Raises an error for what shows before training that a run must fail."""
-    parts = {"trained on": config.data.train, "selected on": config.data.dev, "scored on": str(test)}
-    for use, file in parts.items():
+    parts = [("trained on", corpus.path) for corpus in config.data.train_corpora]
+    parts += [("selected on", corpus.path) for corpus in config.data.dev_corpora]
+    for use, file in (*parts, ("scored on", str(test))):
         if file and not Path(file).exists():
             raise InputError(
                 f"{file} is not there, which rows are {use}; put it there, or name the folder of corpora with --data-dir"
@@ -89,7 +91,7 @@ def _tested(row: str, data: str, config: Config, folder: Path, test: Path, devic
     place = choose_device(device)
     model = load_model(folder / MODEL, place)
     # Again, as a penalty may have been chosen there after the best epoch was.
-    dev = read_sentences(config.data.dev, config, gold_known=False) if config.data.dev else []
+    dev = read_dev(config)
     gold = list(read_corpus(str(test), config.data.format or None))
     annotator = Annotator(model)
     list(annotator.recognize(itertools.islice((s for document in gold for s in document.sentences), WARM_UP)))

@@ -51,9 +51,15 @@ class Loss(NamedTuple):
 
 
 def negative_log_likelihood(
-    scores: EdgeScores, gold: MentionSets, lengths: Tensor | Sequence[int], beta: float | None = None
+    scores: EdgeScores,
+    gold: MentionSets,
+    lengths: Tensor | Sequence[int],
+    beta: float | None = None,
+    annotated: Tensor | None = None,
 ) -> Loss:
     """-log p(gold) for each sentence, under scores augmented by :func:`softmax_margin` when `beta` is given.
+
+    Where `annotated` (B, m) is false, gold says nothing about a type: p(gold) is the sum over all sets that agree on the others.
 
     >>> from hyperspan.structures import EdgeScores
     >>> scores = EdgeScores(*(torch.zeros(1, 3, 1),) * 2, torch.zeros(1, 3, 1, 1), torch.zeros(1, 3, 2, 1))
@@ -69,14 +75,16 @@ def negative_log_likelihood(
     if beta is not None:
         scores = _with_margin(scores, paths, beta)
     fitting = replace(paths, too_wide=())
-    return Loss(-SegmentalHypergraph(scores, known).log_prob_of(fitting), paths.too_wide)
+    return Loss(-SegmentalHypergraph(scores, known).log_prob_of(fitting, annotated), paths.too_wide)
 
 
-def cross_entropy(scores: EdgeScores, teacher: EdgeScores, lengths: Tensor | Sequence[int]) -> Tensor:
+def cross_entropy(
+    scores: EdgeScores, teacher: EdgeScores, lengths: Tensor | Sequence[int], weights: Tensor | None = None
+) -> Tensor:
     """(B,): -Σ p(set) log q(set) over all mention sets, where `scores` make q and those of a teacher, which get no gradient, make p.
 
     That is log Z of q minus the scores of all its edges, each times its probability under p. If the teacher knows wider
-    mentions than q, p is its distribution given that there are none.
+    mentions than q, p is its distribution given that there are none. The part of each type counts as much as `weights` (B, m) say.
 
     >>> from hyperspan.structures import EdgeScores
     >>> scores = EdgeScores(*(torch.zeros(1, 2, 1),) * 2, torch.zeros(1, 2, 1, 1), torch.zeros(1, 2, 2, 1))
@@ -93,7 +101,7 @@ def cross_entropy(scores: EdgeScores, teacher: EdgeScores, lengths: Tensor | Seq
         # Padding may hold anything, and is never used.
         used = uses * tensor.masked_fill(uses == 0, 0.0)
         per_chain = per_chain - (used if used.dim() == 3 else used.sum(2))
-    return per_chain.sum((1, 2))
+    return (per_chain if weights is None else per_chain * weights[:, None]).sum((1, 2))
 
 
 def _expected_uses(scores: EdgeScores, lengths: Sequence[int], c: int, *, tied: bool) -> dict[str, Tensor]:

@@ -97,8 +97,11 @@ class SegmentalHypergraph(Distribution):
         device = self.scores.close.device
         return self.log_prob_of(hyperpaths_of(mention_sets, self.lengths, self.max_width, self.types, device))
 
-    def log_prob_of(self, paths: Hyperpaths) -> Tensor:
-        """(B,): the log-probability of the sets that these hyperpaths stand for."""
+    def log_prob_of(self, paths: Hyperpaths, annotated: Tensor | None = None) -> Tensor:
+        """(B,): the log-probability of the sets that these hyperpaths stand for.
+
+        Where `annotated` (B, m) is false, a sentence may have any mentions of a type: their chains are summed over, to 1.
+        """
         scores, log_partition = self.scores, self._log_partition
         active = torch.zeros_like(scores.absent, dtype=torch.bool)
         active[tuple(paths.present)] = True
@@ -119,6 +122,8 @@ class SegmentalHypergraph(Distribution):
         per_chain = per_chain.masked_fill(log_partition == MINUS_INFINITY, MINUS_INFINITY).masked_fill(
             chains.padding(scores, self.lengths), 0.0
         )
+        if annotated is not None:
+            per_chain = per_chain.masked_fill(~annotated[:, None], 0.0)
         # Rounding may put the log-probability of an almost certain choice a hair above 0.
         total = per_chain.clamp(max=0.0).sum((1, 2))
         if not any(paths.too_wide):

@@ -114,12 +114,13 @@ def difference(one: Config, other: Config) -> str | None:
 
 
 def fingerprint(sentences: Sequence[Sentence]) -> str:
-    """The same for the same words and mentions in the same order, with the same words around them."""
+    """The same for the same words, mentions and annotated labels in the same order, with the same words around them."""
     digest = hashlib.sha256()
     for sentence in sentences:
         mentions = sorted((mention.start, mention.end, mention.label) for mention in sentence.mentions)
-        around = ((sentence.before, sentence.after),) if sentence.before or sentence.after else ()
-        digest.update(repr((sentence.tokens, sentence.tags, mentions, *around)).encode("utf-8", "surrogatepass"))
+        more: list[object] = [(sentence.before, sentence.after)] if sentence.before or sentence.after else []
+        more += [sorted(sentence.annotated)] if sentence.annotated is not None else []
+        digest.update(repr((sentence.tokens, sentence.tags, mentions, *more)).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 

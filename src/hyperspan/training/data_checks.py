@@ -15,6 +15,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.errors import InputError, counted
 from hyperspan.model_folders import bundled_models
+from hyperspan.models.registry import model_class
 from hyperspan.text.language import looks_english
 from hyperspan.types import Mention, Sentence
 
@@ -54,9 +55,10 @@ def check_data(config: Config, train: Sequence[Sentence]) -> None:
     ...
     hyperspan.errors.InputError: mine.jsonl holds no mentions in its 1 sentence; name annotated sentences in data.train
     """
-    path = config.data.train
+    path = config.data.train_names
     if not train:
         raise InputError(f"{path} holds no sentences; name annotated sentences in data.train")
+    _check_annotated(config, train)
     if config.distillation.teachers:
         return  # a student learns from its teacher, too
     mentions = _mentions(train)
@@ -75,6 +77,24 @@ def check_data(config: Config, train: Sequence[Sentence]) -> None:
         raise InputError(
             f"model.max_width is {limit}, but all {counted(len(widths), 'mention')} of {path} are wider, up to "
             f"{counted(max(widths), 'word')}; set model.max_width = {max(widths)}"
+        )
+
+
+def _check_annotated(config: Config, train: Sequence[Sentence]) -> None:
+    """Raises an InputError where corpora annotate types that none has, or different ones that a model cannot learn apart."""
+    sets = {sentence.annotated for sentence in train if sentence.annotated is not None}
+    labels = {mention.label for sentence in train for mention in sentence.mentions} if sets else set[str]()
+    if unknown := sorted(set[str]().union(*sets) - labels):
+        raise InputError(
+            f"data.train says that {', '.join(unknown)} is annotated, but no training corpus has such a mention; the labels are "
+            f"{', '.join(sorted(labels))}: correct annotated"
+        )
+    kind = config.model.kind
+    if any(annotated < labels for annotated in sets) and not model_class(kind).has_independent_types(config):
+        raise InputError(
+            f"the corpora of data.train annotate different types, but the types of model.kind {kind} depend on each other, so that "
+            "it cannot sum over those that a corpus leaves out; set model.kind to segmental, or map the labels of all corpora to "
+            "the same ones"
         )
 
 

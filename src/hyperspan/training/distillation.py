@@ -154,13 +154,21 @@ class Distillation:
         student, batch = self.student, part.batch
         layers = student.encoder(batch)
         scores = student.score(layers[-1], batch)
-        values = cross_entropy(scores, self._teacher_scores(part), batch.lengths)
+        taught = self._teacher_scores(part)
         unrepresentable: tuple[int, ...] = (0,) * len(part.sentences)
-        if part.labelled is not None and self.config.gold_weight:
+        if part.labelled is None or not self.config.gold_weight:
+            values = cross_entropy(scores, taught, batch.lengths)
+        else:
             weights = self.config.gold_weight * part.labelled  # (B,): 0 for unlabelled sentences
             known = [student.vocabulary.gold(sentence) for sentence in part.sentences]
-            gold, unrepresentable = student.scorer.loss(scores, known, batch.lengths)
-            values = weights * gold + (1 - weights) * values
+            annotated = student.vocabulary.annotated(part.sentences)
+            gold, unrepresentable = student.scorer.loss(scores, known, batch.lengths, annotated)
+            if annotated is None:
+                rest = (1 - weights) * cross_entropy(scores, taught, batch.lengths)
+            else:  # types that nobody has annotated are the teacher's alone
+                by_type = 1 - weights[:, None] * to_device([annotated], student.device)[0]
+                rest = cross_entropy(scores, taught, batch.lengths, by_type)
+            values = weights * gold + rest
         if lm_loss is not None:
             values = values + student.config.training.lm_loss_weight * lm_loss(layers[0], batch)
         return Loss(values, unrepresentable)

@@ -314,16 +314,20 @@ class Trainer:
 
 @torch.inference_mode()
 def mention_counts(model: Model, sentences: Sequence[Sentence], processes: Processes = ALONE) -> Tensor:
-    """(sentences, 3): right mentions of the most probable sets, all of them, and gold ones; zero where another process counts."""
+    """(sentences, 3): right mentions of the most probable sets, all of them, and gold ones; zero where another process counts.
+
+    Mentions of labels that a sentence is not annotated with are not counted.
+    """
     counts = torch.zeros(len(sentences), 3, dtype=torch.int64)
     batches = list(batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries))
     for indices in batches[processes.rank :: processes.count]:
         found = model.distribution([sentences[index] for index in indices]).argmax()
         for index, mentions in zip(indices, found, strict=True):
-            gold = sentences[index].mentions
+            gold, annotated = sentences[index].mentions, sentences[index].annotated
             known = {(mention.start, mention.end, mention.label) for mention in gold if not mention.fragments}
-            right = sum((start, end, model.labels[kind]) in known for start, end, kind in mentions)
-            counts[index] = torch.tensor([right, len(mentions), len(gold)])
+            labelled = [(start, end, model.labels[kind]) for start, end, kind in mentions]
+            counted = [found for found in labelled if annotated is None or found[2] in annotated]
+            counts[index] = torch.tensor([len(known.intersection(counted)), len(counted), len(gold)])
     return counts
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from attrs import evolve
 
 from hyperspan import __version__
 from hyperspan.cards import CARD, Figures, ModelCard
-from hyperspan.config import AUTO, Config
-from hyperspan.corpora.documents import texts, with_context, with_sentences
-from hyperspan.corpora.registry import read_corpus
+from hyperspan.config import AUTO, Config, CorpusConfig
 from hyperspan.corpora.source import Problems
 from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.encoders.hub import check_pretrained
@@ -24,8 +21,8 @@ from hyperspan.files import Target
 from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.models.validation import validate
-from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
+from hyperspan.training.data import TrainingData, read_data, read_sentences
 from hyperspan.training.data_checks import check_data, data_notes, offset_notes
 from hyperspan.training.defaults import CorpusFacts, fitted, typical, usual_steps
 from hyperspan.training.distillation import (
@@ -45,23 +42,12 @@ from hyperspan.training.objectives import GoldObjective, Objective
 from hyperspan.training.optimisation import NOTHING_LEARNT, LearntParameters
 from hyperspan.training.parallel import joined
 from hyperspan.training.warm_start import inherited, learnt_parameters, new_warm_model, read_start
-from hyperspan.types import Document, Sentence
+from hyperspan.types import Sentence
 
-DEFAULTS = Config()
 LOG = "log.jsonl"
 """Its name in the folder of a run."""
 MOST_SPANS = 500 * 1000
 """Words × widths of the longest sentence that is trained on."""
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """The sentences of a run."""
-
-    train: Sequence[Sentence]
-    """What the model learns from."""
-    dev: Sequence[Sentence]
-    """What it is scored on; empty for none."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +145,7 @@ def _read(
         start = read_start(config)
         config = inherited(config, start.config, text_is_read=data is not None)
         validate(typical(config))
-    data = data or _read_data(config, problems)
+    data = data or read_data(config, problems)
     train, dev = [sentence for sentence in data.train if len(sentence)], data.dev
     check_data(config, train)
     corpus = CorpusFacts.of(train)
@@ -194,13 +180,6 @@ def _read(
         for listener in listeners:
             listener(DataNote(text))
     return model, train, dev, objective, learnt
-
-
-def _read_data(config: Config, problems: Problems) -> TrainingData:
-    """The sentences of the corpora that a configuration names."""
-    train = read_sentences(config.data.train, config, problems, context=context_of(config))
-    dev = read_sentences(config.data.dev, config, problems, gold_known=False) if config.data.dev else []
-    return TrainingData(train, dev)
 
 
 def _distillation(model: Model, teachers: Sequence[Recognizer], problems: Problems) -> Distillation:
@@ -261,7 +240,8 @@ def _finished(trainer: Trainer, adviser: Adviser, *, force: bool) -> TrainingRes
 def _write_card(model: Model, folder: Path, best: float | None, *, force: bool) -> None:
     """Writes card.toml; what its maker has put into one that is there stays, but for the figures."""
     dev = None if best is None else round(100 * best, 2)
-    new = ModelCard.for_labels(folder.resolve().name, model.labels, Figures(Path(model.config.data.dev).name, dev))
+    corpus = ", ".join(Path(corpus.path).name for corpus in model.config.data.dev_corpora)
+    new = ModelCard.for_labels(folder.resolve().name, model.labels, Figures(corpus, dev))
     card = new if force or not (folder / CARD).exists() else replace(ModelCard.read(folder), figures=new.figures)
     card.write(folder)
 
@@ -306,7 +286,7 @@ def model_card(model: Model, best: float | None, epoch: int, sentences: int) -> 
     width = "no limit" if model.max_width is None else f"at most {model.max_width} words"
     parameters = sum(parameter.numel() for parameter in model.parameters())
     dev = (
-        f"F1 {100 * best:.2f} on `{Path(config.data.dev).name}`, after epoch {epoch}"
+        f"F1 {100 * best:.2f} on {_file_names(config.data.dev_corpora)}, after epoch {epoch}"
         if best is not None
         else "not measured"
     )
@@ -320,7 +300,7 @@ def model_card(model: Model, best: float | None, epoch: int, sentences: int) -> 
 |---|---|
 | finds | {", ".join(model.labels)} |
 | mentions | {model.allowed_mentions}, {width} |
-| trained on | `{Path(config.data.train).name}`, {sentences:,} sentences |
+| trained on | {_file_names(config.data.train_corpora)}, {sentences:,} sentences |
 {started}| dev | {dev} |
 | parameters | {parameters:,}{pretrained} |
 | tokenizer for raw text | `{model.tokenizer.name}`, version {model.tokenizer.version} |
@@ -332,6 +312,10 @@ what it is meant for, and where it fails.
 """
 
 
+def _file_names(corpora: Sequence[CorpusConfig]) -> str:
+    return ", ".join(f"`{Path(corpus.path).name}`" for corpus in corpora)
+
+
 def check_files(config: Config) -> None:
     """Raises an InputError where a file that a configuration names is not there."""
     if not config.data.train:
@@ -339,8 +323,8 @@ def check_files(config: Config) -> None:
             "data.train is empty, but must name a file of annotated sentences; set it, or use --set data.train=FILE"
         )
     named = {
-        "data.train": config.data.train,
-        "data.dev": config.data.dev,
+        **_named("data.train", config.data.train),
+        **_named("data.dev", config.data.dev),
         "words.vectors": "" if config.words.vectors in (AUTO, BUNDLED) else config.words.vectors,
         "words.clusters": config.words.clusters,
         "distillation.text": config.distillation.text,
@@ -352,6 +336,13 @@ def check_files(config: Config) -> None:
         check_pretrained(config.transformer.name)
     for model in {config.training.start, *config.distillation.teachers} - {"", AUTO}:
         folder_of(model)
+
+
+def _named(key: str, given: str | tuple[CorpusConfig, ...]) -> dict[str, str]:
+    """The paths of corpora, by the keys that name them."""
+    if isinstance(given, str):
+        return {key: given}
+    return {f"{key}[{place}].path": corpus.path for place, corpus in enumerate(given)}
 
 
 def _about_missing(files: Mapping[str, str]) -> str:
@@ -382,47 +373,3 @@ def choose_device(name: str) -> torch.device:
             f"the device {name!r} cannot be used here; choose cpu, auto, or a GPU that PyTorch sees"
         ) from None
     return device
-
-
-def read_sentences(
-    path: str,
-    config: Config = DEFAULTS,
-    problems: Problems | None = None,
-    *,
-    gold_known: bool = True,
-    context: int | None = None,
-) -> list[Sentence]:
-    """All sentences of a corpus, its mentions by tokens, as :func:`read_texts` reads them."""
-    documents = read_texts(path, config, problems, gold_known=gold_known, context=context)
-    return [sentence for text in documents for sentence in text]
-
-
-def read_texts(
-    path: str,
-    config: Config = DEFAULTS,
-    problems: Problems | None = None,
-    *,
-    gold_known: bool = True,
-    context: int | None = None,
-) -> Iterator[list[Sentence]]:
-    """The sentences of each document of a corpus.
-
-    Documents without sentences are split by the model's tokenizer. In training, tokens are cut and sentences joined where a
-    mention asks for it; with `gold_known` false they are cut as any text is, and mentions that do not fit are in no sentence.
-    `context` are the words of the document around each sentence, by default as many as the model reads.
-    """
-    problems = problems if problems is not None else Problems()
-    documents = read_corpus(path, config.data.format or None, problems)
-    tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
-    if not gold_known:
-        documents = (_split_blindly(document, tokenizer, problems) for document in documents)
-    own = config.transformer.context if config.transformer.name else 0
-    split = (with_sentences(document, problems, tokenizer).sentences for document in documents)
-    return (list(with_context(text, own if context is None else context)) for text in texts(split, config.data.joined))
-
-
-def _split_blindly(document: Document, tokenizer: Tokenizer, problems: Problems) -> Document:
-    if document.sentences:
-        return document
-    blank = with_sentences(evolve(document, mentions=()), problems, tokenizer)
-    return evolve(document, sentences=blank.sentences)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -35,6 +36,28 @@ def linear_axes(name: str) -> dict[str, tuple[int, ...]]:
     return {f"{name}.weight": (0,), f"{name}.bias": (0,)}
 
 
+def log_prob_of_annotated(
+    distribution: Distribution, gold: Sequence[set[Mention]], annotated: np.ndarray | None
+) -> Tensor:
+    """(B,): log p of gold mentions; where `annotated` (B, m) is false, whatever mentions of that type there are."""
+    if annotated is None:
+        return distribution.log_prob(gold)
+    total = 0.0 * distribution.log_prob([set[Mention]()] * len(gold))
+    for row in np.unique(annotated, axis=0):
+        places = {kind: place for place, kind in enumerate(row.nonzero()[0].tolist())}
+        if not places:
+            continue
+        same = (annotated == row).all(1)
+        sets = [
+            {(start, end, places[kind]) for start, end, kind in mentions if kind in places} if here else set[Mention]()
+            for mentions, here in zip(gold, same, strict=True)
+        ]
+        values = distribution.restrict(list(places)).log_prob(sets)
+        values = values.masked_fill(~torch.from_numpy(same).to(values.device), 0.0)
+        total = total + values
+    return total
+
+
 class Scorer(nn.Module):
     """From words and spans to scores, and from scores to a distribution."""
 
@@ -50,6 +73,8 @@ class Scorer(nn.Module):
     """Whether the outputs of a type stand together, and not those of one role of all types."""
     shared_outputs: ClassVar[int] = 0
     """Outputs before those, which are of no type."""
+    independent_types: ClassVar[bool] = False
+    """Whether mentions of one type say nothing about those of another, so that sentences may be annotated with some types only."""
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__()
@@ -108,10 +133,19 @@ class Scorer(nn.Module):
         """Those mentions that the structure can represent together, in a batch whose longest sentence has `longest` words."""
         return mentions
 
-    def loss(self, scores: Any, gold: Sequence[set[Mention]], lengths: Sequence[int]) -> Loss:
-        """-log p of gold mentions, and how many of them the structure cannot represent."""
+    def loss(
+        self,
+        scores: Any,
+        gold: Sequence[set[Mention]],
+        lengths: Sequence[int],
+        annotated: np.ndarray | None = None,
+    ) -> Loss:
+        """-log p of gold mentions, and how many of them the structure cannot represent.
+
+        Where `annotated` (B, m) is false, gold says nothing about a type; types must be independent then.
+        """
         kept = [self.representable(mentions, max(lengths, default=0)) for mentions in gold]
-        values = -self.distribution(scores, lengths).log_prob(kept)
+        values = -log_prob_of_annotated(self.distribution(scores, lengths), kept, annotated)
         return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))
 
     def _by_word(self, rows: Tensor, batch: Batch) -> Tensor:

@@ -25,6 +25,8 @@ from hyperspan.structures.separators import LABELS
 class MentionHypergraphScorer(Scorer):
     """The mention hypergraph: all from words, T → X scores 0."""
 
+    independent_types = True
+
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
         self.edges = encoder.word_layer(self.types * (3 if config.model.tied else 4))
@@ -49,6 +51,8 @@ class MentionHypergraphScorer(Scorer):
 
 class MentionSeparatorScorer(Scorer):
     """Mention separators: each label of a gap from the words before and after it; X scores 0."""
+
+    independent_types = True
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -14,6 +15,7 @@ from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
 from hyperspan.kernels.encoder import FusedEncoder
 from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.kernels.transfer import to_device
 from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer, WeightColumns, linear_axes
 from hyperspan.structures import (
     EdgeScores,
@@ -31,7 +33,7 @@ class SegmentalScorer(Scorer):
     come here.
     """
 
-    over_spans = linear_memory = can_skip = True
+    over_spans = linear_memory = can_skip = independent_types = True
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -88,6 +90,13 @@ class SegmentalScorer(Scorer):
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         return self._no_wider(mentions, longest)
 
-    def loss(self, scores: EdgeScores, gold: Sequence[set[Mention]], lengths: Sequence[int]) -> Loss:
-        training = self.config.training
-        return negative_log_likelihood(scores, gold, lengths, training.beta if training.softmax_margin else None)
+    def loss(
+        self,
+        scores: EdgeScores,
+        gold: Sequence[set[Mention]],
+        lengths: Sequence[int],
+        annotated: np.ndarray | None = None,
+    ) -> Loss:
+        beta = self.config.training.beta if self.config.training.softmax_margin else None
+        known = None if annotated is None else to_device([annotated], scores.close.device)[0].bool()
+        return negative_log_likelihood(scores, gold, lengths, beta, known)

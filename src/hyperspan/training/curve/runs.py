@@ -16,18 +16,16 @@ from hyperspan.training.checkpoint import CHECKPOINT
 from hyperspan.training.curve.fit import Forecast, forecast
 from hyperspan.training.curve.parts import LabelParts, Parts, SentenceParts, check_sizes, default_sizes
 from hyperspan.training.curve.records import RUNS, CurveRun, open_folder, read_runs, settings_of, write_runs
+from hyperspan.training.data import TrainingData, read_dev, read_train
 from hyperspan.training.data_checks import check_data
 from hyperspan.training.defaults import typical
 from hyperspan.training.events import DataNote, Listener, TrainingEvent
 from hyperspan.training.log import read_log
 from hyperspan.training.parallel import joined
 from hyperspan.training.run import (
-    TrainingData,
     as_config,
     check_files,
     choose_device,
-    read_sentences,
-    read_texts,
     train,
 )
 from hyperspan.training.warm_start import inherited, read_start
@@ -108,13 +106,13 @@ def learning_curve(
     _check(config, sizes, per_label, seeds)
     choose_device(device)
     config = _with_tokenizer_of_start(config)
-    documents = [[sentence for sentence in text if len(sentence)] for text in read_texts(config.data.train, config)]
-    dev = read_sentences(config.data.dev, config, gold_known=False)
+    documents = [[sentence for sentence in text if len(sentence)] for text in read_train(config)]
+    dev = read_dev(config)
     corpus = [sentence for document in documents for sentence in document]
     check_data(config, corpus)
     if not any(sentence.mentions for sentence in dev):
         raise InputError(
-            f"{config.data.dev} holds no mentions, so every F1 would be 0; name annotated text in data.dev"
+            f"{config.data.dev_names} holds no mentions, so every F1 would be 0; name annotated text in data.dev"
         )
     parts = LabelParts(corpus) if per_label else SentenceParts(documents)
     chosen = check_sizes(per_label or sizes or default_sizes(parts.largest), parts)

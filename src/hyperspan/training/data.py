@@ -1,0 +1,130 @@
+"""The sentences of a run: reads the corpora that a configuration names, each with the labels that it annotates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from attrs import evolve
+
+from hyperspan.config import Config, CorpusConfig
+from hyperspan.corpora.documents import texts, with_context, with_sentences
+from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.source import Problems
+from hyperspan.errors import InputError
+from hyperspan.text.tokenize import Tokenizer
+from hyperspan.training.distillation import context_of
+from hyperspan.types import Document, Sentence
+
+DEFAULTS = Config()
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The sentences of a run."""
+
+    train: Sequence[Sentence]
+    """What the model learns from."""
+    dev: Sequence[Sentence]
+    """What it is scored on; empty for none."""
+
+
+def read_data(config: Config, problems: Problems) -> TrainingData:
+    """The sentences of the corpora that a configuration names."""
+    train = [sentence for text in read_train(config, problems) for sentence in text]
+    return TrainingData(train, read_dev(config, problems))
+
+
+def read_train(config: Config, problems: Problems | None = None) -> list[list[Sentence]]:
+    """The sentences of each document of the training corpora."""
+    found: list[list[Sentence]] = []
+    for corpus in config.data.train_corpora:
+        documents = list(read_texts(corpus, config, problems, context=context_of(config)))
+        found += (_annotated(documents, corpus) if config.data.is_listed else documents) * corpus.repeat
+    return found
+
+
+def read_dev(config: Config, problems: Problems | None = None) -> list[Sentence]:
+    """The sentences of dev, each with the labels that its corpus annotates where corpora may differ in that."""
+    found: list[list[Sentence]] = []
+    for corpus in config.data.dev_corpora:
+        documents = list(read_texts(corpus, config, problems, gold_known=False))
+        found += _annotated(documents, corpus) if config.data.is_listed else documents
+    return [sentence for text in found for sentence in text]
+
+
+def _annotated(documents: Sequence[Sequence[Sentence]], corpus: CorpusConfig) -> list[list[Sentence]]:
+    """The sentences with the labels of which their corpus has all mentions: those that it says, or that occur in it."""
+    found = frozenset(mention.label for text in documents for sentence in text for mention in sentence.mentions)
+    annotated = frozenset(corpus.annotated) or found
+    if unlisted := sorted(found - annotated):
+        raise InputError(
+            f"{corpus.path} has mentions of {', '.join(unlisted)}, which its annotated = [{', '.join(sorted(annotated))}] does not "
+            f'list; add them there, or leave these mentions out with labels = {{{unlisted[0]} = ""}}'
+        )
+    return [[evolve(sentence, annotated=annotated) for sentence in text] for text in documents]
+
+
+def _relabelled(sentence: Sentence, corpus: CorpusConfig, problems: Problems) -> Sentence:
+    """The sentence with the model's labels for those of its corpus."""
+    if all(mention.label not in corpus.labels for mention in sentence.mentions):
+        return sentence
+    names = {mention: corpus.labels.get(mention.label, mention.label) for mention in sentence.mentions}
+    dropped = sum(not name for name in names.values())
+    for _ in range(dropped):
+        problems.note("mention left out because data.train or data.dev gives its label no name")
+    return sentence.with_mentions(
+        evolve(mention, label=names[mention]) for mention in sentence.listed if names[mention]
+    )
+
+
+def read_sentences(
+    corpus: str | CorpusConfig,
+    config: Config = DEFAULTS,
+    problems: Problems | None = None,
+    *,
+    gold_known: bool = True,
+    context: int | None = None,
+) -> list[Sentence]:
+    """All sentences of a corpus, its mentions by tokens, as :func:`read_texts` reads them."""
+    documents = read_texts(corpus, config, problems, gold_known=gold_known, context=context)
+    return [sentence for text in documents for sentence in text]
+
+
+def read_texts(
+    corpus: str | CorpusConfig,
+    config: Config = DEFAULTS,
+    problems: Problems | None = None,
+    *,
+    gold_known: bool = True,
+    context: int | None = None,
+) -> Iterator[list[Sentence]]:
+    """The sentences of each document of a corpus.
+
+    Documents without sentences are split by the model's tokenizer. In training, tokens are cut and sentences joined where a
+    mention asks for it; with `gold_known` false they are cut as any text is, and mentions that do not fit are in no sentence.
+    `context` are the words of the document around each sentence, by default as many as the model reads.
+    """
+    problems = problems if problems is not None else Problems()
+    corpus = CorpusConfig(corpus) if isinstance(corpus, str) else corpus
+    documents = read_corpus(corpus.path, corpus.format or config.data.format or None, problems)
+    tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
+    if not gold_known:
+        documents = (_split_blindly(document, tokenizer, problems) for document in documents)
+    own = config.transformer.context if config.transformer.name else 0
+    split = (
+        [
+            _relabelled(sentence, corpus, problems)
+            for sentence in with_sentences(document, problems, tokenizer).sentences
+        ]
+        for document in documents
+    )
+    words = own if context is None else context
+    return (list(with_context(text, words)) for text in texts(split, config.data.joined))
+
+
+def _split_blindly(document: Document, tokenizer: Tokenizer, problems: Problems) -> Document:
+    if document.sentences:
+        return document
+    blank = with_sentences(evolve(document, mentions=()), problems, tokenizer)
+    return evolve(document, sentences=blank.sentences)
