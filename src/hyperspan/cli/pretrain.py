@@ -1,0 +1,99 @@
+"""``hyperspan pretrain``: an encoder and text without labels to an encoder that knows such text."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+
+from hyperspan.bulk.pool import cpu_count
+from hyperspan.cli.options import Force, Threads, TrainingDevice
+from hyperspan.errors import require_torch
+
+
+def pretrain(
+    encoder: Annotated[str, typer.Argument(help="An encoder of Hugging Face: a folder, or its name on the hub.")],
+    texts: Annotated[
+        list[str],
+        typer.Argument(
+            help="Text files (.txt, .txt.gz, .txt.xz), folders of them, and corpora, whose labels are ignored."
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the encoder.")],
+    epochs: Annotated[
+        float | None, typer.Option(help="How often to read the texts. Default: 10, or as --seconds says.")
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="How long to train, once the texts are read.")] = None,
+    learning_rate: Annotated[float, typer.Option(help="The highest learning rate.")] = 6e-4,
+    batch: Annotated[int, typer.Option(min=1, help="Windows of a batch.")] = 1024,
+    length: Annotated[int, typer.Option(min=8, help="Subwords of a window.")] = 128,
+    masked: Annotated[float, typer.Option(help="The share of words that are masked.")] = 0.15,
+    dropout: Annotated[float | None, typer.Option(min=0, max=0.9, help="Default: that of the encoder.")] = None,
+    tokenizer: Annotated[
+        Literal["split", "words"],
+        typer.Option(
+            help="How words are cut; the same as model.tokenizer of the models that are to read with the encoder."
+        ),
+    ] = "split",
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+    device: TrainingDevice = "auto",
+    threads: Threads = None,
+    compile_: Annotated[bool, typer.Option("--compile", help="Let torch.compile make training faster (GPUs).")] = False,
+    half: Annotated[bool, typer.Option("--half", help="Write the weights in 16 bits.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the output folder.")] = False,
+    force: Force = False,
+) -> None:
+    """Go on pretraining an encoder on text without labels, by masked words.
+
+    Example: hyperspan pretrain data/minilm text/ -o data/minilm-mine --seconds 600
+
+    Blank lines in text files separate documents. Name the folder as transformer.name, or pretrain it further.
+    """
+    require_torch("pretraining")
+    from hyperspan.encoders.hub import require_transformers
+
+    require_transformers()
+    from hyperspan.pretraining.display import PretrainingDisplay
+    from hyperspan.pretraining.run import PretrainingRun, PretrainingSettings
+
+    if epochs is None:
+        epochs = 10.0 if seconds is None else math.inf
+    settings = PretrainingSettings(
+        epochs=epochs,
+        seconds=math.inf if seconds is None else seconds,
+        learning_rate=learning_rate,
+        batch=batch,
+        length=length,
+        masked=masked,
+        dropout=dropout,
+        tokenizer=tokenizer,
+        seed=seed,
+    )
+    processes = threads or cpu_count()
+    try:
+        with PretrainingDisplay(Console(stderr=True)) as display:
+            run = PretrainingRun(
+                encoder,
+                texts,
+                output,
+                settings,
+                device=device,
+                processes=processes,
+                resume=resume,
+                force=force,
+                compiled=compile_,
+            )
+            display.start(run)
+            run.train(display, half=half)
+    except KeyboardInterrupt:
+        print(f"hyperspan: stopped; go on with --resume, the run is in {output}{os.sep}", file=sys.stderr)
+        raise
+    first, last = run.losses[0][1], run.losses[-1][1]
+    print(
+        f"hyperspan: loss {first:.3f} at first, {last:.3f} at last; the encoder is in {output}{os.sep}", file=sys.stderr
+    )

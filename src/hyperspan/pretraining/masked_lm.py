@@ -1,0 +1,81 @@
+"""An encoder with a head that predicts masked subwords."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from hyperspan.encoders.hub import read_pretrained, without_messages
+from hyperspan.errors import InputError
+from hyperspan.pretraining.masking import IGNORED, MaskedBatch
+
+
+class MaskedLanguageModel:
+    """The masked language model of Hugging Face whose encoder is at `name`. A head that it lacks is new; embeddings are tied."""
+
+    def __init__(self, name: str, device: torch.device, dropout: float | None = None):
+        self.description, _ = read_pretrained(name)  # or an error that says what is wrong with it
+        from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
+
+        with without_messages():
+            config = AutoConfig.from_pretrained(name)
+            self._rates = {key: value for key, value in config.to_dict().items() if _is_dropout(key, value)}
+            config.update({} if dropout is None else dict.fromkeys(self._rates, dropout))
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(name)
+            try:
+                self.model: Any = AutoModelForMaskedLM.from_pretrained(name, config=config, dtype=torch.float32)
+            except ValueError:
+                raise InputError(
+                    f"{name} is of a kind ({config.model_type}) without masked words; name an encoder such as bert-base-cased"
+                ) from None
+        if self.tokenizer.mask_token_id is None:
+            raise InputError(f"{name} has no mask subword; name an encoder such as bert-base-cased")
+        self.device = device
+        self.model.to(device).train()
+        self._positions: Tensor | None = None
+        self.model.base_model.register_forward_hook(self._select)
+
+    def compile(self) -> None:
+        """Lets torch.compile make the encoder faster."""
+        encoder = self.model.base_model
+        encoder.forward = torch.compile(encoder.forward)
+
+    def _select(self, module: nn.Module, given: Any, output: Any) -> Any:
+        """Leaves to the head only the vectors of the positions that are to be predicted: its logits are large."""
+        if self._positions is not None:
+            vectors = output.last_hidden_state.flatten(0, 1)  # (B * L, H)
+            output.last_hidden_state = vectors.index_select(0, self._positions)[None]  # (1, K, H)
+        return output
+
+    def loss(self, batch: MaskedBatch) -> Tensor:
+        """The mean negative log-probability of what was masked."""
+        self._positions = batch.positions
+        with torch.autocast("cuda", torch.bfloat16) if self.device.type == "cuda" else nullcontext():
+            # No window is padded, so attention needs no mask and takes its fastest way.
+            logits = self.model(input_ids=batch.inputs).logits[0]  # (K, V)
+        self._positions = None
+        return cross_entropy(logits.float(), batch.labels, ignore_index=IGNORED)
+
+    def parameters(self) -> dict[str, nn.Parameter]:
+        """By name; those that are tied are there once."""
+        return dict(self.model.named_parameters())
+
+    def write(self, folder: Path, half: bool) -> None:
+        """Writes the encoder, its head and its tokenizer as Hugging Face does; with `half`, weights have 16 bits."""
+        if half:
+            self.model.half()
+        self.model.config.update(self._rates)
+        with without_messages():
+            self.model.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
+        for file in folder.iterdir():
+            file.chmod(0o644)
+
+
+def _is_dropout(key: str, value: object) -> bool:
+    return "dropout" in key and isinstance(value, float)

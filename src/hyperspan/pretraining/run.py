@@ -1,0 +1,309 @@
+"""Continues the masked language modelling of an encoder on unlabelled text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hyperspan.errors import InputError, OutputExistsError, TrainingError
+from hyperspan.models.tensors import read_tensors, write_tensors
+from hyperspan.pretraining.masked_lm import MaskedLanguageModel
+from hyperspan.pretraining.masking import MaskedBatches, SpecialSubwords
+from hyperspan.pretraining.stream import SubwordEncoder, SubwordStream, read_stream, useful_processes
+from hyperspan.pretraining.texts import find_texts
+from hyperspan.text.tokenize import Tokenizer
+from hyperspan.training.checkpoint import CHECKPOINT, optimizer_tensors, restore_optimizer, while_there_is_room
+from hyperspan.training.run import choose_device
+
+STREAM = "subwords.safetensors"
+"""The subwords of the texts, so that a run that goes on need not cut them again."""
+REPORT = "pretraining.json"
+"""What was done, in the folder of the encoder."""
+CHECKPOINT_SECONDS = 300.0
+REPORT_SECONDS = 5.0
+"""How often the loss is asked for, which waits for the device."""
+WARMUP = 0.06
+"""The part of a run in which the learning rate rises."""
+
+
+@dataclass(frozen=True)
+class PretrainingSettings:
+    """How an encoder is pretrained."""
+
+    epochs: float = math.inf
+    seconds: float = math.inf
+    """The learning rate follows the nearer of both ends."""
+    learning_rate: float = 6e-4
+    batch: int = 1024
+    """Windows of a batch."""
+    length: int = 128
+    """Subwords of a window."""
+    masked: float = 0.15
+    """The share of words that are masked."""
+    dropout: float | None = None
+    """None: that of the encoder."""
+    weight_decay: float = 0.01
+    tokenizer: str = "split"
+    seed: int = 1
+
+    def rate(self, share: float) -> float:
+        """The learning rate after a share of the run.
+
+        >>> [round(PretrainingSettings(learning_rate=1.0).rate(share), 3) for share in (0.03, 0.06, 0.53, 1.0)]
+        [0.5, 1.0, 0.5, 0.0]
+        """
+        return self.learning_rate * max(min(share / WARMUP, (1 - share) / (1 - WARMUP)), 0.0)
+
+
+@dataclass(frozen=True)
+class PretrainingProgress:
+    """How far a run is."""
+
+    step: int
+    share: float
+    """From 0 to 1."""
+    loss: float
+    """Over the last steps."""
+    subwords_per_second: float
+    seconds: float
+
+
+Listener = Callable[[PretrainingProgress], None]
+
+
+class PretrainingRun:
+    """A run in a folder: reads texts, trains, and writes the encoder."""
+
+    def __init__(
+        self,
+        encoder: str,
+        texts: Sequence[str],
+        folder: Path,
+        settings: PretrainingSettings,
+        *,
+        device: str = "auto",
+        processes: int = 1,
+        resume: bool = False,
+        force: bool = False,
+        compiled: bool = False,
+    ):
+        _check(settings)
+        self.folder, self.settings, self.device = folder, settings, choose_device(device)
+        files = find_texts(texts)
+        _prepare(folder, resume, force)
+        torch.manual_seed(settings.seed)  # of a new head
+        self.language_model = MaskedLanguageModel(encoder, self.device, settings.dropout)
+        subwords = SubwordEncoder(
+            encoder, self.language_model.description, settings.length, Tokenizer(settings.tokenizer)
+        )
+        folder.mkdir(exist_ok=True)
+        self.fingerprint = _fingerprint(self.language_model.description, files, settings)
+        stream = self._read(subwords, files, processes)
+        tokenizer = self.language_model.tokenizer
+        special = SpecialSubwords(
+            subwords.subwords.prefix, subwords.subwords.suffix, tokenizer.mask_token_id, len(tokenizer)
+        )
+        self.batches = MaskedBatches(
+            stream,
+            special,
+            length=settings.length,
+            batch=settings.batch,
+            masked=settings.masked,
+            seed=settings.seed,
+            device=self.device,
+        )
+        self.subwords = len(stream.ids)
+        self.optimizer = self._optimizer()
+        self.step, self.seconds = 0, 0.0
+        self.losses: list[tuple[int, float]] = []
+        """The mean loss of the steps since the one before, up to a step."""
+        if (folder / CHECKPOINT).is_file():
+            self._restore()
+        if compiled:
+            self.language_model.compile()
+
+    @property
+    def steps(self) -> float:
+        """Infinite where time alone ends the run."""
+        epochs = self.settings.epochs
+        return max(round(epochs * self.batches.steps_an_epoch), 1) if math.isfinite(epochs) else epochs
+
+    def train(
+        self,
+        listen: Listener = lambda progress: None,
+        *,
+        half: bool = False,
+        report_seconds: float = REPORT_SECONDS,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    ) -> None:
+        """Takes all steps that are left, and replaces the files of the run by those of the encoder."""
+        torch.set_float32_matmul_precision("high")
+        began = time.monotonic() - self.seconds
+        reported, saved, first = time.monotonic(), time.monotonic(), self.step
+        recent: list[Tensor] = []
+        while self.step < self.steps and self.seconds < self.settings.seconds:
+            recent.append(self._train_step())
+            now = time.monotonic()
+            self.seconds = now - began
+            if now - reported >= report_seconds:
+                listen(self._report(recent, (self.step - first) / (now - reported)))
+                reported, first, recent = time.monotonic(), self.step, []
+            if now - saved >= checkpoint_seconds:
+                self._save()
+                saved = time.monotonic()
+        now = time.monotonic()
+        if recent:
+            listen(self._report(recent, (self.step - first) / max(now - reported, 1e-6)))
+        self.seconds = time.monotonic() - began
+        self._write(half)
+
+    def _train_step(self) -> Tensor:
+        """Learns from one batch; returns its loss without waiting for it."""
+        share = max((self.step + 1) / (self.steps + 1), self.seconds / self.settings.seconds)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.rate(share)
+        batch = self.batches[self.step]
+        self.batches.seed_dropout(self.step)
+        loss = self.language_model.loss(batch)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.language_model.parameters().values(), 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.step += 1
+        return loss.detach()
+
+    def _report(self, losses: list[Tensor], steps_per_second: float) -> PretrainingProgress:
+        loss = torch.stack(losses).nanmean().item()
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"the loss is {loss} at step {self.step}; begin again with a smaller --learning-rate and --force"
+            )
+        self.losses.append((self.step, loss))
+        share = min(max(self.step / self.steps, self.seconds / self.settings.seconds), 1.0)
+        speed = steps_per_second * self.settings.batch * self.settings.length
+        return PretrainingProgress(self.step, share, loss, speed, self.seconds)
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        groups: dict[bool, list[Tensor]] = {True: [], False: []}
+        for parameter in self.language_model.parameters().values():
+            groups[parameter.dim() > 1].append(parameter)  # biases and norms do not decay
+        decay = self.settings.weight_decay
+        return torch.optim.AdamW(
+            [{"params": groups[decays], "weight_decay": decay * decays} for decays in (True, False)],
+            lr=self.settings.learning_rate,
+            betas=(0.9, 0.98),
+            eps=1e-6,
+            fused=self.device.type == "cuda",
+        )
+
+    def _names(self) -> list[str]:
+        """Of the parameters, as the optimizer counts them."""
+        named = self.language_model.parameters()
+        return sorted(named, key=lambda name: named[name].dim() <= 1)
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def _read(self, encoder: SubwordEncoder, files: list[Path], processes: int) -> SubwordStream:
+        """The subwords of the texts, kept beside the checkpoint."""
+        kept = self.folder / STREAM
+        if kept.is_file():
+            tensors, state = read_tensors(kept)
+            self._compare(state)
+            return SubwordStream(tensors["ids"].numpy(), tensors["begins"].numpy())
+        stream = read_stream(encoder, files, useful_processes(files, processes))
+        tensors = {"ids": torch.from_numpy(stream.ids), "begins": torch.from_numpy(stream.begins)}
+        with while_there_is_room(self.folder):
+            write_tensors(tensors, kept, {"fingerprint": self.fingerprint})
+        return stream
+
+    def _compare(self, state: dict[str, Any]) -> None:
+        if state.get("fingerprint") != self.fingerprint:
+            raise InputError(
+                f"{self.folder} has a run with other texts, another encoder or other settings; give the same to go on, "
+                "or begin anew with --force"
+            )
+
+    def _save(self) -> None:
+        names, named = self._names(), self.language_model.parameters()
+        tensors = {f"model/{name}": named[name] for name in names} | optimizer_tensors(self.optimizer, names)
+        state = {"step": self.step, "seconds": self.seconds, "losses": self.losses, "fingerprint": self.fingerprint}
+        with while_there_is_room(self.folder):
+            write_tensors(tensors, self.folder / CHECKPOINT, state)
+
+    def _restore(self) -> None:
+        tensors, state = read_tensors(self.folder / CHECKPOINT)
+        self._compare(state)
+        with torch.no_grad():
+            for name, parameter in self.language_model.parameters().items():
+                parameter.copy_(tensors[f"model/{name}"])
+        restore_optimizer(self.optimizer, self._names(), tensors)
+        self.step, self.seconds = state["step"], state["seconds"]
+        self.losses = [(step, loss) for step, loss in state["losses"]]
+
+    def _write(self, half: bool) -> None:
+        report = {
+            "settings": {key: value for key, value in asdict(self.settings).items() if value not in (None, math.inf)},
+            "steps": self.step,
+            "seconds": round(self.seconds, 1),
+            "subwords": self.subwords,
+            "losses": [[step, round(loss, 4)] for step, loss in self.losses],
+        }
+        with while_there_is_room(self.folder), TemporaryDirectory(prefix=".new-", dir=self.folder) as temporary:
+            made = Path(temporary)
+            self.language_model.write(made, half)
+            (made / REPORT).write_text(json.dumps(report) + "\n", encoding="utf-8")
+            # The configuration comes last: without it the folder is no encoder.
+            for file in sorted(made.iterdir(), key=lambda file: file.name == "config.json"):
+                file.replace(self.folder / file.name)
+        for name in (CHECKPOINT, STREAM):
+            (self.folder / name).unlink(missing_ok=True)
+
+
+def _check(settings: PretrainingSettings) -> None:
+    if math.isinf(settings.epochs) and math.isinf(settings.seconds):
+        raise InputError("neither --epochs nor --seconds is given; say when to stop, for example --epochs 10")
+    for option, value, least in (
+        ("epochs", settings.epochs, 0),
+        ("seconds", settings.seconds, 0),
+        ("learning-rate", settings.learning_rate, 0),
+        ("masked", settings.masked, 0),
+    ):
+        if not value > least:
+            raise InputError(f"--{option} is {value:g}; give a number above {least}")
+    if settings.masked >= 1:
+        raise InputError(f"--masked is {settings.masked:g}; give a share below 1, such as 0.15")
+
+
+def _prepare(folder: Path, resume: bool, force: bool) -> None:
+    """Checks that a run may use a folder."""
+    if not folder.absolute().parent.is_dir():
+        raise InputError(f"{folder.parent} is not a folder; create it first to write {folder.name} there")
+    if folder.exists() and not folder.is_dir():
+        raise OutputExistsError(f"{folder} is a file; name a folder")
+    begun = any((folder / name).is_file() for name in (CHECKPOINT, STREAM))
+    if resume and not begun:
+        raise InputError(f"{folder} has no run to go on with; leave out --resume")
+    if force and not resume:
+        for name in (CHECKPOINT, STREAM):
+            (folder / name).unlink(missing_ok=True)
+    elif begun and not resume:
+        raise OutputExistsError(f"{folder} has a run already; go on with --resume, or begin anew with --force")
+    elif not resume and folder.is_dir() and any(folder.iterdir()):
+        raise OutputExistsError(f"{folder} exists and is not empty; choose another name or overwrite with --force")
+
+
+def _fingerprint(description: dict[str, Any], files: list[Path], settings: PretrainingSettings) -> str:
+    """The same for the same encoder, texts and settings; when to stop may change."""
+    kept = {key: value for key, value in asdict(settings).items() if key not in ("epochs", "seconds", "learning_rate")}
+    sizes = [(file.name, file.stat().st_size) for file in files]
+    return hashlib.sha256(json.dumps([description, sizes, kept]).encode()).hexdigest()

@@ -1,0 +1,111 @@
+"""Unlabelled text as lines of tokens: from text files, packed or not, from folders of them, and from corpora without their labels.
+
+A line without tokens ends a document.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+from hyperspan.corpora.registry import read_corpus
+from hyperspan.errors import InputError
+from hyperspan.text.sentences import split_text
+from hyperspan.text.tokenize import Tokenizer, tokenize_all
+
+TEXTS = (".txt", ".txt.gz", ".txt.xz")
+"""How the names of text files end."""
+PART = 2**20
+"""Characters of text that are cut into tokens at a time."""
+Lines = list[list[str]]
+"""Tokens line by line; a line without tokens ends a document."""
+
+
+def find_texts(given: Iterable[str]) -> list[Path]:
+    """The files and corpora that are named; of a folder, all text files in it, or the folder itself if it has none."""
+    found: list[Path] = []
+    for name in given:
+        path = Path(name)
+        if not path.exists():
+            raise InputError(
+                f"{name} does not exist; name text files ({', '.join(TEXTS)}), folders of them, or corpora"
+            )
+        inner = sorted(file for file in path.rglob("*") if is_text(file)) if path.is_dir() else []
+        found += inner or [path]
+    return found
+
+
+def is_text(path: Path) -> bool:
+    """Whether a path is that of a text file."""
+    return path.name.endswith(TEXTS) and path.is_file()
+
+
+def parts_of(path: Path, tokenizer: Tokenizer) -> Iterator[str | Lines]:
+    """A text file in parts of whole lines, which are yet to be cut into tokens; a corpus in lines of tokens."""
+    if is_text(path):
+        yield from _text_parts(path)
+    else:
+        yield _corpus_lines(path, tokenizer)
+
+
+def token_lines(text: str, tokenizer: Tokenizer) -> Lines:
+    """The tokens of each line of a text; blank lines that follow one another count once.
+
+    >>> token_lines("IL-2 binds.\\n\\n \\nIt is new.", Tokenizer("split"))
+    [['IL', '-', '2', 'binds', '.'], [], ['It', 'is', 'new', '.']]
+    """
+    stretches: list[tuple[int, int]] = []
+    ends: list[int] = []  # before which stretches a document ends
+    place = 0
+    for line in text.splitlines(keepends=True):
+        if not line.isspace():
+            stretches.append((place, place + len(line)))
+        elif not ends or ends[-1] != len(stretches):
+            ends.append(len(stretches))
+        place += len(line)
+    lines = [[text[start:end] for start, end in spans] for spans in tokenize_all(text, stretches, tokenizer)]
+    for end in reversed(ends):
+        lines.insert(end, [])
+    return lines
+
+
+def _text_parts(path: Path) -> Iterator[str]:
+    """Parts that end after a blank line where there is one, else after a line."""
+    rest = ""
+    try:
+        with _opened(path) as stream:
+            while block := stream.read(PART):
+                rest += block
+                cut = rest.rfind("\n\n") + 2
+                if cut < 2:
+                    cut = rest.rfind("\n") + 1
+                if cut:
+                    yield rest[:cut]
+                    rest = rest[cut:]
+    except (OSError, EOFError, UnicodeError, lzma.LZMAError, zlib.error) as error:
+        raise InputError(f"{path} cannot be read as text ({error}); check its name and that it is UTF-8") from None
+    if rest.strip():
+        yield rest
+    yield "\n"  # a file ends a document
+
+
+def _opened(path: Path) -> IO[str]:
+    openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+    return cast("IO[str]", openers.get(path.suffix, open)(path, "rt", encoding="utf-8-sig"))
+
+
+def _corpus_lines(path: Path, tokenizer: Tokenizer) -> Lines:
+    """A line for every sentence. In some formats each sentence is a document; those are read on without an end between them."""
+    lines: Lines = []
+    for document in read_corpus(str(path)):
+        sentences = document.sentences or split_text(document.text, tokenizer)
+        if len(sentences) > 1 and lines and lines[-1]:
+            lines.append([])
+        lines += [list(sentence.tokens) for sentence in sentences if sentence.tokens]
+        if len(sentences) > 1:
+            lines.append([])
+    return lines if not lines or not lines[-1] else [*lines, []]
