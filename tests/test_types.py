@@ -47,7 +47,14 @@ def test_evolve_keeps_every_other_field_and_checks_again() -> None:
     mention = Mention(0, 1, "X", text="a", probability=0.5, head=(0, 1), id="T1")
     assert attrs.asdict(attrs.evolve(mention, label="Y")) == attrs.asdict(mention) | {"label": "Y"}
     sentence = Sentence(
-        ["a"], [mention], tags=["N"], offsets=[(0, 1)], duplicates=[mention], before=["before"], after=["after"]
+        ["a"],
+        [mention],
+        tags=["N"],
+        offsets=[(0, 1)],
+        duplicates=[mention],
+        before=["before"],
+        after=["after"],
+        annotated=["X"],
     )
     assert all(attrs.astuple(sentence, recurse=False)), "a field without a value would be kept by chance"
     changed = attrs.evolve(sentence, tags=["V"])

@@ -134,7 +134,7 @@ class Sentence:
     """The last tokens of its document before it, for models that read them; :func:`hyperspan.corpora.documents.with_context`."""
     after: tuple[str, ...] = field(default=(), converter=tuple, eq=False, kw_only=True)
     """The first tokens after it."""
-    annotated: frozenset[str] | None = field(default=None, eq=False, kw_only=True)
+    annotated: frozenset[str] | None = field(default=None, converter=optional(frozenset), eq=False, kw_only=True)
     """The labels of which it has all mentions, so that others may have some that are not listed; None for all labels."""
 
     def __attrs_post_init__(self) -> None:
