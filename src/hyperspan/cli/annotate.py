@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -37,10 +37,14 @@ from hyperspan.corpora.target import Losses, Lossy
 from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
 from hyperspan.inference.constraints import Constraints
+from hyperspan.inference.domain import DomainTally
 from hyperspan.inference.options import parse_thresholds
 from hyperspan.model_folders import DEFAULT_MODEL
 from hyperspan.text.scripts import unspaced_run
 from hyperspan.types import Document, Mention
+
+if TYPE_CHECKING:
+    from hyperspan.inference.annotator import Annotator
 
 
 def annotate(
@@ -114,6 +118,8 @@ def annotate(
         documents = _noting_missing_tags(documents)
     if annotator.model.tokenizer.version == 1:
         documents = _noting_uncut_runs(documents)
+    tally = DomainTally()
+    documents = _judged(documents, annotator, tally)
     failures = Failures(problems)
     on_screen = output == "-" and sys.stdout.isatty()
     with nullcontext() if on_screen else counting("annotating", "words") as add_words:
@@ -130,6 +136,8 @@ def annotate(
         losses = _write(documents, format_name, target, annotator.labels, _title(inputs), problems, lossy)
     report(problems)
     report_losses(losses)
+    if tally.note:
+        print(f"hyperspan: note: {tally.note}", file=sys.stderr)
     if output != "-":
         print(f"hyperspan: wrote {counted(failures.mentions, 'mention')} as {format_name} to {output}", file=sys.stderr)
     failures.check()
@@ -174,6 +182,14 @@ def _noting_uncut_runs(documents: Iterable[str | Document]) -> Iterator[str | Do
                 "find nothing inside, or train a model of such text",
                 file=sys.stderr,
             )
+        yield document
+
+
+def _judged(documents: Iterable[str | Document], annotator: Annotator, tally: DomainTally) -> Iterator[str | Document]:
+    """The documents; on the way it is counted which are unlike what the model was trained on."""
+    for document in documents:
+        if not tally.is_full:
+            tally.add(annotator.domain_fit(document))
         yield document
 
 

@@ -20,6 +20,7 @@ from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError
 from hyperspan.inference.assembly import SentencePrediction, assemble
 from hyperspan.inference.constraints import NO_CONSTRAINTS, Constraints, constraints_by_sentence
+from hyperspan.inference.domain import DomainCheck, DomainFit
 from hyperspan.inference.options import DecodingOptions, Threshold, decoding_options
 from hyperspan.inference.streams import Failure, attempt, windows
 from hyperspan.text.sentences import iter_sentences
@@ -85,6 +86,7 @@ class Annotator:
         max_spans: int = MAX_SPANS,
     ) -> None:
         self.model, self.card = model, card
+        self._domain_check = DomainCheck.of(card)
         self.window, self.long_text, self.max_spans = window, long_text, max_spans
 
     def __repr__(self) -> str:
@@ -108,6 +110,18 @@ class Annotator:
     def reads_tags(self) -> bool:
         """Whether the model was trained with part-of-speech tags, without which it finds less."""
         return self.model.reads_tags
+
+    def domain_fit(self, text: str | Document) -> DomainFit | None:
+        """How well a text fits what the model was trained on; None where the text is too short or the model does not know.
+
+        >>> from hyperspan import load
+        >>> fit = load("genia").domain_fit("Die alte Brücke über den Fluss wurde im Frühjahr nach langer Arbeit wieder geöffnet.")
+        >>> fit.foreign, fit.unknown > 0.5, fit.usual_unknown < 0.1
+        (True, True, True)
+        """
+        if self._domain_check is None:
+            return None
+        return self._domain_check(text if isinstance(text, str) else text.text)
 
     def __call__(
         self,

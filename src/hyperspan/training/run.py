@@ -21,6 +21,7 @@ from hyperspan.files import Target
 from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.models.validation import validate
+from hyperspan.text.profile import TextProfile
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
 from hyperspan.training.data import TrainingData, read_data, read_sentences
 from hyperspan.training.data_checks import check_data, data_notes, offset_notes
@@ -230,20 +231,24 @@ def _finished(trainer: Trainer, adviser: Adviser, *, force: bool) -> TrainingRes
         best = scores["f1"]
         save_model(model, folder)
         adviser.finish(scores, _train_f1(model, trainer.train_sentences, len(dev)) if best < GOOD else None)
-    _write_card(model, folder, best, force=force)
+    _write_card(trainer, best, force=force)
     if force or not (folder / "README.md").exists():
         with Target(str(folder / "README.md"), force=True).open() as file:
             file.write(model_card(model, best, trainer.best_epoch, len(trainer.train_sentences)))
     return TrainingResult(folder, best, sure)
 
 
-def _write_card(model: Model, folder: Path, best: float | None, *, force: bool) -> None:
-    """Writes card.toml; what its maker has put into one that is there stays, but for the figures."""
+def _write_card(trainer: Trainer, best: float | None, *, force: bool) -> None:
+    """Writes card.toml; what its maker has put into one that is there stays, but for the figures and the profile."""
+    model, folder = trainer.model, trainer.folder
     dev = None if best is None else round(100 * best, 2)
     corpus = ", ".join(Path(corpus.path).name for corpus in model.config.data.dev_corpora)
     new = ModelCard.for_labels(folder.resolve().name, model.labels, Figures(corpus, dev))
     card = new if force or not (folder / CARD).exists() else replace(ModelCard.read(folder), figures=new.figures)
-    card.write(folder)
+    train, held_out = (
+        (" ".join(sentence.tokens) for sentence in part) for part in (trainer.train_sentences, trainer.dev_sentences)
+    )
+    replace(card, profile=TextProfile.of(train, held_out).to_table()).write(folder)
 
 
 def _train_f1(model: Model, train: Sequence[Sentence], most: int) -> float:

@@ -1,0 +1,83 @@
+"""Profiles of texts: what is counted, that a card keeps it, and that a card of any origin is refused in one sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperspan.errors import InputError
+from hyperspan.text.profile import TextProfile, WordCounts, excerpt, words_of
+
+HARBOUR = "The old keeper of the light went down to the harbour and spoke to the sailors about the storm . "
+PROFILE = TextProfile.of([HARBOUR * 40], [HARBOUR * 10])
+
+
+def counts(text: str) -> WordCounts:
+    return WordCounts.of(words_of(text))
+
+
+@pytest.mark.parametrize(
+    ("running", "spaced"),
+    [("I don’t know Anna's well-known “inn”.", "I do n't know Anna 's well - known `` inn ''.".replace("``", "“"))],
+)
+def test_words_do_not_depend_on_spaces_around_signs(running: str, spaced: str) -> None:
+    assert words_of(running)[:9] == words_of(spaced)[:9]
+
+
+def test_profile_is_the_same_after_writing_and_reading() -> None:
+    assert TextProfile.from_table(PROFILE.to_table()) == PROFILE
+    assert TextProfile.from_table({}) is None
+
+
+def test_profile_of_no_text_knows_nothing_and_judges_everything() -> None:
+    empty = TextProfile.of([])
+    assert empty.unknown(counts("a storm")) == 1
+    assert TextProfile.from_table(empty.to_table()) == empty
+    assert empty.deviation(counts("")) == 0
+
+
+def test_profile_without_held_out_text_holds_some_of_its_own_out() -> None:
+    names = "".join(
+        chr(ord("a") + number % 26) * (number % 20 + 1) + f"x{'y' * (number // 26)} " for number in range(900)
+    )
+    assert TextProfile.of([names]).usual_unknown > 0.5
+
+
+def test_unknown_words_surprise() -> None:
+    own, other = counts(HARBOUR * 6), counts("Mutant proteins bind promoters in human cells of many kinds . " * 10)
+    assert PROFILE.unknown(own) == 0 < 0.7 < PROFILE.unknown(other)
+    assert abs(PROFILE.deviation(own)) < 1 < PROFILE.limit < PROFILE.deviation(other)
+
+
+def test_excerpt_is_spread_over_a_long_text() -> None:
+    read = excerpt("a" * 5_000 + "b" * 5_000 + "c" * 5_000)
+    assert set(read) == {*"abc\n"}
+    assert len(read) < 7_000
+
+
+@given(st.text(st.characters(), max_size=300))
+def test_any_text_is_judged(text: str) -> None:
+    found = counts(excerpt(text, 50))
+    assert 0 <= PROFILE.unknown(found) <= 1
+    assert abs(PROFILE.deviation(found)) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"counts": "!"}, "counts"),
+        ({"counts": 3}, "counts"),
+        ({"counts": PROFILE.to_table()["counts"][:40]}, "counts"),
+        ({"spread": 0}, "spread = 0"),
+        ({"limit": True}, "limit = True"),
+        ({"surprisal": "7"}, "surprisal = '7'"),
+        ({"usual_unknown": float("inf")}, "usual_unknown = inf"),
+        ({"more": 1}, "no key 'more'"),
+    ],
+)
+def test_profile_of_another_origin_is_refused(change: dict[str, Any], expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        assert TextProfile.from_table({**PROFILE.to_table(), **change}) is None
