@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from hyperspan import __version__, kernels
+from hyperspan.catalog import CatalogEntry
 from hyperspan.errors import HyperspanError
-from hyperspan.model_folders import bundled_models, folder_of
+from hyperspan.model_folders import bundled_models
 
 EXTRAS = {
     "parquet": ("pyarrow",),
@@ -37,7 +36,7 @@ def info() -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": _version("torch"),
         "kernels": _kernels(),
-        "models": [_model(folder_of(name)) for name in bundled_models()],
+        "models": [_model(name) for name in bundled_models()],
         "extras": {name: _extra(name, modules) for name, modules in EXTRAS.items()},
     }
 
@@ -81,14 +80,12 @@ def _kernels() -> dict[str, Any]:
         return {"error": str(error)}
 
 
-def _model(folder: Path) -> dict[str, Any]:
-    labels, error = [], None
+def _model(name: str) -> dict[str, Any]:
     try:
-        labels = json.loads((folder / "vocabulary.json").read_bytes())["labels"]
-        size = sum(file.stat().st_size for file in folder.iterdir())
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        size, error = 0, f"{folder.name} cannot be read ({problem}); install hyperspan again"
-    return {"name": folder.name, "labels": labels, "bytes": size, "error": error}
+        entry = CatalogEntry.of(name)
+    except HyperspanError as error:
+        return {"name": name, "labels": [], "bytes": 0, "error": str(error)}
+    return {"name": name, "labels": list(entry.labels), "bytes": entry.bytes, "error": None}
 
 
 def _extra(name: str, modules: tuple[str, ...]) -> dict[str, Any]:
