@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import hyperspan
+from hyperspan.cards import HEADINGS, ModelCard
 from hyperspan.corpora import read_corpus
 from hyperspan.evaluation.models import evaluate_model
 from hyperspan.model_folders import PRETRAINED, bundled_models
@@ -25,8 +26,11 @@ def test_all_are_there_and_small_together() -> None:
 def test_they_are_small_and_say_what_they_are(name: str) -> None:
     folder = PRETRAINED / name
     assert sum(file.stat().st_size for file in folder.iterdir()) <= 10e6
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    assert all(f"**{part}" in card for part in ("Data.", "Training.", "Intended for", "Limits."))
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    assert tuple(re.findall("^## (.*)", readme, re.MULTILINE)) == HEADINGS
+    figures = ModelCard.read(folder).figures
+    for part, f1 in (("dev", figures.dev), ("test", figures.test)):
+        assert re.search(rf"^\| {figures.corpus} {part} \|[^|]+\|[^|]+\| {f1:.2f} \|", readme, re.MULTILINE)
     config = (folder / "config.toml").read_text(encoding="utf-8")
     assert "/" not in config, "no paths of the machine that it was trained on"
 

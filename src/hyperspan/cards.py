@@ -13,6 +13,11 @@ from hyperspan.toml import free_table, read_text, read_toml, to_key, to_toml
 
 CARD = "card.toml"
 """Its name in the folder of a model."""
+HEADINGS = (
+    *("Model details", "Intended use", "Out-of-scope use", "Training data and licences", "Evaluation"),
+    *("Limits and biases", "Calibration", "Environmental cost", "How to reproduce", "Citation"),
+)
+"""Those of the README.md of a model, as Mitchell et al. (2019) and others have them."""
 TEXTS = {"title": 200, "description": 1000, "domain": 200, "language": 100, "licence": 500}
 """The keys that are texts, and how many characters each may have."""
 LONGEST_MEANING = 300

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from hyperspan.cards import ModelCard
+from hyperspan.cards import HEADINGS, ModelCard
 from hyperspan.cli import main
 from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
@@ -97,7 +97,9 @@ def test_a_stopped_run_resumes_to_the_same_bits(config: Path, tmp_path: Path, st
     assert same_result(whole, stopped)
     epochs = [[e["loss"] for e in read_log(f / "log.jsonl") if e["event"] == "epoch"] for f in (whole, stopped)]
     assert epochs[0] == epochs[1] and len(epochs[0]) == 4
-    assert (stopped / "README.md").read_text(encoding="utf-8").startswith("# A hyperspan model")
+    readme = (stopped / "README.md").read_text(encoding="utf-8")
+    assert readme.startswith("# A hyperspan model\n\nFinds FAC, GPE")
+    assert tuple(re.findall("^## (.*)", readme, re.MULTILINE)) == HEADINGS
 
 
 def test_a_checkpoint_within_an_epoch_is_resumed_exactly(config: Path, tmp_path: Path) -> None:

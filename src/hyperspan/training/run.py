@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from hyperspan import __version__
-from hyperspan.cards import CARD, Figures, ModelCard
 from hyperspan.config import AUTO, Config, CorpusConfig
 from hyperspan.corpora.source import Problems
 from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.encoders.hub import check_pretrained
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.evaluation.significance import Confidence, confidence
-from hyperspan.files import Target
 from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.models.validation import validate
-from hyperspan.text.profile import TextProfile
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
 from hyperspan.training.data import TrainingData, read_data, read_sentences
 from hyperspan.training.data_checks import check_data, data_notes, offset_notes
@@ -39,6 +35,7 @@ from hyperspan.training.events import DataNote, Listener, SettingsChosen
 from hyperspan.training.hints import GOOD, SAMPLE, Adviser, EpochScore, RunSettings
 from hyperspan.training.log import JsonLinesLog, TensorBoardLog, read_log, require_tensorboard
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores, mention_counts, scores_of
+from hyperspan.training.model_card import RunFacts, write_cards
 from hyperspan.training.objectives import GoldObjective, Objective
 from hyperspan.training.optimisation import NOTHING_LEARNT, LearntParameters
 from hyperspan.training.parallel import joined
@@ -231,24 +228,10 @@ def _finished(trainer: Trainer, adviser: Adviser, *, force: bool) -> TrainingRes
         best = scores["f1"]
         save_model(model, folder)
         adviser.finish(scores, _train_f1(model, trainer.train_sentences, len(dev)) if best < GOOD else None)
-    _write_card(trainer, best, force=force)
-    if force or not (folder / "README.md").exists():
-        with Target(str(folder / "README.md"), force=True).open() as file:
-            file.write(model_card(model, best, trainer.best_epoch, len(trainer.train_sentences)))
+    seconds = sum(event["seconds"] for event in read_log(folder / LOG) if event["event"] == "epoch")
+    facts = RunFacts(best, trainer.best_epoch, trainer.train_sentences, dev, seconds)
+    write_cards(model, folder, facts, force=force)
     return TrainingResult(folder, best, sure)
-
-
-def _write_card(trainer: Trainer, best: float | None, *, force: bool) -> None:
-    """Writes card.toml; what its maker has put into one that is there stays, but for the figures and the profile."""
-    model, folder = trainer.model, trainer.folder
-    dev = None if best is None else round(100 * best, 2)
-    corpus = ", ".join(Path(corpus.path).name for corpus in model.config.data.dev_corpora)
-    new = ModelCard.for_labels(folder.resolve().name, model.labels, Figures(corpus, dev))
-    card = new if force or not (folder / CARD).exists() else replace(ModelCard.read(folder), figures=new.figures)
-    train, held_out = (
-        (" ".join(sentence.tokens) for sentence in part) for part in (trainer.train_sentences, trainer.dev_sentences)
-    )
-    replace(card, profile=TextProfile.of(train, held_out).to_table()).write(folder)
 
 
 def _train_f1(model: Model, train: Sequence[Sentence], most: int) -> float:
@@ -283,42 +266,6 @@ def check_lengths(model: Model, sentences: Sequence[Sentence]) -> None:
                 f"the training sentence that begins {' '.join(sentence.tokens[:6])[:60]!r} has {len(sentence):,} words, too many for "
                 f"mentions of any width: set model.max_width, for example to 30, or break the sentence up"
             )
-
-
-def model_card(model: Model, best: float | None, epoch: int, sentences: int) -> str:
-    """What there is to say about a model just trained; its maker may say more."""
-    config = model.config
-    width = "no limit" if model.max_width is None else f"at most {model.max_width} words"
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    dev = (
-        f"F1 {100 * best:.2f} on {_file_names(config.data.dev_corpora)}, after epoch {epoch}"
-        if best is not None
-        else "not measured"
-    )
-    encoder = config.transformer.name.rstrip("/")
-    pretrained = f", some of which began as those of `{encoder.rpartition('/')[2]}`" if encoder else ""
-    start = config.training.start.rstrip("/").rpartition("/")[2]
-    started = f"| started from | `{start}` |\n" if start else ""
-    return f"""# A hyperspan model
-
-| | |
-|---|---|
-| finds | {", ".join(model.labels)} |
-| mentions | {model.allowed_mentions}, {width} |
-| trained on | {_file_names(config.data.train_corpora)}, {sentences:,} sentences |
-{started}| dev | {dev} |
-| parameters | {parameters:,}{pretrained} |
-| tokenizer for raw text | `{model.tokenizer.name}`, version {model.tokenizer.version} |
-| seed | {config.training.seed} |
-| made by | hyperspan {__version__}, torch {torch.__version__} |
-
-`config.toml` says how it was trained. Before others use it, write here where its data come from and under which licence,
-what it is meant for, and where it fails.
-"""
-
-
-def _file_names(corpora: Sequence[CorpusConfig]) -> str:
-    return ", ".join(f"`{Path(corpus.path).name}`" for corpus in corpora)
 
 
 def check_files(config: Config) -> None:

@@ -1,0 +1,104 @@
+"""What a run says of its model in the model's folder: card.toml for programs, README.md for people. Its maker completes both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from hyperspan import __version__
+from hyperspan.cards import CARD, HEADINGS, Figures, ModelCard
+from hyperspan.config import CorpusConfig
+from hyperspan.files import Target
+from hyperspan.models import Model
+from hyperspan.text.profile import TextProfile
+from hyperspan.types import Sentence
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known of a run that has ended."""
+
+    dev_f1: float | None
+    """None if there is no dev."""
+    best_epoch: int
+    train: Sequence[Sentence]
+    dev: Sequence[Sentence]
+    seconds: float
+    """Of all epochs."""
+
+
+def write_cards(model: Model, folder: Path, facts: RunFacts, *, force: bool) -> None:
+    """Writes both files. What their maker has written stays, unless `force` begins anew, but for figures and profile in card.toml."""
+    dev = None if facts.dev_f1 is None else round(100 * facts.dev_f1, 2)
+    new = ModelCard.for_labels(
+        folder.resolve().name, model.labels, Figures(", ".join(_names(model.config.data.dev_corpora)), dev)
+    )
+    card = new if force or not (folder / CARD).exists() else replace(ModelCard.read(folder), figures=new.figures)
+    train, held_out = ((" ".join(sentence.tokens) for sentence in part) for part in (facts.train, facts.dev))
+    replace(card, profile=TextProfile.of(train, held_out).to_table()).write(folder)
+    if force or not (folder / "README.md").exists():
+        with Target(str(folder / "README.md"), force=True).open() as file:
+            file.write(readme(model, facts))
+
+
+def readme(model: Model, facts: RunFacts) -> str:
+    """The model card for people, with the usual headings: what is known, and what its maker is to write."""
+    sections = dict(zip(HEADINGS, _sections(model, facts), strict=True))
+    body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
+    labels = ", ".join(model.labels)
+    return f"# A hyperspan model\n\nFinds {labels}. Say here what that means, in which texts, and complete card.toml.\n\n{body}\n"
+
+
+def _sections(model: Model, facts: RunFacts) -> tuple[str, ...]:
+    """Of each heading, what is known, or what to write there."""
+    config = model.config
+    if facts.dev_f1 is None:
+        evaluation = "F1 was not measured, since the run had no dev set."
+    else:
+        dev = f"F1 {100 * facts.dev_f1:.2f} on {_quoted(config.data.dev_corpora)}, after epoch {facts.best_epoch}."
+        evaluation = f"{dev} The version with the best F1 was kept, so this figure is a little too high: `hyperspan evaluate` scores others."
+    return (
+        _details(model),
+        "Say what it is meant for.",
+        "Say what it must not be used for, and for which texts another model is better.",
+        f"{_quoted(config.data.train_corpora)}, {len(facts.train):,} sentences. Say where the texts come from, who annotated them, and under "
+        "which licences; choose a licence for the model.",
+        evaluation,
+        "Say where it fails, and whom or what the texts do not speak of.",
+        f"Temperature {config.model.temperature:g}, chosen on dev where there is one. `hyperspan evaluate` measures calibration.",
+        f"{facts.seconds:,.0f} seconds on {_machine(model.device)}, without the runs before it. Times the watts of the machine, that is "
+        "the energy.",
+        f"`hyperspan train config.toml`, with the data and seed {config.training.seed}; hyperspan {__version__}, torch {torch.__version__}.",
+        "Name the authors of the data and of the model.",
+    )
+
+
+def _details(model: Model) -> str:
+    config = model.config
+    width = "no limit" if model.max_width is None else f"at most {model.max_width} words"
+    encoder = config.transformer.name.rstrip("/")
+    pretrained = f", some of which began as those of `{encoder.rpartition('/')[2]}`" if encoder else ""
+    start = config.training.start.rstrip("/").rpartition("/")[2]
+    rows = {
+        "mentions": f"{model.allowed_mentions}, {width}",
+        "started from": f"`{start}`" if start else "",
+        "parameters": f"{sum(parameter.numel() for parameter in model.parameters()):,}{pretrained}",
+        "tokenizer for raw text": f"`{model.tokenizer.name}`, version {model.tokenizer.version}",
+        "all settings": "`config.toml`",
+    }
+    return "\n".join(("| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items() if value)))
+
+
+def _names(corpora: Sequence[CorpusConfig]) -> list[str]:
+    return [Path(corpus.path).name for corpus in corpora]
+
+
+def _quoted(corpora: Sequence[CorpusConfig]) -> str:
+    return ", ".join(f"`{name}`" for name in _names(corpora))
+
+
+def _machine(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else f"a {device.type.upper()}"
