@@ -38,7 +38,9 @@ def test_models_with_their_cards(tmp_path: Path) -> None:
         content = one.client.get("/v1/models").json()
         genia, zoo = content["models"]
         assert (genia["name"], genia["default"], zoo["name"], zoo["default"]) == ("genia", True, "zoo", False)
-        assert zoo["description"] == "Finds people and places." and zoo["card"].startswith("# small")
+        assert zoo["card"]["description"] == "Finds people and places." and zoo["readme"].startswith("# small")
+        assert zoo["card"]["figures"] == {"corpus": "", "dev": None, "test": None}
+        assert genia["card"] == load("genia").card.to_json() and genia["card"]["labels"]["RNA"]
         assert genia["labels"] == list(load("genia").labels) and genia["parameters"] > 1_000_000
         assert (zoo["kind"], zoo["max_width"], zoo["tokenizer"], zoo["constraints"]) == (
             "segmental",

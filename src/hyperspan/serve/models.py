@@ -19,11 +19,11 @@ class Served:
 
     name: str
     annotator: Annotator
-    card: str = ""
+    readme: str = ""
 
     def info(self, is_default: bool) -> dict[str, Any]:
         """What ``/v1/models`` says of it."""
-        model = self.annotator.model
+        model, card = self.annotator.model, self.annotator.card
         kind = model.config.model.kind
         return {
             "name": self.name,
@@ -34,18 +34,18 @@ class Served:
             "kind": kind,
             "parameters": model.parameter_count,
             "constraints": kind == "segmental",
-            "description": description(self.card),
-            "card": self.card,
+            "card": {**card.to_json(), "description": card.description or first_paragraph(self.readme)},
+            "readme": self.readme,
         }
 
 
-def description(card: str) -> str:
-    """The first paragraph of a model card.
+def first_paragraph(readme: str) -> str:
+    """The first paragraph of a text in Markdown.
 
-    >>> description("# zoo\\n\\nFinds animals\\nand keepers.\\n\\n| a | table |")
+    >>> first_paragraph("# zoo\\n\\nFinds animals\\nand keepers.\\n\\n| a | table |")
     'Finds animals and keepers.'
     """
-    paragraphs = (" ".join(part.split()) for part in card.split("\n\n"))
+    paragraphs = (" ".join(part.split()) for part in readme.split("\n\n"))
     return next((part for part in paragraphs if part and not part.startswith(("#", "|", "-"))), "")
 
 
@@ -71,7 +71,7 @@ def load_models(folders: dict[str, Path], device: str, precision: str) -> list[S
     """The models in these folders, ready for use."""
     loaded: list[Served] = []
     for name, folder in folders.items():
-        card = folder / "README.md"
-        text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
+        readme = folder / "README.md"
+        text = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
         loaded.append(Served(name, load(folder, device, precision), text))
     return loaded

@@ -28,22 +28,31 @@ Spans are half-open, `[start, end)`, in characters of the text, which `offset_un
 _TEXT = "Mutant Rel proteins bind the IL-2 promoter in Jurkat T cells."
 EXAMPLES = {
     "annotate": {
-        "text": {"summary": "The most probable mentions of a text", "value": {"text": _TEXT}},
+        "text": {"summary": "The most probable mentions of a text", "value": {"text": _TEXT, "model": "genia"}},
         "thresholds": {
             "summary": "Every mention that is probable enough, by label, and the three best sets",
-            "value": {"text": _TEXT, "threshold": {"protein": 0.3, "*": 0.5}, "top_k": 3, "candidates": 0.05},
+            "value": {
+                "text": _TEXT,
+                "model": "genia",
+                "threshold": {"protein": 0.3, "*": 0.5},
+                "top_k": 3,
+                "candidates": 0.05,
+            },
         },
         "constraints": {
             "summary": "What is known of a text, for a caller that counts UTF-16 units",
             "value": {
                 "texts": [_TEXT],
+                "model": "genia",
                 "require": [{"start": 7, "end": 10, "label": "protein"}],
                 "forbid": [{"document": 0, "start": 29, "end": 33, "label": "protein"}],
                 "offset_unit": "utf16",
             },
         },
     },
-    "hypergraph": {"sentence": {"value": {"text": "c-Rel binds the IL-2 promoter.", "types": ["DNA", "protein"]}}},
+    "hypergraph": {
+        "sentence": {"value": {"text": "c-Rel binds the IL-2 promoter.", "model": "genia", "types": ["DNA", "protein"]}}
+    },
     "stream": {"lines": {"value": '{"id": 1, "text": "c-Rel binds."}\n{"id": 2, "text": "Nothing does."}\n'}},
 }
 _ERRORS = {

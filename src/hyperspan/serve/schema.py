@@ -218,6 +218,24 @@ class HypergraphResponse(BaseModel):
     mentions: list[FoundMention]
 
 
+class FiguresInfo(BaseModel):
+    corpus: str
+    dev: float | None = Field(description="F1 in percent; null where it was not measured.")
+    test: float | None
+
+
+class CardInfo(BaseModel):
+    """What a model is for; what is not known is empty."""
+
+    title: str
+    description: str
+    domain: str
+    language: str
+    licence: str
+    labels: dict[str, str] = Field(description="What each label means, in words.")
+    figures: FiguresInfo
+
+
 class ModelInfo(BaseModel):
     name: str
     default: bool
@@ -227,8 +245,8 @@ class ModelInfo(BaseModel):
     kind: str
     parameters: int
     constraints: bool = Field(description="Whether mentions can be required and forbidden.")
-    description: str
-    card: str = Field(description="All that is known of the model, in Markdown.")
+    card: CardInfo
+    readme: str = Field(description="All that its makers say of the model, in Markdown.")
 
 
 class ModelsResponse(BaseModel):

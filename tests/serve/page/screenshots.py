@@ -11,6 +11,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page
 
 from hyperspan.inference.loading import load
+from hyperspan.serve.models import places
 from tests.serve.page.reader import browsing
 from tests.serve.running import running
 
@@ -20,14 +21,14 @@ PHONE: dict[str, Any] = {"viewport": {"width": 375, "height": 812}, "has_touch":
 
 def main(folder: str = "docs/images") -> None:
     target = Path(folder)
-    with running(annotators={name: load(name) for name in ("genia", "litbank")}) as server, browsing() as browser:
+    with running(annotators={name: load(name) for name in places(())}) as server, browsing() as browser:
         for name, options in {
             "page": DESKTOP,
             "page-dark": {**DESKTOP, "color_scheme": "dark"},
             "page-phone": PHONE,
         }.items():
             page = opened(browser, server.url, **options)
-            page.get_by_role("button", name="DNA 0.95").click()
+            page.locator("#result .tag", has_text="organization").first.click()
             take(page, target / f"{name}.png")
         page = opened(browser, server.url, **DESKTOP)
         page.locator("#tab-hypergraph").click()

@@ -93,3 +93,26 @@ def test_a_busy_server(opened: Opener, annotators: dict[str, Annotator]) -> None
         long.join()
         wait_for_text(page, TEXT)
         expect(page.locator("#notices")).to_be_empty()
+
+
+def test_what_a_model_is_for_is_shown(opened: Opener, annotators: dict[str, Annotator]) -> None:
+    page = opened()
+    shown: list[str] = []
+    for name in ("litbank", "genia"):
+        page.locator("#model").select_option(name)
+        card = annotators[name].card
+        expect(page.locator("#purpose")).to_have_text(card.description)
+        for label, meaning in card.labels.items():
+            expect(page.locator(f"#types [data-label='{label}'] label")).to_have_attribute("title", meaning)
+        expect(page.locator("#result .tag").first).to_be_visible()
+        shown.append(page.locator("#text").input_value())
+        page.locator("#about").click()
+        for text in (
+            card.domain,
+            card.licence,
+            f"{card.figures.test:.1f} (test)",
+            *card.labels.values(),
+        ):
+            expect(page.locator("#card-of-model")).to_contain_text(text)
+        page.keyboard.press("Escape")
+    assert "Captain" in shown[0] and "NF-kappa B" in shown[1]  # an example that fits the model

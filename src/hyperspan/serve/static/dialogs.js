@@ -2,10 +2,14 @@
 
 import { $, count, fill, make } from "./dom.js";
 
-export function showModelCard({ name, kind, labels, max_width: width, tokenizer, parameters, description, card }) {
-  const dialog = $("card-of-model");
+export function showModelCard({ name, kind, labels, max_width: width, tokenizer, parameters, card, readme }) {
+  const dialog = $("card-of-model"), { corpus, dev, test } = card.figures;
+  const scores = Object.entries({ dev, test }).filter(([, score]) => score !== null).map(([part, score]) => `${score.toFixed(1)} (${part})`);
   const facts = {
-    Finds: labels.join(", "),
+    "Made for": card.domain.includes(card.language) ? card.domain : `${card.domain} (${card.language})`,
+    Finds: meanings(labels, card.labels),
+    [`F1 on ${corpus}`]: scores.join(", "),
+    Licence: card.licence,
     "Longest mention": width ? count(width, "word") : "any length",
     Structure: kind,
     Tokenizer: tokenizer,
@@ -14,8 +18,14 @@ export function showModelCard({ name, kind, labels, max_width: width, tokenizer,
   $("card-of-model-title").textContent = name;
   fill(dialog.querySelector("dl"), ...Object.entries(facts).filter(([, value]) => value)
     .flatMap(([key, value]) => [make("dt", {}, key), make("dd", {}, value)]));
-  dialog.querySelector("pre").textContent = card || description || "There is no card.";
+  dialog.querySelector("pre").textContent = readme || card.description || "Its makers say no more about it.";
   dialog.showModal();
+}
+
+/** The labels with what they mean, where that is known. */
+function meanings(labels, inWords) {
+  if (!labels.some((label) => inWords[label])) return labels.join(", ");
+  return make("ul", {}, ...labels.map((label) => make("li", {}, make("b", {}, label), inWords[label] ? `: ${inWords[label]}` : "")));
 }
 
 let asking = null; // several requests may be refused at once, and one key is enough

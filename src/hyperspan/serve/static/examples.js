@@ -1,5 +1,10 @@
-// A text to begin with, for each model that comes with hyperspan.
+// Texts to begin with, which fit what a model is for.
 
+const EVERYDAY = [
+  "The mayor of Bergen opened the new library of the university on Monday. Her brother's company built it in three years, and the students of the music school played in its garden.",
+  "Last summer my sister's neighbours sold their house by the lake and moved to Lisbon. Their oldest son works for a museum there, and he writes to the children of our street every month.",
+  "The former head of the national bank of Norway met the mayor of the capital in the garden of her brother's house.",
+];
 const BIOMEDICAL = [
   "Activation of the human interleukin-2 receptor alpha chain gene in primary T lymphocytes depends on NF-kappa B. We asked whether mutant Rel proteins bind the IL-2 promoter in Jurkat T cells, and found that c-Rel mRNA rises in activated CD4+ T cells but not in B cell lines.",
   "Stimulated monocytes transcribe the tumor necrosis factor alpha gene within minutes. Deletion of the kappa B sites in its promoter abolished the response in the human monocytic cell line THP-1, whereas a mutant of the glucocorticoid receptor DNA binding domain had no effect on AP-1.",
@@ -8,17 +13,18 @@ const LITERARY = [
   "Captain Morrow, the master of the Cordelia, had promised his wife's sister a passage to Halifax. The old woman who kept the inn by the harbour gate saw him go, and so did the two boys of the miller from the village beyond the hill.",
   "The schoolmaster's eldest daughter met the captain of the coastguard at the church on the hill. Her brother, who had been a clerk in a shipping house in Liverpool, drove the doctor's carriage back to the farm by the river.",
 ];
-const ANY = ["The former head of the national bank of Norway met the mayor of the capital in the garden of her brother's house."];
+const BUNDLED = { english: EVERYDAY, genia: BIOMEDICAL, litbank: LITERARY };
+const SHORT = new Map([ // sentences short enough for their hypergraphs
+  [EVERYDAY, "The mayor's brother left for Lisbon."],
+  [BIOMEDICAL, "Rel proteins bind the IL-2 promoter."],
+  [LITERARY, "The captain's wife left for Halifax."],
+]);
 
 export function examplesFor(model) {
-  if (model?.name === "genia") return BIOMEDICAL;
-  if (model?.name === "litbank") return LITERARY;
-  return model?.labels.some((label) => /protein|gene|cell|dna|drug|disease|chemical/i.test(label)) ? BIOMEDICAL : ANY;
+  const isBiomedical = model?.labels.some((label) => /protein|gene|cell|dna|drug|disease|chemical/i.test(label));
+  return BUNDLED[model?.name] ?? (isBiomedical ? BIOMEDICAL : EVERYDAY);
 }
 
-/** A sentence short enough for its hypergraph. */
-export function shortSentence(model) {
-  return examplesFor(model) === BIOMEDICAL ? "Rel proteins bind the IL-2 promoter." : "The captain's wife left for Halifax.";
-}
+export const shortSentence = (model) => SHORT.get(examplesFor(model));
 
-export const isExample = (text) => [...BIOMEDICAL, ...LITERARY, ...ANY].includes(text);
+export const isExample = (text) => Object.values(BUNDLED).flat().includes(text);

@@ -169,6 +169,7 @@ function chooseModel(name) {
 
 function showModel() {
   $("model").value = view.model.name;
+  $("purpose").textContent = view.model.card.description;
   document.body.classList.toggle("no-constraints", view.model.constraints === false);
   colouring = new Colouring(view.model.labels);
   buildTypes(view, colouring, { toggle, least: setLeast });

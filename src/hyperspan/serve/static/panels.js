@@ -41,7 +41,7 @@ export function buildTypes(view, colouring, on) {
       oninput: () => on.least(label, least.value === "" ? null : least.valueAsNumber),
     });
     const name = make("span", { className: "label" }, label);
-    const title = make("label", {}, box, swatch(colouring, label), name, make("small"));
+    const title = make("label", { title: view.model.card.labels[label] ?? "" }, box, swatch(colouring, label), name, make("small"));
     return make("li", { "data-label": label }, title, least);
   });
   fill($("types"), ...items);
