@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 export HF_HUB_OFFLINE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test browser test-corpora test-slow fuzz kills lint types signs benchmark kernels-here check-arm64 wheel clean
+.PHONY: help demo test browser test-corpora test-slow fuzz kills lint types signs snippets benchmark kernels-here check-arm64 wheel clean
 
 help:
-	@echo "make demo          annotate two texts with the bundled models, and write demo.html"
+	@echo "make demo          annotate a text with each bundled model, and write demo.html"
 	@echo "make test          run linter, type checker and the whole test suite"
 	@echo "make browser       install chromium, which the tests of the page need, if it is missing"
 	@echo "make test-corpora  read, write and compare whole corpora, where they are at hand"
@@ -18,6 +18,7 @@ help:
 	@echo "make lint          check style"
 	@echo "make types         check types"
 	@echo "make signs         count what tells how well the code is built"
+	@echo "make snippets      record what the snippets of README and docs print now, as after a change of a model"
 	@echo "make benchmark     measure costs, as ratios"
 	@echo "make kernels-here  compile the C kernels of this checkout in place"
 	@echo "make wheel         build a wheel for Linux, with the kernels, and an sdist; check what the wheel needs"
@@ -37,6 +38,8 @@ $(VENV)/installed-dev: $(VENV)/installed
 	touch $@
 
 demo: $(VENV)/installed
+	$(BIN)/hyperspan models
+	$(BIN)/hyperspan annotate examples/everyday.txt
 	$(BIN)/hyperspan annotate examples/biomedical.txt --model genia
 	$(BIN)/hyperspan annotate examples/literary.txt --model litbank
 	$(BIN)/python examples/demo.py demo.html
@@ -80,6 +83,9 @@ types: $(VENV)/installed-dev
 
 signs: $(VENV)/installed
 	$(BIN)/python scripts/signs.py
+
+snippets: $(VENV)/installed-dev
+	$(BIN)/python scripts/snippets.py --write
 
 benchmark: $(VENV)/installed-dev
 	for name in inference decode latency bundled train; do $(BIN)/hyperspan benchmark $$name || exit 1; done

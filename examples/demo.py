@@ -1,4 +1,4 @@
-"""Two bundled models on a text each, as one page. Usage: python examples/demo.py demo.html"""
+"""The bundled models on a text each, as one page. Usage: python examples/demo.py demo.html"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import hyperspan
 from hyperspan.render.html import render_html
 
 EXAMPLES = Path(__file__).parent
-TEXTS = {"genia": "biomedical.txt", "litbank": "literary.txt"}
+TEXTS = {"english": "everyday.txt", "genia": "biomedical.txt", "litbank": "literary.txt"}
 
 
 def main(target: str) -> None:

@@ -9,7 +9,7 @@ from hyperspan.errors import InputError
 
 PRETRAINED = Path(__file__).parent / "pretrained"
 """The folder of the bundled models."""
-DEFAULT_MODEL = "genia"
+DEFAULT_MODEL = "english"
 """The bundled model that is used where none is named."""
 FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors", "README.md", CARD)
 """What a model's folder holds."""

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hyperspan.bulk import Progress, annotate_files, records
 from hyperspan.bulk.folder import LocalFolder
 from hyperspan.errors import InputError, JobError, OutputExistsError
+from hyperspan.model_folders import DEFAULT_MODEL
 from tests.bulk.fakes import CRASHES, FakeAnnotator, contents, lines_in, manifest_of, texts_in, write_jsonl
 
 pytestmark = pytest.mark.usefixtures("fake")
@@ -190,7 +191,7 @@ def test_another_job_is_refused_and_nothing_of_the_first_is_touched(corpus: Path
     annotate_files([corpus], out)
     whole = contents(out)
     for changes, sentence in [
-        ({"model": "litbank"}, "its model genia is not this litbank"),
+        ({"model": "litbank"}, f"its model {DEFAULT_MODEL} is not this litbank"),
         ({"threshold": 0.5}, "without a threshold, and now 0.5"),
         ({"threshold": {"*": 0.5}}, "without a threshold, and now 0.5"),
         ({"types": ["protein"]}, "with all types, and now protein"),

@@ -35,7 +35,7 @@ STORY = "The old woman who kept the inn saw Captain Morrow's wife leave for Hali
 
 def pipeline(**config: Any) -> Any:
     nlp = spacy.blank("en")
-    nlp.add_pipe("hyperspan", config=config)
+    nlp.add_pipe("hyperspan", config={"model": "genia", **config})
     return nlp
 
 

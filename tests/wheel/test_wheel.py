@@ -19,6 +19,7 @@ from tests.serve.running import until
 
 ROOT = Path(__file__).parents[2]
 TEXT = "Mutant Rel proteins bind the IL-2 promoter in Jurkat T cells ."
+STORY = "The mayor of Oslo planted a tree in May."
 MEGABYTES = 150
 pytestmark = [
     pytest.mark.xdist_group("wheel"),
@@ -126,11 +127,12 @@ def test_plain_environment_is_small_and_has_no_torch(environment: Environment) -
     assert found["torch"] is None
     assert found["kernels"]["devices"]["cpu"]["encoder"]["runs"] == "c"
     assert [model["name"] for model in found["models"]] == ["english", "genia", "litbank"]
+    assert all(model["figures"]["test"] for model in json.loads(environment.hyperspan("models", "--json")))
 
 
 def test_annotate_prints_mentions(environment: Environment) -> None:
-    found = [json.loads(line) for line in environment.hyperspan("annotate", TEXT, "--format", "jsonl").splitlines()]
-    assert "IL-2 promoter" in {mention["text"] for mention in found[0]["mentions"]}
+    found = [json.loads(line) for line in environment.hyperspan("annotate", STORY, "--format", "jsonl").splitlines()]
+    assert "Oslo" in {mention["text"] for mention in found[0]["mentions"]}
 
 
 LOAD = """
@@ -148,14 +150,15 @@ def test_load_and_annotate_in_python(environment: Environment) -> None:
 
 def test_evaluate_scores_a_model(environment: Environment, tmp_path: Path) -> None:
     gold = tmp_path / "gold.jsonl"
-    gold.write_text(environment.hyperspan("annotate", TEXT, "--format", "jsonl"))
+    gold.write_text(environment.hyperspan("annotate", TEXT, "--model", "genia", "--format", "jsonl"))
     found = json.loads(environment.hyperspan("evaluate", "genia", str(gold), "--format", "json"))
     assert found["micro"]["f1"] == 1.0
 
 
 def test_bulk_annotates_files(environment: Environment, tmp_path: Path) -> None:
     (tmp_path / "texts.jsonl").write_text("".join(json.dumps({"id": str(i), "text": TEXT}) + "\n" for i in range(50)))
-    environment.hyperspan("bulk", str(tmp_path / "texts.jsonl"), "--output", str(tmp_path / "out"), "--workers", "2")
+    job = [str(tmp_path / "texts.jsonl"), "--model", "genia", "--output", str(tmp_path / "out"), "--workers", "2"]
+    environment.hyperspan("bulk", *job)
     lines = [
         line for shard in (tmp_path / "out" / "documents").glob("*.jsonl") for line in shard.read_text().splitlines()
     ]

@@ -58,7 +58,7 @@ def annotate_files(
     >>> import json, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "texts.jsonl").write_text('{"id": 7, "text": "IL-2 binds."}\\n{"title": "no text"}\\n')
-    ...     summary = annotate_files([f"{folder}/texts.jsonl"], f"{folder}/found")
+    ...     summary = annotate_files([f"{folder}/texts.jsonl"], f"{folder}/found", model="genia")
     ...     [line] = Path(folder, "found/documents/part-00000.jsonl").read_text().splitlines()
     ...     [record] = Path(folder, "found/rejected/part-00000.jsonl").read_text().splitlines()
     >>> summary.documents, json.loads(line)["mentions"][0]["text"], json.loads(record)["line"], json.loads(record)["reason"]
