@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from hyperspan.encoders.vectors import read_vectors
-from hyperspan.training.run import read_sentences
+from hyperspan.training.data import read_sentences
 
 KEPT = 60
 """The most frequent words stay: they are function words and punctuation."""

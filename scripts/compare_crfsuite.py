@@ -25,8 +25,8 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.models import Model, new_model
 from hyperspan.structures import mentions_of_tags, tags_of
+from hyperspan.training.data import read_sentences
 from hyperspan.training.loop import Trainer, dev_scores
-from hyperspan.training.run import read_sentences
 from hyperspan.types import Sentence
 
 

@@ -39,7 +39,7 @@ def articles(dump: Path) -> Iterator[list[str]]:
 
 
 def known_sentences(paths: list[str]) -> set[str]:
-    from hyperspan.training.run import read_sentences
+    from hyperspan.training.data import read_sentences
 
     read = (" ".join(sentence.tokens) for path in paths for sentence in read_sentences(path))
     return {spaceless(text) for text in read if len(text) >= LONGEST_QUOTE}

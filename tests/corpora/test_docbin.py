@@ -20,7 +20,7 @@ from hyperspan.corpora.source import OnError, Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError, MissingExtraError
-from hyperspan.training.run import read_sentences
+from hyperspan.training.data import read_sentences
 from tests.corpora.data import data_path
 
 

@@ -25,7 +25,7 @@ from hyperspan.encoders.features import (
 from hyperspan.encoders.handcrafted import collect
 from hyperspan.errors import InputError
 from hyperspan.models import load_model, new_model, save_model
-from hyperspan.training.run import read_sentences
+from hyperspan.training.data import read_sentences
 from hyperspan.types import Mention, Sentence
 
 WORDS = st.sampled_from(["the", "IL-2", "promoter", "of", "(", "NF-kB1", "字", "cells", "V", "x" * 30])

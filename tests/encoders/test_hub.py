@@ -15,7 +15,8 @@ from hyperspan.encoders.hub import check_pretrained, read_pretrained
 from hyperspan.errors import InputError, MissingExtraError
 from hyperspan.models import new_model
 from hyperspan.models.validation import validate
-from hyperspan.training.run import check_files, read_sentences
+from hyperspan.training.data import read_sentences
+from hyperspan.training.run import check_files
 
 HARBOUR = "examples/harbour.data"
 

@@ -22,8 +22,8 @@ from hyperspan.encoders.transformer import Transformer
 from hyperspan.errors import InputError
 from hyperspan.models import MODELS, Model, load_model, new_model, save_model
 from hyperspan.models.compact import compact
+from hyperspan.training.data import read_sentences
 from hyperspan.training.loop import Trainer
-from hyperspan.training.run import read_sentences
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 from tests.encoders.tiny import LAYERS, make_tiny

@@ -19,8 +19,9 @@ from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
 from hyperspan.models import load_model, new_model
 from hyperspan.models.compact import compact
+from hyperspan.training.data import read_sentences
 from hyperspan.training.events import DataNote, TrainingEvent
-from hyperspan.training.run import read_sentences, train
+from hyperspan.training.run import train
 from hyperspan.types import Document, Mention, Sentence
 
 TEXT = "The keeper of Port Amsel waved. Why did she? Nobody knows in Lindau. The crew slept on the Marigold."

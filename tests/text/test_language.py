@@ -6,7 +6,7 @@ import pytest
 
 from hyperspan.text import split_text
 from hyperspan.text.language import looks_english
-from hyperspan.training.run import read_sentences
+from hyperspan.training.data import read_sentences
 from hyperspan.types import Sentence
 from tests.corpora.data import data_path
 

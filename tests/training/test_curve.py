@@ -18,9 +18,10 @@ from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.models import load_model
 from hyperspan.training.curve.records import read_runs
 from hyperspan.training.curve.runs import LearningCurve, learning_curve
+from hyperspan.training.data import read_sentences
 from hyperspan.training.events import TrainingEvent
 from hyperspan.training.log import read_log
-from hyperspan.training.run import read_sentences, train
+from hyperspan.training.run import train
 from tests.cli.process import hyperspan
 
 HARBOUR = "examples/harbour.data"

@@ -15,8 +15,8 @@ from hyperspan.corpora.registry import write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.models import new_model
+from hyperspan.training.data import read_sentences
 from hyperspan.training.data_checks import check_data, data_notes, offset_notes
-from hyperspan.training.run import read_sentences
 from hyperspan.types import Mention, Sentence
 from tests.cli.process import hyperspan
 

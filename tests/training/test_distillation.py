@@ -18,9 +18,10 @@ from hyperspan.models.compact import compact
 from hyperspan.models.validation import validate
 from hyperspan.structures import cross_entropy
 from hyperspan.structures.scores import mean_scores
+from hyperspan.training.data import read_sentences
 from hyperspan.training.distillation import Distillation, context_of, new_student, read_teachers, read_unlabelled
 from hyperspan.training.loop import dev_scores
-from hyperspan.training.run import read_sentences, train
+from hyperspan.training.run import train
 from hyperspan.types import Sentence
 from tests.training.test_loop import same_result
 

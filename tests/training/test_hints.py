@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from hyperspan.config import Config
+from hyperspan.training.data import TrainingData
 from hyperspan.training.events import DataNote, EpochFinished, Hint, RunEnded, RunStarted, TrainingEvent
 from hyperspan.training.hints import Adviser, EpochScore, RunOutcome, RunSettings, early_hints, final_hints
 from hyperspan.training.log import JsonLinesLog, read_log
-from hyperspan.training.run import TrainingData, train
+from hyperspan.training.run import train
 from hyperspan.types import Mention, Sentence
 
 EPOCHS = 24

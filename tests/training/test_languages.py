@@ -10,7 +10,8 @@ from hyperspan.corpora.split_files import PartFiles
 from hyperspan.corpora.splits import open_corpus
 from hyperspan.evaluation import evaluate
 from hyperspan.inference.loading import load
-from hyperspan.training.run import read_sentences, train
+from hyperspan.training.data import read_sentences
+from hyperspan.training.run import train
 
 CHINESE = Path(__file__).parents[2] / "examples" / "chinese.jsonl"
 

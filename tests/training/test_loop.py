@@ -20,11 +20,12 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
 from hyperspan.models import load_model, new_model
 from hyperspan.models.tensors import read_tensors
+from hyperspan.training.data import TrainingData, read_sentences
 from hyperspan.training.defaults import CorpusFacts, fitted
 from hyperspan.training.events import DataNote, EpochFinished, TrainingEvent
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
-from hyperspan.training.run import TrainingData, read_sentences, train
+from hyperspan.training.run import train
 from tests.cli.process import hyperspan
 
 HARBOUR = "examples/harbour.data"

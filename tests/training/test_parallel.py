@@ -23,10 +23,11 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.models import MODELS, new_model
 from hyperspan.models.tensors import read_tensors
+from hyperspan.training.data import read_sentences
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer
 from hyperspan.training.parallel import Processes, joined
-from hyperspan.training.run import read_sentences, train
+from hyperspan.training.run import train
 
 HARBOUR = "examples/harbour.data"
 CONFIG = f"""

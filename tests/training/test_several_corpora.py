@@ -130,8 +130,9 @@ def test_tuning_looks_at_annotated_types_alone(place: Path) -> None:
     only = [Sentence(s.tokens, of_labels(s, {"PER"}).mentions, annotated=frozenset({"PER"})) for s in sentences]
     chosen = best_temperature(model, only), best_mention_bias(model, only)
     with torch.no_grad():
-        model.scorer.start.bias[model.labels.index("FAC")] += 9
-        model.scorer.start.bias[len(model.labels) + model.labels.index("GPE")] += 9
+        bias = model.state_dict()["scorer.start.bias"]  # T → X of all types, then T → I
+        bias[model.labels.index("FAC")] += 9
+        bias[len(model.labels) + model.labels.index("GPE")] += 9
     assert chosen == (best_temperature(model, only), best_mention_bias(model, only))
 
 

@@ -19,9 +19,10 @@ from hyperspan.errors import InputError
 from hyperspan.models import Recognizer, load_model, new_model, save_model
 from hyperspan.models.compact import compact
 from hyperspan.models.validation import validate
+from hyperspan.training.data import read_sentences
 from hyperspan.training.events import DataNote, TrainingEvent
 from hyperspan.training.loop import Trainer, dev_scores
-from hyperspan.training.run import read_sentences, train
+from hyperspan.training.run import train
 from hyperspan.training.warm_start import WarmStart, inherited, learnt_parameters, new_warm_model, resemblance
 from hyperspan.types import Mention, Sentence
 from hyperspan.vocabulary import Vocabulary
