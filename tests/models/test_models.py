@@ -20,9 +20,9 @@ from hyperspan.models.compact import compact
 from hyperspan.models.katiyar_cardie import label_sets, mentions_of
 from hyperspan.models.scorers import SCORERS
 from hyperspan.structures import read, structure_of
+from hyperspan.training.data import read_sentences
 from hyperspan.training.events import EpochFinished, TrainingEvent
 from hyperspan.training.loop import Trainer, dev_scores
-from hyperspan.training.run import read_sentences
 from hyperspan.types import Mention, Sentence
 
 SMALL = [
@@ -315,3 +315,40 @@ def test_a_compact_model_finds_the_same_among_words_it_still_knows(tmp_path: Pat
         for one, other in zip(model.distribution(known).marginals, small.distribution(known).marginals, strict=True):
             torch.testing.assert_close(one, other)
     assert small.vocabulary.word_id("okapi") == 0 and model.vocabulary.word_id("okapi") > 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [],
+        ["model.tied=false", "model.scorer_hidden=6"],
+        ["model.kind=mention-hypergraph"],
+        ["model.kind=mention-separators"],
+    ],
+)
+def test_a_compact_model_with_fewer_labels_finds_the_others_as_before(changes: list[str], tmp_path: Path) -> None:
+    sentences = corpus()
+    model = new_model(Config().override([*SMALL, *changes]), sentences).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(len(parameter)))
+    save_model(compact(model, labels={"PER", "FAC", "GPE"}), tmp_path)
+    small = load_model(tmp_path)
+    assert small.labels == ("FAC", "GPE", "PER")
+    kinds = [model.labels.index(label) for label in small.labels]
+    with torch.inference_mode():
+        both = [one.distribution(sentences).marginals for one in (model, small)]
+    torch.testing.assert_close(both[0][..., kinds], both[1], atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "message"),
+    [
+        ("segmental", {"ZOO"}, "the model has no label ZOO; it has FAC, GPE"),
+        ("segmental", set[str](), "no label would be left; keep at least one of FAC"),
+        ("linear-chain", {"PER"}, "a model of model.kind linear-chain and encoder.kind neural cannot leave labels out"),
+    ],
+)
+def test_a_compact_model_says_which_labels_it_cannot_leave_out(kind: str, labels: set[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        compact(new_model(Config().override([*SMALL, f"model.kind={kind}"]), corpus()), labels=labels)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hyperspan.cards import CARD
-from hyperspan.cli.options import Force
-from hyperspan.errors import OutputExistsError, require_torch
+from hyperspan.cards import CARD, ModelCard
+from hyperspan.cli.options import Force, split_names
+from hyperspan.errors import InputError, OutputExistsError, require_torch
 from hyperspan.files import Target
 from hyperspan.model_folders import FILES, folder_of
+
+README = "README.md"
 
 
 def compact(
@@ -22,12 +26,23 @@ def compact(
         int | None,
         typer.Option(min=0, help="How many of the words that only the pretrained vectors know are kept. Default: all."),
     ] = None,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(help="The labels that it keeps, repeated or separated by commas. Default: all."),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="The labels that it loses, instead of those that it keeps.")
+    ] = None,
     force: Force = False,
 ) -> None:
-    """Write a model in few bytes, and with fewer words if asked, to send it to others.
+    """Write a model in few bytes, and with fewer words or labels if asked, to send it to others.
+
+    Without some labels it gives mentions of the others the same probabilities as before.
 
     Measure what that costs: hyperspan evaluate MODEL DATA, hyperspan evaluate OUTPUT DATA.
     """
+    if labels and drop:
+        raise InputError("--labels and --drop are given, but the one follows from the other; leave one of them out")
     source = folder_of(model)
     require_torch("making a model compact")
     from hyperspan.models import load_model, save_model
@@ -36,10 +51,22 @@ def compact(
     held = next((name for name in FILES if (output / name).exists()), None)
     if held is not None and not force:
         raise OutputExistsError(f"{output} holds {held} already; choose another folder or overwrite it with --force")
-    save_model(made_compact(load_model(source), words), output, half=True)
-    for name in ("README.md", CARD):
-        if (source / name).is_file():
-            with Target(str(output / name), force=True).open_binary() as file:
-                file.write((source / name).read_bytes())
+    whole = load_model(source)
+    small = made_compact(whole, words, _kept(whole.labels, split_names(labels), split_names(drop)))
+    save_model(small, output, half=True)
+    if (source / README).is_file():
+        with Target(str(output / README), force=True).open_binary() as file:
+            file.write((source / README).read_bytes())
+    if (source / CARD).is_file():
+        card = ModelCard.read(source)
+        known = {label: meaning for label, meaning in card.labels.items() if label in small.labels}
+        replace(card, labels=known).write(output)
     size = sum(file.stat().st_size for file in output.iterdir()) / 1e6
     print(f"hyperspan: wrote {output}, {size:.1f} MB", file=sys.stderr)
+
+
+def _kept(known: Sequence[str], labels: Sequence[str], drop: Sequence[str]) -> list[str] | None:
+    """The labels that a model keeps; None for all."""
+    if unknown := sorted(set(drop) - set(known)):
+        raise InputError(f"--drop names {', '.join(unknown)}, but the model has the labels {', '.join(known)}")
+    return list(labels) or ([label for label in known if label not in drop] if drop else None)

@@ -1,28 +1,33 @@
-"""A smaller copy of a model, to share it: fewer words."""
+"""A smaller copy of a model, to share it: fewer words, fewer labels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from hyperspan.config import CorpusConfig
+from hyperspan.errors import InputError
 from hyperspan.models.base import Model
+from hyperspan.models.recognizer import Recognizer
 from hyperspan.models.weights import fixed_names
 from hyperspan.vocabulary import Vocabulary
 
 
-def compact(model: Model, pretrained_words: int | None = None) -> Model:
+def compact(model: Model, pretrained_words: int | None = None, labels: Collection[str] | None = None) -> Model:
     """The same model with the first `pretrained_words` (None: all) of the words that only its pretrained vectors know.
 
-    Files of vectors begin with the most frequent words. The words of the training data all stay. Paths of
-    files in the configuration are shortened to their names.
+    Files of vectors begin with the most frequent words. The words of the training data all stay. With `labels` it finds
+    these alone; where labels are independent, the probabilities of their mentions stay the same. Paths of files in the
+    configuration are shortened to their names.
     """
     old = model.vocabulary
     kept = old.words if pretrained_words is None else old.words[: old.trained + pretrained_words]
     clusters = old.clusters if pretrained_words is None else _clusters_of(old, kept)
-    vocabulary = replace(old, words=kept, clusters=clusters)
+    found = model.labels if labels is None else _labels_kept(model, labels)
+    vocabulary = replace(old, words=kept, clusters=clusters, labels=list(found))
     config = model.config
     config = replace(
         config,
@@ -44,9 +49,36 @@ def compact(model: Model, pretrained_words: int | None = None) -> Model:
     tensors = model.state_dict()
     for name in fixed_names(model):
         tensors[name] = tensors[name][: len(kept) - old.trained]
+    if found != model.labels:
+        tensors |= _scorer_tensors(model, small)
     with torch.no_grad():
         small.load_state_dict(tensors)
     return small.to(model.device).eval()
+
+
+def _labels_kept(model: Model, labels: Collection[str]) -> tuple[str, ...]:
+    """Those of a model's labels that are kept, in its order."""
+    if unknown := sorted(set(labels) - set(model.labels)):
+        raise InputError(f"the model has no label {', '.join(unknown)}; it has {', '.join(model.labels)}")
+    kept = tuple(label for label in model.labels if label in labels)
+    if not kept:
+        raise InputError(f"no label would be left; keep at least one of {', '.join(model.labels)}")
+    config = model.config
+    independent = model.has_independent_types(config) and model.encoder.can_start
+    if kept != model.labels and not independent:
+        raise InputError(
+            f"a model of model.kind {config.model.kind} and encoder.kind {config.encoder.kind} cannot leave labels out; only neural "
+            "models whose labels are independent can, such as segmental ones: ask for some types in inference instead"
+        )
+    return kept
+
+
+def _scorer_tensors(model: Model, small: Model) -> dict[str, Tensor]:
+    """The scorer's part of the state of `small`, which has fewer labels, by names in that state."""
+    assert isinstance(model, Recognizer) and isinstance(small, Recognizer), "others have no independent labels"
+    chosen = torch.tensor([[float(old == new) for old in model.labels] for new in small.labels])
+    small.scorer.copy_from(model.scorer.state_dict(), chosen.to(model.device))
+    return {f"scorer.{name}": tensor for name, tensor in small.scorer.state_dict().items()}
 
 
 def _file(path: str) -> str:
