@@ -21,10 +21,22 @@ from hyperspan.training.run import check_files
 
 CONFIGS = config_names()
 
+corpora = st.lists(
+    st.text()
+    | st.fixed_dictionaries(
+        {"path": st.text()},
+        optional={
+            "labels": st.dictionaries(st.text(), st.text(), max_size=2),
+            "annotated": st.lists(st.text(), max_size=2),
+        },
+    ),
+    max_size=3,
+)
 changes = st.fixed_dictionaries(
     {},
     optional={
-        "data": st.fixed_dictionaries({}, optional={"train": st.text()}),
+        "data": st.fixed_dictionaries({}, optional={"train": st.text() | corpora}),
+        "distillation": st.fixed_dictionaries({}, optional={"teacher": st.text() | st.lists(st.text(), max_size=3)}),
         "model": st.fixed_dictionaries(
             {}, optional={"max_width": st.just("n") | st.integers(1), "tied": st.booleans()}
         ),
@@ -46,7 +58,7 @@ def test_toml_and_back(given: dict) -> None:
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_configurations_that_come_with_the_project_are_good(name: str) -> None:
     config = Config.read(name)
-    assert config.data.train.startswith("data/") and config.data.dev.startswith("data/")
+    assert all(corpus.path.startswith("data/") for corpus in (*config.data.train_corpora, *config.data.dev_corpora))
     with pytest.raises(InputError, match="no such file"):
         check_files(config.override(["data.train=data/nowhere"]))
 

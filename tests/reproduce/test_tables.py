@@ -136,7 +136,8 @@ def test_another_configuration_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the row crf has no configuration for genia: .*crf\.toml is not there"):
         config_of(ROWS["crf"], "genia", tmp_path)
     same = {"words": {"vectors": "elsewhere/glove.npz"}, "training": {"epochs": 2, "seed": 7}}
-    done = result("sh-n", 1, GOOD, config=same)
-    here = Config().override(["words.vectors=here/glove.npz", "training.epochs=2"])
+    done = result("sh-n", 1, GOOD, config=same | {"distillation": {"teacher": ["there/a", "there/b"]}})
+    teachers = 'distillation.teacher=["here/a", "here/b"]'
+    here = Config().override(["words.vectors=here/glove.npz", "training.epochs=2", teachers])
     assert changed_key(done, here) is None
     assert changed_key(done, here.override(["training.epochs=3"])) == "training.epochs"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import fields, replace
 from pathlib import Path, PurePath
+from typing import Any
 
-from hyperspan.config import AUTO, SETTLED, Config
+from hyperspan.config import AUTO, SETTLED, Config, CorpusConfig
 from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.reproduce.results import RESULT, Result
@@ -35,13 +36,19 @@ def _moved(config: Config, data_dir: Path) -> Config:
         if section.name == "plugins":
             continue
         values = vars(getattr(config, section.name))
-        paths = {
-            key: str(data_dir / value.removeprefix(DATA))
-            for key, value in values.items()
-            if isinstance(value, str) and value.startswith(DATA)
-        }
-        sections[section.name] = replace(getattr(config, section.name), **paths)
+        moved = {key: _moved_path(value, data_dir) for key, value in values.items()}
+        sections[section.name] = replace(getattr(config, section.name), **moved)
     return replace(config, **sections)
+
+
+def _moved_path(value: Any, data_dir: Path) -> Any:
+    """A value with another folder in place of "data/", if it is a path there, a corpus, or a list of them."""
+    if isinstance(value, CorpusConfig):
+        return replace(value, path=_moved_path(value.path, data_dir))
+    if isinstance(value, tuple):
+        return tuple(_moved_path(entry, data_dir) for entry in value)
+    is_there = isinstance(value, str) and value.startswith(DATA)
+    return str(data_dir / value.removeprefix(DATA)) if is_there else value
 
 
 def finished_result(folder: Path, config: Config) -> Result | None:
@@ -88,4 +95,6 @@ def changed_key(result: Result, config: Config) -> str | None:
 
 def _name(value: object) -> object:
     """Of a path its last part."""
+    if isinstance(value, list | tuple):  # a result that was read has lists
+        return [_name(entry) for entry in value]
     return PurePath(value).name if isinstance(value, str) else value
