@@ -31,6 +31,8 @@ def test_they_are_small_and_say_what_they_are(name: str) -> None:
     figures = ModelCard.read(folder).figures
     for part, f1 in (("dev", figures.dev), ("test", figures.test)):
         assert re.search(rf"^\| {figures.corpus} {part} \|[^|]+\|[^|]+\| {f1:.2f} \|", readme, re.MULTILINE)
+    row = next(line for line in Path("README.md").read_text(encoding="utf-8").splitlines() if f"| [`{name}`]" in line)
+    assert f" {figures.test:.1f} ({figures.corpus}" in row
     config = (folder / "config.toml").read_text(encoding="utf-8")
     assert "/" not in config, "no paths of the machine that it was trained on"
 

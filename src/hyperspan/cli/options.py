@@ -10,7 +10,9 @@ from hyperspan.corpora.registry import FORMATS
 from hyperspan.errors import InputError, SpanError
 from hyperspan.types import Mention
 
-ModelName = Annotated[str, typer.Option("--model", "-m", help="A bundled model, or the folder of one.")]
+ModelName = Annotated[
+    str, typer.Option("--model", "-m", help="A bundled model (hyperspan models lists them), or the folder of one.")
+]
 Thresholds = Annotated[
     list[str] | None,
     typer.Option(

@@ -92,6 +92,8 @@ curve train.toml --per-label 5,10 --keep --force --format json
 reproduce --list
 reproduce statistics --data genia --data-dir in
 reproduce main --rows sh-6,sh-n --seeds 1 --no-train
+models model --json
+models missing
 serve --model missing --port 0
 benchmark latency --data empty.jsonl --rounds 1
 --version

@@ -28,7 +28,7 @@ def main(folder: str = "docs/images") -> None:
             "page-phone": PHONE,
         }.items():
             page = opened(browser, server.url, **options)
-            page.locator("#result .tag", has_text="organization").first.click()
+            page.locator("#result .tag").first.click()
             take(page, target / f"{name}.png")
         page = opened(browser, server.url, **DESKTOP)
         page.locator("#tab-hypergraph").click()
