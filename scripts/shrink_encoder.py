@@ -21,7 +21,8 @@ from safetensors.numpy import load_file, save_file
 from hyperspan.encoders.hub import read_pretrained
 from hyperspan.errors import HyperspanError, InputError
 from hyperspan.files import Target
-from hyperspan.pretraining.stream import SubwordEncoder, read_stream, useful_processes
+from hyperspan.pretraining.processes import useful_processes
+from hyperspan.pretraining.stream import SubwordEncoder, read_stream
 from hyperspan.pretraining.texts import find_texts
 from hyperspan.text.tokenize import TOKENIZERS, Tokenizer
 

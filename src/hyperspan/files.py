@@ -57,6 +57,10 @@ class Target:
             raise InputError("this format writes several files; name a folder instead of - for standard output")
         return Path(self.name)
 
+    def check(self) -> None:
+        """Raises an error now that writing a file would raise later."""
+        _check_free(self.path, self.force)
+
     @contextmanager
     def open_binary(self) -> Iterator[IO[bytes]]:
         """A stream of bytes, gzipped if the name ends in .gz."""

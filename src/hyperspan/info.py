@@ -21,6 +21,7 @@ EXTRAS = {
     "spacy": ("spacy",),
     "train": ("safetensors", "torch"),
     "transformers": ("safetensors", "torch", "transformers"),
+    "vectors": ("gensim",),
 }
 """The modules that each optional dependency brings."""
 

@@ -58,8 +58,8 @@ def pretrain(
     from hyperspan.encoders.hub import require_transformers
 
     require_transformers()
-    from hyperspan.pretraining.display import PretrainingDisplay
-    from hyperspan.pretraining.run import PretrainingRun, PretrainingSettings
+    from hyperspan.pretraining.display import RunDisplay
+    from hyperspan.pretraining.run import PretrainingProgress, PretrainingRun, PretrainingSettings
 
     if epochs is None:
         epochs = 10.0 if seconds is None else math.inf
@@ -76,7 +76,7 @@ def pretrain(
     )
     processes = threads or cpu_count()
     try:
-        with PretrainingDisplay(Console(stderr=True)) as display:
+        with RunDisplay(Console(stderr=True)) as display:
             run = PretrainingRun(
                 encoder,
                 texts,
@@ -88,8 +88,13 @@ def pretrain(
                 force=force,
                 compiled=compile_,
             )
-            display.start(run)
-            run.train(display, half=half)
+
+            def show(progress: PretrainingProgress) -> None:
+                display.update(str(progress), progress.share)
+
+            display.print(str(run))
+            display.update("taking the first steps", 0.0)
+            run.train(show, half=half)
     except KeyboardInterrupt:
         print(f"hyperspan: stopped; go on with --resume, the run is in {output}{os.sep}", file=sys.stderr)
         raise

@@ -1,8 +1,7 @@
-"""A pretraining run as people watch it: a bar on a terminal; in files a line a minute."""
+"""A run as people watch it: a bar on a terminal; in files a line a minute."""
 
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
@@ -10,12 +9,11 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from hyperspan.pretraining.run import PretrainingProgress, PretrainingRun
 from hyperspan.progress import print_every_minute
 
 
-class PretrainingDisplay:
-    """Shows how far a run is."""
+class RunDisplay:
+    """Shows what a run is doing, and how much of it is done."""
 
     def __init__(self, console: Console):
         self._console = console
@@ -31,12 +29,11 @@ class PretrainingDisplay:
             disable=not console.is_terminal,
         )
         self._task = self._bars.add_task(self._state, total=None)
-        self._began = time.monotonic()
 
     def __enter__(self) -> Self:
         self._bars.start()
         if not self._console.is_terminal:
-            self._until_exit.enter_context(print_every_minute(lambda: f"{self._state} …", self._write))
+            self._until_exit.enter_context(print_every_minute(lambda: f"{self._state} …", self.print))
         return self
 
     def __exit__(
@@ -45,21 +42,11 @@ class PretrainingDisplay:
         self._until_exit.close()
         self._bars.stop()
 
-    def start(self, run: PretrainingRun) -> None:
-        """Says what a run has to do."""
-        took = time.monotonic() - self._began
-        where = f", from step {run.step:,}" if run.step else ""
-        self._write(
-            f"{run.subwords:,} subwords (read in {took:.0f} s), {run.batches.steps_an_epoch:,} steps an epoch, "
-            f"on {run.device}{where}"
-        )
+    def update(self, state: str, share: float) -> None:
+        """Shows what is being done after a share of the run."""
+        self._state = state
+        self._bars.update(self._task, description=state, completed=share, total=1.0)
 
-    def __call__(self, progress: PretrainingProgress) -> None:
-        self._state = (
-            f"step {progress.step:,} ({progress.share:.0%}): loss {progress.loss:.3f}, "
-            f"{progress.subwords_per_second:,.0f} subwords/s"
-        )
-        self._bars.update(self._task, description=self._state, completed=progress.share, total=1.0)
-
-    def _write(self, text: str) -> None:
+    def print(self, text: str) -> None:
+        """Prints a line that stays."""
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -19,7 +19,8 @@ from hyperspan.errors import InputError, OutputExistsError, TrainingError
 from hyperspan.models.tensors import read_tensors, write_tensors
 from hyperspan.pretraining.masked_lm import MaskedLanguageModel
 from hyperspan.pretraining.masking import MaskedBatches, SpecialSubwords
-from hyperspan.pretraining.stream import SubwordEncoder, SubwordStream, read_stream, useful_processes
+from hyperspan.pretraining.processes import useful_processes
+from hyperspan.pretraining.stream import SubwordEncoder, SubwordStream, read_stream
 from hyperspan.pretraining.texts import find_texts
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.checkpoint import CHECKPOINT, optimizer_tensors, restore_optimizer, while_there_is_room
@@ -75,7 +76,11 @@ class PretrainingProgress:
     loss: float
     """Over the last steps."""
     subwords_per_second: float
-    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"step {self.step:,} ({self.share:.0%}): loss {self.loss:.3f}, {self.subwords_per_second:,.0f} subwords/s"
+        )
 
 
 Listener = Callable[[PretrainingProgress], None]
@@ -131,6 +136,10 @@ class PretrainingRun:
             self._restore()
         if compiled:
             self.language_model.compile()
+
+    def __str__(self) -> str:
+        where = f", from step {self.step:,}" if self.step else ""
+        return f"{self.subwords:,} subwords, {self.batches.steps_an_epoch:,} steps an epoch, on {self.device}{where}"
 
     @property
     def steps(self) -> float:
@@ -191,7 +200,7 @@ class PretrainingRun:
         self.losses.append((self.step, loss))
         share = min(max(self.step / self.steps, self.seconds / self.settings.seconds), 1.0)
         speed = steps_per_second * self.settings.batch * self.settings.length
-        return PretrainingProgress(self.step, share, loss, speed, self.seconds)
+        return PretrainingProgress(self.step, share, loss, speed)
 
     def _optimizer(self) -> torch.optim.Optimizer:
         groups: dict[bool, list[Tensor]] = {True: [], False: []}

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Iterable
 from itertools import chain
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,11 +12,9 @@ import numpy as np
 from hyperspan.config import TransformerConfig
 from hyperspan.encoders.subwords import SubwordTokenizer
 from hyperspan.errors import InputError
+from hyperspan.pretraining.processes import map_parts
 from hyperspan.pretraining.texts import Lines, parts_of, token_lines
 from hyperspan.text.tokenize import Tokenizer
-
-_FOR_EACH = 2 * 2**20
-"""Bytes of files for which a process is worth its start."""
 
 
 class SubwordStream(NamedTuple):
@@ -49,7 +43,7 @@ class SubwordEncoder:
         """The subword between documents, if the encoder knows one."""
         return self.subwords.suffix[0] if self.subwords.suffix else None
 
-    def encode(self, part: str | Lines) -> SubwordStream:
+    def __call__(self, part: str | Lines) -> SubwordStream:
         """The subwords of a part of a text."""
         words: list[list[int]] = []
         between = [] if self.separator is None else [[self.separator]]
@@ -62,16 +56,10 @@ class SubwordEncoder:
         return SubwordStream(ids, begins)
 
 
-def useful_processes(files: Iterable[Path], most: int) -> int:
-    """How many processes to read files with, where there are `most` cores."""
-    return max(min(sum(file.stat().st_size for file in files) // _FOR_EACH, most), 1)
-
-
 def read_stream(encoder: SubwordEncoder, files: Iterable[Path], processes: int) -> SubwordStream:
     """The subwords of files one after the other; no two separators in a row."""
     parts = (part for file in files for part in parts_of(file, encoder.tokenizer))
-    encoded = map(encoder.encode, parts) if processes < 2 else _in_processes(encoder, parts, processes)
-    streams = list(encoded)
+    streams = list(map_parts(SubwordEncoder, encoder.arguments, parts, processes))
     if not streams or not sum(len(stream.ids) for stream in streams):
         raise InputError("there are no words in the texts; name files with text")
     ids, begins = (np.concatenate(arrays) for arrays in zip(*streams, strict=True))
@@ -80,33 +68,3 @@ def read_stream(encoder: SubwordEncoder, files: Iterable[Path], processes: int) 
         keep = ~(separators & np.concatenate([[True], separators[:-1]]))  # none at the beginning
         ids, begins = ids[keep], begins[keep]
     return SubwordStream(ids, begins)
-
-
-_process_encoder: SubwordEncoder
-"""Of a process that encodes parts for another one."""
-
-
-def _set_up(*arguments: Any) -> None:
-    global _process_encoder
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    _process_encoder = SubwordEncoder(*arguments)
-
-
-def _encode(part: str | Lines) -> SubwordStream:
-    return _process_encoder.encode(part)
-
-
-def _in_processes(encoder: SubwordEncoder, parts: Iterable[str | Lines], processes: int) -> Iterator[SubwordStream]:
-    """In order, with a few parts for each process in memory."""
-    waiting: deque[Future[SubwordStream]] = deque()
-    with ProcessPoolExecutor(processes, get_context("spawn"), _set_up, encoder.arguments) as pool:
-        try:
-            for part in parts:
-                waiting.append(pool.submit(_encode, part))
-                if len(waiting) > 4 * processes:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise

@@ -1,0 +1,202 @@
+"""Word vectors by skip-gram with negative sampling (word2vec), trained by gensim on text that is cut into tokens as models cut it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyperspan.errors import InputError, OutputExistsError, require
+from hyperspan.files import Target
+from hyperspan.lazy import imported
+from hyperspan.pretraining.processes import map_parts, useful_processes
+from hyperspan.pretraining.texts import Lines, find_texts, parts_of, token_lines
+from hyperspan.text.tokenize import Tokenizer
+
+SUFFIXES = (".npz", ".txt", ".txt.gz", ".vec", ".vec.gz")
+"""How the names of files of vectors end; .vec has a first line with the size, .txt has none (GloVe)."""
+TOKENS, STATE = "tokens.txt", "state.npz"
+"""In the folder of a run: the texts, a line of tokens each, and the numbers after the last epoch."""
+_LONGEST = 10_000
+"""Tokens of a line; gensim would leave out what follows."""
+_ALPHA, _LEAST_ALPHA = 0.025, 0.0001
+"""The learning rate falls from the one to the other."""
+
+
+@dataclass(frozen=True)
+class SkipgramSettings:
+    """How word vectors are trained."""
+
+    dimension: int = 200
+    window: int = 5
+    negative: int = 8
+    epochs: int = 5
+    min_count: int = 3
+    sample: float = 1e-4
+    """Words with a larger share of the text are left out at random."""
+    tokenizer: str = "split"
+    lowercase: bool = True
+    seed: int = 1
+
+
+class JoinedTokens:
+    """Parts of texts to lines in which spaces stand between tokens."""
+
+    def __init__(self, tokenizer: Tokenizer, lowercase: bool):
+        self.tokenizer, self.lowercase = tokenizer, lowercase
+
+    def __call__(self, part: str | Lines) -> str:
+        lines = token_lines(part, self.tokenizer) if isinstance(part, str) else part
+        cut = (line[first : first + _LONGEST] for line in lines for first in range(0, len(line), _LONGEST))
+        text = "".join(f"{' '.join(line)}\n" for line in cut)
+        return text.lower() if self.lowercase else text
+
+
+Listener = Callable[[str, float], None]
+"""Is called with what is being done and the share of the run before it."""
+
+
+class SkipgramRun:
+    """A run whose files are beside the output, in a folder that is removed in the end."""
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        output: Path,
+        settings: SkipgramSettings,
+        *,
+        threads: int = 1,
+        resume: bool = False,
+        force: bool = False,
+    ):
+        require("gensim", "training word vectors", "vectors")
+        if not output.name.endswith(SUFFIXES):
+            raise InputError(f"{output} does not end in {', '.join(SUFFIXES)}; the name says how vectors are written")
+        self.output, self.settings, self.threads, self.force = output, settings, threads, force
+        self.files = find_texts(texts)
+        self.folder = output.with_name(f"{output.name}.run")
+        self._prepare(resume)
+        self._join = (Tokenizer(settings.tokenizer), settings.lowercase)
+
+    def train(self, listen: Listener = lambda state, share: None) -> tuple[list[str], np.ndarray]:
+        """The words by frequency, the most frequent first, and their vectors."""
+        if not (tokens := self.folder / TOKENS).is_file():
+            beside = self.folder / f".{TOKENS}"
+            with beside.open("w", encoding="utf-8", newline="\n") as file:
+                file.writelines(self._lines(self.files))
+            beside.replace(tokens)
+        listen("counting the words", 0.0)
+        model = self._model(tokens)
+        for epoch in range(self._restore(model), self.settings.epochs):
+            listen(f"epoch {epoch + 1} of {self.settings.epochs}", epoch / self.settings.epochs)
+            self._train_epoch(model, tokens, epoch)
+            self._save(model, epoch + 1)
+        return model.wv.index_to_key, model.wv.vectors
+
+    def words_of(self, corpora: Sequence[str]) -> set[str]:
+        """All words of texts and corpora, as they are in the vectors."""
+        return {word for text in self._lines(find_texts(corpora)) for word in text.split()}
+
+    def write(self, words: Sequence[str], vectors: np.ndarray) -> None:
+        """Writes vectors under the name of the output, and removes the files of the run."""
+        write_vectors(Target(str(self.output), self.force), words, vectors)
+        shutil.rmtree(self.folder)
+
+    def _prepare(self, resume: bool) -> None:
+        Target(str(self.output), self.force).check()
+        begun, kept = self.folder.is_dir(), self.folder / "settings.json"
+        if begun and not resume and not self.force:
+            raise OutputExistsError(f"{self.folder} has a run already; go on with --resume, or begin anew with --force")
+        if resume and not kept.is_file():
+            raise InputError(f"{self.folder} has no run to go on with; leave out --resume")
+        files = [[file.name, file.stat().st_size] for file in self.files]
+        state = json.dumps([asdict(self.settings), files])
+        if not resume:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir()
+            kept.write_text(state, encoding="utf-8")
+        elif kept.read_text("utf-8") != state:
+            raise InputError(
+                f"{self.folder} has a run with other texts or settings; give the same to go on, or begin anew with --force"
+            )
+
+    def _lines(self, files: Iterable[Path]) -> Iterable[str]:
+        files = list(files)
+        parts = (part for file in files for part in parts_of(file, self._join[0]))
+        return map_parts(JoinedTokens, self._join, parts, useful_processes(files, self.threads))
+
+    def _model(self, tokens: Path) -> Any:
+        """The words of the texts, with new vectors."""
+        settings = self.settings
+        model = imported("gensim.models:Word2Vec")(
+            sg=1,
+            vector_size=settings.dimension,
+            window=settings.window,
+            negative=settings.negative,
+            min_count=settings.min_count,
+            sample=settings.sample,
+            seed=settings.seed,
+            workers=useful_processes([tokens], self.threads),
+        )
+        with suppress(RuntimeError):  # of gensim, for texts without words
+            model.build_vocab(corpus_file=str(tokens))
+        if not len(model.wv):
+            shutil.rmtree(self.folder)
+            raise InputError(
+                f"no word occurs {settings.min_count} times in the texts; give more text, or a smaller --min-count"
+            )
+        return model
+
+    def _train_epoch(self, model: Any, tokens: Path, epoch: int) -> None:
+        begin, end = (_ALPHA + (_LEAST_ALPHA - _ALPHA) * number / self.settings.epochs for number in (epoch, epoch + 1))
+        model.random = np.random.RandomState([self.settings.seed, epoch])
+        model.train(
+            corpus_file=str(tokens),
+            total_words=model.corpus_total_words,
+            total_examples=model.corpus_count,
+            epochs=1,
+            start_alpha=begin,
+            end_alpha=end,
+        )
+
+    def _save(self, model: Any, epoch: int) -> None:
+        beside = self.folder / f".{STATE}"
+        with beside.open("wb") as file:
+            np.savez(file, epoch=epoch, vectors=model.wv.vectors, outputs=model.syn1neg)
+        beside.replace(self.folder / STATE)
+
+    def _restore(self, model: Any) -> int:
+        """Puts back the numbers after the last epoch, and returns how many there were."""
+        if not (kept := self.folder / STATE).is_file():
+            return 0
+        with np.load(kept, allow_pickle=False) as state:
+            model.wv.vectors[:], model.syn1neg[:] = state["vectors"], state["outputs"]
+            return int(state["epoch"])
+
+
+def chosen_words(words: Sequence[str], most: int, needed: Iterable[str]) -> list[int]:
+    """The places of the `most` first words and of those that are needed.
+
+    >>> chosen_words(["the", "of", "IL-2", "p53"], 1, {"p53"})
+    [0, 3]
+    """
+    kept = set(needed)
+    return [place for place, word in enumerate(words) if place < most or word in kept]
+
+
+def write_vectors(target: Target, words: Sequence[str], vectors: np.ndarray) -> None:
+    """Writes vectors as :func:`hyperspan.encoders.vectors.read_vectors` reads them: npz in 16 bits, or text."""
+    with target.open_binary() as file:
+        if target.name.endswith(".npz"):
+            np.savez_compressed(file, words=np.array("\n".join(words).encode()), vectors=vectors.astype(np.float16))
+            return
+        if ".vec" in Path(target.name).suffixes:
+            file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
+        for word, vector in zip(words, vectors, strict=True):
+            file.write(f"{word} {' '.join(f'{number:.5g}' for number in vector.tolist())}\n".encode())
