@@ -15,7 +15,6 @@ from hyperspan.corpora.source import Problems
 from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.errors import InputError, counted
 from hyperspan.model_folders import bundled_models
-from hyperspan.models.registry import model_class
 from hyperspan.text.language import looks_english
 from hyperspan.types import Mention, Sentence
 
@@ -90,7 +89,11 @@ def _check_annotated(config: Config, train: Sequence[Sentence]) -> None:
             f"{', '.join(sorted(labels))}: correct annotated"
         )
     kind = config.model.kind
-    if any(annotated < labels for annotated in sets) and not model_class(kind).has_independent_types(config):
+    if not any(annotated < labels for annotated in sets):
+        return
+    from hyperspan.models.registry import model_class  # which imports torch, and hyperspan init needs none
+
+    if not model_class(kind).has_independent_types(config):
         raise InputError(
             f"the corpora of data.train annotate different types, but the types of model.kind {kind} depend on each other, so that "
             "it cannot sum over those that a corpus leaves out; set model.kind to segmental, or map the labels of all corpora to "
