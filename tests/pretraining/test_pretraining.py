@@ -17,7 +17,8 @@ from hyperspan.cli import make_app
 from hyperspan.encoders.hub import read_pretrained
 from hyperspan.errors import HyperspanError
 from hyperspan.pretraining.masking import IGNORED, MaskedBatches, SpecialSubwords
-from hyperspan.pretraining.run import PretrainingProgress, PretrainingRun, PretrainingSettings
+from hyperspan.pretraining.run import PretrainingProgress, PretrainingRun
+from hyperspan.pretraining.settings import PretrainingSettings
 from hyperspan.pretraining.stream import SubwordEncoder, SubwordStream, read_stream
 from hyperspan.pretraining.texts import find_texts
 from hyperspan.text.tokenize import Tokenizer

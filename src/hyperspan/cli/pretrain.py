@@ -59,7 +59,8 @@ def pretrain(
 
     require_transformers()
     from hyperspan.pretraining.display import RunDisplay
-    from hyperspan.pretraining.run import PretrainingProgress, PretrainingRun, PretrainingSettings
+    from hyperspan.pretraining.run import PretrainingProgress, PretrainingRun
+    from hyperspan.pretraining.settings import PretrainingSettings
 
     if epochs is None:
         epochs = 10.0 if seconds is None else math.inf

@@ -20,6 +20,7 @@ from hyperspan.models.tensors import read_tensors, write_tensors
 from hyperspan.pretraining.masked_lm import MaskedLanguageModel
 from hyperspan.pretraining.masking import MaskedBatches, SpecialSubwords
 from hyperspan.pretraining.processes import useful_processes
+from hyperspan.pretraining.settings import PretrainingSettings
 from hyperspan.pretraining.stream import SubwordEncoder, SubwordStream, read_stream
 from hyperspan.pretraining.texts import find_texts
 from hyperspan.text.tokenize import Tokenizer
@@ -33,37 +34,6 @@ REPORT = "pretraining.json"
 CHECKPOINT_SECONDS = 300.0
 REPORT_SECONDS = 5.0
 """How often the loss is asked for, which waits for the device."""
-WARMUP = 0.06
-"""The part of a run in which the learning rate rises."""
-
-
-@dataclass(frozen=True)
-class PretrainingSettings:
-    """How an encoder is pretrained."""
-
-    epochs: float = math.inf
-    seconds: float = math.inf
-    """The learning rate follows the nearer of both ends."""
-    learning_rate: float = 6e-4
-    batch: int = 1024
-    """Windows of a batch."""
-    length: int = 128
-    """Subwords of a window."""
-    masked: float = 0.15
-    """The share of words that are masked."""
-    dropout: float | None = None
-    """None: that of the encoder."""
-    weight_decay: float = 0.01
-    tokenizer: str = "split"
-    seed: int = 1
-
-    def rate(self, share: float) -> float:
-        """The learning rate after a share of the run.
-
-        >>> [round(PretrainingSettings(learning_rate=1.0).rate(share), 3) for share in (0.03, 0.06, 0.53, 1.0)]
-        [0.5, 1.0, 0.5, 0.0]
-        """
-        return self.learning_rate * max(min(share / WARMUP, (1 - share) / (1 - WARMUP)), 0.0)
 
 
 @dataclass(frozen=True)
@@ -102,7 +72,7 @@ class PretrainingRun:
         force: bool = False,
         compiled: bool = False,
     ):
-        _check(settings)
+        settings.check()
         self.folder, self.settings, self.device = folder, settings, choose_device(device)
         files = find_texts(texts)
         _prepare(folder, resume, force)
@@ -114,19 +84,7 @@ class PretrainingRun:
         folder.mkdir(exist_ok=True)
         self.fingerprint = _fingerprint(self.language_model.description, files, settings)
         stream = self._read(subwords, files, processes)
-        tokenizer = self.language_model.tokenizer
-        special = SpecialSubwords(
-            subwords.subwords.prefix, subwords.subwords.suffix, tokenizer.mask_token_id, len(tokenizer)
-        )
-        self.batches = MaskedBatches(
-            stream,
-            special,
-            length=settings.length,
-            batch=settings.batch,
-            masked=settings.masked,
-            seed=settings.seed,
-            device=self.device,
-        )
+        self.batches = self._batches(stream, subwords)
         self.subwords = len(stream.ids)
         self.optimizer = self._optimizer()
         self.step, self.seconds = 0, 0.0
@@ -202,6 +160,21 @@ class PretrainingRun:
         speed = steps_per_second * self.settings.batch * self.settings.length
         return PretrainingProgress(self.step, share, loss, speed)
 
+    def _batches(self, stream: SubwordStream, encoder: SubwordEncoder) -> MaskedBatches:
+        settings, tokenizer = self.settings, self.language_model.tokenizer
+        special = SpecialSubwords(
+            encoder.subwords.prefix, encoder.subwords.suffix, tokenizer.mask_token_id, len(tokenizer)
+        )
+        return MaskedBatches(
+            stream,
+            special,
+            length=settings.length,
+            batch=settings.batch,
+            masked=settings.masked,
+            seed=settings.seed,
+            device=self.device,
+        )
+
     def _optimizer(self) -> torch.optim.Optimizer:
         groups: dict[bool, list[Tensor]] = {True: [], False: []}
         for parameter in self.language_model.parameters().values():
@@ -276,21 +249,6 @@ class PretrainingRun:
                 file.replace(self.folder / file.name)
         for name in (CHECKPOINT, STREAM):
             (self.folder / name).unlink(missing_ok=True)
-
-
-def _check(settings: PretrainingSettings) -> None:
-    if math.isinf(settings.epochs) and math.isinf(settings.seconds):
-        raise InputError("neither --epochs nor --seconds is given; say when to stop, for example --epochs 10")
-    for option, value, least in (
-        ("epochs", settings.epochs, 0),
-        ("seconds", settings.seconds, 0),
-        ("learning-rate", settings.learning_rate, 0),
-        ("masked", settings.masked, 0),
-    ):
-        if not value > least:
-            raise InputError(f"--{option} is {value:g}; give a number above {least}")
-    if settings.masked >= 1:
-        raise InputError(f"--masked is {settings.masked:g}; give a share below 1, such as 0.15")
 
 
 def _prepare(folder: Path, resume: bool, force: bool) -> None:

@@ -1,0 +1,29 @@
+"""scripts/shrink_encoder.py: an encoder without the subwords that texts do not need."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+import torch
+
+from hyperspan.config import TransformerConfig
+from hyperspan.encoders.hub import read_pretrained
+from hyperspan.encoders.subwords import SubwordTokenizer
+from scripts.shrink_encoder import main
+
+
+def test_shrink_encoder_keeps_the_subwords_of_texts_and_their_vectors(tiny_encoder: Path, tmp_path: Path) -> None:
+    (tmp_path / "often.txt").write_text("harbour of of the", encoding="utf-8")
+    keep = [["1", "examples/harbour.data"], ["2", str(tmp_path / "often.txt")]]
+    words = [line.split() for line in Path("examples/harbour.data").read_text("utf-8").split("\n")[::4]][3]
+    main(Namespace(encoder=tiny_encoder, output=str(tmp_path / "small"), keep=keep))
+    sizes, vectors = [], []
+    for folder in (str(tiny_encoder), str(tmp_path / "small")):
+        description, encoder = read_pretrained(folder)
+        subwords = SubwordTokenizer(TransformerConfig(folder), description)
+        ids = [*subwords.prefix, *(subword for word in words for subword in subwords.encode(word)), *subwords.suffix]
+        with torch.no_grad():
+            vectors.append(encoder.eval()(input_ids=torch.tensor([ids])).last_hidden_state)
+        sizes.append(description["config"]["vocab_size"])
+    assert sizes[1] < sizes[0] and torch.allclose(*vectors, atol=0.02)
