@@ -96,7 +96,7 @@ def annotate(
 
     Makes one output; hyperspan bulk annotates many files into a folder.
 
-    Example: hyperspan annotate abstracts.txt --threshold 0.3 --output abstracts.html
+    Example: hyperspan annotate report.txt --threshold 0.3 --output report.html
 
     Example: hyperspan annotate notes.csv --column note --output notes.jsonl
     """

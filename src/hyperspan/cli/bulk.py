@@ -75,7 +75,7 @@ def bulk(
 
     After a crash the same command does what is missing. Records that cannot be annotated are set aside, with the reason.
 
-    Example: hyperspan bulk abstracts/ more.jsonl.gz --output mentions --threshold 0.5
+    Example: hyperspan bulk abstracts/ more.jsonl.gz --model genia --output mentions --threshold 0.5
 
     Example: hyperspan bulk s3://bucket/texts -o mentions --format parquet --engine ray --workers 8
     """
