@@ -12,6 +12,7 @@ from hyperspan.corpora.documents import texts, with_context, with_sentences
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
+from hyperspan.models.registry import model_class
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.distillation import context_of
 from hyperspan.types import Document, Sentence
@@ -63,6 +64,24 @@ def _annotated(documents: Sequence[Sequence[Sentence]], corpus: CorpusConfig) ->
             f'list; add them there, or leave these mentions out with labels = {{{unlisted[0]} = ""}}'
         )
     return [[evolve(sentence, annotated=annotated) for sentence in text] for text in documents]
+
+
+def check_annotated(config: Config, train: Sequence[Sentence]) -> None:
+    """Raises an InputError where corpora annotate types that none has, or different ones that a model cannot learn apart."""
+    sets = {sentence.annotated for sentence in train if sentence.annotated is not None}
+    labels = {mention.label for sentence in train for mention in sentence.mentions} if sets else set[str]()
+    if unknown := sorted(set[str]().union(*sets) - labels):
+        raise InputError(
+            f"data.train says that {', '.join(unknown)} is annotated, but no training corpus has such a mention; the labels are "
+            f"{', '.join(sorted(labels))}: correct annotated"
+        )
+    kind = config.model.kind
+    if any(annotated < labels for annotated in sets) and not model_class(kind).has_independent_types(config):
+        raise InputError(
+            f"the corpora of data.train annotate different types, but the types of model.kind {kind} depend on each other, so that "
+            "it cannot sum over those that a corpus leaves out; set model.kind to segmental, or map the labels of all corpora to "
+            "the same ones"
+        )
 
 
 def _relabelled(sentence: Sentence, corpus: CorpusConfig, problems: Problems) -> Sentence:

@@ -57,7 +57,6 @@ def check_data(config: Config, train: Sequence[Sentence]) -> None:
     path = config.data.train_names
     if not train:
         raise InputError(f"{path} holds no sentences; name annotated sentences in data.train")
-    _check_annotated(config, train)
     if config.distillation.teachers:
         return  # a student learns from its teacher, too
     mentions = _mentions(train)
@@ -76,28 +75,6 @@ def check_data(config: Config, train: Sequence[Sentence]) -> None:
         raise InputError(
             f"model.max_width is {limit}, but all {counted(len(widths), 'mention')} of {path} are wider, up to "
             f"{counted(max(widths), 'word')}; set model.max_width = {max(widths)}"
-        )
-
-
-def _check_annotated(config: Config, train: Sequence[Sentence]) -> None:
-    """Raises an InputError where corpora annotate types that none has, or different ones that a model cannot learn apart."""
-    sets = {sentence.annotated for sentence in train if sentence.annotated is not None}
-    labels = {mention.label for sentence in train for mention in sentence.mentions} if sets else set[str]()
-    if unknown := sorted(set[str]().union(*sets) - labels):
-        raise InputError(
-            f"data.train says that {', '.join(unknown)} is annotated, but no training corpus has such a mention; the labels are "
-            f"{', '.join(sorted(labels))}: correct annotated"
-        )
-    kind = config.model.kind
-    if not any(annotated < labels for annotated in sets):
-        return
-    from hyperspan.models.registry import model_class  # which imports torch, and hyperspan init needs none
-
-    if not model_class(kind).has_independent_types(config):
-        raise InputError(
-            f"the corpora of data.train annotate different types, but the types of model.kind {kind} depend on each other, so that "
-            "it cannot sum over those that a corpus leaves out; set model.kind to segmental, or map the labels of all corpora to "
-            "the same ones"
         )
 
 

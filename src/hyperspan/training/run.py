@@ -19,7 +19,7 @@ from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.models.validation import validate
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
-from hyperspan.training.data import TrainingData, read_data, read_sentences
+from hyperspan.training.data import TrainingData, check_annotated, read_data, read_sentences
 from hyperspan.training.data_checks import check_data, data_notes, offset_notes
 from hyperspan.training.defaults import CorpusFacts, fitted, typical, usual_steps
 from hyperspan.training.distillation import (
@@ -146,6 +146,7 @@ def _read(
     data = data or read_data(config, problems)
     train, dev = [sentence for sentence in data.train if len(sentence)], data.dev
     check_data(config, train)
+    check_annotated(config, train)
     corpus = CorpusFacts.of(train)
     fitting = fitted(config, corpus)
     config = fitting.config

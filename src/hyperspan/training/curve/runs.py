@@ -16,7 +16,7 @@ from hyperspan.training.checkpoint import CHECKPOINT
 from hyperspan.training.curve.fit import Forecast, forecast
 from hyperspan.training.curve.parts import LabelParts, Parts, SentenceParts, check_sizes, default_sizes
 from hyperspan.training.curve.records import RUNS, CurveRun, open_folder, read_runs, settings_of, write_runs
-from hyperspan.training.data import TrainingData, read_dev, read_train
+from hyperspan.training.data import TrainingData, check_annotated, read_dev, read_train
 from hyperspan.training.data_checks import check_data
 from hyperspan.training.defaults import typical
 from hyperspan.training.events import DataNote, Listener, TrainingEvent
@@ -110,6 +110,7 @@ def learning_curve(
     dev = read_dev(config)
     corpus = [sentence for document in documents for sentence in document]
     check_data(config, corpus)
+    check_annotated(config, corpus)
     if not any(sentence.mentions for sentence in dev):
         raise InputError(
             f"{config.data.dev_names} holds no mentions, so every F1 would be 0; name annotated text in data.dev"
