@@ -65,7 +65,7 @@ export class Card {
     return make("div", { className: "row" },
       make("div", { className: "what" },
         swatch(colouring, mention.label),
-        make("b", {}, mention.label),
+        make("b", { title: view.model.card.labels[mention.label] ?? "" }, mention.label),
         meter,
         withWords ? make("bdi", { className: "words" }, words) : null),
       make("div", { className: "buttons" }, ...constraintButtons(view, mention, press, words)));
