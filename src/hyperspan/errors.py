@@ -72,6 +72,10 @@ class PluginWarning(UserWarning):
     """A plug-in cannot be used; everything else works without it."""
 
 
+class DomainWarning(UserWarning):
+    """Texts look unlike what the model was trained on; expect more errors."""
+
+
 class LossError(InputError):
     """A format cannot represent some of the mentions to write."""
 

@@ -312,7 +312,7 @@ def test_a_manifest_of_another_version_can_only_be_given_up(corpus: Path, tmp_pa
     annotate_files([corpus], tmp_path / "out")
     manifest = manifest_of(tmp_path / "out")
     (tmp_path / "out/manifest.json").write_text(json.dumps({**manifest, "version": 1}))
-    with pytest.raises(OutputExistsError, match=r"has the version 1, but .* jobs of version 2; choose another folder"):
+    with pytest.raises(OutputExistsError, match=r"has the version 1, but .* jobs of version 3; choose another folder"):
         annotate_files([corpus], tmp_path / "out")
     assert annotate_files([corpus], tmp_path / "out", force=True).resumed == 0
 

@@ -19,6 +19,8 @@ from tests.bulk.test_tables import NO_TEXTS
 from tests.cli.process import hyperspan
 from tests.inference.test_annotator import TEXT, small_model
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
@@ -412,3 +414,22 @@ def test_files_that_are_no_text_are_skipped_alike(tmp_path: Path) -> None:
     documents = list(read_inputs([str(tmp_path / name) for name in contents], problems=problems))
     assert documents == [Document("Ada left.", id="d")]
     assert [Path(line.split()[0]).name for line in problems.skipped] == ["a.pdf", "b.txt", "c.txt"]
+
+
+def test_foreign_text_is_noted_once() -> None:
+    examples = [f"{EXAMPLES}/{name}.txt" for name in ("literary", "biomedical")]
+    noted = hyperspan("annotate", *examples, "-m", "genia", "-f", "jsonl").stderr
+    assert noted.startswith("hyperspan: note: 1 of 2 texts look foreign; the most foreign one looks unlike what genia")
+    assert noted.count("\n") == 1
+    assert hyperspan("annotate", examples[1], "-m", "genia", "-f", "jsonl").stderr == ""
+
+
+def test_profile_is_added_to_a_finished_model(tmp_path: Path) -> None:
+    save_model(small_model(), tmp_path / "small")
+    added = hyperspan("profile", "small", f"{EXAMPLES}/harbour.data", cwd=tmp_path)
+    assert (added.returncode, added.stdout) == (0, "")
+    german = "Der alte Hafen war im Winter ganz leer, und niemand wollte dort noch ein Schiff sehen."
+    assert (
+        "looks unlike what this model was trained on"
+        in hyperspan("annotate", german, "-m", "small", cwd=tmp_path).stderr
+    )

@@ -20,6 +20,7 @@ from tests.bulk.fakes import contents, lines_in, manifest_of, write_jsonl
 from tests.inference.test_annotator import TEXT, small_model
 
 Run = Callable[..., tuple[int, str]]
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture(scope="module")
@@ -197,3 +198,18 @@ def test_a_disk_that_is_full(model: str, tmp_path: Path, engine: str) -> None:
         assert [record["id"] for record in lines_in(disk / "found/documents")] == [str(n) for n in range(300)]
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_summary_says_how_many_documents_look_foreign(hyperspan: Run, tmp_path: Path) -> None:
+    write_jsonl(
+        tmp_path / "texts.jsonl",
+        [{"text": (EXAMPLES / f"{name}.txt").read_text()} for name in ("biomedical", "literary")],
+    )
+    status, said = hyperspan("bulk", "texts.jsonl", "-m", "genia", "-o", "found")
+    assert status == 0
+    assert (
+        said.count("1 of 2 documents that were looked at look unlike what genia (molecular biology) was trained on")
+        == 1
+    )
+    result = manifest_of(tmp_path / "found")["shards"][0]["result"]
+    assert (result["judged"], result["foreign"]) == (2, 1)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.errors import InputError, LabelError, MissingExtraError
+from hyperspan.errors import DomainWarning, InputError, LabelError, MissingExtraError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.integrations.spacy_docs import align, as_document
 from hyperspan.model_folders import PRETRAINED
@@ -379,3 +379,14 @@ def test_training_others_leaves_it_alone() -> None:
     nlp.initialize(lambda: examples)
     assert set(nlp.update(examples)) == {"textcat_multilabel"}
     assert found(nlp(TEXT)) == before and not nlp.get_pipe("hyperspan").is_trainable
+
+
+def test_foreign_documents_are_warned_of_once() -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hyperspan", config={"model": "genia"})
+    german = "Die alte Brücke über den Fluss wurde im Frühjahr nach langer Arbeit wieder geöffnet."
+    with pytest.warns(DomainWarning, match="2 of 2 texts look foreign; .* unlike what genia") as warned:
+        docs = list(nlp.pipe([german, german]))
+    assert len(docs) == 2 and len(warned) == 1
+    nlp(german)
+    list(nlp.pipe([german]))

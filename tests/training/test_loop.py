@@ -18,6 +18,7 @@ from hyperspan.cards import HEADINGS, ModelCard
 from hyperspan.cli import main
 from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
+from hyperspan.inference.domain import DomainCheck
 from hyperspan.models import load_model, new_model
 from hyperspan.models.tensors import read_tensors
 from hyperspan.training.data import TrainingData, read_sentences
@@ -288,6 +289,7 @@ def test_what_exists_is_not_overwritten_unasked(config: Path, tmp_path: Path) ->
     written = ModelCard.read(tmp_path / "run")
     assert written.title == "run" and written.labels == dict.fromkeys(load_model(tmp_path / "run").labels, "")
     assert written.figures.corpus == Path(HARBOUR).name and written.figures.dev is not None
+    assert DomainCheck.of(written) is not None
     replace(written, domain="harbours").write(tmp_path / "run")
     train(settings, tmp_path / "run", device="cpu", resume=True)
     assert (tmp_path / "run" / "README.md").read_text(encoding="utf-8") == "completed by hand"

@@ -2,6 +2,7 @@
 
 BENCHMARKS = {
     "bundled": "the bundled models from raw text, beside spaCy's spancat; their F1, latency, start and memory",
+    "domain": "how well the bundled models tell their own text from others",
     "decode": "many sentences at once, as a share of what this machine's matrix products allow",
     "latency": "one sentence at a time, and the start of the command",
     "train": "steps of the training loop",
@@ -13,5 +14,5 @@ BENCHMARKS = {
     "read": "reading files of annotated text",
 }
 """What ``hyperspan benchmark`` offers."""
-WITHOUT_TORCH = ("bundled", "read")
+WITHOUT_TORCH = ("bundled", "domain", "read")
 """Those that run where torch is not installed."""

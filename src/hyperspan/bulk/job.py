@@ -18,6 +18,7 @@ from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.manifest import FORMAT, MANIFEST, VERSION, Manifest, read_manifest
 from hyperspan.bulk.plan import Map, Plan, Shard, make_plan
 from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, Done, JobSettings
+from hyperspan.cards import CARD
 from hyperspan.errors import OutputExistsError
 from hyperspan.model_folders import folder_of
 
@@ -27,7 +28,8 @@ MODEL_FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors
 
 def model_files(model: str | Path) -> dict[str, bytes]:
     """All that is needed to load a model somewhere else, by name."""
-    return {name: (folder_of(model) / name).read_bytes() for name in MODEL_FILES}
+    found = {name: folder_of(model) / name for name in (*MODEL_FILES, CARD)}
+    return {name: path.read_bytes() for name, path in found.items() if name in MODEL_FILES or path.is_file()}
 
 
 def hash_of(model: str | Path) -> str:

@@ -16,7 +16,7 @@ from hyperspan.errors import OutputExistsError
 from hyperspan.inference.options import ANY_LABEL
 
 MANIFEST = "manifest.json"
-FORMAT, VERSION = "hyperspan-bulk", 2
+FORMAT, VERSION = "hyperspan-bulk", 3
 
 
 def read_manifest(output: Folder) -> dict[str, Any] | None:

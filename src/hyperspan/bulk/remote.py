@@ -14,6 +14,7 @@ import numpy as np
 
 from hyperspan.batching import batches_by_length
 from hyperspan.bulk.requests import Answer, BatchRequest, Computer, ModelFacts, RankedSets
+from hyperspan.cards import ModelCard
 from hyperspan.collation import RowOrder, word_arrays
 from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
@@ -47,7 +48,7 @@ class RemoteAnnotator(Annotator):
 
     def __init__(self, facts: ModelFacts, computer: Computer, **options: int) -> None:
         model: Any = facts
-        super().__init__(model, **options)
+        super().__init__(model, card=ModelCard.read(Path(facts.folder)), **options)
         self.facts, self.computer = facts, computer
         self.batch_entries = facts.batch_entries
         self.seconds = Seconds()

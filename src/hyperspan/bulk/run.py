@@ -15,6 +15,7 @@ from hyperspan.bulk.shards import PROGRESS, REJECTED, JobSettings
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import HyperspanError, JobError
 from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.domain import foreign_note
 from hyperspan.inference.loading import load
 
 
@@ -76,6 +77,9 @@ def run_job(
     if untagged and annotator.reads_tags:
         missing = f"this model was trained with part-of-speech tags, which {untagged:,} documents have not"
         notes = (*notes, f"{missing}; expect it to find less")
+    if foreign := sum(done.foreign for done in job.done.values()):
+        judged = sum(done.judged for done in job.done.values())
+        notes = (*notes, foreign_note(annotator.card, foreign, judged))
     return _summary(job, resumed, notes)
 
 

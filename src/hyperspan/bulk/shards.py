@@ -19,6 +19,7 @@ from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.jsonl import document_record
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError, require
+from hyperspan.inference.domain import ENOUGH
 from hyperspan.inference.options import thresholds_by_label
 from hyperspan.types import Document
 
@@ -78,6 +79,10 @@ class Done:
     """The documents without an id."""
     untagged: int = 0
     """The documents without part-of-speech tags."""
+    judged: int = 0
+    """The first documents, of which it was seen whether they are like what the model was trained on."""
+    foreign: int = 0
+    """Of these, the documents that are not."""
 
     @staticmethod
     def from_json(record: dict[str, Any]) -> Done:
@@ -87,6 +92,12 @@ class Done:
             if type(value) is not (str if name == "first_reason" else int):
                 raise TypeError(f"expected whole numbers and a reason, got {value!r:.80} as {name}")
         return done
+
+    def judge(self, annotator: Annotator, document: Document) -> None:
+        """Sees whether a document is like what the model was trained on; of a shard's first ones, which tell enough."""
+        if self.judged < ENOUGH and (fit := annotator.domain_fit(document)) is not None:
+            self.judged += 1
+            self.foreign += fit.foreign
 
     def write(self, write: Callable[[Document], None], record: DocumentRecord | Rejected) -> Rejected | None:
         """Writes a document, or returns why it cannot."""
@@ -127,6 +138,7 @@ def annotate_shard(
             for record in read_piece(inputs[piece.input], piece, settings.columns):
                 if isinstance(record, DocumentRecord):
                     done.untagged += not any(sentence.tags for sentence in record.document.sentences)
+                    done.judge(annotator, record.document)
                 yield record
 
     def count_words(words: int) -> None:

@@ -79,20 +79,21 @@ class DomainCheck:
         if counts.letters < SHORTEST:
             return None
         own = self._profile
-        unknown, distance = own.unknown(counts), own.deviation(counts) / own.limit
-        score, evidence = distance, [0.0 for _ in self._others]
-        if counts.total >= SHORT:
-            evidence = self._evidence(counts)
-            rivals = evidence if self._is_bundled else ()
-            score = max([distance, *(1 + (nats - MARGIN) / _SCALE for nats in rivals)])
-        elif unknown < MOSTLY:
-            score = min(distance, 0.99)
-        score = round(score, 3)
+        score, unknown = round(self.score(counts), 3), own.unknown(counts)
         if score < 1:
             return DomainFit(score, unknown, own.usual_unknown)
-        better = self._better(counts, evidence)
-        reason = self._reason(better, unknown, by_words=distance >= 1)
+        better = self._better(counts)
+        reason = self._reason(better, unknown, by_words=own.deviation(counts) >= own.limit)
         return DomainFit(score, unknown, own.usual_unknown, reason, better.title if better else "")
+
+    def score(self, counts: WordCounts) -> float:
+        """1 or more if a text is foreign."""
+        own = self._profile
+        distance = own.deviation(counts) / own.limit
+        if counts.total < SHORT:
+            return distance if own.unknown(counts) >= MOSTLY else min(distance, 0.99)
+        rivals = self._evidence(counts) if self._is_bundled else ()
+        return max([distance, *(1 + (nats - MARGIN) / _SCALE for nats in rivals)])
 
     def _evidence(self, counts: WordCounts) -> list[float]:
         """The logarithm of how many times as probable each other profile makes a text, of 100 words at most."""
@@ -108,9 +109,11 @@ class DomainCheck:
         """Whether the other bundled models can show a text to be foreign: they may know more of the text of a small model than itself."""
         return len(self._others) < len(bundled_profiles())
 
-    def _better(self, counts: WordCounts, evidence: list[float]) -> ModelCard | None:
+    def _better(self, counts: WordCounts) -> ModelCard | None:
         """The bundled model that fits best, if it fits at all."""
-        pairs = zip(evidence, self._others, strict=True)
+        if counts.total < SHORT:
+            return None
+        pairs = zip(self._evidence(counts), self._others, strict=True)
         found = [(nats, card) for nats, (card, other) in pairs if other.deviation(counts) < other.limit]
         nats, card = max(found, key=lambda pair: pair[0], default=(0.0, None))
         return card if nats >= MARGIN else None
@@ -165,6 +168,18 @@ class DomainTally:
         if self.texts == 1:
             return self._worst.note
         return f"{self.foreign:,} of {self.texts:,} texts look foreign; the most foreign one {self._worst.reason}"
+
+
+def foreign_note(card: ModelCard, foreign: int, judged: int) -> str:
+    """How many of many texts are foreign to a model, for people.
+
+    >>> foreign_note(ModelCard("zoo", domain="animals"), 7, 10)
+    '7 of 10 documents that were looked at look unlike what zoo (animals) was trained on (by chance, 1 in 100 does); expect more errors there'
+    """
+    return (
+        f"{foreign:,} of {judged:,} documents that were looked at look unlike what {_named(card)} was trained on (by chance, 1 in 100 "
+        "does); expect more errors there"
+    )
 
 
 @cache

@@ -8,12 +8,14 @@ import inspect
 import json
 import os
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hyperspan.errors import EXIT_EXCEPTIONS, InputError, MissingExtraError
+from hyperspan.errors import EXIT_EXCEPTIONS, DomainWarning, InputError, MissingExtraError
+from hyperspan.inference.domain import DomainTally
 from hyperspan.integrations.spacy_docs import ALIGNMENTS, SOURCES, align, as_document
 from hyperspan.model_folders import DEFAULT_MODEL, FILES, bundled_models, folder_of
 from hyperspan.types import Document
@@ -72,6 +74,9 @@ class Component(Pipe):
         self.cfg = cfg
         self.counts: Counter[str] = Counter()
         """Of the mentions found so far: how many there were, and of those how many were unaligned, dropped and merged."""
+        self.domain = DomainTally()
+        """Of the first texts, how many are unlike what the model was trained on."""
+        self._warned = False
         self._given = dict(cfg)
         self._source, self._loading = model, loading
         self._annotator: Annotator | None = None
@@ -120,6 +125,7 @@ class Component(Pipe):
 
     def __call__(self, doc: Doc) -> Doc:
         self.set_annotations([doc], self.predict([doc]))
+        self._judge([doc])
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
@@ -132,6 +138,8 @@ class Component(Pipe):
                 raise
             except BaseException:
                 done = self._one_by_one(docs)
+            else:
+                self._judge(docs)
             yield from done
 
     def _one_by_one(self, docs: Sequence[Doc]) -> Iterator[Doc]:
@@ -157,6 +165,17 @@ class Component(Pipe):
         annotator, settings = self.annotator, (self.cfg["sentences"], self.cfg["tokens"])
         given = [as_document(doc, annotator.model.tokenizer, *settings) for doc in docs]
         return list(annotator.pipe(given, **self._wanted(), keep_sentences=False))
+
+    def _judge(self, docs: Iterable[Doc]) -> None:
+        """Warns, once, if documents are unlike what the model was trained on."""
+        if self._warned:
+            return
+        for doc in docs:
+            if not self.domain.is_full:
+                self.domain.add(self.annotator.domain_fit(doc.text))
+        if self.domain.note:
+            self._warned = True
+            warnings.warn(self.domain.note, DomainWarning, stacklevel=2)
 
     def set_annotations(self, docs: Sequence[Doc], found: Sequence[Document]) -> None:
         """Puts what was found into ``doc.spans``."""

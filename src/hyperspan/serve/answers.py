@@ -13,6 +13,7 @@ from hyperspan.types import Document, Mention, SentenceAlternatives
 
 if TYPE_CHECKING:
     from hyperspan.inference.assembly import SentencePrediction
+    from hyperspan.inference.domain import DomainFit
     from hyperspan.serve.calls import Call
     from hyperspan.serve.models import Served
     from hyperspan.serve.schema import HypergraphRequest, Options
@@ -25,10 +26,10 @@ def documents(
     """One record a text."""
     results, options = iter(found), prepared.job.options
     records: list[dict[str, Any]] = []
-    for document, offsets in zip(prepared.documents, prepared.offsets, strict=True):
+    for document, offsets, fit in zip(prepared.documents, prepared.offsets, prepared.domains, strict=True):
         call.check()
         annotated = assemble(document, [next(results) for _ in document.sentences], options)
-        records.append(_document(annotated, offsets, asked.probabilities))
+        records.append({**_document(annotated, offsets, asked.probabilities), "domain": fit and _domain(fit)})
     return records
 
 
@@ -73,6 +74,17 @@ def _document(document: Document, offsets: Offsets, probabilities: bool) -> dict
     if document.candidates is not None:
         record["candidates"] = [_mention(mention, offsets, probabilities) for mention in document.candidates]
     return record
+
+
+def _domain(fit: DomainFit) -> dict[str, Any]:
+    return {
+        "foreign": fit.foreign,
+        "score": fit.score,
+        "unknown": round(fit.unknown, 4),
+        "usual_unknown": fit.usual_unknown,
+        "better_model": fit.better_model or None,
+        "note": fit.note or None,
+    }
 
 
 def in_order(mentions: Iterable[Mention]) -> list[Mention]:

@@ -197,6 +197,17 @@ class AlternativesRecord(BaseModel):
     sets: list[RankedSet]
 
 
+class DomainRecord(BaseModel):
+    """How well a text fits what the model was trained on."""
+
+    foreign: bool = Field(description="Whether it is unlike that: the score is 1 or more.")
+    score: float
+    unknown: float = Field(ge=0, le=1, description="The share of its words that are new to the model.")
+    usual_unknown: float = Field(ge=0, le=1, description="The same of text of the model's own kind.")
+    better_model: str | None = Field(description="A bundled model that fits a foreign text better.")
+    note: str | None = Field(description="A sentence for people about a foreign text.")
+
+
 class AnnotatedText(BaseModel):
     """A text's mentions, sorted by start, longest first, then label; and its sentences with their tokens."""
 
@@ -204,6 +215,9 @@ class AnnotatedText(BaseModel):
     sentences: list[SplitSentence]
     alternatives: list[AlternativesRecord] | None = Field(default=None, description="With top_k alone.")
     candidates: list[FoundMention] | None = Field(default=None, description="If asked for.")
+    domain: DomainRecord | None = Field(
+        description="Null for a text of few words, and for a model that does not know its training text."
+    )
 
 
 class AnnotateResponse(BaseModel):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hyperspan.errors import EXIT_EXCEPTIONS, HyperspanError, InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.constraints import Constraints
+from hyperspan.inference.domain import DomainFit
 from hyperspan.serve import answers
 from hyperspan.serve.batcher import Batcher, BatchJob
 from hyperspan.serve.calls import Call, Memory
@@ -47,6 +48,7 @@ MOST_LINES = 128
 """Lines of all streams that are worked on at the same time."""
 MOST_DRAWN = 1_000
 """Characters of a sentence whose hypergraph is drawn."""
+WARM_UP = "A text, so that the first caller need not wait for what is made once. " * 3
 _T = TypeVar("_T")
 
 
@@ -56,6 +58,8 @@ class Prepared:
 
     documents: list[Document]
     offsets: list[Offsets]
+    domains: list[DomainFit | None]
+    """How well each text fits the model."""
     job: BatchJob
 
 
@@ -106,7 +110,8 @@ class Service:
         try:
             models = self._given or load_models(self._folders, self.settings.device, self.settings.precision)
             for served in models:
-                served.annotator("A text, so that the first caller need not wait for what is made once.")
+                served.annotator(WARM_UP)
+                served.annotator.domain_fit(WARM_UP)
         except EXIT_EXCEPTIONS:
             raise
         except BaseException as error:  # native code raises more than Exception
@@ -275,7 +280,10 @@ class Service:
                 "ask for fewer, or send less text at a time",
             )
         return Prepared(
-            documents, offsets, BatchJob(served.name, sentences, options, constraints, annotator.model.max_width)
+            documents,
+            offsets,
+            [annotator.domain_fit(text) for text in texts],
+            BatchJob(served.name, sentences, options, constraints, annotator.model.max_width),
         )
 
     async def _computed(self, job: BatchJob, call: Call, wait: bool) -> list[Any]:

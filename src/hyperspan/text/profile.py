@@ -36,7 +36,7 @@ _LEAST_SPREAD = 0.25
 """Nats a word. Held-out text of a few windows may by chance be more alike than text is."""
 _LEAST_LIMIT = 2.5
 """Standard deviations from the mean that are never too many."""
-_WORD = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|[^\W\d_]{1,24}|0|[^\w\s]")
+_WORD = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|[^\W\d_]{1,24}[a-z]*|0|[^\w\s]")
 _DIGITS = re.compile(r"\d+")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Route, expect
@@ -10,7 +11,7 @@ from playwright.sync_api import Route, expect
 from hyperspan.inference.annotator import Annotator
 from hyperspan.serve.settings import Settings
 from tests.serve.page.reader import NEEDS, TEXT, Opener, annotate, listed, wait_for_text, write
-from tests.serve.running import running
+from tests.serve.running import Running, running
 
 pytestmark = NEEDS
 
@@ -116,3 +117,23 @@ def test_what_a_model_is_for_is_shown(opened: Opener, annotators: dict[str, Anno
             expect(page.locator("#card-of-model")).to_contain_text(text)
         page.keyboard.press("Escape")
     assert "Captain" in shown[0] and "NF-kappa B" in shown[1]  # an example that fits the model
+
+
+def test_text_that_is_foreign_to_the_model_is_noted_once(opened: Opener, server: Running) -> None:
+    text = (Path(__file__).parents[3] / "examples/literary.txt").read_text(encoding="utf-8").strip()
+    page = opened()
+    write(page, text)
+    notice = page.locator(".notice.domain")
+    expect(notice).to_contain_text("This text looks unlike what genia (molecular biology) was trained on")
+    notice.get_by_role("button", name="Dismiss").click()
+    write(page, f"{text} He left.")
+    expect(notice).to_have_count(0)
+    write(page, TEXT)
+    write(page, text)
+    notice.get_by_role("button", name="Use litbank").click()
+    expect(page.locator("#model")).to_have_value("litbank")
+    expect(notice).to_have_count(0)
+    [own], [other] = server.annotate(text=text, model="litbank"), server.annotate(text=text, model="genia")
+    assert own["domain"]["foreign"] is False and own["domain"]["note"] is own["domain"]["better_model"] is None
+    assert other["domain"]["score"] >= 1 and other["domain"]["better_model"] == "litbank"
+    assert server.annotate(text="c-Rel binds.")[0]["domain"] is None

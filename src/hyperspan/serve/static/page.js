@@ -50,6 +50,7 @@ async function ask() {
     answers.stop();
     view.answer = null;
     notice("server", "");
+    tellDomain(view.model, null);
     return settle();
   }
   const { request, model, tooLong } = view, started = performance.now();
@@ -60,6 +61,7 @@ async function ask() {
     if (!found) return; // a newer request is under way
     took = performance.now() - started;
     take(request, model, found.documents[0]);
+    tellDomain(model, found.documents[0].domain);
     notice("server", "");
   } catch (error) {
     if (view.answer?.text !== request.text) view.answer = null; // what is shown would be about another text
@@ -84,6 +86,18 @@ function take(request, model, found) {
     alternatives: request.top_k ? found.alternatives : null,
   };
   if (!request.top_k) askAlternativesSoon(300);
+}
+
+let told = ""; // the model that the text is foreign to, and the one that fits better
+
+/** Says once that a text is unlike what the model was trained on; who has dismissed it is not told again. */
+function tellDomain(model, domain) {
+  const better = domain?.better_model;
+  const now = domain?.foreign ? `${model.name} ${better}` : "";
+  if (now === told) return;
+  told = now;
+  const isServed = view.models.some(({ name }) => name === better);
+  notice("domain", now && `${domain.note[0].toUpperCase()}${domain.note.slice(1)}.`, isServed ? [`Use ${better}`, () => chooseModel(better)] : undefined);
 }
 
 /** The alternatives among some types are others than those among all. */
