@@ -58,6 +58,11 @@ def _number(default: float, low: float | None = None, high: float | None = None)
     return field(default=default, metadata={"low": low, "high": high})
 
 
+def _by_label(low: float, high: float) -> Any:
+    """A table of numbers by label."""
+    return field(default_factory=dict, hash=False, metadata={"low": low, "high": high})
+
+
 def _auto(settled: float | str, low: float | None = None, high: float | None = None) -> Any:
     """A key that follows from the corpus; `settled` is its value where there is none, as in a model built by hand."""
     return field(default=AUTO, metadata={"low": low, "high": high, "settled": settled})
@@ -136,7 +141,8 @@ class ModelConfig:
     scorer_hidden: int = _number(0, 0, MOST_UNITS)
     """Hidden units between span vectors and scores; 0 for the paper's linear scores."""
     temperature: float = _number(1.0, 0.01, 1000)
-    """Scores are divided by this in inference; training chooses it on dev at the end."""
+    """Scores are divided by this in inference; training chooses it on dev at the end. calibration.temperatures are those of
+    single labels."""
     mention_bias: float = _number(0.0, -1000, 1000)
     """Added to the score of every mention in inference: above 0 raises recall, below 0 precision."""
     reading: Literal["all", "nested"] = "nested"
@@ -147,6 +153,30 @@ class ModelConfig:
     tokenizer_version: int = _number(2, 1)
     """The version of the tokenizer; 2 cuts scripts without spaces into characters. A model is used with the version it was
     trained with."""
+
+
+@dataclass(frozen=True)
+class CalibrationConfig:
+    """The model segmental: what makes its probabilities right, by label. Its most probable sets stay the same."""
+
+    temperatures: Mapping[str, float] = _by_label(0.01, 1000)
+    """The scores of a label are divided by its temperature; others have model.temperature. Training chooses them on dev at
+    the end."""
+    biases: Mapping[str, float] = _by_label(-1000, 0)
+    """Added to the score of beginning a mention of a label, as far as the most probable sets stay the same."""
+
+    def of(self, labels: Iterable[str], temperature: float) -> tuple[list[float], list[float]] | None:
+        """The temperature and the bias of each label; None where there is nothing but one temperature for all.
+
+        >>> CalibrationConfig({"PER": 1.5}, {"PER": -0.5}).of(["GPE", "PER"], 1.2)
+        ([1.2, 1.5], [0.0, -0.5])
+        """
+        if not self.temperatures and not self.biases:
+            return None
+        names = list(labels)
+        return [self.temperatures.get(name, temperature) for name in names], [
+            self.biases.get(name, 0.0) for name in names
+        ]
 
 
 @dataclass(frozen=True)
@@ -404,6 +434,7 @@ class Config:
 
     data: DataConfig = DataConfig()
     model: ModelConfig = ModelConfig()
+    calibration: CalibrationConfig = CalibrationConfig()
     words: WordsConfig = WordsConfig()
     characters: CharactersConfig = CharactersConfig()
     transformer: TransformerConfig = TransformerConfig()

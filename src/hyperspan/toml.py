@@ -126,16 +126,17 @@ def build(cls: Any, given: Any, renamed: Mapping[str, str], prefix: str = "") ->
         check_key(cls, key, renamed, prefix)
         if hasattr(hints[key], "__dataclass_fields__"):
             values[key] = build(hints[key], value, renamed, f"{prefix}{key}.")
-        elif get_origin(hints[key]) is Mapping:
+            continue
+        metadata = next(entry.metadata for entry in fields(cls) if entry.name == key)
+        if get_origin(hints[key]) is Mapping:
             kind, table = get_args(hints[key])[1], _table(value, prefix + key)
             names = {name: f"{prefix}{key}.{name}" for name in table}
             is_free = get_origin(kind) is Mapping
             values[key] = {
-                name: free_table(inner, names[name]) if is_free else _checked(kind, inner, {}, names[name])
+                name: free_table(inner, names[name]) if is_free else _checked(kind, inner, metadata, names[name])
                 for name, inner in table.items()
             }
         else:
-            metadata = next(entry.metadata for entry in fields(cls) if entry.name == key)
             values[key] = _checked(hints[key], value, metadata, prefix + key, renamed)
     return cls(**values)
 

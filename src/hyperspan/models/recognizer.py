@@ -21,6 +21,7 @@ from hyperspan.structures import EdgeScores
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
+from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
@@ -78,9 +79,13 @@ class Recognizer(Model):
     def distribution_of(self, batch: Batch) -> Distribution:
         """The same for a batch that is collated already."""
         model = self.config.model
-        scores = self(batch, model.temperature)
+        calibration = self.config.calibration.of(self.labels, model.temperature)
+        temperature = model.temperature if calibration is None else 1.0
+        scores = self(batch, temperature)
         if model.mention_bias:
-            scores = self.scorer.add_mention_bias(scores, model.mention_bias / model.temperature)
+            scores = self.scorer.add_mention_bias(scores, model.mention_bias / temperature)
+        if calibration is not None:
+            scores = self.scorer.calibrated(scores, batch.lengths, TypeCalibration(*map(np.array, calibration)))
         return self.scorer.distribution(scores, batch.lengths)
 
     @classmethod

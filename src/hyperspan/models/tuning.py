@@ -3,6 +3,9 @@
 *Temperature.* A network that fits its training data is overconfident on other text. Dividing all scores by a temperature keeps
 the order of mention sets and flattens the distribution. The chosen temperature maximises the likelihood of the dev sentences.
 
+*Calibration by type.* That is the likelihood of whole sets; the mentions that are found are still too sure. Where types are
+independent, each has a temperature and a bias of its own, for which their probabilities are right: :mod:`hyperspan.models.calibration`.
+
 *Mention bias* (Lu & Roth 2015). A model that maximises the likelihood of sets finds too few mentions where it is unsure. A number
 added to the score of each mention trades precision for recall. The chosen one has the best F1.
 
@@ -11,7 +14,7 @@ added to the score of each mention trades precision for recall. The chosen one h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +22,9 @@ import numpy as np
 import torch
 
 from hyperspan.batching import batches_by_length
+from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.models.base import Model
+from hyperspan.models.calibration import CalibrationFit, ChainBatch, DevChains, chain_batch
 from hyperspan.models.scorers.base import log_prob_of_annotated
 from hyperspan.structures.mentions import MentionSet
 from hyperspan.types import Sentence
@@ -121,10 +126,37 @@ def best_mention_bias(model: Recognizer, sentences: Sequence[Sentence]) -> float
 
 
 def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
-    """Chooses the temperature and, where that is asked for, the mention bias; puts them into the model's configuration."""
+    """Chooses the calibration and, where that is asked for, the mention bias; puts them into the model's configuration."""
     if model.config.training.tune_mention_bias:
         _set(model, "model", mention_bias=best_mention_bias(model, sentences))
+    tune_calibration(model, sentences)
+
+
+def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> CalibrationFit | None:
+    """Chooses the temperature and, where types are independent, the calibration by type; None where they are not."""
+    _set(model, "calibration", temperatures={}, biases={})
     _set(model, "model", temperature=best_temperature(model, sentences))
+    if not model.scorer.can_calibrate:
+        return None
+    fit = DevChains(_chains(model, sentences), len(model.labels), model.config.model.temperature).fit()
+    temperatures, biases = (dict(zip(model.labels, values.tolist(), strict=True)) for values in fit.chosen)
+    _set(model, "calibration", temperatures=temperatures, biases=biases)
+    return fit
+
+
+@torch.inference_mode()
+def _chains(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[ChainBatch]:
+    """The chains of sentences, with their scores at a temperature of 1."""
+    bias, temperature = model.config.model.mention_bias, model.config.model.temperature
+    for numbers in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
+        given = [sentences[number] for number in numbers]
+        lengths = [len(sentence) for sentence in given]
+        scores = model.scorer.add_mention_bias(model(model.collate(given)), bias)
+        distribution = model.scorer.distribution(scores / temperature, lengths)
+        starts, annotated = distribution.edge_marginals.present.cpu().numpy(), model.vocabulary.annotated(given)
+        gold = [model.scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
+        arrays = ScoreArrays(**{name: tensor.cpu().numpy() for name, tensor in scores.tensors().items()})
+        yield chain_batch(arrays, lengths, starts, distribution.argmax(), gold, np.array(numbers), annotated)
 
 
 def tune_threshold(
@@ -135,5 +167,5 @@ def tune_threshold(
     _set(model, section, threshold=best_by_f1(model, encode, sentences, tried, now))
 
 
-def _set(model: Model, section: str, **values: float) -> None:
+def _set(model: Model, section: str, **values: float | Mapping[str, float]) -> None:
     model.config = replace(model.config, **{section: replace(getattr(model.config, section), **values)})

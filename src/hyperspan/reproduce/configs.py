@@ -67,6 +67,8 @@ def finished_result(folder: Path, config: Config) -> Result | None:
 _DEFAULTS = Config().tables()
 _FREE = {
     ("model", "temperature"),
+    ("calibration", "temperatures"),
+    ("calibration", "biases"),
     ("fofe", "threshold"),
     ("katiyar_cardie", "threshold"),
     ("training", "seed"),

@@ -35,6 +35,7 @@ from hyperspan.kernels.threads import thread_count
 from hyperspan.runtime.characters import READERS, CharacterReader, lstm_shapes, lstm_weights, reader_shapes
 from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile, check_entries
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
+from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import CLUSTER_PREFIXES, UNKNOWN, Vocabulary
@@ -81,6 +82,8 @@ class RuntimeModel:
         self.tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
         self.max_width = None if config.model.max_width == "n" else config.model.max_width
         bias = config.model.mention_bias  # which is added after the kernels have compared scores
+        calibration = config.calibration.of(self.labels, config.model.temperature)
+        self.calibration = None if calibration is None else TypeCalibration(*map(np.array, calibration))
         own_margin = config.segmental.skip_margin or math.inf
         self.options = InferenceOptions(precision, (math.inf if skip is None else skip) + bias)
         self.quick_options = InferenceOptions(precision, (own_margin if skip is None else skip) + bias)
@@ -130,7 +133,8 @@ class RuntimeModel:
         return self._distribution(sentences, self.quick_options)
 
     def _distribution(self, sentences: Sequence[Sentence], options: InferenceOptions) -> ArrayHypergraph:
-        lengths, temperature = [len(sentence) for sentence in sentences], self.config.model.temperature
+        lengths = [len(sentence) for sentence in sentences]
+        temperature = self.config.model.temperature if self.calibration is None else 1.0
         if not any(lengths):
             empty = np.zeros((len(lengths), 0, len(self.labels)), dtype=np.float32)
             return ArrayHypergraph(ScoreArrays(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None]), lengths)
@@ -149,6 +153,8 @@ class RuntimeModel:
         if self.config.model.mention_bias:
             bias = self.config.model.mention_bias / temperature
             scores = scores._replace(present=scores.present + bias)
+        if self.calibration is not None:
+            scores = self.calibration.apply(scores, lengths)
         return ArrayHypergraph(scores, lengths)
 
 

@@ -97,6 +97,8 @@ MAY_CHANGE = {
     "checkpoint_minutes",
     "micro_batch_size",
     "temperature",
+    "temperatures",
+    "biases",
 }
 """What a run may be resumed with other values of."""
 FILES = {"vectors", "clusters", "name", "teacher", "text", "start"}

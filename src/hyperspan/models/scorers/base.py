@@ -17,6 +17,7 @@ from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.structures import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
+from hyperspan.structures.segmental_calibration import TypeCalibration
 
 INITIAL_MENTION_BIAS = -3.0
 """The first score of mentions: most mention sets of a sentence are large, so training begins with small ones."""
@@ -67,6 +68,8 @@ class Scorer(nn.Module):
     """Whether scores and structure need memory linear in sentences × words × widths, so that a GPU may have large batches."""
     can_skip: ClassVar[bool] = False
     """Whether words at which no mention is likely to begin can be passed over in inference."""
+    can_calibrate: ClassVar[bool] = False
+    """Whether types are independent, so that each can have its own temperature."""
     allowed_mentions: ClassVar[str] = "overlapping in any way"
     """Which mentions a sentence may have."""
     outputs_by_type: ClassVar[bool] = False
@@ -90,6 +93,10 @@ class Scorer(nn.Module):
 
     def add_mention_bias(self, scores: Any, bias: float) -> Any:
         """The scores with this much added for every mention, or, where mentions share what is scored, for every start."""
+        raise NotImplementedError
+
+    def calibrated(self, scores: Any, lengths: Sequence[int], calibration: TypeCalibration) -> Any:
+        """The scores of a distribution with the same most probable sets, calibrated by type; only where `can_calibrate`."""
         raise NotImplementedError
 
     def weight_columns(self) -> list[WeightColumns]:

@@ -14,6 +14,7 @@ from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
 from hyperspan.kernels.encoder import FusedEncoder
+from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.transfer import to_device
 from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer, WeightColumns, linear_axes
@@ -24,6 +25,7 @@ from hyperspan.structures import (
 )
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
+from hyperspan.structures.segmental_calibration import TypeCalibration, allowed_bias, chain_leads
 
 
 class SegmentalScorer(Scorer):
@@ -33,7 +35,7 @@ class SegmentalScorer(Scorer):
     come here.
     """
 
-    over_spans = linear_memory = can_skip = independent_types = True
+    over_spans = linear_memory = can_skip = can_calibrate = independent_types = True
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -72,6 +74,19 @@ class SegmentalScorer(Scorer):
 
     def add_mention_bias(self, scores: EdgeScores, bias: float) -> EdgeScores:
         return replace(scores, present=scores.present + bias)
+
+    def calibrated(self, scores: EdgeScores, lengths: Sequence[int], calibration: TypeCalibration) -> EdgeScores:
+        inverse = scores.close.new_tensor(1.0 / calibration.temperatures)
+        scores = scores.map(lambda tensor: tensor * inverse)
+        rows = self.distribution(scores, lengths).best_rows()
+        present = scores.present + scores.present.new_tensor(calibration.biases)
+        if len(rows):
+            sentence, start, _, kind = rows.T
+            of_best = scores.map(lambda tensor: tensor[sentence, start, ..., kind].detach().cpu())
+            chains = ScoreArrays(**{name: tensor.numpy() for name, tensor in of_best.tensors().items()})
+            allowed = allowed_bias(calibration.biases[kind], chain_leads(chains, np.array(lengths)[sentence] - start))
+            present[sentence, start, kind] = scores.present[sentence, start, kind] + present.new_tensor(allowed)
+        return replace(scores, present=present)
 
     def weight_columns(self) -> list[WeightColumns]:
         steps = ["ends"] + ["goes on"] * self.interactions + ["ends and goes on"] * (not self.tied)
