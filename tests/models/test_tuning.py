@@ -7,12 +7,19 @@ from dataclasses import replace
 import pytest
 import torch
 
-from hyperspan.config import Config
+from hyperspan.config import CalibrationConfig, Config
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.decoding import DecodingOptions, decode
 from hyperspan.models import Recognizer, new_model
 from hyperspan.models.scorers import SCORERS
-from hyperspan.models.tuning import MENTION_BIASES, TEMPERATURES, best_mention_bias, best_temperature, tune
+from hyperspan.models.tuning import (
+    MENTION_BIASES,
+    TEMPERATURES,
+    best_mention_bias,
+    best_temperature,
+    tune,
+    tune_calibration,
+)
 from hyperspan.training.loop import Trainer, dev_scores
 from tests.models.test_models import HANDCRAFTED, SMALL, corpus
 
@@ -37,6 +44,7 @@ def learnt(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture
 def trained(learnt: Recognizer) -> Recognizer:
     """The same, without what another test has chosen."""
+    learnt.config = replace(learnt.config, calibration=CalibrationConfig())
     return with_values(learnt, temperature=1.0, mention_bias=0.0)
 
 
@@ -64,6 +72,36 @@ def test_tune_chooses_the_best_of_what_was_tried(trained: Recognizer) -> None:
     with_values(trained, temperature=1.0, mention_bias=0.0)
     tune(trained, dev)
     assert (trained.config.model.mention_bias, trained.config.model.temperature) == (bias, temperature)
+    assert set(trained.config.calibration.temperatures) == (
+        set(trained.labels) if trained.scorer.can_calibrate else set()
+    )
+
+
+@pytest.mark.parametrize("learnt", ["segmental"], indirect=True)
+def test_tune_calibration_lowers_the_error_and_keeps_sets(trained: Recognizer) -> None:
+    dev = corpus()[1::2] * 4
+    before = with_values(trained, temperature=0.3)  # far too sure
+    with torch.inference_mode():
+        sets = before.distribution(dev).argmax()
+    fit = tune_calibration(trained, dev)
+    assert fit is not None and fit.after.brier <= fit.before.brier + 1e-6
+    with torch.inference_mode():
+        found = trained.distribution(dev)
+        assert found.argmax() == sets
+        places = [mentions & gold for mentions, gold in zip(sets, map(trained.vocabulary.gold, dev), strict=True)]
+        stated = found.places([None])[0].probabilities
+    assert fit.after.correct == sum(map(len, places)) and fit.after.count == len(stated)
+    mean = sum(part.probability * part.count for part in fit.after.bins) / fit.after.count
+    assert mean == pytest.approx(float(stated.mean()), abs=1e-3)  # what was fitted is what the model then says
+    assert Config.from_toml(trained.config.to_toml()) == trained.config
+
+
+@pytest.mark.parametrize("learnt", ["segmental"], indirect=True)
+def test_tune_calibration_stays_near_one_temperature_on_a_tiny_dev(trained: Recognizer) -> None:
+    fit = tune_calibration(trained, corpus()[1:3])
+    temperatures, temperature = trained.config.calibration.temperatures, trained.config.model.temperature
+    assert fit is not None and all(0.7 < value / temperature < 1.5 for value in temperatures.values())
+    assert all(bias >= -1 for bias in trained.config.calibration.biases.values())
 
 
 def test_mention_bias_above_0_finds_more(trained: Recognizer) -> None:

@@ -61,6 +61,8 @@ def check_equal(runtime: RuntimeModel, model: Recognizer, sentences: list[Senten
         ["characters.encoder=none", "words.tag_dimension=4", "model.tied=false"],
         ["characters.encoder=cnn", "characters.hidden=70", "encoder.layers=1", "words.lowercase=false"],
         ["segmental.interactions=false", "model.max_width=3", "model.mention_bias=0.7", "model.temperature=1.3"],
+        ["model.mention_bias=2", "calibration.temperatures={DNA = 1.7}", "calibration.biases={DNA = -0.5, RNA = -2}"],
+        ["model.tied=false", "calibration.biases={RNA = -1, DNA = -0.3}"],
     ],
     ids=lambda changes: " ".join(changes),
 )

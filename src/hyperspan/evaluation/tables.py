@@ -45,6 +45,8 @@ class Section:
 def report_sections(report: Report) -> Iterator[Section]:
     """The tables of an evaluation."""
     yield _overview(report)
+    if found := report.calibration.get("predicted"):
+        yield calibration_section(f"Calibration of predicted mentions: ECE {found.ece:.3f}", found)
     yield _scores("By type", "type", report.per_type.items())
     yield _scores("By width", "words", report.by_width.items())
     yield _slices("By depth", "depth", report.by_depth.items())
@@ -53,10 +55,9 @@ def report_sections(report: Report) -> Iterator[Section]:
         rows = [(gold, wrong, f"{times:,}") for (gold, wrong), times in report.confusions.items()]
         note = f"and {len(rows) - MAX_CONFUSIONS} more pairs" if len(rows) > MAX_CONFUSIONS else ""
         yield Section("Right span, wrong type", ("gold", "predicted", "times"), rows[:MAX_CONFUSIONS], note)
-    for name, calibration in report.calibration.items():
-        yield _calibration(
-            f"Calibration of {name} mentions" if name == "predicted" else f"Calibration of {name}", calibration
-        )
+    for name, found in report.calibration.items():
+        if name != "predicted":
+            yield calibration_section(f"Calibration of {name}: ECE {found.ece:.3f}", found)
 
 
 def comparison_sections(comparison: Comparison, name_a: str, name_b: str) -> Iterator[Section]:
@@ -194,7 +195,8 @@ def _slices(title: str, what: str, slices: Iterable[tuple[str, Slice]]) -> Secti
     return Section(title, (what, *SLICE_HEADER), rows)
 
 
-def _calibration(title: str, found: Calibration) -> Section:
+def calibration_section(title: str, found: Calibration) -> Section:
+    """How probable and how often right mentions are, by bin."""
     rows = [
         (
             f"{part.low:.1f}–{part.high:.1f}",
@@ -204,7 +206,8 @@ def _calibration(title: str, found: Calibration) -> Section:
         )
         for part in found.bins
     ]
-    note = f"ECE {found.ece:.4f}, Brier {found.brier:.4f}; {found.missed:,} gold mentions are not among these"
+    missed = f"; {found.missed:,} gold mentions are not among these" if found.missed else ""
+    note = f"ECE {found.ece:.4f}, Brier {found.brier:.4f}{missed}"
     return Section(title, ("probability", "mentions", "mean probability", "right"), rows, note)
 
 

@@ -63,6 +63,11 @@ class Model(nn.Module):
         return False
 
     @classmethod
+    def can_calibrate(cls, config: Config) -> bool:
+        """Whether each type can have a temperature and a bias of its own."""
+        return False
+
+    @classmethod
     def check(cls, config: Config) -> None:
         """Raises an InputError where a configuration asks for what this model cannot do."""
 

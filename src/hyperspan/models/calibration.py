@@ -198,7 +198,7 @@ class DevChains:
         found = [self.calibration([own] * self.types, rows), self.calibration(chosen, rows), held_out]
         measured = (calibrate(values.tolist(), self.right.tolist()) for values in found)
         values = TypeCalibration(
-            np.array([round(self.temperatures[t], 4) for t, _ in chosen]), np.array([BIASES[b] for _, b in chosen])
+            [round(self.temperatures[t], 4) for t, _ in chosen], [float(BIASES[b]) for _, b in chosen]
         )
         return CalibrationFit(values, *measured)
 

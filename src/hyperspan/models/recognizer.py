@@ -85,8 +85,12 @@ class Recognizer(Model):
         if model.mention_bias:
             scores = self.scorer.add_mention_bias(scores, model.mention_bias / temperature)
         if calibration is not None:
-            scores = self.scorer.calibrated(scores, batch.lengths, TypeCalibration(*map(np.array, calibration)))
+            scores = self.scorer.calibrated(scores, batch.lengths, TypeCalibration(*calibration))
         return self.scorer.distribution(scores, batch.lengths)
+
+    @classmethod
+    def can_calibrate(cls, config: Config) -> bool:
+        return SCORERS[config.model.kind].can_calibrate
 
     @classmethod
     def has_independent_types(cls, config: Config) -> bool:

@@ -26,6 +26,7 @@ from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.models.base import Model
 from hyperspan.models.calibration import CalibrationFit, ChainBatch, DevChains, chain_batch
 from hyperspan.models.scorers.base import log_prob_of_annotated
+from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.mentions import MentionSet
 from hyperspan.types import Sentence
 
@@ -139,7 +140,8 @@ def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> Calibr
     if not model.scorer.can_calibrate:
         return None
     fit = DevChains(_chains(model, sentences), len(model.labels), model.config.model.temperature).fit()
-    temperatures, biases = (dict(zip(model.labels, values.tolist(), strict=True)) for values in fit.chosen)
+    chosen = (fit.chosen.temperatures, fit.chosen.biases)
+    temperatures, biases = (dict(zip(model.labels, values.tolist(), strict=True)) for values in chosen)
     _set(model, "calibration", temperatures=temperatures, biases=biases)
     return fit
 
@@ -152,7 +154,7 @@ def _chains(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[ChainB
         given = [sentences[number] for number in numbers]
         lengths = [len(sentence) for sentence in given]
         scores = model.scorer.add_mention_bias(model(model.collate(given)), bias)
-        distribution = model.scorer.distribution(scores / temperature, lengths)
+        distribution = SegmentalHypergraph(scores / temperature, lengths)
         starts, annotated = distribution.edge_marginals.present.cpu().numpy(), model.vocabulary.annotated(given)
         gold = [model.scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
         arrays = ScoreArrays(**{name: tensor.cpu().numpy() for name, tensor in scores.tensors().items()})

@@ -43,6 +43,10 @@ def validate(config: Config) -> None:
         raise InputError(
             f'model.max_width is {model.max_width}, but model.kind {model.kind} cannot limit mentions; set it to "n"'
         )
+    if (config.calibration.temperatures or config.calibration.biases) and not kind.can_calibrate(config):
+        raise InputError(
+            f"calibration has values by label, but model.kind {model.kind} has one temperature for all; leave them out"
+        )
     kind.check(config)
     encoder.check(config)
     if config.training.optimizer == "lbfgs":

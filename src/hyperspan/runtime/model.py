@@ -83,7 +83,7 @@ class RuntimeModel:
         self.max_width = None if config.model.max_width == "n" else config.model.max_width
         bias = config.model.mention_bias  # which is added after the kernels have compared scores
         calibration = config.calibration.of(self.labels, config.model.temperature)
-        self.calibration = None if calibration is None else TypeCalibration(*map(np.array, calibration))
+        self.calibration = None if calibration is None else TypeCalibration(*calibration)
         own_margin = config.segmental.skip_margin or math.inf
         self.options = InferenceOptions(precision, (math.inf if skip is None else skip) + bias)
         self.quick_options = InferenceOptions(precision, (own_margin if skip is None else skip) + bias)
@@ -153,9 +153,10 @@ class RuntimeModel:
         if self.config.model.mention_bias:
             bias = self.config.model.mention_bias / temperature
             scores = scores._replace(present=scores.present + bias)
+        best = None
         if self.calibration is not None:
-            scores = self.calibration.apply(scores, lengths)
-        return ArrayHypergraph(scores, lengths)
+            scores, best = self.calibration.apply(scores, lengths)
+        return ArrayHypergraph(scores, lengths, best)
 
 
 def packed_order(lengths: Sequence[int]) -> np.ndarray:

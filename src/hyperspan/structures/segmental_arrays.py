@@ -23,13 +23,14 @@ SAMPLE_PORTION = 256
 class ArrayHypergraph:
     """A distribution over the mention sets of each sentence of a padded batch; see SegmentalHypergraph.
 
-    Types are indices, a mention is ``(start, end, type)`` in words. The arrays are not copied and must not change.
+    Types are indices, a mention is ``(start, end, type)`` in words. The arrays are not copied and must not change. `best` are the
+    mentions of the most probable sets, (mentions, 4), where they are known already.
     """
 
     exact_marginals = True
 
-    def __init__(self, scores: ScoreArrays, lengths: Sequence[int]):
-        self.scores, self.lengths = scores, list(lengths)
+    def __init__(self, scores: ScoreArrays, lengths: Sequence[int], best: np.ndarray | None = None):
+        self.scores, self.lengths, self._known_best = scores, list(lengths), best
         self.max_width, self.types = scores.close.shape[2:]
         self._kept: ChainResults | None = None
 
@@ -90,7 +91,7 @@ class ArrayHypergraph:
         ]
 
     def _best(self) -> np.ndarray:
-        found = best_places(self.scores, self.lengths)
+        found = best_places(self.scores, self.lengths) if self._known_best is None else self._known_best
         if found is None:
             self._raise_impossible()
             raise AssertionError("a chain without a choice has a log-partition of -inf or NaN")

@@ -10,58 +10,54 @@ the same. All else follows from the new scores: marginals are sums over sets, an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from hyperspan.kernels.chain_arrays import best_places
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 
+WIDTHS = 256
+"""Widths for which factors are kept."""
 KEPT = 0.1
 """The share of a lead that a bias leaves."""
 
 
-class TypeCalibration(NamedTuple):
+class TypeCalibration:
     """The temperature and the bias of each type."""
 
-    temperatures: np.ndarray  # (m,)
-    biases: np.ndarray  # (m,), at most 0
+    def __init__(self, temperatures: Sequence[float], biases: Sequence[float]):
+        self.temperatures, self.biases = np.array(temperatures, dtype=np.float64), np.array(biases, dtype=np.float64)
+        self._factors = np.tile(1 / self.temperatures, WIDTHS).astype(np.float32)
+        self._biases = self.biases.astype(np.float32)
 
-    def apply(self, scores: ScoreArrays, lengths: Sequence[int]) -> ScoreArrays:
-        """The calibrated scores of a batch; those given may be overwritten."""
-        inverse = (1.0 / self.temperatures).astype(scores.close.dtype)
+    def apply(self, scores: ScoreArrays, lengths: Sequence[int]) -> tuple[ScoreArrays, np.ndarray | None]:
+        """The calibrated scores of a batch, in float32, and its best mentions as rows; the scores given are overwritten."""
+        batch, n, c, m = scores.close.shape
+        factors = self._factors if c <= WIDTHS else np.resize(self._factors[:m], c * m)
         with np.errstate(all="ignore"):  # padding holds anything
             for array in scores:
                 if array is not None and array.size:
-                    rows = array.reshape(len(array), array.shape[1], -1)  # (B, n, widths * m): long rows are quick
-                    rows *= np.tile(inverse, rows.shape[2] // len(inverse))
-        if not self.biases.any():
-            return scores
-        best = best_places(scores, lengths)
-        present = scores.present + self.biases.astype(scores.close.dtype)
-        if best is not None and len(best):
-            sentence, start, _, kind = best.T
-            chains = ScoreArrays(*(None if array is None else _chains(array, best) for array in scores))
-            room = np.array(lengths)[sentence] - start
-            allowed = allowed_bias(self.biases[kind], chain_leads(chains, room))
-            present[sentence, start, kind] = scores.present[sentence, start, kind] + allowed
-        return scores._replace(present=present)
-
-
-def _chains(array: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """(B, n, …, m) -> (mentions, …): the scores of the chains that mentions are in."""
-    sentence, start, _, kind = rows.T
-    return array[sentence, start, ..., kind]
+                    rows = array.reshape(batch * n, -1)  # (B * n, widths * m): long rows are quick
+                    rows *= factors[: rows.shape[1]]
+            best = best_places(scores, lengths)
+            present = scores.present + self._biases
+            if best is not None and len(best):
+                sentence, start, _, kind = best.T
+                absent, started, extend, close, branch = (
+                    None if array is None else array[sentence, start, ..., kind] for array in scores
+                )
+                chains = ScoreArrays(absent, started, extend, close, branch)  # type: ignore[arg-type]
+                leads = chain_leads(chains, np.array(lengths)[sentence] - start)
+                present[sentence, start, kind] = chains.present + allowed_bias(self._biases[kind], leads)
+        return scores._replace(present=present), best
 
 
 def chain_leads(chains: ScoreArrays, room: np.ndarray) -> np.ndarray:
     """(chains,): how much more the best with mentions scores than having none; `room` are the words from the start on."""
     absent, present, extend, close, branch = chains
+    longest = close.copy()  # (chains, c): the score of each longest mention, with the better choice at shorter widths
     with np.errstate(all="ignore"):  # padding holds anything
         going_on = extend + np.maximum(close[:, :-1], 0.0) if branch is None else np.maximum(extend, branch)
-        longest = (
-            close.copy()
-        )  # (chains, c): the score of each longest mention, with the better choice at shorter widths
         longest[:, 1:] += going_on.cumsum(1)
     longest[np.arange(longest.shape[1]) >= room[:, None]] = -np.inf
     return longest.max(1) + present - absent

@@ -54,6 +54,12 @@ def read_dev(config: Config, problems: Problems | None = None) -> list[Sentence]
     return [sentence for text in found for sentence in text]
 
 
+def read_as_annotated(corpus: CorpusConfig, config: Config, problems: Problems | None = None) -> list[Sentence]:
+    """The sentences of a corpus that a model was not trained on, which annotates the labels that occur in it."""
+    documents = _annotated(list(read_texts(corpus, config, problems, gold_known=False)), corpus)
+    return [sentence for text in documents for sentence in text]
+
+
 def _annotated(documents: Sequence[Sequence[Sentence]], corpus: CorpusConfig) -> list[list[Sentence]]:
     """The sentences with the labels of which their corpus has all mentions: those that it says, or that occur in it."""
     found = frozenset(mention.label for text in documents for sentence in text for mention in sentence.mentions)

@@ -78,7 +78,11 @@ evaluate model a.jsonl --threshold 0.5 --samples 0 -o out.jsonl
 evaluate --predictions a.jsonl --gold a.data --samples 20 --format markdown
 compare a.jsonl a.data --gold a.data --rounds 20 --format json
 compact model out --words 3
+<<<<<<< HEAD
 compact model out --drop person
+=======
+calibrate model a.data -o out --format json
+>>>>>>> 95ceb8d (Add hyperspan calibrate, show the calibration of predicted mentions first, and document how models are calibrated)
 explain model --type person --top 3 --json
 draw Ada_left_the_zoo -m 0:1:PER -m 2:4:FAC -o out.svg
 draw a_b_c --types X,Y -m 0:2:X --structure tree --show path

@@ -78,14 +78,15 @@ class SegmentalScorer(Scorer):
     def calibrated(self, scores: EdgeScores, lengths: Sequence[int], calibration: TypeCalibration) -> EdgeScores:
         inverse = scores.close.new_tensor(1.0 / calibration.temperatures)
         scores = scores.map(lambda tensor: tensor * inverse)
-        rows = self.distribution(scores, lengths).best_rows()
+        rows = self.distribution(scores, lengths).best_rows().astype(np.int64)
         present = scores.present + scores.present.new_tensor(calibration.biases)
         if len(rows):
-            sentence, start, _, kind = rows.T
-            of_best = scores.map(lambda tensor: tensor[sentence, start, ..., kind].detach().cpu())
-            chains = ScoreArrays(**{name: tensor.numpy() for name, tensor in of_best.tensors().items()})
-            allowed = allowed_bias(calibration.biases[kind], chain_leads(chains, np.array(lengths)[sentence] - start))
-            present[sentence, start, kind] = scores.present[sentence, start, kind] + present.new_tensor(allowed)
+            sentence, start, _, kind = torch.from_numpy(rows).to(present.device).T
+            arrays = {name: tensor[sentence, start, ..., kind] for name, tensor in scores.tensors().items()}
+            chains = ScoreArrays(**{name: tensor.detach().cpu().numpy() for name, tensor in arrays.items()})
+            leads = chain_leads(chains, np.array(lengths)[rows[:, 0]] - rows[:, 1])
+            allowed = present.new_tensor(allowed_bias(calibration.biases[rows[:, 3]], leads))
+            present[sentence, start, kind] = scores.present[sentence, start, kind] + allowed
         return replace(scores, present=present)
 
     def weight_columns(self) -> list[WeightColumns]:

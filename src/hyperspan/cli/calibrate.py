@@ -1,0 +1,120 @@
+"""``hyperspan calibrate``: makes the probabilities of a trained model right on a dev corpus."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hyperspan.cli.options import Device, Force, Format, From
+from hyperspan.cli.output import print_json, report
+from hyperspan.config import CorpusConfig
+from hyperspan.corpora.source import Problems
+from hyperspan.errors import InputError, OutputExistsError, require_torch
+from hyperspan.files import Target
+from hyperspan.model_folders import FILES, bundled_models, folder_of
+
+if TYPE_CHECKING:
+    from hyperspan.models.calibration import CalibrationFit
+    from hyperspan.models.recognizer import Recognizer
+
+
+def calibrate(
+    model: Annotated[str, typer.Argument(help="The folder of a model that hyperspan train wrote, or a bundled one.")],
+    dev: Annotated[
+        list[str], typer.Argument(help="Annotated text that the model was not trained on: files or folders.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A folder for the calibrated model. Default: with --force, its own."),
+    ] = None,
+    from_: From = None,
+    format_: Format = "table",
+    device: Device = "cpu",
+    force: Force = False,
+) -> None:
+    """Choose how sure a model is of each label, so that eight in ten mentions of probability 0.8 are right.
+
+    hyperspan train does this at its end. The mentions that the model finds stay the same.
+
+    Example: hyperspan calibrate runs/mine dev.data --force
+
+    Example: hyperspan calibrate genia dev.data --output my-genia
+    """
+    source, target = folder_of(model), _target(model, output, force)
+    require_torch("calibrating a model")
+    from hyperspan.models import load_model
+    from hyperspan.models.recognizer import Recognizer
+    from hyperspan.models.tuning import tune_calibration
+    from hyperspan.training.data import read_as_annotated
+
+    found, problems = load_model(source, device), Problems()
+    if not isinstance(found, Recognizer):
+        raise InputError(
+            f"{source} is a model of kind {found.config.model.kind}, whose probabilities cannot be calibrated"
+        )
+    corpora = [CorpusConfig(path, format=from_ or "") for path in dev]
+    sentences = [one for corpus in corpora for one in read_as_annotated(corpus, found.config, problems)]
+    if not any(mention.label in found.labels for sentence in sentences for mention in sentence.mentions):
+        raise InputError(
+            f"{', '.join(dev)} has no mention of {', '.join(found.labels)}; give annotated text with labels of the model"
+        )
+    fit = tune_calibration(found, sentences)
+    _show(found, fit, format_)
+    _write(found, source, target)
+    report(problems)
+
+
+def _target(model: str, output: Path | None, force: bool) -> Path:
+    """The folder to write to; an error before any work if that must not be."""
+    if output is None:
+        if model in bundled_models():
+            raise InputError(f"{model} is a bundled model, which stays as it is; name a folder with --output")
+        if not force:
+            raise OutputExistsError(
+                f"{model} would be changed; write another model with --output FOLDER, or change it with --force"
+            )
+        return folder_of(model)
+    held = next((name for name in FILES if (output / name).exists()), None)
+    if held is not None and not force:
+        raise OutputExistsError(f"{output} holds {held} already; choose another folder or overwrite it with --force")
+    return output
+
+
+def _write(model: Recognizer, source: Path, target: Path) -> None:
+    """A copy of the model with the new configuration; all other files stay as they are."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in FILES if target.resolve() != source.resolve() else ():
+        if name != "config.toml" and (source / name).is_file():
+            with Target(str(target / name), force=True).open_binary() as file:
+                file.write((source / name).read_bytes())
+    with Target(str(target / "config.toml"), force=True).open() as file:
+        file.write(model.config.to_toml())
+    print(f"hyperspan: wrote {target}", file=sys.stderr)
+
+
+def _show(model: Recognizer, fit: CalibrationFit | None, format_: str) -> None:
+    from hyperspan.evaluation.tables import Section, calibration_section, print_sections
+
+    temperature, chosen = model.config.model.temperature, model.config.calibration
+    if fit is None:
+        print(
+            f"hyperspan: a model of kind {model.config.model.kind} has one temperature: {temperature}", file=sys.stderr
+        )
+        return
+    measured = {"one temperature": fit.before, "calibrated": fit.after, "calibrated, held out": fit.held_out}
+    if format_ == "json":
+        parts = {name.replace(", ", "_").replace(" ", "_"): asdict(found) for name, found in measured.items()}
+        print_json({"temperature": temperature, **asdict(chosen), "predicted_mentions": parts})
+        return
+    errors = [(name, f"{found.ece:.4f}", f"{found.brier:.4f}") for name, found in measured.items()]
+    values = [(label, f"{chosen.temperatures[label]:.4f}", f"{chosen.biases[label]:.3f}") for label in model.labels]
+    sections = [
+        Section("Predicted mentions of dev", ("", "ECE", "Brier"), errors, f"{fit.after.count:,} mentions"),
+        Section("Chosen", ("label", "temperature", "bias"), values),
+        calibration_section("Held out, by probability", fit.held_out),
+    ]
+    print_sections(sections, markdown=format_ == "markdown")
