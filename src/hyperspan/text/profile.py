@@ -10,6 +10,7 @@ import base64
 import binascii
 import math
 import re
+import struct
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -246,13 +247,15 @@ def _unpacked(given: object) -> dict[int, int]:
     size, rest = divmod(len(data), 4)
     if rest or not reader.eof:
         raise wrong
-    high, middle, low, levels = (data[part * size : (part + 1) * size] for part in range(4))
-    gaps = [a << 16 | b << 8 | c for a, b, c in zip(high, middle, low, strict=True)]
+    rows = bytearray(4 * size)
+    for place in (0, 1, 2):  # high, middle, low byte of each difference, below a byte of zero
+        rows[place + 1 :: 4] = data[place * size : (place + 1) * size]
+    gaps = struct.unpack(f">{size}I", rows)
     keys = list(accumulate(gaps, initial=-1))[1:]
     if 0 in gaps or (keys and keys[-1] >= 1 << _BITS):
         raise wrong
     counts = [_count(level) for level in range(256)]
-    return {key: counts[level] for key, level in zip(keys, levels, strict=True)}
+    return dict(zip(keys, map(counts.__getitem__, data[3 * size :]), strict=True))
 
 
 def _number(value: object, name: str, low: float, high: float) -> float:
