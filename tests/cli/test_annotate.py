@@ -428,7 +428,7 @@ def test_profile_is_added_to_a_finished_model(tmp_path: Path) -> None:
     save_model(small_model(), tmp_path / "small")
     added = hyperspan("profile", "small", f"{EXAMPLES}/harbour.data", cwd=tmp_path)
     assert (added.returncode, added.stdout) == (0, "")
-    german = "Der alte Hafen war im Winter ganz leer, und niemand wollte dort noch ein Schiff sehen."
+    german = "Der alte Hafen war im Winter ganz leer, und niemand wollte dort noch ein Schiff sehen. " * 3
     assert (
         "looks unlike what this model was trained on"
         in hyperspan("annotate", german, "-m", "small", cwd=tmp_path).stderr

@@ -46,6 +46,10 @@ def test_profile_without_held_out_text_holds_some_of_its_own_out() -> None:
     assert TextProfile.of([names]).usual_unknown > 0.5
 
 
+def test_limit_is_wide_where_little_text_is_held_out() -> None:
+    assert TextProfile.of([HARBOUR * 40], [HARBOUR]).limit > 2 * TextProfile.of([HARBOUR * 40], [HARBOUR * 200]).limit
+
+
 def test_unknown_words_surprise() -> None:
     own, other = counts(HARBOUR * 6), counts("Mutant proteins bind promoters in human cells of many kinds . " * 10)
     assert PROFILE.unknown(own) == 0 < 0.7 < PROFILE.unknown(other)

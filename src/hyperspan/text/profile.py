@@ -33,7 +33,7 @@ _UNSEEN_WORDS = 100_000
 _LEVELS = 6
 """Counts are kept to the nearest power of 2 ** (1 / 6), within 6%."""
 _MOST_BYTES = 8_000_000
-_LEAST_SPREAD = 0.25
+_LEAST_SPREAD = 0.35
 """Nats a word. Held-out text of a few windows may by chance be more alike than text is."""
 _LEAST_LIMIT = 2.5
 """Standard deviations from the mean that are never too many."""
@@ -121,7 +121,7 @@ class TextProfile:
         variance = sum((value - mean) ** 2 for value in surprisals) / max(len(surprisals) - 1, 1)
         spread = max(math.sqrt(variance), _LEAST_SPREAD)
         highest = sorted(surprisals)[math.ceil(0.99 * len(surprisals)) - 1]
-        limit = max((highest - mean) / spread, _LEAST_LIMIT)
+        limit = max((highest - mean) / spread, _LEAST_LIMIT * (1 + 2 / len(surprisals)))  # few windows tell little
         unknown = sum(bare.unknown(one) for one in full) / max(len(full), 1)
         return cls(everything, round(mean, 4), round(spread, 4), round(limit, 2), round(unknown, 4))
 
