@@ -165,6 +165,16 @@ class CalibrationConfig:
     biases: Mapping[str, float] = _by_label(-1000, 0)
     """Added to the score of beginning a mention of a label, as far as the most probable sets stay the same."""
 
+    def restrict(self, labels: Iterable[str]) -> CalibrationConfig:
+        """That of some labels alone."""
+        kept = set(labels)
+        return CalibrationConfig(
+            *(
+                {name: value for name, value in table.items() if name in kept}
+                for table in (self.temperatures, self.biases)
+            )
+        )
+
     def of(self, labels: Iterable[str], temperature: float) -> tuple[list[float], list[float]] | None:
         """The temperature and the bias of each label; None where there is nothing but one temperature for all.
 

@@ -320,7 +320,7 @@ def test_a_compact_model_finds_the_same_among_words_it_still_knows(tmp_path: Pat
 @pytest.mark.parametrize(
     "changes",
     [
-        [],
+        ["calibration.temperatures={PER = 1.4, LOC = 2}", "calibration.biases={FAC = -0.5, LOC = -1}"],
         ["model.tied=false", "model.scorer_hidden=6"],
         ["model.kind=mention-hypergraph"],
         ["model.kind=mention-separators"],
@@ -334,7 +334,7 @@ def test_a_compact_model_with_fewer_labels_finds_the_others_as_before(changes: l
             parameter += 0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(len(parameter)))
     save_model(compact(model, labels={"PER", "FAC", "GPE"}), tmp_path)
     small = load_model(tmp_path)
-    assert small.labels == ("FAC", "GPE", "PER")
+    assert small.labels == ("FAC", "GPE", "PER") and "LOC" not in small.config.calibration.temperatures
     kinds = [model.labels.index(label) for label in small.labels]
     with torch.inference_mode():
         both = [one.distribution(sentences).marginals for one in (model, small)]

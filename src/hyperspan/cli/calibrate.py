@@ -63,8 +63,8 @@ def calibrate(
             f"{', '.join(dev)} has no mention of {', '.join(found.labels)}; give annotated text with labels of the model"
         )
     fit = tune_calibration(found, sentences)
-    _show(found, fit, format_)
     _write(found, source, target)
+    _show(found, fit, format_)
     report(problems)
 
 

@@ -32,6 +32,7 @@ def compact(model: Model, pretrained_words: int | None = None, labels: Collectio
     config = replace(
         config,
         data=replace(config.data, train=_corpora(config.data.train), dev=_corpora(config.data.dev)),
+        calibration=config.calibration.restrict(found),
         words=replace(
             config.words,
             vectors=_file(config.words.vectors),
