@@ -15,19 +15,19 @@ from hyperspan.structures.segmental_calibration import TypeCalibration
 from tests.structures.test_segmental_arrays import both
 
 
-def copied(scores: ScoreArrays) -> ScoreArrays:
-    return ScoreArrays(*(None if array is None else array.copy() for array in scores))  # type: ignore[arg-type]
+def applied(array: ArrayHypergraph, calibration: TypeCalibration) -> tuple[ScoreArrays, list[int], np.ndarray | None]:
+    """The calibrated scores, the lengths and the best mentions; the scores of I edges come divided."""
+    extend, close, branch = (
+        None if part is None else (part / calibration.temperatures).astype(np.float32) for part in array.scores[2:]
+    )
+    given = ScoreArrays(*array.scores[:2], extend, close, branch)  # type: ignore[arg-type]
+    scores, best = calibration.apply(given, array.lengths)
+    return scores, array.lengths, best
 
 
 def calibrated(array: ArrayHypergraph, calibration: TypeCalibration) -> ArrayHypergraph:
-    return ArrayHypergraph(*calibration.apply(copied(array.scores), array.lengths)[:1], array.lengths)
-
-
-def both_results(
-    array: ArrayHypergraph, calibration: TypeCalibration
-) -> tuple[ScoreArrays, list[int], np.ndarray | None]:
-    scores, best = calibration.apply(copied(array.scores), array.lengths)
-    return scores, array.lengths, best
+    scores, lengths, _ = applied(array, calibration)
+    return ArrayHypergraph(scores, lengths)
 
 
 def drawn(m: int, seed: int) -> TypeCalibration:
@@ -47,7 +47,7 @@ def test_calibration_keeps_the_most_probable_sets(lengths: list[int], c: int, m:
     array, _ = both(lengths, c, m, tied=tied, seed=seed)
     found = calibrated(array, drawn(m, seed))
     assert found.argmax() == array.argmax()
-    assert ArrayHypergraph(*both_results(array, drawn(m, seed))).argmax() == array.argmax()  # as the runtime makes it
+    assert ArrayHypergraph(*applied(array, drawn(m, seed))).argmax() == array.argmax()  # as the runtime makes it
     assert [ranked[0][0] for ranked in found.topk(1)] == array.argmax()
 
 

@@ -90,7 +90,9 @@ class RuntimeModel:
         self._tensors = tensors = TensorFile(folder / "model.safetensors")
         check_entries(tensors.path, tensors.entries, _expected_shapes(config, vocabulary), (TRAINED, FIXED))
         self.vectors = TokenVectors(tensors, config, vocabulary)
-        self.weights, self.remembered_bytes = _encoder_weights(tensors, config), remembered_bytes
+        weights = _encoder_weights(tensors, config)
+        self.weights = weights if self.calibration is None else self.calibration.fold(weights)
+        self.remembered_bytes = remembered_bytes
         self._kernels: dict[int, TokenGates] = {}
 
     def __repr__(self) -> str:

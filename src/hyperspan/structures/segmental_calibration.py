@@ -14,10 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from hyperspan.kernels.chain_arrays import best_places
-from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.encoder_arrays import EncoderWeights, ScoreArrays
 
-WIDTHS = 256
-"""Widths for which factors are kept."""
 KEPT = 0.1
 """The share of a lead that a bias leaves."""
 
@@ -27,18 +25,20 @@ class TypeCalibration:
 
     def __init__(self, temperatures: Sequence[float], biases: Sequence[float]):
         self.temperatures, self.biases = np.array(temperatures, dtype=np.float64), np.array(biases, dtype=np.float64)
-        self._factors = np.tile(1 / self.temperatures, WIDTHS).astype(np.float32)
-        self._biases = self.biases.astype(np.float32)
+        self._factors, self._biases = (1 / self.temperatures).astype(np.float32), self.biases.astype(np.float32)
+
+    def fold(self, weights: EncoderWeights) -> EncoderWeights:
+        """The weights of an encoder whose scores of I edges are divided by the temperatures, which then costs nothing."""
+        factors = np.tile(self._factors, len(weights.part_bias) // len(self._factors))
+        return weights._replace(from_spans=weights.from_spans * factors, part_bias=weights.part_bias * factors)
 
     def apply(self, scores: ScoreArrays, lengths: Sequence[int]) -> tuple[ScoreArrays, np.ndarray | None]:
-        """The calibrated scores of a batch, in float32, and its best mentions as rows; the scores given are overwritten."""
-        batch, n, c, m = scores.close.shape
-        factors = self._factors if c <= WIDTHS else np.resize(self._factors[:m], c * m)
+        """The calibrated scores of a batch, in float32, and its best mentions as rows.
+
+        `extend`, `close` and `branch` are divided by the temperatures already, `absent` and `present` are not.
+        """
         with np.errstate(all="ignore"):  # padding holds anything
-            for array in scores:
-                if array is not None and array.size:
-                    rows = array.reshape(batch * n, -1)  # (B * n, widths * m): long rows are quick
-                    rows *= factors[: rows.shape[1]]
+            scores = scores._replace(absent=scores.absent * self._factors, present=scores.present * self._factors)
             best = best_places(scores, lengths)
             present = scores.present + self._biases
             if best is not None and len(best):
