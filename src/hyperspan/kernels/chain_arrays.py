@@ -55,10 +55,13 @@ def run_chains(
     return ChainResults(log_partition, ScoreArrays(*made) if with_edges else None)  # type: ignore[arg-type]
 
 
-def best_places(scores: ScoreArrays, lengths: Sequence[int]) -> np.ndarray | None:
-    """(mentions, 4): the best mentions as (sentence, start, end, type), in that order; None where no set is possible."""
+def best_places(scores: ScoreArrays, lengths: Sequence[int], leads: np.ndarray | None = None) -> np.ndarray | None:
+    """(mentions, 4): the best mentions as (sentence, start, end, type), in that order; None where no set is possible.
+
+    `leads` (B, n, m), where given, receives how much more the best with mentions scores in each chain than having none.
+    """
     given, known = _contiguous(scores), np.array(lengths, dtype=np.int64)
-    problem = _ChainProblem(*map(_address, (*given, known)), *given.close.shape)
+    problem = _ChainProblem(*map(_address, (*given, known)), *given.close.shape, _address(leads))
     best = chain_function("best", given.close)
     best.restype = ctypes.c_int64
     space = max(sum(lengths), 1)  # a mention a word: trained models find far fewer

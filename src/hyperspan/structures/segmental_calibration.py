@@ -39,16 +39,9 @@ class TypeCalibration:
         """
         with np.errstate(all="ignore"):  # padding holds anything
             scores = scores._replace(absent=scores.absent * self._factors, present=scores.present * self._factors)
-            best = best_places(scores, lengths)
-            present = scores.present + self._biases
-            if best is not None and len(best):
-                sentence, start, _, kind = best.T
-                absent, started, extend, close, branch = (
-                    None if array is None else array[sentence, start, ..., kind] for array in scores
-                )
-                chains = ScoreArrays(absent, started, extend, close, branch)  # type: ignore[arg-type]
-                leads = chain_leads(chains, np.array(lengths)[sentence] - start)
-                present[sentence, start, kind] = chains.present + allowed_bias(self._biases[kind], leads)
+            leads = np.zeros_like(scores.absent)
+            best = best_places(scores, lengths, leads)
+            present = scores.present + allowed_bias(self._biases, leads)
         return scores._replace(present=present), best
 
 

@@ -121,7 +121,8 @@ int NAME(chains)(const NAME(Problem) *problem, int64_t threads) {
 
 /* The most probable mentions as (sentence, start, end, type), in that order. Returns how many there are, of which it writes no
  * more than there is space for; or -1 where a chain has no possible choice, -2 if memory ran out.
- * A chain goes on with a mention or without one, whichever is better; it stops where the sum of that is highest. */
+ * A chain goes on with a mention or without one, whichever is better; it stops where the sum of that is highest. In the place of
+ * log_partition, where there is one, it leaves how much more that scores than no mention. */
 int64_t NAME(best)(const NAME(Problem) *p, int32_t *mentions, int64_t space) {
     const int64_t n = p->n, c = p->c, m = p->m, row = c * m;
     int64_t found = 0;
@@ -148,6 +149,7 @@ int64_t NAME(best)(const NAME(Problem) *p, int32_t *mentions, int64_t space) {
         for (int64_t k = 0; k < m; k++) {
             real none = p->absent[at * m + k], some = best[k] + p->present[at * m + k];
             if (undefined || !(none > -INFINITY || some > -INFINITY) || none != none || some != some) found = -1;
+            if (p->log_partition) p->log_partition[at * m + k] = some - none;
             last[k] = some > none ? last[k] : -1;
             wide = last[k] + 1 > wide ? last[k] + 1 : wide;
         }
