@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from hyperspan.errors import InputError, MissingExtraError
 from hyperspan.evaluation import calibrate, calibration_of, draw_calibration, evaluate
+from hyperspan.evaluation.tables import report_sections
 from hyperspan.files import Target
-from hyperspan.types import Mention
+from hyperspan.types import Mention, Sentence
 from tests.evaluation.cases import sentence
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -78,3 +79,12 @@ def test_draw_calibration_needs_the_plots_extra(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"drawing calibration needs the extra `plots`"):
         draw_calibration({}, Target(str(tmp_path / "x.png")))
+
+
+def test_report_shows_the_calibration_of_predicted_mentions_after_the_scores() -> None:
+    gold = [Sentence(["a", "b"], [Mention(0, 1, "X")])]
+    found = [Sentence(["a", "b"], [Mention(0, 1, "X", probability=0.7)])]
+    _, second, *others = report_sections(evaluate(gold, found))
+    assert second.title == "Calibration of predicted mentions: ECE 0.300"
+    assert [row[1] for row in second.rows] == ["0"] * 7 + ["1", "0", "0"]
+    assert not any("Calibration of predicted" in section.title for section in others)
