@@ -128,6 +128,27 @@ def test_a_model_and_a_corpus_without_a_common_label(model: Path, files: tuple[s
     assert "no label in common" in found.stderr and "in the corpus GPE, ORG, PER)" in found.stderr
 
 
+def test_only_some_labels(model: Path, files: tuple[str, str], tmp_path: Path) -> None:
+    (people := tmp_path / "people.data").write_text(GOLD.replace("|3,6 ORG|4,5 GPE", ""), encoding="utf-8")
+    everything = ["evaluate", str(model), str(people), "--format", "json", "--threshold", "0.01"]
+    noted = hyperspan(*everything)
+    every = json.loads(noted.stdout)
+    [note] = noted.stderr.splitlines()
+    others = {label: every["per_type"][label]["predicted"] for label in ("ORG", "GPE")}
+    assert f"{sum(others.values())} predictions with a label that never occurs" in note and "--labels gold" in note
+    assert all(f"{times} {label}" in note for label, times in others.items())
+
+    result = hyperspan(*everything, "--labels", "gold")
+    found = json.loads(result.stdout)
+    assert result.stderr == "" and found["per_type"] == {"PER": every["per_type"]["PER"]}
+    assert found["micro"] == every["per_type"]["PER"]
+    assert found["micro"]["predicted"] == found["calibration"]["candidates"]["count"] > 0
+    again = json.loads(
+        hyperspan("evaluate", "-p", files[0], "-g", files[1], "--labels", "ORG,GPE", "--format", "json").stdout
+    )
+    assert again["per_type"].keys() == {"ORG", "GPE"} and again["micro"]["gold"] == 2 and again["confusions"] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -144,6 +165,7 @@ def test_a_model_and_a_corpus_without_a_common_label(model: Path, files: tuple[s
         (["no-such-model", "{gold}", "-o", "x.unknown"], "x.unknown does not say its format"),
         (["no-such-model", "{gold}", "-o", "{predicted}"], "predicted.data exists"),
         (["-p", "{predicted}", "-g", "{gold}", "--samples", "many"], "valid int"),
+        (["-p", "{predicted}", "-g", "{gold}", "--labels", "PRE,ORG"], "--labels names PRE, but the labels of"),
     ],
 )
 def test_mistakes_get_one_sentence(arguments: list[str], message: str, files: tuple[str, str]) -> None:

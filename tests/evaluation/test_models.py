@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+import pytest
 from attrs import evolve
 
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
+from hyperspan.errors import InputError
 from hyperspan.evaluation import Score, evaluate, evaluate_model
 from hyperspan.evaluation.models import CANDIDATE_THRESHOLD, SentenceRecognizer
 from hyperspan.types import Document, Mention, Sentence
@@ -30,6 +33,14 @@ class Capitals(SentenceRecognizer):
             least = 0.5 if threshold is None else threshold
             found = [Mention(i, i + 1, "GPE", probability=p) for i, p in enumerate(chances) if p >= least]
             yield Sentence(given.tokens, found)
+
+
+class TwoLabels(Capitals):
+    """Takes every city for a person too."""
+
+    def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
+        for found in super().recognize(sentences, threshold=threshold):
+            yield found.with_mentions([*found.mentions, *(evolve(m, label="PER") for m in found.mentions)])
 
 
 def test_evaluate_model_splits_raw_text_without_gold() -> None:
@@ -57,6 +68,19 @@ def test_evaluate_model_calibrates_candidates_and_predictions() -> None:
     assert model.seen[0].tags == ("DT", "NNP", "NN")
     lower = evaluate_model(Capitals(), gold, threshold=0.1).report
     assert (lower.micro.correct, lower.micro.predicted) == (1, 2)
+
+
+def test_evaluate_model_scores_only_some_labels() -> None:
+    """As if neither the model nor gold had the others, also in calibration; words are those of the same sentences."""
+    gold = [Document(TEXT, [Mention(0, 15, "FAC"), Mention(4, 7, "GPE"), Mention(36, 43, "GPE")])]
+    every = evaluate_model(TwoLabels(), gold)
+    assert every.report.micro == Score(correct=1, predicted=4, gold=3)
+    found = evaluate_model(TwoLabels(), gold, labels=["GPE"])
+    assert found.documents == every.documents and found.report.counts["words"] == every.report.counts["words"]
+    alone = evaluate_model(Capitals(), [Document(TEXT, [Mention(4, 7, "GPE"), Mention(36, 43, "GPE")])])
+    assert replace(found.report, words_per_second=None) == replace(alone.report, words_per_second=None)
+    with pytest.raises(InputError, match=r"write \['GPE'\]"):
+        evaluate_model(TwoLabels(), gold, labels="GPE")
 
 
 def test_evaluate_model_notes_missing_tags() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,17 +22,22 @@ from hyperspan.cli.options import (
     Seed,
     Split,
     parse_options,
+    split_names,
 )
 from hyperspan.cli.output import SHOWN, counting, print_json, report, with_progress
 from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
-from hyperspan.errors import InputError, OutputExistsError
+from hyperspan.corpora.summary import printable
+from hyperspan.errors import InputError, OutputExistsError, counted
 from hyperspan.files import Target
 from hyperspan.model_folders import bundled_models
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
     from hyperspan.evaluation import Report
+
+GOLD = "gold"
+"""The value of --labels that stands for all labels of the corpus."""
 
 
 def evaluate(
@@ -48,6 +54,13 @@ def evaluate(
     threshold: Annotated[
         float | None,
         typer.Option(help="Score all mentions that a model gives this probability. Default: its most probable set."),
+    ] = None,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Score only these labels, repeated or separated by commas; gold: those that occur in the corpus. "
+            "Default: all."
+        ),
     ] = None,
     format_: Format = "table",
     samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for confidence intervals; 0 for none.")] = 1000,
@@ -72,17 +85,20 @@ def evaluate(
 
     Example: hyperspan evaluate my-model test.data
 
+    Example: hyperspan evaluate my-model test.data --labels PER,GPE
+
     Example: hyperspan evaluate --predictions predicted.jsonl --gold test.data --format json
     """
     truth = _check_task(model, data, predictions, gold, threshold, output)
     _check_targets(output, plot, force)
     problems = Problems(on_error)
     corpus = list(with_progress(read_corpus(truth, from_, problems, split=split, **parse_options(option)), truth))
+    scored = ScoredLabels(split_names(labels), corpus)
     if predictions is not None:
         found = read_corpus(predictions, predictions_from, problems, **parse_options(predictions_option))
-        scores = _score_predictions(corpus, list(with_progress(found, predictions)), samples, seed, problems)
+        scores = _score_predictions(corpus, list(with_progress(found, predictions)), scored, samples, seed, problems)
     else:
-        scores = _score_model(str(model), device, corpus, threshold, samples, seed, problems, output, force)
+        scores = _score_model(str(model), device, corpus, scored, threshold, samples, seed, problems, output, force)
     if plot is not None:
         _draw(scores, plot, force)
     _show(scores, format_)
@@ -136,13 +152,60 @@ def _check_targets(output: str | None, plot: str | None, force: bool) -> None:
             raise OutputExistsError(f"{name} exists; choose another name or overwrite it with --force")
 
 
+class ScoredLabels:
+    """The labels that --labels names; without it all of them."""
+
+    def __init__(self, named: list[str], gold: list[Document]):
+        self.in_gold = _labels_of(gold)
+        if named == [GOLD] and not self.in_gold:
+            raise InputError(f"--labels {GOLD} are the labels of the corpus, but it has no mention; name the labels")
+        self._named = sorted(self.in_gold) if named == [GOLD] else named
+
+    def among(self, known: Collection[str]) -> list[str] | None:
+        """The labels to score, None for all; InputError for one that neither the predictions nor the corpus can have."""
+        unknown = [label for label in self._named if label not in known and label not in self.in_gold]
+        if unknown:
+            raise InputError(
+                f"--labels names {', '.join(unknown)}, but the labels of predictions and corpus are "
+                f"{', '.join(sorted({*known, *self.in_gold}))}; name some of these, or {GOLD} for those of the corpus"
+            )
+        return self._named or None
+
+    def note_others(self, known: Collection[str], predicted: Iterable[Document]) -> None:
+        """Says on standard error how many predictions count as wrong because the corpus never has their labels."""
+        times = Counter(mention.label for document in predicted for mention in document.mentions)
+        others = {label: count for label, count in times.most_common() if label not in self.in_gold}
+        if self._named or not others or self.in_gold.isdisjoint(known):
+            return
+        shown = ", ".join(f"{count:,} {printable(label)}" for label, count in list(others.items())[:SHOWN])
+        print(
+            f"hyperspan: {counted(sum(others.values()), 'prediction')} with a label that never occurs in the corpus count "
+            f"as wrong ({shown}{', …' if len(others) > SHOWN else ''}); if it does not annotate them, score only its own "
+            f"labels with --labels {GOLD}",
+            file=sys.stderr,
+        )
+
+
+def _labels_of(documents: Iterable[Document]) -> set[str]:
+    return {mention.label for document in documents for mention in document.mentions}
+
+
 def _score_predictions(
-    gold: list[Document], predicted: list[Document], samples: int, seed: int, problems: Problems
+    gold: list[Document],
+    predicted: list[Document],
+    scored: ScoredLabels,
+    samples: int,
+    seed: int,
+    problems: Problems,
 ) -> Report:
     from hyperspan.evaluation import align
     from hyperspan.evaluation import evaluate as score
 
+    known = _labels_of(predicted)
+    labels = scored.among(known)
     aligned = align(gold, predicted, problems=problems)
+    aligned = aligned if labels is None else aligned.with_labels(labels)
+    scored.note_others(known, predicted)
     return score(aligned.gold, aligned.systems[0], samples=samples, seed=seed)
 
 
@@ -150,6 +213,7 @@ def _score_model(
     name: str,
     device: str,
     gold: list[Document],
+    scored: ScoredLabels,
     threshold: float | None,
     samples: int,
     seed: int,
@@ -161,7 +225,8 @@ def _score_model(
     from hyperspan.inference.loading import load
 
     annotator = load(name, device)
-    _note_other_labels(annotator.labels, gold)
+    labels = scored.among(annotator.labels)
+    _note_no_common_label(annotator.labels, scored.in_gold)
     with counting("scoring", "words") as add_words:
         found = evaluate_model(
             annotator,
@@ -170,19 +235,20 @@ def _score_model(
             samples=samples,
             seed=seed,
             tokenizer=annotator.model.tokenizer,
+            labels=labels,
             problems=problems,
             on_words=add_words,
         )
+    scored.note_others(annotator.labels, found.documents)
     if output is not None:
         write_corpus(found.documents, output, format_for(output), force=force, problems=problems)
         print(f"hyperspan: wrote predictions to {output}", file=sys.stderr)
     return found.report
 
 
-def _note_other_labels(known: Sequence[str], gold: list[Document]) -> None:
+def _note_no_common_label(known: Collection[str], labels: Collection[str]) -> None:
     """Says on standard error that the model and the corpus have no label in common, where that is so."""
-    labels = {mention.label for document in gold for mention in document.mentions}
-    if labels and labels.isdisjoint(known):
+    if labels and set(labels).isdisjoint(known):
         print(
             f"hyperspan: the model and the corpus have no label in common ({', '.join(known)}; in the corpus "
             f"{', '.join(sorted(labels)[:SHOWN])}{', …' if len(labels) > SHOWN else ''}), so no mention can be right",

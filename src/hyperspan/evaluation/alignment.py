@@ -26,6 +26,22 @@ class Aligned:
     gold: list[Sentence]
     systems: tuple[list[Sentence], ...] = field(default=())
 
+    def with_labels(self, labels: Iterable[str]) -> Aligned:
+        """The same sentences with the mentions of these labels alone, on all sides.
+
+        >>> zoo = Sentence(["the", "Seattle", "zoo"], [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])
+        >>> Aligned([zoo], ([zoo],)).with_labels(["GPE"]).systems[0][0].mentions
+        frozenset({Mention(1, 2, 'GPE')})
+        """
+        if isinstance(labels, str):
+            raise InputError(f"labels are given as {labels!r:.80}, but need a list; write [{labels!r:.80}]")
+        kept = frozenset(labels)
+
+        def chosen(sentences: list[Sentence]) -> list[Sentence]:
+            return [s.with_mentions(mention for mention in s.listed if mention.label in kept) for s in sentences]
+
+        return Aligned(chosen(self.gold), tuple(map(chosen, self.systems)))
+
 
 def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Problems | None = None) -> Aligned:
     """Returns the sentences of gold and of one or more systems, in the same order and with the same tokens.

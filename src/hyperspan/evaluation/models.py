@@ -61,13 +61,15 @@ def evaluate_model(
     samples: int = 1000,
     seed: int = 0,
     tokenizer: Tokenizer = WORDS,
+    labels: Iterable[str] | None = None,
     problems: Problems | None = None,
     on_words: Callable[[int], None] | None = None,
 ) -> Evaluated:
     """Recognises mentions in the gold documents' texts and scores them.
 
     The model sees words and tags only. Documents without sentences are first split by `tokenizer`, which does not see the gold
-    mentions; `align` then compares by characters. `on_words` is called with the words of each sentence that was read.
+    mentions; `align` then compares by characters. With `labels` only mentions with these are scored, of model and gold alike, for
+    a corpus that does not annotate all labels of the model; the documents keep all that it finds. `on_words` is called with the words of each sentence that was read.
 
     >>> from hyperspan.types import Document, Mention
     >>> class Capitals(SentenceRecognizer):
@@ -93,6 +95,7 @@ def evaluate_model(
     seconds = time.perf_counter() - start
     candidates = _recognized(model, blank, CANDIDATE_THRESHOLD, on_words)
     aligned = align(annotated, predicted, candidates, problems=problems)
+    aligned = aligned if labels is None else aligned.with_labels(labels)
     report = evaluate(aligned.gold, aligned.systems[0], samples=samples, seed=seed)
     calibrated = calibration_of(aligned.gold, aligned.systems[1])
     report = replace(
