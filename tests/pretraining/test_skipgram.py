@@ -46,6 +46,15 @@ def test_vectors_are_read_as_word_vectors(texts: Path, tmp_path: Path, capsys: p
     row = {word: vector / np.linalg.norm(vector) for word, vector in zip(made.words, made.vectors, strict=True)}
     assert row["quay"] @ row["lock"] > row["quay"] @ row["kinase"]
 
+    vectors(texts, "-o", tmp_path / "own.npz", "--scale", 0)
+    own = read_vectors(tmp_path / "own.npz").vectors
+    assert made.vectors.std() == pytest.approx(0.45, abs=1e-3) and own.std() != pytest.approx(0.45, abs=1e-2)
+    assert np.allclose(own * (0.45 / own.std()), made.vectors, atol=1e-2)
+    vectors(texts, "-o", tmp_path / "small.npz", "--components", 2, "--scale", 0)
+    small = read_vectors(tmp_path / "small.npz").vectors
+    variances = np.linalg.eigvalsh(np.cov(own.T, bias=True))[::-1]
+    assert np.allclose(np.var(small, axis=0), variances[:2], rtol=1e-2)
+
     vectors(texts, "-o", tmp_path / "few.npz", "--most", 2, "--words", corpus)
     assert read_vectors(tmp_path / "few.npz").words == [*made.words[:2], "kinase"]
     vectors(texts, "-o", tmp_path / "cased.npz", "--cased", "--tokenizer", "words")
@@ -84,6 +93,7 @@ def test_vectors_reports_mistakes_in_one_sentence(texts: Path, tmp_path: Path) -
         ([texts, "-o", tmp_path / "a.bin"], "does not end in .npz"),
         ([texts, "-o", tmp_path / "nowhere/a.npz"], "is not a directory; create it first"),
         ([texts, "-o", texts], "exists; choose another name"),
+        ([texts, "-o", tmp_path / "a.npz", "--components", 9], "--components 9 is more than --dimension 8"),
         ([texts, "-o", tmp_path / "a.npz", "--resume"], "has no run to go on with"),
         ([tmp_path / "empty.txt", "-o", tmp_path / "a.npz"], "no word occurs 3 times"),
     ):

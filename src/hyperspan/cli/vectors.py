@@ -12,7 +12,7 @@ from rich.console import Console
 
 from hyperspan.bulk.pool import cpu_count
 from hyperspan.cli.options import Force, Threads
-from hyperspan.errors import counted
+from hyperspan.errors import InputError, counted
 
 
 def vectors(
@@ -39,6 +39,12 @@ def vectors(
     words: Annotated[
         list[str] | None, typer.Option("--words", help="With --most: also the words of this corpus; repeat for more.")
     ] = None,
+    components: Annotated[
+        int | None, typer.Option(min=1, help="Write only so many principal components, for a smaller file.")
+    ] = None,
+    scale: Annotated[
+        float, typer.Option(min=0, help="The standard deviation of what is written, that of GloVe; 0: as trained.")
+    ] = 0.45,
     seed: Annotated[int, typer.Option(min=0, help="With --threads 1 the same seed gives the same vectors.")] = 1,
     threads: Threads = None,
     resume: Annotated[
@@ -53,8 +59,16 @@ def vectors(
     Name the file as words.vectors. Needs the extra vectors.
     """
     from hyperspan.pretraining.display import RunDisplay
-    from hyperspan.pretraining.skipgram import SkipgramRun, SkipgramSettings, chosen_words
+    from hyperspan.pretraining.skipgram import (
+        SkipgramRun,
+        SkipgramSettings,
+        chosen_words,
+        principal_components,
+        scaled,
+    )
 
+    if components is not None and components > dimension:
+        raise InputError(f"--components {components} is more than --dimension {dimension}; give fewer components")
     settings = SkipgramSettings(
         dimension, window, negative, epochs, min_count, sample, tokenizer, lowercase=not cased, seed=seed
     )
@@ -63,8 +77,11 @@ def vectors(
         with RunDisplay(Console(stderr=True)) as display:
             found, numbers = run.train(display.update)
             kept = chosen_words(found, len(found) if most is None else most, run.words_of(words or []))
-            run.write([found[place] for place in kept], numbers[kept])
+            chosen = numbers[kept] if components is None else principal_components(numbers[kept], components)
+            run.write([found[place] for place in kept], scaled(chosen, scale) if scale else chosen)
     except KeyboardInterrupt:
         print(f"hyperspan: stopped; go on with --resume, the run is in {run.folder}{os.sep}", file=sys.stderr)
         raise
-    print(f"hyperspan: {counted(len(kept), 'vector')} of {dimension} numbers in {output}", file=sys.stderr)
+    print(
+        f"hyperspan: {counted(len(kept), 'vector')} of {components or dimension} numbers in {output}", file=sys.stderr
+    )

@@ -190,6 +190,27 @@ def chosen_words(words: Sequence[str], most: int, needed: Iterable[str]) -> list
     return [place for place, word in enumerate(words) if place < most or word in kept]
 
 
+def scaled(vectors: np.ndarray, deviation: float) -> np.ndarray:
+    """The vectors times the number that gives their entries this standard deviation.
+
+    >>> scaled(np.array([[1.0, -1.0], [3.0, -3.0]]), 0.5).std().item()
+    0.5
+    """
+    now = float(vectors.std()) if vectors.size else 0.0
+    return vectors * (deviation / now) if now else vectors
+
+
+def principal_components(vectors: np.ndarray, count: int) -> np.ndarray:
+    """The vectors by their first principal components: of all projections to so many numbers, those with the most variance.
+
+    >>> bool(np.allclose(abs(principal_components(np.array([[1.0, 1.0], [3.0, 3.0]]), 1)), 2**0.5))
+    True
+    """
+    centred = vectors - vectors.mean(axis=0)
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    return centred @ axes[:, ::-1][:, :count]
+
+
 def write_vectors(target: Target, words: Sequence[str], vectors: np.ndarray) -> None:
     """Writes vectors as :func:`hyperspan.encoders.vectors.read_vectors` reads them: npz in 16 bits, or text."""
     with target.open_binary() as file:
