@@ -136,7 +136,7 @@ BETAS = tuple(
     for row in PAPER
     for beta in (1.0, 1.5, 2.0, 2.5, 3.0)
 )
-"""How β was chosen for them: the configurations of PAPER have the best of each."""
+"""To choose β for each of them on dev; the best belongs into its configuration."""
 
 _WITHOUT = {
     "dropout": ("− dropout", ("encoder.input_dropout=0", "encoder.output_dropout=0")),
