@@ -156,7 +156,7 @@ def test_kin_of_bert(kind: str, changes: dict[str, Any], limit: int, levels: int
 
 
 def test_context_is_read_and_gives_way_to_the_sentence(tiny_encoder: Path) -> None:
-    transformer = encoder_of(tiny_encoder)
+    transformer = encoder_of(tiny_encoder, "transformer.context=10")
     tokens, before, after = ["old", "harbour"], ["the", "quay", "of", "Lindau"], ["wandering", "."]
     (found,) = vectors(transformer, [Sentence(tokens, before=before, after=after)])
     expected = slowly(tiny_encoder, [*before, *tokens, *after], "first")[len(before) : len(before) + 2]

@@ -54,7 +54,7 @@ def test_pretrain_lowers_the_loss_and_writes_an_encoder_that_can_be_pretrained_f
     assert again.keys() == weights.keys() and any("predictions" in name for name in again)
     assert {tensor.dtype for tensor in again.values()} == {torch.float16}
     report = json.loads((tmp_path / "second" / "pretraining.json").read_text("utf-8"))
-    assert report["steps"] == 1 and report["settings"]["seconds"] == 0.01
+    assert report["steps"] >= 1 and report["settings"]["seconds"] == 0.01
 
 
 def first_loss(encoder: Path, folder: Path) -> float:

@@ -97,7 +97,7 @@ def test_more_sentences_never_mean_more_epochs_or_smaller_batches(
     assert few.warmup_epochs < few.epochs and many.warmup_epochs < many.epochs
 
 
-@pytest.mark.parametrize("setting", ["model.kind=linear-chain", "training.optimizer=lbfgs", "encoder.layers=2"])
+@pytest.mark.parametrize("setting", ["model.kind=linear-chain", "training.optimizer=lbfgs", "encoder.layers=3"])
 def test_a_warm_start_is_only_chosen_where_it_is_possible(setting: str) -> None:
     assert not fitted(Config().override([setting]), CorpusFacts(100, english=True)).config.training.start
 

