@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 import hyperspan
 from hyperspan.cards import CARD, UNKNOWN, Figures, ModelCard
-from hyperspan.errors import InputError
+from hyperspan.errors import CardWarning, InputError
 from hyperspan.model_folders import PRETRAINED, bundled_models
 
 
@@ -32,6 +33,9 @@ def test_card_that_is_missing_is_empty(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ("title = 3", "title is 3"),
+        (f"title = 0x{'F' * 6000}", "title is a number of thousands of digits"),
+        (f"labels = 0x{'F' * 6000}", "labels is a number of thousands of digits"),
+        (f"[figures]\ndev = 0x{'F' * 6000}", "figures.dev is a number of thousands of digits"),
         ('title = "a\\nb"', "control characters"),
         ('description = "a\\u202eb"', "control characters"),
         (f'domain = "{"x" * 201}"', "at most 200 characters"),
@@ -55,13 +59,17 @@ def test_card_of_any_origin_is_refused_in_a_sentence(tmp_path: Path, text: str, 
         ModelCard.read(tmp_path)
     message = str(caught.value)
     assert expected in message and CARD in message and "\n" not in message and len(message) < 500
+    with pytest.warns(CardWarning, match="the model is used without its card") as warned:
+        assert ModelCard.read_or_warn(tmp_path) == UNKNOWN
+    assert len(warned) == 1
 
 
 def test_card_of_odd_names_can_be_read_again(tmp_path: Path) -> None:
     card = ModelCard.for_labels("a\nb" * 200, ("x\u202e", "y"), Figures("\udcff.jsonl", 3.0))
     card.write(tmp_path)
     assert ModelCard.read(tmp_path) == card
-    assert ModelCard.for_labels("many", tuple(f"label {n}" for n in range(5000)), Figures()).labels == {}
+    for many in ([f"label {n}" for n in range(5000)], [chr(0x4E00 + n) for n in range(5000)]):
+        assert ModelCard.for_labels("many", tuple(many), Figures()).labels == {}
 
 
 @pytest.mark.parametrize("name", bundled_models())
@@ -75,3 +83,17 @@ def test_bundled_models_say_what_each_label_means(name: str) -> None:
 
 def test_annotator_has_the_card_of_its_model() -> None:
     assert hyperspan.load("genia").card == ModelCard.read(PRETRAINED / "genia")
+
+
+@pytest.mark.parametrize(
+    ("card", "expected"),
+    [("#" * 70_000, "65,536 bytes"), ("title = 3", "title is 3"), ("[profile]\nlimit = 0", "must have a number")],
+)
+def test_wrong_card_does_not_block_the_model(tmp_path: Path, card: str, expected: str) -> None:
+    folder = tmp_path / "mine"
+    shutil.copytree(PRETRAINED / "genia", folder)
+    (folder / CARD).write_text(card, encoding="utf-8")
+    with pytest.warns(CardWarning, match=expected) as warned:
+        annotator = hyperspan.load(folder)
+    assert len(warned) == 1
+    assert annotator("c-Rel binds the IL-2 promoter.").mentions and annotator.domain_fit("Ein Text. " * 30) is None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hyperspan.errors import CONTROL_CHARACTERS, InputError
+from hyperspan.errors import CONTROL_CHARACTERS, CardWarning, InputError
 from hyperspan.files import Target
-from hyperspan.toml import free_table, read_text, read_toml, to_key, to_toml
+from hyperspan.toml import free_table, read_text, read_toml, shown, to_key, to_toml
 
 CARD = "card.toml"
 """Its name in the folder of a model."""
@@ -22,7 +23,7 @@ TEXTS = {"title": 200, "description": 1000, "domain": 200, "language": 100, "lic
 """The keys that are texts, and how many characters each may have."""
 LONGEST_MEANING = 300
 LABELS_WRITTEN = 10_000
-"""Characters of all labels up to which :meth:`ModelCard.for_labels` lists them; a card is a small file."""
+"""Bytes of the table of labels up to which :meth:`ModelCard.for_labels` makes it; a card is a small file."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,15 @@ class ModelCard:
         return cls.from_toml(read_text(path), str(path))
 
     @classmethod
+    def read_or_warn(cls, folder: Path) -> ModelCard:
+        """The same; an empty one and a warning where the card is wrong, since a model works without it."""
+        try:
+            return cls.read(folder)
+        except (InputError, OSError) as error:
+            warnings.warn(f"{error}; the model is used without its card", CardWarning, stacklevel=3)
+            return UNKNOWN
+
+    @classmethod
     def from_toml(cls, text: str, name: str = "the model card") -> ModelCard:
         """The card that a text in TOML holds; an InputError says what is wrong with it.
 
@@ -107,11 +117,10 @@ class ModelCard:
     @classmethod
     def for_labels(cls, title: str, labels: tuple[str, ...], figures: Figures) -> ModelCard:
         """The card of a model just trained: its maker says the rest, such as what the labels mean."""
-        listed = labels if sum(map(len, labels)) <= LABELS_WRITTEN else ()
-        corpus = _cleaned(figures.corpus)
-        return cls(
-            _cleaned(title), labels={_cleaned(label): "" for label in listed}, figures=Figures(corpus, figures.dev)
-        )
+        meanings = dict.fromkeys(map(_cleaned, labels), "")
+        if len(to_toml(meanings).encode()) > LABELS_WRITTEN:
+            meanings = {}
+        return cls(_cleaned(title), labels=meanings, figures=Figures(_cleaned(figures.corpus), figures.dev))
 
     def to_toml(self) -> str:
         """The card as :meth:`from_toml` reads it; what is not known is left out."""
@@ -150,21 +159,21 @@ def _check_keys(given: Mapping[str, Any], known: tuple[str, ...], prefix: str) -
 def _table(given: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = given.get(key, {})
     if not isinstance(value, Mapping):
-        raise InputError(f"{key} is {value!r:.100}, but must be a table")
+        raise InputError(f"{key} is {shown(value)}, but must be a table")
     return value
 
 
 def _text(value: Any, key: str, longest: int) -> str:
     if not isinstance(value, str) or len(value) > longest:
-        raise InputError(f"{key[:100]} is {value!r:.100}, but must be a text of at most {longest:,} characters")
+        raise InputError(f"{key[:100]} is {shown(value)}, but must be a text of at most {longest:,} characters")
     if CONTROL_CHARACTERS.search(value):
-        raise InputError(f"{key[:100]} is {value!r:.100}, but must be one line without control characters")
+        raise InputError(f"{key[:100]} is {shown(value)}, but must be one line without control characters")
     return value
 
 
 def _percent(value: Any, key: str) -> float:
     if type(value) not in (int, float) or not 0 <= value <= 100:
-        raise InputError(f"{key} is {value!r:.100}, but must be an F1 from 0 to 100")
+        raise InputError(f"{key} is {shown(value)}, but must be an F1 from 0 to 100")
     return float(value)
 
 

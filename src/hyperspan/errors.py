@@ -76,6 +76,10 @@ class DomainWarning(UserWarning):
     """Texts look unlike what the model was trained on; expect more errors."""
 
 
+class CardWarning(UserWarning):
+    """The model card cannot be used; the model works without it."""
+
+
 class LossError(InputError):
     """A format cannot represent some of the mentions to write."""
 

@@ -157,7 +157,7 @@ def _listed(kind: Any, given: list[Any] | tuple[Any, ...], name: str, renamed: M
 
 def _table(given: Any, name: str) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
-        raise InputError(f"{name[:100]} is {_shown(given)}, but must be a table with keys of its own")
+        raise InputError(f"{name[:100]} is {shown(given)}, but must be a table with keys of its own")
     return given
 
 
@@ -173,7 +173,7 @@ def free_table(given: Any, name: str) -> dict[str, Any]:
             return [copied(inner, depth + 1) for inner in value]
         fits = abs(value) < 2**63 if isinstance(value, int) else isinstance(value, _SCALARS) and value == value
         if not fits:
-            raise InputError(f"{name[:100]} holds {_shown(value)}, but must hold what TOML can, and not nan")
+            raise InputError(f"{name[:100]} holds {shown(value)}, but must hold what TOML can, and not nan")
         return value
 
     return copied(_table(given, name), 0)
@@ -199,7 +199,7 @@ def _checked(
         elif type(value) is kind and (kind is not int or _is_within(value, low, high)):
             return value
     auto = ' or "auto"' if "settled" in metadata else ""
-    raise InputError(f"{name} is {_shown(value)}, but must be {_wanted(hint, low, high)}{auto}")
+    raise InputError(f"{name} is {shown(value)}, but must be {_wanted(hint, low, high)}{auto}")
 
 
 def _is_auto(value: Any, metadata: Mapping[str, Any]) -> bool:
@@ -207,7 +207,7 @@ def _is_auto(value: Any, metadata: Mapping[str, Any]) -> bool:
     return "settled" in metadata and value == "auto"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value in few characters, for messages."""
     try:
         text = repr(value)

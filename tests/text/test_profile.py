@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import time
+import tracemalloc
+import zlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hyperspan.cards import ModelCard
 from hyperspan.errors import InputError
-from hyperspan.text.profile import TextProfile, WordCounts, excerpt, words_of
+from hyperspan.text.profile import MOST_WORDS, TextProfile, WordCounts, excerpt, words_of
+from hyperspan.toml import LARGEST_FILE
 
 HARBOUR = "The old keeper of the light went down to the harbour and spoke to the sailors about the storm . "
 PROFILE = TextProfile.of([HARBOUR * 40], [HARBOUR * 10])
@@ -50,6 +57,37 @@ def test_limit_is_wide_where_little_text_is_held_out() -> None:
     assert TextProfile.of([HARBOUR * 40], [HARBOUR]).limit > 2 * TextProfile.of([HARBOUR * 40], [HARBOUR * 200]).limit
 
 
+def invented(number: int) -> str:
+    """A word of letters for each number."""
+    return "".join(chr(ord("a") + int(digit)) for digit in str(number)) + "ish"
+
+
+def test_profile_of_many_words_keeps_the_most_frequent_and_fits_into_a_card(tmp_path: Path) -> None:
+    often = " ".join(map(invented, range(1_000)))
+    profile = TextProfile.of([" ".join(map(invented, range(100_000))), often, often], [often])
+    assert len(profile.counts) == MOST_WORDS
+    assert profile.unknown(counts(often)) == 0
+    ModelCard("many", profile=profile.to_table()).write(tmp_path)
+    assert (tmp_path / "card.toml").stat().st_size < 0.7 * LARGEST_FILE
+    assert TextProfile.from_table(ModelCard.read(tmp_path).profile) == profile
+
+
+def test_time_grows_with_the_length_of_one_text_alone() -> None:
+    began = time.process_time()
+    TextProfile.of([HARBOUR * 40_000])
+    assert time.process_time() - began < 5  # 800,000 words; took minutes when each window copied the rest
+
+
+def test_profile_that_inflates_takes_little_memory() -> None:
+    bomb = base64.b64encode(zlib.compress(b"\0\0\1\0" * 1_000_000, 9)).decode()
+    tracemalloc.start()
+    with pytest.raises(InputError, match="counts"):
+        TextProfile.from_table({**PROFILE.to_table(), "counts": bomb})
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2_000_000
+
+
 def test_unknown_words_surprise() -> None:
     own, other = counts(HARBOUR * 6), counts("Mutant proteins bind promoters in human cells of many kinds . " * 10)
     assert PROFILE.unknown(own) == 0 < 0.7 < PROFILE.unknown(other)
@@ -75,7 +113,11 @@ def test_any_text_is_judged(text: str) -> None:
         ({"counts": "!"}, "counts"),
         ({"counts": 3}, "counts"),
         ({"counts": PROFILE.to_table()["counts"][:40]}, "counts"),
+        ({"counts": base64.b64encode(zlib.compress(b"\0" * 4 * (MOST_WORDS + 1))).decode()}, "counts"),
         ({"spread": 0}, "spread = 0"),
+        ({"limit": 0}, "limit = 0"),
+        ({"limit": float("nan")}, "limit = nan"),
+        ({"limit": int("F" * 6_000, 16)}, "limit = a number of thousands of digits"),
         ({"limit": True}, "limit = True"),
         ({"surprisal": "7"}, "surprisal = '7'"),
         ({"usual_unknown": float("inf")}, "usual_unknown = inf"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from hyperspan.batching import batches_by_length
 from hyperspan.bulk.requests import Answer, BatchRequest, Computer, ModelFacts, RankedSets
 from hyperspan.cards import ModelCard
 from hyperspan.collation import RowOrder, word_arrays
-from hyperspan.errors import InputError
+from hyperspan.errors import CardWarning, InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.assembly import SentencePrediction
 from hyperspan.inference.constraints import Constraints
@@ -48,7 +49,9 @@ class RemoteAnnotator(Annotator):
 
     def __init__(self, facts: ModelFacts, computer: Computer, **options: int) -> None:
         model: Any = facts
-        super().__init__(model, card=ModelCard.read(Path(facts.folder)), **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CardWarning)  # the process with the model has warned
+            super().__init__(model, card=ModelCard.read_or_warn(Path(facts.folder)), **options)
         self.facts, self.computer = facts, computer
         self.batch_entries = facts.batch_entries
         self.seconds = Seconds()

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from hyperspan import __version__
-from hyperspan.errors import HyperspanError, KernelWarning, PluginWarning
+from hyperspan.errors import CardWarning, HyperspanError, KernelWarning, PluginWarning
 from hyperspan.lazy import imported
 
 COMMANDS = "annotate bulk serve init vectors pretrain train curve evaluate compare calibrate compact profile convert split stats view draw explain reproduce models info benchmark".split()
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def _format_warning(message: Warning | str, category: type[Warning], *place: Any) -> str:
-    if issubclass(category, PluginWarning | KernelWarning):
+    if issubclass(category, CardWarning | PluginWarning | KernelWarning):
         return f"hyperspan: {message}\n"
     return _FORMAT(message, category, *place)
 

@@ -58,7 +58,7 @@ def compact(
         with Target(str(output / README), force=True).open_binary() as file:
             file.write((source / README).read_bytes())
     if (source / CARD).is_file():
-        card = ModelCard.read(source)
+        card = ModelCard.read_or_warn(source)
         known = {label: meaning for label, meaning in card.labels.items() if label in small.labels}
         replace(card, labels=known).write(output)
     size = sum(file.stat().st_size for file in output.iterdir()) / 1e6

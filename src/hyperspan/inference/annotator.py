@@ -86,7 +86,7 @@ class Annotator:
         max_spans: int = MAX_SPANS,
     ) -> None:
         self.model, self.card = model, card
-        self._domain_check = DomainCheck.of(card)
+        self._domain_check = DomainCheck.of_or_warn(card)
         self.window, self.long_text, self.max_spans = window, long_text, max_spans
 
     def __repr__(self) -> str:

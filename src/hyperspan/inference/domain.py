@@ -6,11 +6,12 @@ another bundled model explains it better than that of this bundled model does.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from hyperspan.cards import ModelCard
-from hyperspan.errors import InputError
+from hyperspan.errors import CardWarning, InputError
 from hyperspan.model_folders import bundled_models, folder_of
 from hyperspan.text.profile import WINDOW, TextProfile, WordCounts, excerpt, words_of
 
@@ -72,6 +73,15 @@ class DomainCheck:
         """None for a model without a profile; an InputError for one with a wrong profile."""
         profile = TextProfile.from_table(card.profile)
         return None if profile is None else cls(card, profile)
+
+    @classmethod
+    def of_or_warn(cls, card: ModelCard) -> DomainCheck | None:
+        """The same; None and a warning for a wrong profile, since a model works without it."""
+        try:
+            return cls.of(card)
+        except InputError as error:
+            warnings.warn(f"{error}; texts are not compared with it", CardWarning, stacklevel=3)
+            return None
 
     def __call__(self, text: str) -> DomainFit | None:
         """How well a text fits; None for one of too few words to tell."""

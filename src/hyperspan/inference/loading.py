@@ -43,7 +43,7 @@ def load(
     docs/speed.md has what that saves and costs.
     """
     folder = folder_of(name_or_path)
-    config, card = Config.of_model(folder), ModelCard.read(folder)
+    config, card = Config.of_model(folder), ModelCard.read_or_warn(folder)
     if device == "cpu" and is_served(config) and not kernels_obstacle():
         served = RuntimeModel(folder, config, Vocabulary.load(folder), precision=precision, skip=skip)
         return Annotator(served, card=card)

@@ -21,7 +21,10 @@ from typing import Any
 from zlib import crc32
 
 from hyperspan.errors import InputError
+from hyperspan.toml import shown
 
+MOST_WORDS = 20_000
+"""Words that a profile keeps, the most frequent ones: a card is a small file, and these take about 30 KB of it."""
 WINDOW = 100
 """Words of the stretches of text that are compared with each other."""
 MOST_CHARACTERS = 6_000
@@ -32,7 +35,6 @@ _UNSEEN_WORDS = 100_000
 """How many different words a text may have that the corpus has not: they share the probability of unseen words."""
 _LEVELS = 6
 """Counts are kept to the nearest power of 2 ** (1 / 6), within 6%."""
-_MOST_BYTES = 8_000_000
 _LEAST_SPREAD = 0.35
 """Nats a word. Held-out text of a few windows may by chance be more alike than text is."""
 _LEAST_LIMIT = 2.5
@@ -97,7 +99,7 @@ class TextProfile:
     """
 
     counts: Mapping[int, int]
-    """By hashed words."""
+    """By hashed words, of the most frequent words."""
     surprisal: float
     """Of the words of held-out text, in nats: the mean of windows."""
     spread: float
@@ -189,7 +191,7 @@ class TextProfile:
         return cls(_unpacked(table.get("counts")), **numbers)
 
 
-_NUMBERS = {"surprisal": (0.0, 100.0), "spread": (1e-3, 100.0), "limit": (0.0, 1000.0), "usual_unknown": (0.0, 1.0)}
+_NUMBERS = {"surprisal": (0.0, 100.0), "spread": (1e-3, 100.0), "limit": (0.1, 1000.0), "usual_unknown": (0.0, 1.0)}
 """The keys of a table that are numbers, and from what to what they may be."""
 
 
@@ -198,21 +200,23 @@ def _windows(texts: Iterable[str]) -> Iterator[Sequence[str]]:
     held: list[str] = []
     for text in texts:
         held += words_of(text)
-        while len(held) >= WINDOW:
-            yield held[:WINDOW]
-            held = held[WINDOW:]
+        whole = len(held) - len(held) % WINDOW
+        for start in range(0, whole, WINDOW):
+            yield held[start : start + WINDOW]
+        del held[:whole]
     if held:
         yield held
 
 
 def _counted(windows: Iterable[Sequence[str]]) -> dict[int, int]:
-    """The hashed words and their counts, as near as they are kept."""
+    """The most frequent words, hashed, and their counts, as near as they are kept."""
     counts: Counter[int] = Counter()
     for window in windows:
         one = WordCounts.of(window)
         counts.update(one.words)
         counts.update(one.signs)
-    return {key: _count(_level(counts[key])) for key in sorted(counts)}
+    kept = counts if len(counts) <= MOST_WORDS else sorted(counts, key=lambda key: (-counts[key], key))[:MOST_WORDS]
+    return {key: _count(_level(counts[key])) for key in sorted(kept)}
 
 
 def _level(count: int) -> int:
@@ -241,11 +245,11 @@ def _unpacked(given: object) -> dict[int, int]:
         raise wrong
     try:
         reader = zlib.decompressobj()
-        data = reader.decompress(base64.b64decode(given, validate=True), _MOST_BYTES)
+        data = reader.decompress(base64.b64decode(given, validate=True), 4 * MOST_WORDS + 1)
     except (ValueError, binascii.Error, zlib.error):
         raise wrong from None
     size, rest = divmod(len(data), 4)
-    if rest or not reader.eof:
+    if rest or not reader.eof or size > MOST_WORDS:
         raise wrong
     rows = bytearray(4 * size)
     for place in (0, 1, 2):  # high, middle, low byte of each difference, below a byte of zero
@@ -261,6 +265,6 @@ def _unpacked(given: object) -> dict[int, int]:
 def _number(value: object, name: str, low: float, high: float) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
         raise InputError(
-            f"the profile of the model card has {name} = {value!r:.50}, but must have a number from {low:g} to {high:g}"
+            f"the profile of the model card has {name} = {shown(value)}, but must have a number from {low:g} to {high:g}"
         )
     return float(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 from hyperspan import __version__
 from hyperspan.cards import CARD, HEADINGS, Figures, ModelCard
 from hyperspan.config import CorpusConfig
+from hyperspan.errors import CardWarning, InputError
 from hyperspan.files import Target
 from hyperspan.models import Model
 from hyperspan.text.profile import TextProfile
@@ -36,9 +38,13 @@ def write_cards(model: Model, folder: Path, facts: RunFacts, *, force: bool) -> 
     new = ModelCard.for_labels(
         folder.resolve().name, model.labels, Figures(", ".join(_names(model.config.data.dev_corpora)), dev)
     )
-    card = new if force or not (folder / CARD).exists() else replace(ModelCard.read(folder), figures=new.figures)
-    train, held_out = ((" ".join(sentence.tokens) for sentence in part) for part in (facts.train, facts.dev))
-    replace(card, profile=TextProfile.of(train, held_out).to_table()).write(folder)
+    try:
+        card = new if force or not (folder / CARD).exists() else replace(ModelCard.read(folder), figures=new.figures)
+    except InputError as error:
+        warnings.warn(f"{error}; it stays as it is", CardWarning, stacklevel=2)
+    else:
+        train, held_out = ((" ".join(sentence.tokens) for sentence in part) for part in (facts.train, facts.dev))
+        replace(card, profile=TextProfile.of(train, held_out).to_table()).write(folder)
     if force or not (folder / "README.md").exists():
         with Target(str(folder / "README.md"), force=True).open() as file:
             file.write(readme(model, facts))
