@@ -5,7 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+import os
+import re
 import shutil
+import signal
+import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +19,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from hyperspan.cli import make_app
+from hyperspan.cli import main, make_app
 from hyperspan.encoders.hub import read_pretrained
 from hyperspan.errors import HyperspanError
 from hyperspan.pretraining.masking import IGNORED, MaskedBatches, SpecialSubwords
@@ -22,6 +28,7 @@ from hyperspan.pretraining.settings import PretrainingSettings
 from hyperspan.pretraining.stream import SubwordEncoder, SubwordStream, read_stream
 from hyperspan.pretraining.texts import find_texts
 from hyperspan.text.tokenize import Tokenizer
+from tests.cli.process import called
 
 HARBOUR = "examples/harbour.data"
 FEW = PretrainingSettings(epochs=3, batch=4, length=24, learning_rate=0.01, dropout=0.1)
@@ -83,6 +90,36 @@ def test_pretraining_resumes_to_the_same_bits(tiny_encoder: Path, tmp_path: Path
     one, other = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "parts"))
     assert one.keys() == other.keys() and all(one[name].equal(other[name]) for name in one)
     assert [step for step, _ in resumed.losses] == list(range(1, resumed.step + 1))
+
+
+def test_pretrain_saves_on_ctrl_c_and_goes_on_from_there(
+    tiny_encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = ["--length", "24", "--batch", "4", "--device", "cpu", "--threads", "1"]
+    given = ["pretrain", str(tiny_encoder), HARBOUR, "-o", str(tmp_path / "run"), *few]
+    stopped = called(interrupted, [*given, "--epochs", "100000"])
+    [step] = re.findall(r"go on after step ([\d,]+) with --resume", stopped.stderr)
+    [an_epoch] = re.findall(r"([\d,]+) steps an epoch", stopped.stderr)
+    done, steps = (int(number.replace(",", "")) for number in (step, an_epoch))
+    assert stopped.returncode == 130 and done > 0
+    pretrain(*given[1:], "--resume", "--epochs", done // steps + 2)
+    assert f"from step {step}\n" in capsys.readouterr().err
+    report = json.loads((tmp_path / "run" / "pretraining.json").read_text("utf-8"))
+    assert report["steps"] == (done // steps + 2) * steps and report["losses"][0][0] <= done
+
+
+def interrupted(arguments: list[str]) -> None:
+    """Runs a command, and presses Ctrl-C soon after it has begun to take steps."""
+
+    def press() -> None:
+        while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            time.sleep(0.02)
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
+    sys.argv = ["hyperspan", *arguments]
+    main()
 
 
 def test_pretrain_reports_mistakes_in_one_sentence(tiny_encoder: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -14,6 +14,9 @@ from rich.console import Console
 from hyperspan.bulk.pool import cpu_count
 from hyperspan.cli.options import Force, Threads, TrainingDevice
 from hyperspan.errors import require_torch
+
+if TYPE_CHECKING:
+    from hyperspan.pretraining.run import PretrainingRun
 
 
 def pretrain(
@@ -59,7 +62,7 @@ def pretrain(
 
     require_transformers()
     from hyperspan.pretraining.display import RunDisplay
-    from hyperspan.pretraining.run import PretrainingProgress, PretrainingRun
+    from hyperspan.pretraining.run import PretrainingRun
     from hyperspan.pretraining.settings import PretrainingSettings
 
     if epochs is None:
@@ -75,7 +78,7 @@ def pretrain(
         tokenizer=tokenizer,
         seed=seed,
     )
-    processes = threads or cpu_count()
+    run = None
     try:
         with RunDisplay(Console(stderr=True)) as display:
             run = PretrainingRun(
@@ -84,22 +87,25 @@ def pretrain(
                 output,
                 settings,
                 device=device,
-                processes=processes,
+                processes=threads or cpu_count(),
                 resume=resume,
                 force=force,
                 compiled=compile_,
             )
-
-            def show(progress: PretrainingProgress) -> None:
-                display.update(str(progress), progress.share)
-
             display.print(str(run))
             display.update("taking the first steps", 0.0)
-            run.train(show, half=half)
+            run.train(lambda progress: display.update(str(progress), progress.share), half=half)
     except KeyboardInterrupt:
-        print(f"hyperspan: stopped; go on with --resume, the run is in {output}{os.sep}", file=sys.stderr)
+        print(f"hyperspan: {_stopped(run)}", file=sys.stderr)
         raise
     first, last = run.losses[0][1], run.losses[-1][1]
     print(
         f"hyperspan: loss {first:.3f} at first, {last:.3f} at last; the encoder is in {output}{os.sep}", file=sys.stderr
     )
+
+
+def _stopped(run: PretrainingRun | None) -> str:
+    """What to do after Ctrl-C; a run that is None has not read its texts."""
+    if run is None:
+        return "stopped while reading; nothing is lost, give the same command again"
+    return f"stopped; go on after step {run.saved_step:,} with --resume, the run is in {run.folder}{os.sep}"

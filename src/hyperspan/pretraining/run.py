@@ -17,6 +17,7 @@ from torch import Tensor
 
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
 from hyperspan.models.tensors import read_tensors, write_tensors
+from hyperspan.pretraining.interrupts import deferred_interrupt
 from hyperspan.pretraining.masked_lm import MaskedLanguageModel
 from hyperspan.pretraining.masking import MaskedBatches, SpecialSubwords
 from hyperspan.pretraining.processes import useful_processes
@@ -88,6 +89,8 @@ class PretrainingRun:
         self.subwords = len(stream.ids)
         self.optimizer = self._optimizer()
         self.step, self.seconds = 0, 0.0
+        self.saved_step = 0
+        """The step that the run would resume from."""
         self.losses: list[tuple[int, float]] = []
         """The mean loss of the steps since the one before, up to a step."""
         if (folder / CHECKPOINT).is_file():
@@ -113,12 +116,32 @@ class PretrainingRun:
         report_seconds: float = REPORT_SECONDS,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> None:
-        """Takes all steps that are left, and replaces the files of the run by those of the encoder."""
+        """Takes all steps that are left, and replaces the files of the run by those of the encoder.
+
+        Ctrl-C during the steps saves a checkpoint before KeyboardInterrupt is raised.
+        """
         torch.set_float32_matmul_precision("high")
         began = time.monotonic() - self.seconds
+        with deferred_interrupt() as interrupted:
+            self._take_steps(listen, began, report_seconds, checkpoint_seconds, interrupted)
+            if interrupted():
+                self._save()
+                raise KeyboardInterrupt
+        self.seconds = time.monotonic() - began
+        self._write(half)
+
+    def _take_steps(
+        self,
+        listen: Listener,
+        began: float,
+        report_seconds: float,
+        checkpoint_seconds: float,
+        interrupted: Callable[[], bool],
+    ) -> None:
+        """Takes steps until the run ends or is interrupted."""
         reported, saved, first = time.monotonic(), time.monotonic(), self.step
         recent: list[Tensor] = []
-        while self.step < self.steps and self.seconds < self.settings.seconds:
+        while self.step < self.steps and self.seconds < self.settings.seconds and not interrupted():
             recent.append(self._train_step())
             now = time.monotonic()
             self.seconds = now - began
@@ -128,11 +151,8 @@ class PretrainingRun:
             if now - saved >= checkpoint_seconds:
                 self._save()
                 saved = time.monotonic()
-        now = time.monotonic()
         if recent:
-            listen(self._report(recent, (self.step - first) / max(now - reported, 1e-6)))
-        self.seconds = time.monotonic() - began
-        self._write(half)
+            listen(self._report(recent, (self.step - first) / max(time.monotonic() - reported, 1e-6)))
 
     def _train_step(self) -> Tensor:
         """Learns from one batch; returns its loss without waiting for it."""
@@ -221,6 +241,7 @@ class PretrainingRun:
         state = {"step": self.step, "seconds": self.seconds, "losses": self.losses, "fingerprint": self.fingerprint}
         with while_there_is_room(self.folder):
             write_tensors(tensors, self.folder / CHECKPOINT, state)
+        self.saved_step = self.step
 
     def _restore(self) -> None:
         tensors, state = read_tensors(self.folder / CHECKPOINT)
@@ -230,6 +251,7 @@ class PretrainingRun:
                 parameter.copy_(tensors[f"model/{name}"])
         restore_optimizer(self.optimizer, self._names(), tensors)
         self.step, self.seconds = state["step"], state["seconds"]
+        self.saved_step = self.step
         self.losses = [(step, loss) for step, loss in state["losses"]]
 
     def _write(self, half: bool) -> None:
