@@ -26,7 +26,7 @@ from hyperspan.pretraining.masking import IGNORED, MaskedBatches, SpecialSubword
 from hyperspan.pretraining.run import PretrainingProgress, PretrainingRun
 from hyperspan.pretraining.settings import PretrainingSettings
 from hyperspan.pretraining.stream import SubwordEncoder, SubwordStream, read_stream
-from hyperspan.pretraining.texts import find_texts
+from hyperspan.pretraining.texts import find_texts, parts_of, token_lines
 from hyperspan.text.tokenize import Tokenizer
 from tests.cli.process import called
 
@@ -181,6 +181,16 @@ def test_read_stream_is_the_same_in_several_processes(tiny_encoder: Path, tmp_pa
     encoder = SubwordEncoder(str(tiny_encoder), description, 0, Tokenizer("split"))
     one, two = (read_stream(encoder, find_texts([str(tmp_path)]), processes) for processes in (1, 2))
     assert np.array_equal(one.ids, two.ids) and np.array_equal(one.begins, two.begins)
+
+
+def test_time_of_reading_text_grows_with_its_length_alone(tmp_path: Path) -> None:
+    tokenizer = Tokenizer("split")
+    began = time.process_time()
+    assert token_lines("a\n\n" * 200_000, tokenizer) == [["a"], []] * 200_000
+    (tmp_path / "a.txt").write_text("word " * 10_000_000 + "\n\nword\nword")
+    parts = [part for part in parts_of(tmp_path / "a.txt", tokenizer) if isinstance(part, str)]
+    assert [len(part) for part in parts] == [50_000_002, 9, 1]
+    assert time.process_time() - began < 8
 
 
 def test_masked_batches_mask_whole_words_and_name_what_was_there() -> None:

@@ -9,6 +9,7 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -68,26 +69,30 @@ def token_lines(text: str, tokenizer: Tokenizer) -> Lines:
             ends.append(len(stretches))
         place += len(line)
     lines = [[text[start:end] for start, end in spans] for spans in tokenize_all(text, stretches, tokenizer)]
-    for end in reversed(ends):
-        lines.insert(end, [])
-    return lines
+    found: Lines = []
+    for start, end in pairwise([0, *ends]):
+        found += [*lines[start:end], []]
+    return found + lines[ends[-1] if ends else 0 :]
 
 
 def _text_parts(path: Path) -> Iterator[str]:
     """Parts that end after a blank line where there is one, else after a line."""
-    rest = ""
+    held = [""]  # of two or more blocks, only the first may have the end of a line
     try:
         with _opened(path) as stream:
             while block := stream.read(PART):
-                rest += block
-                cut = rest.rfind("\n\n") + 2
-                if cut < 2:
-                    cut = rest.rfind("\n") + 1
-                if cut:
-                    yield rest[:cut]
-                    rest = rest[cut:]
+                ends_line = "\n" in block or "\n" in held[0]
+                held.append(block)
+                if ends_line:
+                    part = "".join(held)
+                    cut = part.rfind("\n\n") + 2
+                    if cut < 2:
+                        cut = part.rfind("\n") + 1
+                    yield part[:cut]
+                    held = [part[cut:]]
     except (OSError, EOFError, UnicodeError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"{path} cannot be read as text ({error}); check its name and that it is UTF-8") from None
+    rest = "".join(held)
     if rest.strip():
         yield rest
     yield "\n"  # a file ends a document

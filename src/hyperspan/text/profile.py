@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 from zlib import crc32
 
@@ -210,11 +210,9 @@ def _windows(texts: Iterable[str]) -> Iterator[Sequence[str]]:
 
 def _counted(windows: Iterable[Sequence[str]]) -> dict[int, int]:
     """The most frequent words, hashed, and their counts, as near as they are kept."""
-    counts: Counter[int] = Counter()
-    for window in windows:
-        one = WordCounts.of(window)
-        counts.update(one.words)
-        counts.update(one.signs)
+    found = WordCounts.of(chain.from_iterable(windows))
+    counts = Counter(found.words)
+    counts.update(found.signs)
     kept = counts if len(counts) <= MOST_WORDS else sorted(counts, key=lambda key: (-counts[key], key))[:MOST_WORDS]
     return {key: _count(_level(counts[key])) for key in sorted(kept)}
 
