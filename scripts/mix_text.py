@@ -8,20 +8,16 @@ Lines are cut into parts of a few sentences, and the parts are shuffled. A blank
 from __future__ import annotations
 
 import argparse
-import gzip
-import lzma
 import random
-from collections.abc import Callable
-from typing import IO, Any
+from pathlib import Path
 
+from hyperspan.files import open_text
 from hyperspan.text.sentences import sentence_spans
-
-OPENERS: dict[str, Callable[..., IO[Any]]] = {"gz": gzip.open, "xz": lzma.open}
 
 
 def parts(path: str, longest: int) -> list[str]:
     """The text of a file, a few consecutive sentences of a line at a time."""
-    with OPENERS.get(path.rpartition(".")[2], open)(path, "rt", encoding="utf-8") as file:
+    with open_text(Path(path)) as file:
         lines = [" ".join(line.split()) for line in file]
     found: list[str] = []
     for line in lines:

@@ -1,26 +1,35 @@
-"""Atomic writes: output goes to a temporary file beside the target, which is renamed into place at the end."""
+"""Opens text files, packed or not, and writes atomically.
+
+Output goes to a temporary file beside the target, which is renamed into place at the end.
+"""
 
 from __future__ import annotations
 
 import errno
 import gzip
 import io
+import lzma
 import os
 import re
 import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from hyperspan.errors import InputError, OutputExistsError
 
 MAX_BUFFERED_BYTES = 16 * 2**20
 """A buffered stream keeps this many bytes in memory, and more on disk."""
 
+TEXT_SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
+"""How the names of files of unlabelled text end."""
+TEXT_ERRORS = (EOFError, UnicodeError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
+"""What reading such a file raises if it is damaged or not UTF-8."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -32,6 +41,12 @@ def is_url(name: str) -> bool:
     (True, False, False)
     """
     return _SCHEME.match(name) is not None and not name.startswith("file://")
+
+
+def open_text(path: Path) -> IO[str]:
+    """A file of UTF-8 text to read, unpacked if its name ends in .gz or .xz."""
+    openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+    return cast(IO[str], openers.get(path.suffix, open)(path, "rt", encoding="utf-8-sig"))
 
 
 def read_regular(path: Path) -> bytes:

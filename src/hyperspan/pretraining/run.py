@@ -75,7 +75,7 @@ class PretrainingRun:
     ):
         settings.check()
         self.folder, self.settings, self.device = folder, settings, choose_device(device)
-        files = find_texts(texts)
+        files = find_texts(texts, [folder])
         _prepare(folder, resume, force)
         torch.manual_seed(settings.seed)  # of a new head
         self.language_model = MaskedLanguageModel(encoder, self.device, settings.dropout)

@@ -5,44 +5,43 @@ A line without tokens ends a document.
 
 from __future__ import annotations
 
-import gzip
-import lzma
-import zlib
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any, cast
 
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.errors import InputError
+from hyperspan.files import TEXT_ERRORS, TEXT_SUFFIXES, open_text
 from hyperspan.text.sentences import split_text
 from hyperspan.text.tokenize import Tokenizer, tokenize_all
 
-TEXTS = (".txt", ".txt.gz", ".txt.xz")
-"""How the names of text files end."""
 PART = 2**20
 """Characters of text that are cut into tokens at a time."""
 Lines = list[list[str]]
 """Tokens line by line; a line without tokens ends a document."""
 
 
-def find_texts(given: Iterable[str]) -> list[Path]:
-    """The files and corpora that are named; of a folder, all text files in it, or the folder itself if it has none."""
+def find_texts(given: Iterable[str], own: Iterable[Path] = ()) -> list[Path]:
+    """The files and corpora that are named; of a folder, all text files in it, or the folder itself if it has none.
+
+    `own` are files and folders that the run itself writes; what is in them is not found in other folders.
+    """
+    left_out = {path.resolve() for path in own}
     found: list[Path] = []
     for name in given:
         path = Path(name)
         if not path.exists():
             raise InputError(
-                f"{name} does not exist; name text files ({', '.join(TEXTS)}), folders of them, or corpora"
+                f"{name} does not exist; name text files ({', '.join(TEXT_SUFFIXES)}), folders of them, or corpora"
             )
         inner = sorted(file for file in path.rglob("*") if is_text(file)) if path.is_dir() else []
-        found += inner or [path]
+        found += [file for file in inner if left_out.isdisjoint([(at := file.resolve()), *at.parents])] or [path]
     return found
 
 
 def is_text(path: Path) -> bool:
     """Whether a path is that of a text file."""
-    return path.name.endswith(TEXTS) and path.is_file()
+    return path.name.endswith(TEXT_SUFFIXES) and path.is_file()
 
 
 def parts_of(path: Path, tokenizer: Tokenizer) -> Iterator[str | Lines]:
@@ -79,7 +78,7 @@ def _text_parts(path: Path) -> Iterator[str]:
     """Parts that end after a blank line where there is one, else after a line."""
     held = [""]  # of two or more blocks, only the first may have the end of a line
     try:
-        with _opened(path) as stream:
+        with open_text(path) as stream:
             while block := stream.read(PART):
                 ends_line = "\n" in block or "\n" in held[0]
                 held.append(block)
@@ -90,17 +89,12 @@ def _text_parts(path: Path) -> Iterator[str]:
                         cut = part.rfind("\n") + 1
                     yield part[:cut]
                     held = [part[cut:]]
-    except (OSError, EOFError, UnicodeError, lzma.LZMAError, zlib.error) as error:
+    except (OSError, *TEXT_ERRORS) as error:
         raise InputError(f"{path} cannot be read as text ({error}); check its name and that it is UTF-8") from None
     rest = "".join(held)
     if rest.strip():
         yield rest
     yield "\n"  # a file ends a document
-
-
-def _opened(path: Path) -> IO[str]:
-    openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
-    return cast("IO[str]", openers.get(path.suffix, open)(path, "rt", encoding="utf-8-sig"))
 
 
 def _corpus_lines(path: Path, tokenizer: Tokenizer) -> Lines:

@@ -7,15 +7,12 @@ Of several teachers the target is the normalised geometric mean, whose scores ar
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import lzma
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import IO, Any
 
 import numpy as np
 import torch
@@ -26,6 +23,7 @@ from hyperspan.config import Config
 from hyperspan.corpora.documents import with_context
 from hyperspan.encoders.language_model import LanguageModelLoss
 from hyperspan.errors import InputError
+from hyperspan.files import TEXT_ERRORS, TEXT_SUFFIXES, open_text
 from hyperspan.kernels.transfer import to_device
 from hyperspan.model_folders import folder_of
 from hyperspan.models import Recognizer, load_model
@@ -40,8 +38,6 @@ from hyperspan.vocabulary import Vocabulary
 
 LONGEST = 150
 """Words of the longest unlabelled sentence that is read; longer ones are mostly tables and lists."""
-OPENERS: dict[str, Callable[..., IO[Any]]] = {".txt": open, ".txt.gz": gzip.open, ".txt.xz": lzma.open}
-"""How files of unlabelled text are opened, by how their names end."""
 COPIED = ("encoder.words.", "encoder.tags.", "encoder.clusters.", "encoder.characters.")
 """What a student may take over from its teacher: all that is known of words by themselves."""
 
@@ -235,24 +231,23 @@ def digest_of_text(config: Config) -> str:
 
 def _parts(path: Path) -> list[Path]:
     """The files of text in a folder; a file, or a folder without any, is one part, a corpus perhaps."""
-    files = sorted(file for file in path.iterdir() if file.name.endswith(tuple(OPENERS))) if path.is_dir() else []
+    files = sorted(file for file in path.iterdir() if file.name.endswith(TEXT_SUFFIXES)) if path.is_dir() else []
     return files or [path]
 
 
 def _sentences_of(
     file: Path, tokenizer: Tokenizer, read: Callable[[str], Iterable[Sentence]], context: int
 ) -> Iterator[Sentence]:
-    opener = next((opener for ending, opener in OPENERS.items() if file.name.endswith(ending)), None)
-    if opener is None:
+    if not file.name.endswith(TEXT_SUFFIXES):
         for one in read(str(file)):
             yield Sentence(one.tokens, tags=one.tags, before=one.before, after=one.after)
         return
     try:
-        with opener(file, "rt", encoding="utf-8") as lines:
+        with open_text(file) as lines:
             for written, document in groupby(lines, lambda line: not line.isspace()):
                 if written:
                     yield from with_context(_sentences_in(document, tokenizer), context)
-    except (UnicodeError, EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except TEXT_ERRORS as error:
         raise InputError(
             f"{file} cannot be read as text in UTF-8 ({error}); name another file in distillation.text"
         ) from None
