@@ -12,7 +12,8 @@ import pytest
 from hyperspan.cli import make_app
 from hyperspan.encoders.vectors import read_vectors
 from hyperspan.errors import HyperspanError, MissingExtraError
-from hyperspan.pretraining.skipgram import SkipgramRun, SkipgramSettings
+from hyperspan.files import Target
+from hyperspan.pretraining.skipgram import SkipgramRun, SkipgramSettings, write_vectors
 
 WORDS = ["Harbour", "ship-yard", "quay", "lock", "p53", "IL-2", "promoter", "kinase"]
 FEW = SkipgramSettings(dimension=8, epochs=3, min_count=1, sample=0.0)
@@ -83,6 +84,33 @@ def test_skipgram_resumes_to_the_same_bits(texts: Path, tmp_path: Path) -> None:
             SkipgramRun([str(texts)], tmp_path / "parts.npz", SkipgramSettings(dimension=9), **settings)
     resumed = SkipgramRun([str(texts)], tmp_path / "parts.npz", FEW, resume=True).train()
     assert whole[0] == resumed[0] and np.array_equal(whole[1], resumed[1])
+
+
+def test_vectors_leaves_folders_of_others_alone_and_replaces_a_run_that_failed(texts: Path, tmp_path: Path) -> None:
+    pytest.importorskip("gensim")
+    (notes := tmp_path / "a.npz.run").mkdir()
+    (notes / "notes.md").write_text("mine", encoding="utf-8")
+    for force in ([], ["--force"]):
+        with pytest.raises(HyperspanError, match="has no run in it; move it away"):
+            vectors(texts, "-o", tmp_path / "a.npz", *force)
+    assert (notes / "notes.md").read_text(encoding="utf-8") == "mine"
+
+    (texts.parent / "broken.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(HyperspanError, match="cannot be read as text"):
+        vectors(texts.parent, "-o", tmp_path / "b.npz")
+    (texts.parent / "broken.txt").unlink()
+    vectors(texts.parent, "-o", tmp_path / "b.npz")
+    assert (tmp_path / "b.npz").is_file() and not (tmp_path / "b.npz.run").exists()
+
+
+def test_vectors_does_not_read_what_it_writes(texts: Path, tmp_path: Path) -> None:
+    pytest.importorskip("gensim")
+    run = SkipgramRun([str(tmp_path)], tmp_path / "a.txt", FEW)
+    run.train()
+    write_vectors(Target(str(tmp_path / "a.txt")), ["quark"], np.ones((1, 8)))
+    assert (tmp_path / "a.txt.run" / "tokens.txt").is_file()
+    again = SkipgramRun([str(tmp_path)], tmp_path / "a.txt", FEW, force=True)
+    assert run.files == again.files == [texts]
 
 
 def test_vectors_reports_mistakes_in_one_sentence(texts: Path, tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from hyperspan.text.tokenize import Tokenizer
 
 SUFFIXES = (".npz", ".txt", ".txt.gz", ".vec", ".vec.gz")
 """How the names of files of vectors end; .vec has a first line with the size, .txt has none (GloVe)."""
-TOKENS, STATE = "tokens.txt", "state.npz"
-"""In the folder of a run: the texts, a line of tokens each, and the numbers after the last epoch."""
+SETTINGS, TOKENS, STATE = "settings.json", "tokens.txt", "state.npz"
+"""In the folder of a run: its settings, the texts, a line of tokens each, and the numbers after the last epoch."""
 _LONGEST = 10_000
 """Tokens of a line; gensim would leave out what follows."""
 _ALPHA, _LEAST_ALPHA = 0.025, 0.0001
@@ -79,8 +79,8 @@ class SkipgramRun:
         if not output.name.endswith(SUFFIXES):
             raise InputError(f"{output} does not end in {', '.join(SUFFIXES)}; the name says how vectors are written")
         self.output, self.settings, self.threads, self.force = output, settings, threads, force
-        self.files = find_texts(texts)
         self.folder = output.with_name(f"{output.name}.run")
+        self.files = self._find(texts)
         self._prepare(resume)
         self._join = (Tokenizer(settings.tokenizer), settings.lowercase)
 
@@ -101,17 +101,26 @@ class SkipgramRun:
 
     def words_of(self, corpora: Sequence[str]) -> set[str]:
         """All words of texts and corpora, as they are in the vectors."""
-        return {word for text in self._lines(find_texts(corpora)) for word in text.split()}
+        return {word for text in self._lines(self._find(corpora)) for word in text.split()}
 
     def write(self, words: Sequence[str], vectors: np.ndarray) -> None:
         """Writes vectors under the name of the output, and removes the files of the run."""
         write_vectors(Target(str(self.output), self.force), words, vectors)
         shutil.rmtree(self.folder)
 
+    def _find(self, texts: Iterable[str]) -> list[Path]:
+        """The texts without what the run writes."""
+        return find_texts(texts, [self.output, self.folder])
+
     def _prepare(self, resume: bool) -> None:
+        """Checks that the run may use its folder. One without a finished epoch is replaced: there is nothing to lose."""
         Target(str(self.output), self.force).check()
-        begun, kept = self.folder.is_dir(), self.folder / "settings.json"
-        if begun and not resume and not self.force:
+        kept = self.folder / SETTINGS
+        if self.folder.exists() and not kept.is_file():
+            raise OutputExistsError(
+                f"{self.folder} is needed for the run, but has no run in it; move it away, or choose another name"
+            )
+        if (self.folder / STATE).is_file() and not resume and not self.force:
             raise OutputExistsError(f"{self.folder} has a run already; go on with --resume, or begin anew with --force")
         if resume and not kept.is_file():
             raise InputError(f"{self.folder} has no run to go on with; leave out --resume")
