@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hyperspan.cards import CARD
-from hyperspan.errors import InputError
+from hyperspan.errors import InputError, OutputExistsError
+from hyperspan.files import Target
 
 PRETRAINED = Path(__file__).parent / "pretrained"
 """The folder of the bundled models."""
@@ -31,3 +32,28 @@ def folder_of(name_or_path: str | Path) -> Path:
             f"there is no model {str(name_or_path)!r}: {known}, and no such folder is there; name one of them or a model's folder"
         )
     return folder
+
+
+def target_of(model: str, output: Path | None, force: bool) -> Path:
+    """The folder for a changed model: another one, or with `force` its own; an error before any work if that must not be."""
+    if output is None:
+        if model in bundled_models():
+            raise InputError(f"{model} is a bundled model, which stays as it is; name a folder with --output")
+        if not force:
+            raise OutputExistsError(
+                f"{model} would be changed; write another model with --output FOLDER, or change it with --force"
+            )
+        return folder_of(model)
+    held = next((name for name in FILES if (output / name).exists()), None)
+    if held is not None and not force:
+        raise OutputExistsError(f"{output} holds {held} already; choose another folder or overwrite it with --force")
+    return output
+
+
+def copy_model(source: Path, target: Path) -> None:
+    """Copies the files of a model to another folder; does nothing where that is its own."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in FILES if target.resolve() != source.resolve() else ():
+        if (source / name).is_file():
+            with Target(str(target / name), force=True).open_binary() as file:
+                file.write((source / name).read_bytes())

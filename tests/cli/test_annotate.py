@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hyperspan.cards import ModelCard
 from hyperspan.config import Config
 from hyperspan.corpora import Problems, read_corpus
 from hyperspan.corpora.inputs import read_inputs
@@ -426,7 +427,14 @@ def test_foreign_text_is_noted_once() -> None:
 
 def test_profile_is_added_to_a_finished_model(tmp_path: Path) -> None:
     save_model(small_model(), tmp_path / "small")
-    added = hyperspan("profile", "small", f"{EXAMPLES}/harbour.data", cwd=tmp_path)
+    command = ("profile", "small", f"{EXAMPLES}/harbour.data")
+    for refused in (command, ("profile", "litbank", command[2], "--force")):
+        answer = hyperspan(*refused, cwd=tmp_path)
+        assert answer.returncode == 2 and "--output" in answer.stderr and answer.stderr.count("\n") == 1
+    added = hyperspan(*command, "--output", "copy", cwd=tmp_path)
+    assert added.returncode == 0 and "[profile]" in (tmp_path / "copy/card.toml").read_text(encoding="utf-8")
+    assert not ModelCard.read(tmp_path / "small").profile
+    added = hyperspan(*command, "--force", cwd=tmp_path)
     assert (added.returncode, added.stdout) == (0, "")
     german = "Der alte Hafen war im Winter ganz leer, und niemand wollte dort noch ein Schiff sehen. " * 3
     assert (

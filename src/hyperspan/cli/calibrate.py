@@ -13,9 +13,9 @@ from hyperspan.cli.options import Device, Force, Format, From
 from hyperspan.cli.output import print_json, report
 from hyperspan.config import CorpusConfig
 from hyperspan.corpora.source import Problems
-from hyperspan.errors import InputError, OutputExistsError, require_torch
+from hyperspan.errors import InputError, require_torch
 from hyperspan.files import Target
-from hyperspan.model_folders import FILES, bundled_models, folder_of
+from hyperspan.model_folders import copy_model, folder_of, target_of
 
 if TYPE_CHECKING:
     from hyperspan.models.calibration import CalibrationFit
@@ -44,7 +44,7 @@ def calibrate(
 
     Example: hyperspan calibrate genia dev.data --output my-genia
     """
-    source, target = folder_of(model), _target(model, output, force)
+    source, target = folder_of(model), target_of(model, output, force)
     require_torch("calibrating a model")
     from hyperspan.models import load_model
     from hyperspan.models.recognizer import Recognizer
@@ -68,29 +68,9 @@ def calibrate(
     report(problems)
 
 
-def _target(model: str, output: Path | None, force: bool) -> Path:
-    """The folder to write to; an error before any work if that must not be."""
-    if output is None:
-        if model in bundled_models():
-            raise InputError(f"{model} is a bundled model, which stays as it is; name a folder with --output")
-        if not force:
-            raise OutputExistsError(
-                f"{model} would be changed; write another model with --output FOLDER, or change it with --force"
-            )
-        return folder_of(model)
-    held = next((name for name in FILES if (output / name).exists()), None)
-    if held is not None and not force:
-        raise OutputExistsError(f"{output} holds {held} already; choose another folder or overwrite it with --force")
-    return output
-
-
 def _write(model: Recognizer, source: Path, target: Path) -> None:
     """A copy of the model with the new configuration; all other files stay as they are."""
-    target.mkdir(parents=True, exist_ok=True)
-    for name in FILES if target.resolve() != source.resolve() else ():
-        if name != "config.toml" and (source / name).is_file():
-            with Target(str(target / name), force=True).open_binary() as file:
-                file.write((source / name).read_bytes())
+    copy_model(source, target)
     with Target(str(target / "config.toml"), force=True).open() as file:
         file.write(model.config.to_toml())
     print(f"hyperspan: wrote {target}", file=sys.stderr)

@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 
 from hyperspan.cards import ModelCard
+from hyperspan.cli.options import Force
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.errors import counted
-from hyperspan.model_folders import folder_of
+from hyperspan.model_folders import copy_model, folder_of, target_of
 from hyperspan.text.profile import TextProfile
 
 
@@ -24,19 +25,25 @@ def profile(
         list[Path] | None,
         typer.Option(help="Held-out text of the same kind; repeat for more. Default: a tenth of the training text."),
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A folder for the model with its profile. Default: with --force, its own."),
+    ] = None,
+    force: Force = False,
 ) -> None:
     """Keep in a model's card.toml what its training text looks like, so that annotating says when a text is unlike it.
 
     hyperspan train does so too. The card holds hashed words and their counts, no text.
 
-    Example: hyperspan profile runs/mine mine-split/train.jsonl --dev mine-split/dev.jsonl
+    Example: hyperspan profile runs/mine mine-split/train.jsonl --dev mine-split/dev.jsonl --force
     """
-    folder = folder_of(model)
-    card = ModelCard.read(folder)
+    source, target = folder_of(model), target_of(model, output, force)
+    card = ModelCard.read(source)
     found = TextProfile.of(_texts(train), _texts(dev or []))
-    replace(card, profile=found.to_table()).write(folder)
+    copy_model(source, target)
+    replace(card, profile=found.to_table()).write(target)
     print(
-        f"hyperspan: {folder} now knows {counted(len(found.counts), 'word')} of its training text; {found.usual_unknown:.1%} of the "
+        f"hyperspan: {target} now knows {counted(len(found.counts), 'word')} of its training text; {found.usual_unknown:.1%} of the "
         "words of other text of its kind are new to it",
         file=sys.stderr,
     )
