@@ -13,6 +13,7 @@ from hyperspan.inference.domain import ENOUGH, DomainCheck, DomainFit, DomainTal
 from hyperspan.inference.loading import load
 from hyperspan.model_folders import folder_of
 from hyperspan.text.profile import TextProfile
+from tests.inference.everyday import EVERYDAY, SHORT_ENGLISH, SHORT_OTHER
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TEXTS = {
@@ -28,6 +29,8 @@ TEXTS = {
     ),
 }
 OWN = {"genia": "biomedical", "litbank": "literary", "english": "report"}
+FITTING = {"biomedical": "genia", "literary": "english", "report": "english"}
+"""The models to try for texts that are foreign to another; `english` for one that is only a little more like novels."""
 
 
 def check_of(name: str) -> DomainCheck:
@@ -41,9 +44,8 @@ def check_of(name: str) -> DomainCheck:
 def test_bundled_model_tells_its_own_text_from_others(model: str, kind: str) -> None:
     fit = check_of(model)(TEXTS[kind])
     assert fit is not None
-    assert fit.foreign == (kind != OWN[model])
-    fitting = {kind: name for name, kind in OWN.items()}.get(kind, "")
-    assert fit.better_model == (fitting if fit.foreign else "")
+    assert fit.foreign == (kind != OWN[model] and FITTING.get(kind) != model)
+    assert fit.better_model == (FITTING.get(kind, "") if fit.foreign else "")
     assert bool(fit.note) == fit.foreign
     assert not fit.foreign or model in fit.note
 
@@ -53,13 +55,39 @@ def test_text_of_too_few_words_gets_no_verdict(text: str) -> None:
     assert check_of("english")(text) is None
 
 
-def test_short_text_is_foreign_only_if_most_of_its_words_are_unknown() -> None:
-    check = check_of("genia")
-    english, german = check("Two old friends met near the station in the rain."), check(TEXTS["german"][:80])
-    assert english is not None
-    assert german is not None
-    assert not english.foreign
-    assert german.foreign
+def test_everyday_english_is_not_foreign_to_the_general_model_and_is_sent_to_it() -> None:
+    found = {model: {kind: check_of(model)(text) for kind, text in EVERYDAY.items()} for model in OWN}
+    advised = {model: {kind: fit.better_model for kind, fit in fits.items() if fit} for model, fits in found.items()}
+    assert sum(fit.foreign for fit in found["english"].values() if fit) <= 2
+    assert not {"diary", "e-mail", "review", "recipe"} & {kind for kind, name in advised["english"].items() if name}
+    assert {advised["genia"][kind] for kind in ("obituary", "review", "clinical note", "judgment")} == {"english"}
+    assert set(advised["litbank"].values()) == {"", "english"}
+
+
+def test_long_novel_is_foreign_where_a_page_of_it_is_not() -> None:
+    check = check_of("english")
+    page, more = check(EVERYDAY["poem"]), check("\n".join([EVERYDAY["poem"], TEXTS["literary"]] * 4))
+    assert page is not None
+    assert more is not None
+    assert not page.foreign
+    assert page.score >= 1
+    assert (more.foreign, more.better_model) == (True, "litbank")
+
+
+@pytest.mark.parametrize("text", SHORT_ENGLISH)
+def test_short_english_is_not_foreign(text: str) -> None:
+    fit = check_of("english")(text)
+    assert fit is None or not fit.foreign
+
+
+@pytest.mark.parametrize("model", OWN)
+@pytest.mark.parametrize("text", SHORT_OTHER)
+def test_short_text_of_another_language_is_foreign(model: str, text: str) -> None:
+    fit = check_of(model)(text)
+    assert fit is not None
+    assert fit.foreign
+    assert fit.score >= 1
+    assert not fit.better_model
 
 
 def test_model_of_other_text_is_not_judged_by_what_the_bundled_ones_know() -> None:
@@ -90,13 +118,24 @@ def test_tally_has_a_note_once_a_tenth_of_the_texts_are_foreign() -> None:
     tally.add(None)
     assert not tally.note
     tally.add(foreign)
-    assert tally.note == "this text looks odd"
+    assert tally.note == "1 of 1 texts looks foreign: text 2 looks odd; expect more errors"
     for _ in range(9):
         tally.add(own)
-    assert tally.note == "1 of 10 texts look foreign; the most foreign one looks odd"
+    assert tally.note == "1 of 10 texts looks foreign: text 2 looks odd; expect more errors"
     tally.add(own)
     assert not tally.note
     assert not tally.is_full
     for _ in range(ENOUGH):
         tally.add(own)
     assert tally.is_full
+
+
+def test_tally_names_the_most_foreign_text_and_a_model_only_if_it_fits_all() -> None:
+    tally = DomainTally()
+    tally.add(DomainFit(2.0, 0.5, 0.1, "looks odd", "english"), "a.txt")
+    assert tally.note == "this text looks odd; expect more errors, or try english (English of many genres)"
+    tally.add(DomainFit(3.0, 0.5, 0.1, "looks very odd", "english"), "b.txt")
+    start = "2 of 2 texts look foreign; the most foreign one, b.txt, looks very odd; expect more errors"
+    assert tally.note == f"{start}, or try english (English of many genres)"
+    tally.add(DomainFit(1.0, 0.5, 0.1, "looks odd", "genia"), "c.txt")
+    assert tally.note == start.replace("2", "3")

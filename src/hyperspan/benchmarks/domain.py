@@ -50,10 +50,16 @@ class Scored:
 
     alone: list[float]
     full: list[float]
+    foreign: list[bool]
+    """Whether users are told that they are foreign."""
 
     def without(self, genres: Sequence[str], genre: str) -> Scored:
         kept = [index for index, each in enumerate(genres) if each != genre]
-        return Scored([self.alone[index] for index in kept], [self.full[index] for index in kept])
+        return Scored(
+            [self.alone[index] for index in kept],
+            [self.full[index] for index in kept],
+            [self.foreign[index] for index in kept],
+        )
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
@@ -87,9 +93,15 @@ def score(model: str, given: Sequence[Stretch]) -> Scored:
     card = ModelCard.read(folder_of(model))
     check, profile = DomainCheck.of(card), TextProfile.from_table(card.profile)
     if check is None or profile is None:
-        raise InputError(f"the model {model} has no profile; make one with hyperspan profile {model} TRAIN --dev DEV")
+        raise InputError(
+            f"the model {model} has no profile; make one with hyperspan profile {folder_of(model)} TRAIN --dev DEV --force"
+        )
     counts = [WordCounts.of(stretch.words) for stretch in given]
-    return Scored([profile.deviation(each) / profile.limit for each in counts], [check.score(each) for each in counts])
+    return Scored(
+        [profile.deviation(each) / profile.limit for each in counts],
+        [check.score(each) for each in counts],
+        [check.is_foreign(each) for each in counts],
+    )
 
 
 def compared(other: Scored, own: Scored) -> dict[str, float]:
@@ -102,7 +114,7 @@ def compared(other: Scored, own: Scored) -> dict[str, float]:
 
 def flagged(scored: Scored) -> float:
     """The share that users are told of."""
-    return sum(value >= 1 for value in scored.full) / len(scored.full)
+    return sum(scored.foreign) / len(scored.foreign)
 
 
 def measure(model: str, corpora: dict[str, list[Stretch]]) -> dict[str, Any]:

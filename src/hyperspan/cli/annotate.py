@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -119,7 +120,7 @@ def annotate(
     if annotator.model.tokenizer.version == 1:
         documents = _noting_uncut_runs(documents)
     tally = DomainTally()
-    documents = _judged(documents, annotator, tally)
+    documents = _judged(documents, annotator, tally, _files_by_id(inputs))
     failures = Failures(problems)
     on_screen = output == "-" and sys.stdout.isatty()
     with nullcontext() if on_screen else counting("annotating", "words") as add_words:
@@ -185,12 +186,22 @@ def _noting_uncut_runs(documents: Iterable[str | Document]) -> Iterator[str | Do
         yield document
 
 
-def _judged(documents: Iterable[str | Document], annotator: Annotator, tally: DomainTally) -> Iterator[str | Document]:
-    """The documents; on the way it is counted which are unlike what the model was trained on."""
+def _judged(
+    documents: Iterable[str | Document], annotator: Annotator, tally: DomainTally, files: Mapping[str, str]
+) -> Iterator[str | Document]:
+    """The documents; on the way it is counted which are unlike what the model was trained on. `files` are by ids of documents."""
     for document in documents:
         if not tally.is_full:
-            tally.add(annotator.domain_fit(document))
+            name = "" if isinstance(document, str) else files.get(document.id, document.id)
+            tally.add(annotator.domain_fit(document), name)
         yield document
+
+
+def _files_by_id(given: Sequence[str]) -> dict[str, str]:
+    """The files that were named, by the ids of their documents; without those of which several have the same id."""
+    ids = [Path(name.removesuffix(".gz")).stem for name in given]
+    counts = Counter(ids)
+    return {id_: name for id_, name in zip(ids, given, strict=True) if counts[id_] == 1}
 
 
 def _title(given: Sequence[str]) -> str:

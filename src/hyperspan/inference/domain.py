@@ -1,28 +1,36 @@
 """Whether a text looks like what a model was trained on, so that front ends can say when it does not.
 
 A text is foreign to a model if its words are more surprising than 99% of the model's own held-out text, or if the training text of
-another bundled model explains it better than that of this bundled model does.
+another bundled model explains it much better than that of this bundled model does. The score, by which texts can be ranked, also
+counts a slightly better explanation.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from hyperspan.cards import ModelCard
 from hyperspan.errors import CardWarning, InputError
-from hyperspan.model_folders import bundled_models, folder_of
+from hyperspan.model_folders import DEFAULT_MODEL, bundled_models, folder_of
+from hyperspan.text.language import has_words_of_another_language, is_mostly_latin
 from hyperspan.text.profile import WINDOW, TextProfile, WordCounts, excerpt, words_of
 
 SHORT = 30
-"""Words of a text below which it is only foreign if most of its words are unknown."""
+"""Words of a text below which it is only foreign if nearly all of its words are unknown, or it is in another language."""
 SHORTEST = 8
-"""Words of letters that every verdict needs."""
-MOSTLY = 0.7
-"""The share of unknown words from which on a short text is foreign."""
+"""Words of letters that every verdict needs, but for one on the script."""
+NEARLY_ALL = 0.8
+"""The share of unknown words, of those in lower case, from which on a short text is foreign: names are often unknown."""
+_LEAST_LOWER = 5
+"""Words in lower case that a short text needs for that."""
 MARGIN = 10.0
-"""The logarithm of how many times as probable 100 words are under another profile, from which on they are taken for its text."""
+"""The logarithm of how many times as probable 100 words are under another profile, from which on the score is 1."""
+CHANCE = 30.0
+"""What is added to the margin of a specialised model for the chance of 100 words, before a text is foreign: ordinary English of the
+first person is often a little more like novels than like English of many genres."""
 _SCALE = 50.0
 """How much more evidence adds 1 to the score."""
 ENOUGH = 200
@@ -33,9 +41,10 @@ _SHARE = 0.1
 
 @dataclass(frozen=True)
 class DomainFit:
-    """How well a text fits a model. With a `score` of 1 or more it is `foreign`: unlike what the model was trained on."""
+    """How well a text fits a model. It is `foreign` if it is unlike what the model was trained on."""
 
     score: float
+    """The higher, the less usual: with 1 less than 99% of the model's own text, or slightly more like that of another model."""
     unknown: float
     """The share of its words that the training text has not."""
     usual_unknown: float
@@ -43,26 +52,26 @@ class DomainFit:
     reason: str = ""
     """Of a foreign text, the rest of a sentence about it, for people."""
     better_model: str = ""
-    """The name of a bundled model that fits it better, if there is one."""
+    """The name of a bundled model that fits a foreign text clearly better, if there is one."""
 
     @property
     def foreign(self) -> bool:
-        return self.score >= 1
+        return bool(self.reason)
 
     @property
     def note(self) -> str:
         """A sentence for people; empty for a text that is not foreign."""
-        return f"this text {self.reason}" if self.reason else ""
+        return f"this text {self.reason}; {_advice(self.better_model)}" if self.foreign else ""
 
 
 class DomainCheck:
     """Compares texts with what a model was trained on, and with the texts of the other bundled models.
 
     >>> check = DomainCheck.of(ModelCard.read(folder_of("genia")))
-    >>> fit = check("The captain walked slowly down to the harbour, where his wife was waiting for him in the rain with a letter "
-    ...     "from London. She had not slept, and she said nothing until he had read it twice.")
+    >>> fit = check("The company said on Tuesday that it will open three new offices in Seattle next year. Its managers expect more "
+    ...     "than 400 jobs, and the mayor of the city welcomed the decision.")
     >>> fit.foreign, fit.better_model
-    (True, 'litbank')
+    (True, 'english')
     """
 
     def __init__(self, card: ModelCard, profile: TextProfile):
@@ -85,60 +94,88 @@ class DomainCheck:
 
     def __call__(self, text: str) -> DomainFit | None:
         """How well a text fits; None for one of too few words to tell."""
-        counts = WordCounts.of(words_of(excerpt(text)))
-        if counts.letters < SHORTEST:
+        read = excerpt(text)
+        counts = WordCounts.of(words_of(read))
+        language = self._card.language
+        other_script = language == "English" and not is_mostly_latin(read)
+        if counts.letters < SHORTEST and not other_script:
             return None
-        own = self._profile
-        score, unknown = round(self.score(counts), 3), own.unknown(counts)
-        if score < 1:
-            return DomainFit(score, unknown, own.usual_unknown)
-        better = self._better(counts)
-        reason = self._reason(better, unknown, by_words=own.deviation(counts) >= own.limit)
-        return DomainFit(score, unknown, own.usual_unknown, reason, better.title if better else "")
+        fit = DomainFit(round(self.score(counts), 3), self._profile.unknown(counts), self._profile.usual_unknown)
+        if other_script or (language == "English" and counts.total < SHORT and has_words_of_another_language(read)):
+            reason = f"looks like another language than the {language} that {self._named} was trained on"
+            return replace(fit, score=max(fit.score, 1.0), reason=reason)
+        if not (self._is_extreme(read, counts) if counts.total < SHORT else self.is_foreign(counts)):
+            return fit
+        better = self._better(counts) if counts.total >= SHORT else None
+        return replace(fit, reason=self._reason(counts), better_model=better.title if better else "")
 
     def score(self, counts: WordCounts) -> float:
-        """1 or more if a text is foreign."""
-        own = self._profile
-        distance = own.deviation(counts) / own.limit
-        if counts.total < SHORT:
-            return distance if own.unknown(counts) >= MOSTLY else min(distance, 0.99)
-        rivals = self._evidence(counts) if self._is_bundled else ()
-        return max([distance, *(1 + (nats - MARGIN) / _SCALE for nats in rivals)])
+        """How unusual a text is, to rank texts by."""
+        rivals = self._evidence(counts) if self._is_bundled and counts.total >= SHORT else ()
+        return max([self._distance(counts), *(1 + (nats - MARGIN) / _SCALE for nats in rivals)])
+
+    def is_foreign(self, counts: WordCounts) -> bool:
+        """Whether a text of 30 words or more is foreign."""
+        return self._distance(counts) >= 1 or self._rival(counts) is not None
+
+    def _is_extreme(self, text: str, counts: WordCounts) -> bool:
+        """Whether a short text is foreign."""
+        lower = WordCounts.of(words_of(" ".join(word for word in text.split() if word[0].islower())))
+        unknown = self._profile.unknown(lower)
+        return lower.letters >= _LEAST_LOWER and unknown >= NEARLY_ALL and self._distance(counts) >= 1
+
+    def _distance(self, counts: WordCounts) -> float:
+        return self._profile.deviation(counts) / self._profile.limit
 
     def _evidence(self, counts: WordCounts) -> list[float]:
         """The logarithm of how many times as probable each other profile makes a text, of 100 words at most."""
         own, share = self._profile.nats_of(counts), min(1.0, WINDOW / counts.total)
-        return [(own - other.nats_of(counts)) * share for _, other in self._others]
+        return [(own - other._profile.nats_of(counts)) * share for other in self._others]
 
     @cached_property
-    def _others(self) -> list[tuple[ModelCard, TextProfile]]:
-        return [(card, other) for card, other in bundled_profiles() if other != self._profile]
+    def _others(self) -> list[DomainCheck]:
+        return [DomainCheck(card, other) for card, other in bundled_profiles() if other != self._profile]
 
     @property
     def _is_bundled(self) -> bool:
         """Whether the other bundled models can show a text to be foreign: they may know more of the text of a small model than itself."""
         return len(self._others) < len(bundled_profiles())
 
-    def _better(self, counts: WordCounts) -> ModelCard | None:
-        """The bundled model that fits best, if it fits at all."""
-        if counts.total < SHORT:
-            return None
-        pairs = zip(self._evidence(counts), self._others, strict=True)
-        found = [(nats, card) for nats, (card, other) in pairs if other.deviation(counts) < other.limit]
-        nats, card = max(found, key=lambda pair: pair[0], default=(0.0, None))
-        return card if nats >= MARGIN else None
+    def _margin(self, counts: WordCounts) -> float:
+        """The evidence for this bundled model that makes a text foreign to another; chance matters less in a longer text."""
+        is_general = self._card.title == DEFAULT_MODEL
+        return MARGIN + (0 if is_general else CHANCE * math.sqrt(WINDOW / max(WINDOW, counts.total)))
 
-    def _reason(self, better: ModelCard | None, unknown: float, *, by_words: bool) -> str:
-        own, usual = _named(self._card), self._profile.usual_unknown
-        if better is not None and not by_words:
-            return (
-                f"looks more like what {_named(better)} was trained on than like what {own} was; expect more errors, or use "
-                f"{better.title}"
-            )
-        advice = f", or use {_named(better)}" if better else ""
+    def _rival(self, counts: WordCounts) -> DomainCheck | None:
+        """The bundled model whose training text explains a text much better than that of this bundled one."""
+        if not self._is_bundled:
+            return None
+        found = zip(self._evidence(counts), self._others, strict=True)
+        nats, rival = max(found, key=lambda pair: pair[0] - pair[1]._margin(counts))
+        return rival if nats >= rival._margin(counts) else None
+
+    def _better(self, counts: WordCounts) -> ModelCard | None:
+        """The bundled model to use for a foreign text: one to which it is not foreign, the general one before the others."""
+        fitting = [
+            (other._card.title == DEFAULT_MODEL, nats, other._card)
+            for nats, other in zip(self._evidence(counts), self._others, strict=True)
+            if nats >= (0 if other._card.title == DEFAULT_MODEL else other._margin(counts))
+            and not other.is_foreign(counts)
+        ]
+        return max(fitting, key=lambda found: found[:2])[2] if fitting else None
+
+    @property
+    def _named(self) -> str:
+        return _named(self._card)
+
+    def _reason(self, counts: WordCounts) -> str:
+        rival = self._rival(counts) if self._distance(counts) < 1 else None
+        if rival is not None:
+            return f"looks more like what {rival._named} was trained on than like what {self._named} was"
+        unknown, usual = self._profile.unknown(counts), self._profile.usual_unknown
         return (
-            f"looks unlike what {own} was trained on: {unknown:.0%} of its words are new to it, {usual:.0%} in text of its own "
-            f"kind; expect more errors{advice}"
+            f"looks unlike what {self._named} was trained on: {unknown:.0%} of its words are new to it, {usual:.0%} in text of its own "
+            "kind"
         )
 
 
@@ -149,35 +186,48 @@ class DomainTally:
     >>> for score, reason in ((0.2, ""), (1.5, "looks odd"), (0.4, "")):
     ...     tally.add(DomainFit(score, 0.1, 0.1, reason))
     >>> tally.note
-    '1 of 3 texts look foreign; the most foreign one looks odd'
+    '1 of 3 texts looks foreign: text 2 looks odd; expect more errors'
     """
 
     def __init__(self) -> None:
         self.texts = self.foreign = 0
-        self._worst: DomainFit | None = None
+        self._given = 0
+        self._worst, self._name = DomainFit(0.0, 0.0, 0.0), ""
+        self._better: set[str] = set()
+        """The models that fit the foreign texts better; "" for a text that none does."""
 
     @property
     def is_full(self) -> bool:
         """Whether enough texts were judged; judging all of a long run would cost time and tell no more."""
         return self.texts >= ENOUGH
 
-    def add(self, fit: DomainFit | None) -> None:
-        """Counts a verdict, if there is one."""
+    def add(self, fit: DomainFit | None, name: str = "") -> None:
+        """Counts a verdict, if there is one; a text without a name is called by its number."""
+        self._given += 1
         if fit is None:
             return
         self.texts += 1
         if fit.foreign:
             self.foreign += 1
-            self._worst = fit if self._worst is None or fit.score > self._worst.score else self._worst
+            self._better.add(fit.better_model)
+            if self.foreign == 1 or fit.score > self._worst.score:
+                self._worst, self._name = fit, name or f"text {self._given:,}"
 
     @property
     def note(self) -> str:
-        """A sentence for people; empty as long as too few are foreign."""
-        if self._worst is None or self.foreign < _SHARE * self.texts:
+        """A sentence for people; empty as long as too few are foreign. It names a better model if that is one for all of them."""
+        if not self.foreign or self.foreign < _SHARE * self.texts:
             return ""
-        if self.texts == 1:
+        if self._given == 1:
             return self._worst.note
-        return f"{self.foreign:,} of {self.texts:,} texts look foreign; the most foreign one {self._worst.reason}"
+        advice = _advice(self._worst.better_model if len(self._better) == 1 else "")
+        which = f"s foreign: {self._name}" if self.foreign == 1 else f" foreign; the most foreign one, {self._name},"
+        return f"{self.foreign:,} of {self.texts:,} texts look{which} {self._worst.reason}; {advice}"
+
+
+def _advice(better_model: str) -> str:
+    named = next((_named(card) for card, _ in bundled_profiles() if card.title == better_model), better_model)
+    return f"expect more errors, or try {named}" if better_model else "expect more errors"
 
 
 def foreign_note(card: ModelCard, foreign: int, judged: int) -> str:

@@ -200,11 +200,11 @@ class AlternativesRecord(BaseModel):
 class DomainRecord(BaseModel):
     """How well a text fits what the model was trained on."""
 
-    foreign: bool = Field(description="Whether it is unlike that: the score is 1 or more.")
-    score: float
+    foreign: bool = Field(description="Whether it is unlike that.")
+    score: float = Field(description="The higher, the less usual; some texts of 1 or more are not foreign.")
     unknown: float = Field(ge=0, le=1, description="The share of its words that are new to the model.")
     usual_unknown: float = Field(ge=0, le=1, description="The same of text of the model's own kind.")
-    better_model: str | None = Field(description="A bundled model that fits a foreign text better.")
+    better_model: str | None = Field(description="A bundled model that fits a foreign text clearly better.")
     note: str | None = Field(description="A sentence for people about a foreign text.")
 
 

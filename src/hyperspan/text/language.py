@@ -1,7 +1,9 @@
-"""Whether sentences are English: the bundled word vectors are of use to them only then."""
+"""Whether text is English: the bundled word vectors and models are of use to it only then."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
@@ -16,6 +18,24 @@ _FUNCTION_WORDS = frozenset(
     """.split()
 )
 """Frequent English words that other languages do not have or seldom use: neither `in`, `is`, `was`, `for`, `by` nor `also`."""
+_OTHER_FUNCTION_WORDS = frozenset(
+    """
+    el la los las una uno que por para con del como pero más está y en de se su lo al un
+    le les des une du et dans est qui pour avec sur sont ne pas ce cette il elle au aux ses
+    der die das und ist nicht mit den dem des ein eine einen auf für von zu im wird hat sich dass auch wurde nach über bei
+    il della delle dei gli che è non sono nel nella anche alla ai più
+    o os as um uma da do dos das em não ao pelo pela são
+    het een dat niet zijn met voor op hij ze wordt werd naar ook maar bij uit
+    och att som är inte på med för till det av jag og ikke
+    """.split()
+)
+"""Frequent words of Spanish, French, German, Italian, Portuguese, Dutch and the languages of Scandinavia; English has few of them."""
+_LEAST_OTHER, _LEAST_OTHER_SHARE = 3, 0.2
+"""How many different ones a text of another language has, and their share of its words: names have one or two."""
+_LEAST_CHARACTERS = 4
+"""Of another script, before a text is taken for one of it."""
+_LATIN_END = "\u0250"
+_WORD = re.compile(r"[^\W\d_]+")
 _LEAST_SHARE = 0.05
 """Of words. Without the most frequent one, which another language may have by chance, they are 15 to 30 of 100 words of English."""
 _ENOUGH = 5_000
@@ -38,3 +58,32 @@ def looks_english(sentences: Sequence[Sentence]) -> bool:
             if word in _FUNCTION_WORDS:
                 found[word] += 1
     return found.total() - max(found.values(), default=0) > _LEAST_SHARE * words
+
+
+def has_words_of_another_language(text: str) -> bool:
+    """Whether a short text has frequent words of another language, several of them in lower case, and fewer of English.
+
+    >>> has_words_of_another_language("El presidente de la empresa dijo ayer que los trabajadores recibirán un aumento.")
+    True
+    >>> has_words_of_another_language("Vincent van Gogh in the Hotel de la Paix, Los Angeles")
+    False
+    """
+    words = _WORD.findall(text)
+    other = [word for word in words if word in _OTHER_FUNCTION_WORDS]
+    english = sum(word.lower() in _FUNCTION_WORDS for word in words)
+    return (
+        len(set(other)) >= _LEAST_OTHER and len(other) >= _LEAST_OTHER_SHARE * len(words) and len(other) > 2 * english
+    )
+
+
+def is_mostly_latin(text: str) -> bool:
+    """Whether most characters of a text that are parts of words are Latin, or there are few others.
+
+    >>> is_mostly_latin("TNF-α and 北京"), is_mostly_latin("北京大学 IL")
+    (True, False)
+    """
+    if text.isascii():
+        return True
+    found = [character for character in unicodedata.normalize("NFKC", text) if character.isalpha()]
+    other = sum(character >= _LATIN_END and not "\u1e00" <= character < "\u1f00" for character in found)
+    return other < _LEAST_CHARACTERS or 2 * other < len(found)

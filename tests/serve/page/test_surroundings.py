@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Route, expect
 
 from hyperspan.inference.annotator import Annotator
 from hyperspan.serve.settings import Settings
+from tests.inference.everyday import EVERYDAY
 from tests.serve.page.reader import NEEDS, TEXT, Opener, annotate, listed, wait_for_text, write
 from tests.serve.running import Running, running
 
@@ -120,7 +120,7 @@ def test_what_a_model_is_for_is_shown(opened: Opener, annotators: dict[str, Anno
 
 
 def test_text_that_is_foreign_to_the_model_is_noted_once(opened: Opener, server: Running) -> None:
-    text = (Path(__file__).parents[3] / "examples/literary.txt").read_text(encoding="utf-8").strip()
+    text = EVERYDAY["children's story"]
     page = opened()
     write(page, text)
     notice = page.locator(".notice.domain")
