@@ -14,6 +14,7 @@ from hyperspan.toml import free_table, read_text, read_toml, shown, to_key, to_t
 
 CARD = "card.toml"
 """Its name in the folder of a model."""
+README = "README.md"
 HEADINGS = (
     *("Model details", "Intended use", "Out-of-scope use", "Training data and licences", "Evaluation"),
     *("Limits and biases", "Calibration", "Environmental cost", "How to reproduce", "Citation"),
@@ -144,6 +145,26 @@ class ModelCard:
         """The card but for the profile, which is for programs, as JSON can hold it."""
         texts = {key: getattr(self, key) for key in TEXTS}
         return {**texts, "labels": dict(self.labels), "figures": dict(vars(self.figures))}
+
+
+def with_section(readme: str, title: str, text: str) -> str:
+    """The README.md of a model with another text below a heading, which is added if there is none.
+
+    >>> print(with_section("# Zoo\\n\\n## Calibration\\n\\nOld.\\n\\n## Citation\\n\\nUs.\\n", "Calibration", "New."), end="")
+    # Zoo
+    <BLANKLINE>
+    ## Calibration
+    <BLANKLINE>
+    New.
+    <BLANKLINE>
+    ## Citation
+    <BLANKLINE>
+    Us.
+    """
+    before, _, rest = f"\n{readme}".partition(f"\n## {title}\n")
+    _, following, after = rest.partition("\n## ")
+    section = f"## {title}\n\n{text}\n"
+    return f"{before.rstrip()}\n\n{section}{following}{after}".lstrip("\n")
 
 
 UNKNOWN = ModelCard()

@@ -1,11 +1,14 @@
-"""`hyperspan calibrate` as a user drives it."""
+"""`hyperspan calibrate` and `hyperspan compact` as a user drives them."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import pytest
+
 from hyperspan import load
+from hyperspan.cards import Figures, ModelCard
 from hyperspan.config import Config
 from hyperspan.model_folders import PRETRAINED
 from tests.cli.process import hyperspan
@@ -33,6 +36,9 @@ def test_calibrate_writes_another_model_that_finds_the_same(tmp_path: Path) -> N
         assert answer.returncode == 2 and reason in answer.stderr and "Traceback" not in answer.stderr
     made = hyperspan("calibrate", "genia", str(dev), "--output", str(target), "--format", "json")
     assert made.returncode == 0, made.stderr
+    assert "has only 6 mentions, so that the calibration stays near what the model had" in made.stderr
+    readme = (target / "README.md").read_text(encoding="utf-8")
+    assert "on dev.data (6 mentions)" in readme and "0.016 over" not in readme and "## Citation" in readme
     found = json.loads(made.stdout)
     assert found["predicted_mentions"]["calibrated_held_out"]["count"] > 0
     config = Config.of_model(target)
@@ -45,5 +51,19 @@ def test_calibrate_writes_another_model_that_finds_the_same(tmp_path: Path) -> N
     text = "Activation of the IL-2 gene by NF-kappa B needs c-Rel in human T cells ."
     ours, theirs = load(target)(text), load("genia")(text)
     assert ours.mentions == theirs.mentions and len(ours.mentions) > 1
+    before = Config.of_model(PRETRAINED / "genia")
+    assert config.model.temperature == pytest.approx(before.model.temperature, rel=0.1)
+    assert config.calibration.biases == before.calibration.biases
     same = (PRETRAINED / "genia" / "model.safetensors").read_bytes()
     assert (target / "model.safetensors").read_bytes() == same
+
+
+def test_compact_without_some_labels_says_so_and_has_no_figures(tmp_path: Path) -> None:
+    made = hyperspan("compact", "english", str(tmp_path / "some"), "--drop", "plant,animal")
+    assert made.returncode == 0, made.stderr
+    card, whole = ModelCard.read(tmp_path / "some"), ModelCard.read(PRETRAINED / "english")
+    assert card.figures == Figures() and "plant" not in card.labels and card.domain == whole.domain
+    assert card.description.endswith("the model english without animal, plant.")
+    readme = (tmp_path / "some" / "README.md").read_text(encoding="utf-8")
+    assert readme.startswith("This is the model english without the labels animal, plant.")
+    assert readme.endswith((PRETRAINED / "english" / "README.md").read_text(encoding="utf-8"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -11,9 +12,11 @@ from hyperspan.config import CalibrationConfig, Config
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.decoding import DecodingOptions, decode
 from hyperspan.models import Recognizer, new_model
+from hyperspan.models.calibration import PRIOR_MENTIONS
 from hyperspan.models.scorers import SCORERS
 from hyperspan.models.tuning import (
     MENTION_BIASES,
+    SURER_PENALTY,
     TEMPERATURES,
     best_mention_bias,
     best_temperature,
@@ -21,6 +24,7 @@ from hyperspan.models.tuning import (
     tune_calibration,
 )
 from hyperspan.training.loop import Trainer, dev_scores
+from hyperspan.types import Mention
 from tests.models.test_models import HANDCRAFTED, SMALL, corpus
 
 
@@ -62,16 +66,19 @@ def test_tune_chooses_the_best_of_what_was_tried(trained: Recognizer) -> None:
     with_values(trained, mention_bias=bias)
 
     @torch.inference_mode()
-    def negative_log_likelihood(temperature: float) -> float:
+    def penalised(temperature: float) -> float:
         distribution = with_values(trained, temperature=temperature).distribution(dev)
         gold = [trained.scorer.representable(trained.vocabulary.gold(s), max(map(len, dev))) for s in dev]
-        return -float(distribution.log_prob(gold).sum())
+        return SURER_PENALTY * max(0.0, -math.log(temperature)) ** 2 - float(distribution.log_prob(gold).sum())
 
     temperature = best_temperature(trained, dev)
-    assert negative_log_likelihood(temperature) <= min(map(negative_log_likelihood, TEMPERATURES[::6])) + 1e-3
+    assert penalised(temperature) <= min(map(penalised, TEMPERATURES[::6])) + 1e-3
     with_values(trained, temperature=1.0, mention_bias=0.0)
     tune(trained, dev)
-    assert (trained.config.model.mention_bias, trained.config.model.temperature) == (bias, temperature)
+    count = sum(len(sentence.mentions) for sentence in dev)
+    share = count / (count + PRIOR_MENTIONS)
+    assert trained.config.model.mention_bias == bias
+    assert trained.config.model.temperature == pytest.approx(temperature**share, abs=1e-4)
     assert set(trained.config.calibration.temperatures) == (
         set(trained.labels) if trained.scorer.can_calibrate else set()
     )
@@ -102,6 +109,29 @@ def test_tune_calibration_stays_near_one_temperature_on_a_tiny_dev(trained: Reco
     temperatures, temperature = trained.config.calibration.temperatures, trained.config.model.temperature
     assert fit is not None and all(0.7 < value / temperature < 1.5 for value in temperatures.values())
     assert all(bias >= -1 for bias in trained.config.calibration.biases.values())
+
+
+@pytest.mark.parametrize("learnt", ["segmental"], indirect=True)
+def test_tune_does_not_become_as_sure_as_can_be_where_all_is_right(trained: Recognizer) -> None:
+    with torch.inference_mode():
+        sets = trained.distribution(dev := corpus()).argmax()
+    right = [
+        sentence.with_mentions(Mention(start, end, trained.labels[kind]) for start, end, kind in found)
+        for sentence, found in zip(dev, sets, strict=True)
+    ]
+    tune(trained, right)
+    assert 0.5 < trained.config.model.temperature <= 1.02
+    assert all(value > 0.5 for value in trained.config.calibration.temperatures.values())
+
+
+@pytest.mark.parametrize("learnt", ["segmental"], indirect=True)
+def test_calibration_of_a_tiny_dev_stays_near_that_of_the_model(trained: Recognizer) -> None:
+    had = CalibrationConfig(dict.fromkeys(trained.labels, 1.6), dict.fromkeys(trained.labels, -0.75))
+    trained.config = replace(with_values(trained, temperature=1.5).config, calibration=had)
+    tune_calibration(trained, corpus()[1:2])
+    assert trained.config.model.temperature == pytest.approx(1.5, rel=0.1)
+    assert all(value == pytest.approx(1.6, rel=0.1) for value in trained.config.calibration.temperatures.values())
+    assert all(value == pytest.approx(-0.75, abs=0.13) for value in trained.config.calibration.biases.values())
 
 
 def test_mention_bias_above_0_finds_more(trained: Recognizer) -> None:

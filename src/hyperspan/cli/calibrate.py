@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hyperspan.cards import README, with_section
 from hyperspan.cli.options import Device, Force, Format, From
 from hyperspan.cli.output import print_json, report
 from hyperspan.config import CorpusConfig
 from hyperspan.corpora.source import Problems
-from hyperspan.errors import InputError, require_torch
+from hyperspan.errors import InputError, counted, require_torch
 from hyperspan.files import Target
 from hyperspan.model_folders import copy_model, folder_of, target_of
 
 if TYPE_CHECKING:
     from hyperspan.models.calibration import CalibrationFit
     from hyperspan.models.recognizer import Recognizer
+
+
+FEW = 50
+"""Mentions below which calibration changes little."""
 
 
 def calibrate(
@@ -58,13 +63,21 @@ def calibrate(
         )
     corpora = [CorpusConfig(path, format=from_ or "") for path in dev]
     sentences = [one for corpus in corpora for one in read_as_annotated(corpus, found.config, problems)]
-    if not any(mention.label in found.labels for sentence in sentences for mention in sentence.mentions):
+    mentions = sum(mention.label in found.labels for sentence in sentences for mention in sentence.mentions)
+    if not mentions:
         raise InputError(
             f"{', '.join(dev)} has no mention of {', '.join(found.labels)}; give annotated text with labels of the model"
         )
     fit = tune_calibration(found, sentences)
     _write(found, source, target)
+    _write_readme(source, target, fit, f"{', '.join(Path(path).name for path in dev)} ({counted(mentions, 'mention')})")
     _show(found, fit, format_)
+    if mentions < FEW:
+        print(
+            f"hyperspan: {', '.join(dev)} has only {counted(mentions, 'mention')}, so that the calibration stays near what the model "
+            "had; give more annotated text for another one",
+            file=sys.stderr,
+        )
     report(problems)
 
 
@@ -74,6 +87,22 @@ def _write(model: Recognizer, source: Path, target: Path) -> None:
     with Target(str(target / "config.toml"), force=True).open() as file:
         file.write(model.config.to_toml())
     print(f"hyperspan: wrote {target}", file=sys.stderr)
+
+
+def _write_readme(source: Path, target: Path, fit: CalibrationFit | None, dev: str) -> None:
+    """The model's README.md, whose section on calibration says what was measured now."""
+    if not (source / README).is_file():
+        return
+    text = f"`hyperspan calibrate` chose one temperature on {dev}."
+    if fit is not None:
+        text = (
+            f"`hyperspan calibrate` chose a temperature and a bias for each label on {dev}. Expected calibration error there, over the "
+            f"mentions that it finds: {fit.before.ece:.3f} with one temperature, {fit.after.ece:.3f} calibrated, {fit.held_out.ece:.3f} "
+            "held out (docs/evaluation.md). Other figures of calibration in this file are older."
+        )
+    readme = (source / README).read_text(encoding="utf-8", errors="replace")
+    with Target(str(target / README), force=True).open() as file:
+        file.write(with_section(readme, "Calibration", text))
 
 
 def _show(model: Recognizer, fit: CalibrationFit | None, format_: str) -> None:

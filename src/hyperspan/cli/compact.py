@@ -10,13 +10,11 @@ from typing import Annotated
 
 import typer
 
-from hyperspan.cards import CARD, ModelCard
+from hyperspan.cards import CARD, README, TEXTS, Figures, ModelCard
 from hyperspan.cli.options import Force, split_names
 from hyperspan.errors import InputError, OutputExistsError, require_torch
 from hyperspan.files import Target
 from hyperspan.model_folders import FILES, folder_of
-
-README = "README.md"
 
 
 def compact(
@@ -54,15 +52,26 @@ def compact(
     whole = load_model(source)
     small = made_compact(whole, words, _kept(whole.labels, split_names(labels), split_names(drop)))
     save_model(small, output, half=True)
-    if (source / README).is_file():
-        with Target(str(output / README), force=True).open_binary() as file:
-            file.write((source / README).read_bytes())
-    if (source / CARD).is_file():
-        card = ModelCard.read_or_warn(source)
-        known = {label: meaning for label, meaning in card.labels.items() if label in small.labels}
-        replace(card, labels=known).write(output)
+    _write_cards(source, output, whole.labels, small.labels)
     size = sum(file.stat().st_size for file in output.iterdir()) / 1e6
     print(f"hyperspan: wrote {output}, {size:.1f} MB", file=sys.stderr)
+
+
+def _write_cards(source: Path, output: Path, whole: Sequence[str], kept: Sequence[str]) -> None:
+    """Copies card.toml and README.md; where labels are left out, they say so, and the card has no figures."""
+    card, name = ModelCard.read_or_warn(source), source.resolve().name
+    lost = ", ".join(label for label in whole if label not in kept)
+    if lost:
+        labels = {label: meaning for label, meaning in card.labels.items() if label in kept}
+        text = f"Finds {', '.join(kept)}: the model {name} without {lost}."
+        description = text if len(text) <= TEXTS["description"] else f"The model {name} without some of its labels."
+        card = replace(card, description=description, labels=labels, figures=Figures())
+    if (source / CARD).is_file():
+        card.write(output)
+    if (source / README).is_file():
+        note = f"This is the model {name} without the labels {lost}. What follows, with all figures, is about the whole model.\n\n"
+        with Target(str(output / README), force=True).open_binary() as file:
+            file.write((note if lost else "").encode() + (source / README).read_bytes())
 
 
 def _kept(known: Sequence[str], labels: Sequence[str], drop: Sequence[str]) -> list[str] | None:

@@ -4,6 +4,8 @@ What is minimised is the cross-entropy of the mentions in the most probable sets
 log-likelihood of all chains. The sets stay the same, whatever is chosen
 (:mod:`hyperspan.structures.segmental_calibration`), so the mentions are those of the model. All types are first given one
 temperature and one bias; each type then departs from them as far as its mentions outweigh a penalty, so that rare types stay close.
+A model that is calibrated already goes from the values that it has towards these, as far as the mentions of a type outweigh
+:data:`PRIOR_MENTIONS`.
 """
 
 from __future__ import annotations
@@ -28,6 +30,10 @@ SPREAD = (0.3, 0.7)
 """Departures, in the logarithm of a temperature and in a bias, that have a penalty of 1 times the following."""
 MODEL_PENALTY, TYPE_PENALTY = 2.0, 10.0
 """In nats: of all types together from the temperature of the model, and of one type from those."""
+SURER = 5.0
+"""How many times the penalty of all types together is larger where the model becomes surer than it is."""
+PRIOR_MENTIONS = 100
+"""Mentions that count as much as what a model had before."""
 LEAST_PROBABLE = 1e-3
 """Chains that are less likely to have a mention, and have none, are left out."""
 FOLDS = 5
@@ -134,9 +140,13 @@ class CalibrationFit:
 class DevChains:
     """The chains of dev at all temperatures that are tried."""
 
-    def __init__(self, batches: Iterable[ChainBatch], types: int, temperature: float):
+    def __init__(
+        self, batches: Iterable[ChainBatch], types: int, temperature: float, had: TypeCalibration | None = None
+    ):
+        """`had` is the calibration of the model so far, if any."""
         batches = list(batches)
         self.types, self.temperatures = types, temperature * FACTORS
+        self.had = None if had is None else self._places(had)
         self.kind = np.concatenate([batch.kind for batch in batches])
         sentence = np.concatenate([batch.sentence for batch in batches])
         self.fold = sentence * FOLDS // (sentence.max(initial=0) + 1)  # consecutive sentences together
@@ -148,6 +158,13 @@ class DevChains:
         tables = [[_tempered(batch, value) for batch in batches] for value in self.temperatures]
         self.tables = [Tempered(*map(np.concatenate, zip(*parts, strict=True))) for parts in tables]
         self.losses = np.array([[self._losses(kind, fold) for fold in range(FOLDS)] for kind in range(types)])
+        self.counts = np.zeros((types, FOLDS), dtype=int)  # mentions that are found
+        np.add.at(self.counts, (self.kind[self.row], self.fold[self.row]), 1)
+
+    def _places(self, given: TypeCalibration) -> np.ndarray:
+        """(types, 2): of each type the temperature and the bias that are the nearest of those tried."""
+        temperatures = abs(np.log(self.temperatures) - np.log(np.asarray(given.temperatures))[:, None]).argmin(1)
+        return np.stack([temperatures, abs(BIASES - np.asarray(given.biases)[:, None]).argmin(1)], axis=1)
 
     def probabilities(self, table: Tempered, bias: np.ndarray | float, rows: np.ndarray) -> np.ndarray:
         """The probabilities of some mentions that are found."""
@@ -176,8 +193,13 @@ class DevChains:
             return (np.log(FACTORS / FACTORS[t])[:, None] / SPREAD[0]) ** 2 + ((BIASES - BIASES[b]) / SPREAD[1]) ** 2
 
         own = int(np.argmin(abs(FACTORS - 1)))
-        common = _lowest_place(losses.sum(0) + MODEL_PENALTY * penalty(own, 0))
-        return [_lowest_place(one + TYPE_PENALTY * penalty(*common)) for one in losses]
+        surer = np.where(FACTORS < 1, SURER, 1.0)[:, None]
+        common = _lowest_place(losses.sum(0) + MODEL_PENALTY * surer * penalty(own, 0))
+        chosen = np.array([_lowest_place(one + TYPE_PENALTY * penalty(*common)) for one in losses])
+        if self.had is not None:  # both grids are even, in the logarithm of temperatures and in biases
+            counts = self.counts[:, list(folds)].sum(1)[:, None]
+            chosen = np.rint((counts * chosen + PRIOR_MENTIONS * self.had) / (counts + PRIOR_MENTIONS)).astype(int)
+        return [(int(t), int(b)) for t, b in chosen]
 
     def calibration(self, chosen: Sequence[tuple[int, int]], rows: np.ndarray) -> np.ndarray:
         """The probabilities of some mentions that are found, with what was chosen for each type."""

@@ -1,7 +1,9 @@
 """Numbers that are chosen on dev once a model is trained.
 
 *Temperature.* A network that fits its training data is overconfident on other text. Dividing all scores by a temperature keeps
-the order of mention sets and flattens the distribution. The chosen temperature maximises the likelihood of the dev sentences.
+the order of mention sets and flattens the distribution. The temperature that maximises the likelihood of the dev sentences
+replaces that of the model as far as their mentions outweigh :data:`hyperspan.models.calibration.PRIOR_MENTIONS`. A lower one, which
+makes the model surer, has a penalty: if all that it finds is right, likelihood alone would make it as sure as can be.
 
 *Calibration by type.* That is the likelihood of whole sets; the mentions that are found are still too sure. Where types are
 independent, each has a temperature and a bias of its own, for which their probabilities are right: :mod:`hyperspan.models.calibration`.
@@ -14,6 +16,7 @@ added to the score of each mention trades precision for recall. The chosen one h
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -24,10 +27,11 @@ import torch
 from hyperspan.batching import batches_by_length
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.models.base import Model
-from hyperspan.models.calibration import CalibrationFit, ChainBatch, DevChains, chain_batch
+from hyperspan.models.calibration import PRIOR_MENTIONS, CalibrationFit, ChainBatch, DevChains, chain_batch
 from hyperspan.models.scorers.base import log_prob_of_annotated
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.mentions import MentionSet
+from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.types import Sentence
 
 if TYPE_CHECKING:
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
 
 TEMPERATURES = [round(0.5 * 1.04**step, 4) for step in range(60)]
 """From 0.5 to 5, four percent apart."""
+SURER_PENALTY = 100.0
+"""In nats, of a temperature that is e times lower than that of the model."""
 MENTION_BIASES = [step / 4 for step in range(-8, 17)]
 """From -2 to 4."""
 
@@ -66,7 +72,10 @@ def _counted(found: list[MentionSet], annotated: np.ndarray | None) -> list[Ment
 
 @torch.inference_mode()
 def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
-    """The temperature under which the sentences' mentions (those that the model can represent) are most probable."""
+    """The temperature under which the sentences' mentions (those that the model can represent) are most probable.
+
+    One below the temperature of the model has a penalty.
+    """
     scorer, bias = model.scorer, model.config.model.mention_bias
     batches = []
     for given in _batches(model, sentences):
@@ -79,7 +88,11 @@ def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
         distributions = ((scorer.distribution(s / temperature, lengths), known) for s, lengths, known in batches)
         return sum(-float(log_prob_of_annotated(one, *known).sum()) for one, known in distributions)
 
-    return TEMPERATURES[_lowest(len(TEMPERATURES), lambda index: negative_log_likelihood(TEMPERATURES[index]))]
+    def penalised(index: int) -> float:
+        surer = max(0.0, math.log(model.config.model.temperature / TEMPERATURES[index]))
+        return negative_log_likelihood(TEMPERATURES[index]) + SURER_PENALTY * surer**2
+
+    return TEMPERATURES[_lowest(len(TEMPERATURES), penalised)]
 
 
 def _lowest(count: int, value: Callable[[int], float]) -> int:
@@ -130,20 +143,39 @@ def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
     """Chooses the calibration and, where that is asked for, the mention bias; puts them into the model's configuration."""
     if model.config.training.tune_mention_bias:
         _set(model, "model", mention_bias=best_mention_bias(model, sentences))
+    _set(model, "model", temperature=1.0)
+    _set(model, "calibration", temperatures={}, biases={})
     tune_calibration(model, sentences)
 
 
 def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> CalibrationFit | None:
-    """Chooses the temperature and, where types are independent, the calibration by type; None where they are not."""
+    """Chooses the temperature and, where types are independent, the calibration by type; None where they are not.
+
+    Both stay near those that the model has where the sentences have few mentions.
+    """
+    had = model.config.calibration.of(model.labels, model.config.model.temperature)
+    count = sum(len(_known_gold(model, sentence)) for sentence in sentences)
     _set(model, "calibration", temperatures={}, biases={})
-    _set(model, "model", temperature=best_temperature(model, sentences))
+    _set(
+        model, "model", temperature=_between(model.config.model.temperature, best_temperature(model, sentences), count)
+    )
     if not model.scorer.can_calibrate:
         return None
-    fit = DevChains(_chains(model, sentences), len(model.labels), model.config.model.temperature).fit()
+    before = None if had is None else TypeCalibration(*had)
+    fit = DevChains(_chains(model, sentences), len(model.labels), model.config.model.temperature, before).fit()
     chosen = (fit.chosen.temperatures, fit.chosen.biases)
     temperatures, biases = (dict(zip(model.labels, values.tolist(), strict=True)) for values in chosen)
     _set(model, "calibration", temperatures=temperatures, biases=biases)
     return fit
+
+
+def _between(had: float, best: float, mentions: int) -> float:
+    """The temperature between the one that a model had and the best on dev, nearer to the latter the more mentions dev has.
+
+    >>> [_between(1.0, 2.0, mentions) for mentions in (0, 10, 100, 10_000)]
+    [1.0, 1.065, 1.4142, 1.9863]
+    """
+    return round(had * (best / had) ** (mentions / (mentions + PRIOR_MENTIONS)), 4)
 
 
 @torch.inference_mode()
