@@ -75,6 +75,7 @@ def test_a_run_on_several_corpora_is_kept_resumed_and_scored_by_what_dev_annotat
     train(config, place / "parts", overrides=["training.epochs=1"], device="cpu")
     train(config, place / "parts", overrides=["training.epochs=2"], device="cpu", resume=True)
     assert same_result(place / "whole", place / "parts")
+    assert "18 sentences, some more than once: an epoch read 27" in (place / "whole" / "README.md").read_text("utf-8")
     less = config_of(place, {**MAPPED, "annotated": ["PER", "FAC", "GPE"]}, "training.epochs=3").settled()
     with pytest.raises(InputError, match="was trained on other sentences"):
         train(less, place / "parts", device="cpu", resume=True)
@@ -141,6 +142,8 @@ def test_tuning_looks_at_annotated_types_alone(place: Path) -> None:
         ({"annotated": ["Per"]}, [], r"has mentions of Fac, Org, which its annotated = \[Per\] does not list"),
         ({"annotated": ["Per", "Fac", "Org", "Zoo"]}, [], r"says that Zoo is annotated, but no training corpus has"),
         ({}, ["model.kind=linear-chain"], r"the types of model\.kind linear-chain depend on each other"),
+        ({"labels": {"Pers": "PER"}}, [], r"has no mention of Pers, .* it has Fac, Org, Per: correct labels"),
+        ({"labels": {"Per": "", "Fac": "", "Org": ""}}, [], r"teaches nothing, since .* leave out all that it has"),
         ({"repeat": 0}, [], r"data\.train\[1\]\.repeat is 0, but must be a whole number from 1"),
         ({"label": {}}, [], r"no key data\.train\[1\]\.label; did you mean data\.train\[1\]\.labels\?"),
         ({"labels": {"Per": 3}}, [], r"data\.train\[1\]\.labels\.Per is 3, but must be a text"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from attrs import evolve
@@ -40,7 +40,7 @@ def read_train(config: Config, problems: Problems | None = None) -> list[list[Se
     """The sentences of each document of the training corpora."""
     found: list[list[Sentence]] = []
     for corpus in config.data.train_corpora:
-        documents = list(read_texts(corpus, config, problems, context=context_of(config)))
+        documents = list(read_texts(corpus, config, problems, context=context_of(config), labels_occur=True))
         found += (_annotated(documents, corpus) if config.data.is_listed else documents) * corpus.repeat
     return found
 
@@ -90,6 +90,24 @@ def check_annotated(config: Config, train: Sequence[Sentence]) -> None:
         )
 
 
+def _with_labels_of(documents: Iterable[Sequence[Sentence]], corpus: CorpusConfig) -> Iterator[Sequence[Sentence]]:
+    """The same documents; at their end an InputError if some labels of the corpus's mapping do not occur, or none has a name."""
+    seen: set[str] = set()
+    for text in documents:
+        seen.update(mention.label for sentence in text for mention in sentence.mentions)
+        yield text
+    if unknown := sorted(set(corpus.labels) - seen):
+        raise InputError(
+            f"{corpus.path} has no mention of {', '.join(unknown)}, which its labels in data.train name; it has {', '.join(sorted(seen))}: "
+            "correct labels"
+        )
+    if not corpus.annotated and not any(corpus.labels.get(label, label) for label in seen):
+        raise InputError(
+            f"{corpus.path} teaches nothing, since its labels in data.train leave out all that it has ({', '.join(sorted(seen))}); "
+            "name one of them, or remove the corpus"
+        )
+
+
 def _relabelled(sentence: Sentence, corpus: CorpusConfig, problems: Problems) -> Sentence:
     """The sentence with the model's labels for those of its corpus."""
     if all(mention.label not in corpus.labels for mention in sentence.mentions):
@@ -123,12 +141,14 @@ def read_texts(
     *,
     gold_known: bool = True,
     context: int | None = None,
+    labels_occur: bool = False,
 ) -> Iterator[list[Sentence]]:
     """The sentences of each document of a corpus.
 
     Documents without sentences are split by the model's tokenizer. In training, tokens are cut and sentences joined where a
     mention asks for it; with `gold_known` false they are cut as any text is, and mentions that do not fit are in no sentence.
-    `context` are the words of the document around each sentence, by default as many as the model reads.
+    `context` are the words of the document around each sentence, by default as many as the model reads. With `labels_occur` it is
+    an error if the corpus has no mention of a label that it is to rename, or none that is left.
     """
     problems = problems if problems is not None else Problems()
     corpus = CorpusConfig(corpus) if isinstance(corpus, str) else corpus
@@ -137,13 +157,10 @@ def read_texts(
     if not gold_known:
         documents = (_split_blindly(document, tokenizer, problems) for document in documents)
     own = config.transformer.context if config.transformer.name else 0
-    split = (
-        [
-            _relabelled(sentence, corpus, problems)
-            for sentence in with_sentences(document, problems, tokenizer).sentences
-        ]
-        for document in documents
-    )
+    sentences = (with_sentences(document, problems, tokenizer).sentences for document in documents)
+    if labels_occur and corpus.labels:
+        sentences = _with_labels_of(sentences, corpus)
+    split = ([_relabelled(sentence, corpus, problems) for sentence in text] for text in sentences)
     words = own if context is None else context
     return (list(with_context(text, words)) for text in texts(split, config.data.joined))
 

@@ -42,11 +42,12 @@ class CorpusFacts:
     """What the choices depend on."""
 
     sentences: int
+    """Those that a corpus repeats count once."""
     english: bool
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence]) -> CorpusFacts:
-        return cls(len(sentences), looks_english(sentences))
+        return cls(len({id(sentence) for sentence in sentences}), looks_english(sentences))
 
 
 @dataclass(frozen=True)

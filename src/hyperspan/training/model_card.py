@@ -12,10 +12,11 @@ import torch
 from hyperspan import __version__
 from hyperspan.cards import CARD, HEADINGS, Figures, ModelCard
 from hyperspan.config import CorpusConfig
-from hyperspan.errors import CardWarning, InputError
+from hyperspan.errors import CardWarning, InputError, counted
 from hyperspan.files import Target
 from hyperspan.models import Model
 from hyperspan.text.profile import TextProfile
+from hyperspan.training.defaults import CorpusFacts
 from hyperspan.types import Sentence
 
 
@@ -70,16 +71,33 @@ def _sections(model: Model, facts: RunFacts) -> tuple[str, ...]:
         _details(model),
         "Say what it is meant for.",
         "Say what it must not be used for, and for which texts another model is better.",
-        f"{_quoted(config.data.train_corpora)}, {len(facts.train):,} sentences. Say where the texts come from, who annotated them, and under "
+        f"{_quoted(config.data.train_corpora)}, {_sentences(facts.train)}. Say where the texts come from, who annotated them, and under "
         "which licences; choose a licence for the model.",
         evaluation,
         "Say where it fails, and whom or what the texts do not speak of.",
-        f"Temperature {config.model.temperature:g}, chosen on dev where there is one. `hyperspan evaluate` measures calibration.",
+        f"{_calibration(model, facts)} `hyperspan evaluate` measures calibration.",
         f"{facts.seconds:,.0f} seconds on {_machine(model.device)}, without the runs before it. Times the watts of the machine, that is "
         "the energy.",
         f"`hyperspan train config.toml`, with the data and seed {config.training.seed}; hyperspan {__version__}, torch {torch.__version__}.",
         "Name the authors of the data and of the model.",
     )
+
+
+def _sentences(train: Sequence[Sentence]) -> str:
+    distinct = CorpusFacts.of(train).sentences
+    repeated = "" if distinct == len(train) else f", some more than once: an epoch read {len(train):,}"
+    return counted(distinct, "sentence") + repeated
+
+
+def _calibration(model: Model, facts: RunFacts) -> str:
+    """What was chosen on dev."""
+    config = model.config
+    if not facts.dev:
+        return f"Temperature {config.model.temperature:g}, not calibrated, since the run had no dev set."
+    mentions = counted(sum(len(sentence.mentions) for sentence in facts.dev), "mention")
+    if not config.calibration.temperatures:
+        return f"Temperature {config.model.temperature:g}, chosen on the {mentions} of dev."
+    return f"A temperature and a bias for each label were chosen on the {mentions} of dev (`calibration` in `config.toml`)."
 
 
 def _details(model: Model) -> str:

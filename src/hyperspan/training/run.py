@@ -13,7 +13,7 @@ from hyperspan.config import AUTO, Config, CorpusConfig
 from hyperspan.corpora.source import Problems
 from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.encoders.hub import check_pretrained
-from hyperspan.errors import InputError, OutputExistsError
+from hyperspan.errors import InputError, OutputExistsError, counted
 from hyperspan.evaluation.significance import Confidence, confidence
 from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
@@ -170,6 +170,8 @@ def _read(
     model = model.to(place)
     objective = _distillation(model, teachers, problems) if teachers else GoldObjective(model)
     notes = [f"{times:,} × {what}" for what, times in problems.notes.items()]
+    if corpus.sentences < len(train):
+        notes.append(f"{counted(corpus.sentences, 'sentence')}, some more than once: an epoch reads {len(train):,}")
     learnt = NOTHING_LEARNT
     if start is not None:
         assert isinstance(model, Recognizer), "validate lets only such models start from others"
