@@ -42,7 +42,7 @@ def pretrain(
         typer.Option(
             help="How words are cut; the same as model.tokenizer of the models that are to read with the encoder."
         ),
-    ] = "split",
+    ] = "words",
     seed: Annotated[int, typer.Option(min=0)] = 1,
     device: TrainingDevice = "auto",
     threads: Threads = None,

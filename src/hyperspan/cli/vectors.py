@@ -33,7 +33,7 @@ def vectors(
     tokenizer: Annotated[
         Literal["split", "words"],
         typer.Option(help="How words are cut; the same as model.tokenizer of the models that are to use the vectors."),
-    ] = "split",
+    ] = "words",
     cased: Annotated[bool, typer.Option("--cased", help="Keep upper case.")] = False,
     most: Annotated[int | None, typer.Option(min=0, help="Write only so many of the most frequent words.")] = None,
     words: Annotated[

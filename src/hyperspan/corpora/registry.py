@@ -108,6 +108,10 @@ WRITERS = tuple(name for name, entry in _BUILT_IN.items() if entry.write is not 
 """The names of those that are built in and can be written."""
 
 
+class UnknownFormatError(InputError):
+    """What a file holds shows no format that is known here."""
+
+
 def detect(source: Source) -> str:
     """The name of the format that a source is in, by its content; by its name where that says it all."""
 
@@ -122,7 +126,7 @@ def detect(source: Source) -> str:
             return name
     if not head.strip():
         raise InputError(f"{source.name} is empty, so it shows no format; name a file with text in it")
-    raise InputError(
+    raise UnknownFormatError(
         f"{source.name} is in no format that is known here; name its format (--from, or data.format in a configuration), one of "
         f"{', '.join(FORMATS)}"
     )
@@ -200,7 +204,7 @@ def _of_one_format(sources: list[Source]) -> tuple[list[Source], str]:
             continue
         ending = next((suffix for suffix in FORMATS[name].suffixes if _plain_name(source).endswith(suffix)), "")
         return [other for other in sources if _plain_name(other).endswith(ending)], name
-    raise unreadable or InputError(
+    raise unreadable or UnknownFormatError(
         f"none of the {len(sources)} files is in a known format; name it with --from, one of {', '.join(FORMATS)}"
     )
 

@@ -52,12 +52,12 @@ def read_pretrained(name: str) -> tuple[dict[str, Any], nn.Module]:
     lacking = [key for key in found["missing_keys"] if "pooler" not in key and "position_ids" not in key]
     if lacking:
         raise InputError(
-            f"transformer.name is {name}, whose weights lack {lacking[0]} and {len(lacking) - 1} others of its config.json; "
+            f"the encoder is {name}, whose weights lack {lacking[0]} and {len(lacking) - 1} others of its config.json; "
             "name an encoder with all of its weights"
         )
     if (subwords := len(tokenizer)) > (known := encoder.get_input_embeddings().num_embeddings):
         raise InputError(
-            f"transformer.name is {name}, whose tokenizer has {subwords:,} subwords, but whose weights know {known:,}; "
+            f"the encoder is {name}, whose tokenizer has {subwords:,} subwords, but whose weights know {known:,}; "
             "use the tokenizer that the encoder was trained with"
         )
     description = {
@@ -83,11 +83,11 @@ def _read_description(name: str) -> tuple[Any, Any, bool]:
         tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=offline)
     if not tokenizer.is_fast:
         raise InputError(
-            f"transformer.name is {name}, whose tokenizer ({type(tokenizer).__name__}) is not one of the library tokenizers and does "
+            f"the encoder is {name}, whose tokenizer ({type(tokenizer).__name__}) is not one of the library tokenizers and does "
             "not say which subwords are of which word; name an encoder with a tokenizer.json"
         )
     if len(tokenizer) <= len(tokenizer.all_special_ids):  # made of nothing where no files of it were found
-        raise InputError(f"transformer.name is {name}, which comes without a tokenizer; {advice}")
+        raise InputError(f"the encoder is {name}, which comes without a tokenizer; {advice}")
     return config, tokenizer, offline
 
 
@@ -97,17 +97,15 @@ def _located(name: str) -> bool:
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise InputError(
-                f"transformer.name is {name}, a folder without config.json; name one that save_pretrained of Hugging Face wrote"
+                f"the encoder is {name}, a folder without config.json; name one that save_pretrained of Hugging Face wrote"
             )
         if not any((folder / file).is_file() for file in TOKENIZER_FILES):
             raise InputError(
-                f"transformer.name is {name}, a folder without a tokenizer; put the tokenizer.json of the same encoder into it"
+                f"the encoder is {name}, a folder without a tokenizer; put the tokenizer.json of the same encoder into it"
             )
         return True
     if folder.is_absolute() or name.startswith(".") or name.count("/") > 1:
-        raise InputError(
-            f"transformer.name is {name}, but there is no such folder; correct it, or give a name on the hub"
-        )
+        raise InputError(f"the encoder is {name}, but there is no such folder; correct it, or give a name on the hub")
     import huggingface_hub
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
 
@@ -123,7 +121,7 @@ def _located(name: str) -> bool:
         return False
     if not known:
         raise InputError(
-            f"transformer.name is {name}, but there is no such folder, and {reason}; give the folder of an encoder"
+            f"the encoder is {name}, but there is no such folder, and {reason}; give the folder of an encoder"
         )
     return True
 
@@ -137,14 +135,14 @@ def _check_kind(name: str, config: Any) -> None:
 
     kind = config.model_type
     if getattr(config, "is_encoder_decoder", False):
-        raise InputError(f"transformer.name is {name}, an encoder with a decoder ({kind}); {_EXAMPLE}")
+        raise InputError(f"the encoder is {name}, an encoder with a decoder ({kind}); {_EXAMPLE}")
     one_way = kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
     if getattr(config, "is_decoder", False) or one_way:
         raise InputError(
-            f"transformer.name is {name}, a causal model ({kind}), which does not read the words after each word; {_EXAMPLE}"
+            f"the encoder is {name}, a causal model ({kind}), which does not read the words after each word; {_EXAMPLE}"
         )
     if not hasattr(config, "hidden_size") or not hasattr(config, "vocab_size"):
-        raise InputError(f"transformer.name is {name}, which does not read text ({kind}); {_EXAMPLE}")
+        raise InputError(f"the encoder is {name}, which does not read text ({kind}); {_EXAMPLE}")
 
 
 def _limit(encoder: nn.Module, tokenizer: Any) -> int:
@@ -195,4 +193,4 @@ def _reading(name: str, what: str, advice: str) -> Iterator[None]:
             yield
     except Exception as error:  # its kind differs by file format and kind of damage
         reason = str(error).strip().partition("\n")[0].rstrip(".")[:200] or type(error).__name__
-        raise InputError(f"transformer.name is {name}, whose {what} cannot be read ({reason}); {advice}") from None
+        raise InputError(f"the encoder is {name}, whose {what} cannot be read ({reason}); {advice}") from None

@@ -28,7 +28,7 @@ class PretrainingSettings:
     dropout: float | None = None
     """None: that of the encoder."""
     weight_decay: float = 0.01
-    tokenizer: str = "split"
+    tokenizer: str = "words"
     seed: int = 1
 
     def rate(self, share: float) -> float:

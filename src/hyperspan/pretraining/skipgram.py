@@ -40,7 +40,7 @@ class SkipgramSettings:
     min_count: int = 3
     sample: float = 1e-4
     """Words with a larger share of the text are left out at random."""
-    tokenizer: str = "split"
+    tokenizer: str = "words"
     lowercase: bool = True
     seed: int = 1
 

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.registry import UnknownFormatError, read_corpus
 from hyperspan.errors import InputError
 from hyperspan.files import TEXT_ERRORS, TEXT_SUFFIXES, open_text
 from hyperspan.text.sentences import split_text
 from hyperspan.text.tokenize import Tokenizer, tokenize_all
+from hyperspan.types import Document
 
 PART = 2**20
 """Characters of text that are cut into tokens at a time."""
@@ -97,10 +98,20 @@ def _text_parts(path: Path) -> Iterator[str]:
     yield "\n"  # a file ends a document
 
 
+def _documents(path: Path) -> Iterator[Document]:
+    """Those of a corpus; no option names its format."""
+    try:
+        yield from read_corpus(str(path))
+    except UnknownFormatError:
+        raise InputError(
+            f"{path} is neither a text file ({', '.join(TEXT_SUFFIXES)}) nor a corpus in a known format; rename or convert it"
+        ) from None
+
+
 def _corpus_lines(path: Path, tokenizer: Tokenizer) -> Lines:
     """A line for every sentence. In some formats each sentence is a document; those are read on without an end between them."""
     lines: Lines = []
-    for document in read_corpus(str(path)):
+    for document in _documents(path):
         sentences = document.sentences or split_text(document.text, tokenizer)
         if len(sentences) > 1 and lines and lines[-1]:
             lines.append([])
