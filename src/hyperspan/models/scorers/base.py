@@ -43,7 +43,7 @@ def log_prob_of_annotated(
     """(B,): log p of gold mentions; where `annotated` (B, m) is false, whatever mentions of that type there are."""
     if annotated is None:
         return distribution.log_prob(gold)
-    total = 0.0 * distribution.log_prob([set[Mention]()] * len(gold))
+    found: list[Tensor] = []
     for row in np.unique(annotated, axis=0):
         places = {kind: place for place, kind in enumerate(row.nonzero()[0].tolist())}
         if not places:
@@ -54,9 +54,11 @@ def log_prob_of_annotated(
             for mentions, here in zip(gold, same, strict=True)
         ]
         values = distribution.restrict(list(places)).log_prob(sets)
-        values = values.masked_fill(~torch.from_numpy(same).to(values.device), 0.0)
-        total = total + values
-    return total
+        found.append(values.masked_fill(~torch.from_numpy(same).to(values.device), 0.0))
+    if not found:  # nothing is annotated: zeros that gradients go through
+        values = distribution.log_prob(gold)
+        return values.masked_fill(torch.ones_like(values, dtype=torch.bool), 0.0)
+    return sum(found[1:], found[0])
 
 
 class Scorer(nn.Module):
