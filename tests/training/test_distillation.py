@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,14 @@ from hyperspan.models.validation import validate
 from hyperspan.structures import cross_entropy
 from hyperspan.structures.scores import mean_scores
 from hyperspan.training.data import read_sentences
-from hyperspan.training.distillation import Distillation, context_of, new_student, read_teachers, read_unlabelled
+from hyperspan.training.distillation import (
+    Distillation,
+    context_of,
+    new_student,
+    read_teachers,
+    read_unlabelled,
+    with_annotated,
+)
 from hyperspan.training.loop import dev_scores
 from hyperspan.training.run import train
 from hyperspan.types import Sentence
@@ -117,6 +125,32 @@ def test_the_loss_mixes_that_of_the_teacher_with_that_of_gold_mentions(place: Pa
         taught = cross_entropy(student(part.batch), teacher(teacher.collate(part.sentences)) / 2.0, part.batch.lengths)
     torch.testing.assert_close(found[:2], 0.25 * gold[:2] + 0.75 * taught[:2])
     torch.testing.assert_close(found[2:], taught[2:])
+
+
+def test_labels_that_the_training_data_lack_are_taught_by_the_teacher_alone(place: Path, tmp_path: Path) -> None:
+    student, teacher, _ = models(place, gold_weight=1.0)
+    student.eval()
+    plain = read_sentences(str(place / "some.data"))
+    marked = with_annotated(plain, student.labels)
+    known = {mention.label for sentence in plain for mention in sentence.mentions}
+    [missing] = set(student.labels) - known
+    assert all(sentence.annotated == known for sentence in marked)
+    assert with_annotated(plain, known) is plain
+
+    def gradient(sentences: Sequence[Sentence], taught: Recognizer) -> torch.Tensor:
+        objective = Distillation(student, [taught], [])
+        loss = objective.loss(objective.collate(list(sentences), [True] * len(sentences)), None).values.sum()
+        start = student.get_parameter("scorer.start.bias")  # T → X of all types, then T → I
+        return torch.autograd.grad(loss, start)[0].unflatten(0, (-1, len(student.labels)))[0]
+
+    before, after = gradient(plain, teacher), gradient(marked, teacher)
+    changed = torch.tensor([label == missing for label in student.labels])
+    torch.testing.assert_close(before[~changed], after[~changed])
+    assert not torch.isclose(before[changed], after[changed])
+    torch.testing.assert_close(gradient(marked, student)[changed], torch.zeros(1), atol=1e-4, rtol=0)
+
+    result = train(settings(place, text=""), tmp_path / "run", overrides=["training.epochs=1"], device="cpu")
+    assert load_model(result.folder).labels == teacher.labels
 
 
 def test_a_student_begins_with_the_vectors_of_its_teacher(place: Path) -> None:

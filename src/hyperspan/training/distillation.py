@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from attrs import evolve
 from torch import Tensor
 
 from hyperspan.batch import Batch
@@ -99,6 +100,17 @@ def check_labels_known(labels: Iterable[str], teachers: Sequence[Recognizer]) ->
                 f"the training data or the first teacher has the labels {', '.join(unknown)}, which {which} has not "
                 f"({', '.join(teacher.labels)}); rename those of the data, or name another teacher"
             )
+
+
+def with_annotated(train: Sequence[Sentence], labels: Iterable[str]) -> Sequence[Sentence]:
+    """The training sentences, which say nothing about those labels of a student that none of them has.
+
+    Only the teacher teaches these labels.
+    """
+    found = frozenset(mention.label for sentence in train for mention in sentence.mentions)
+    if found.issuperset(labels):
+        return train
+    return [evolve(sentence, annotated=found) if sentence.annotated is None else sentence for sentence in train]
 
 
 class Distillation:

@@ -30,6 +30,7 @@ from hyperspan.training.distillation import (
     new_student,
     read_teachers,
     read_unlabelled,
+    with_annotated,
 )
 from hyperspan.training.events import DataNote, Listener, SettingsChosen
 from hyperspan.training.hints import GOOD, SAMPLE, Adviser, EpochScore, RunSettings
@@ -162,6 +163,7 @@ def _read(
     check_labels_known({mention.label for sentence in train for mention in sentence.mentions}, teachers)
     if teachers and config.distillation.copy_embeddings:
         model: Model = new_student(config, teachers[0])
+        train = with_annotated(train, model.labels)
     elif start is not None:
         model = new_warm_model(config, start.model, train)
     else:
