@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -42,12 +42,15 @@ class Workplace:
         if not ready.exists():
             from hyperspan.cards import Figures, ModelCard
             from hyperspan.models import save_model
+            from hyperspan.text.profile import TextProfile
             from tests.inference.test_annotator import small_model
 
             made = self.shared / f"tiny-{os.getpid()}"
             save_model(small_model(), made)
             (made / "README.md").write_text("# A small model\n", encoding="utf-8")
-            ModelCard("small", "Finds people.", labels={"person": "people"}, figures=Figures("Zoo", 80.5)).write(made)
+            profile = TextProfile.of(["Anna met Tom at the harbour ."] * 50).to_table()
+            card = ModelCard("small", "Finds people.", labels={"person": "people"}, figures=Figures("Zoo", 80.5))
+            replace(card, profile=profile).write(made)
             try:
                 made.rename(ready)
             except OSError:  # another worker was faster

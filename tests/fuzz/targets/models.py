@@ -7,14 +7,15 @@ import json
 import random
 import struct
 import tempfile
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 from hyperspan.cards import CARD
-from hyperspan.errors import HyperspanError
+from hyperspan.errors import CardWarning, HyperspanError
 from hyperspan.inference.loading import load
 from hyperspan.model_folders import PRETRAINED
-from tests.fuzz.mutate import change_value, encode, mutate, mutate_json
+from tests.fuzz.mutate import NUMBERS, change_value, encode, mutate, mutate_json
 from tests.fuzz.samples import TEXTS, TOKENS
 from tests.fuzz.target import Input, Target, Workplace, check_message
 from tests.fuzz.targets.configurations import TOML
@@ -51,6 +52,14 @@ def mutated_tensors(chance: random.Random, data: bytes) -> bytes:
     return data[:8] + mutate(chance, header, TOKENS["json"]) + numbers
 
 
+def with_another_value(chance: random.Random, card: bytes) -> bytes:
+    """A card with a number in place of one of its values."""
+    lines = card.split(b"\n")
+    place = chance.choice([index for index, line in enumerate(lines) if b" = " in line])
+    number = chance.choice((*NUMBERS, "nan", "inf", "0x" + "F" * 6_000)).encode()
+    return b"\n".join([*lines[:place], lines[place].split(b" = ")[0] + b" = " + number, *lines[place + 1 :]])
+
+
 class ModelFolders(Target):
     """A folder with one file changed is refused, or annotates a text."""
 
@@ -63,6 +72,8 @@ class ModelFolders(Target):
     def mutated(self, chance: random.Random) -> Input:
         name = chance.choice(FILES)
         data = original(self.base)[name]
+        if name == CARD and chance.random() < 0.5:
+            return {name: with_another_value(chance, data)}
         if name in ("config.toml", CARD):
             return {name: mutate(chance, data, TOML)}
         if name == "model.safetensors":
@@ -78,6 +89,10 @@ class ModelFolders(Target):
             if name not in given:
                 (place.folder / name).symlink_to(base / name)
         try:
-            load(place.folder)(TEXTS[0])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CardWarning)
+                annotator = load(place.folder)
+            annotator(TEXTS[0])
+            annotator.domain_fit(TEXTS[0] * 10)
         except HyperspanError as error:
             check_message(error)
