@@ -419,10 +419,12 @@ def test_files_that_are_no_text_are_skipped_alike(tmp_path: Path) -> None:
 
 def test_foreign_text_is_noted_once() -> None:
     examples = [f"{EXAMPLES}/{name}.txt" for name in ("literary", "biomedical")]
-    noted = hyperspan("annotate", *examples, "-m", "genia", "-f", "jsonl").stderr
-    assert noted.startswith(f"hyperspan: note: 1 of 2 texts looks foreign: {examples[0]} looks unlike what genia")
+    noted = hyperspan("annotate", *examples, examples[0], "-m", "genia", "-f", "jsonl").stderr
+    start = "2 of 3 texts look foreign; the most foreign one, literary, looks unlike what genia"
+    assert noted.startswith(f"hyperspan: note: {start}")
     assert noted.count("\n") == 1
-    assert hyperspan("annotate", examples[1], "-m", "genia", "-f", "jsonl").stderr == ""
+    for few in (examples, examples[1:]):  # one of two may be so by chance
+        assert hyperspan("annotate", *few, "-m", "genia", "-f", "jsonl").stderr == ""
 
 
 def test_profile_is_added_to_a_finished_model(tmp_path: Path) -> None:

@@ -203,13 +203,13 @@ def test_a_disk_that_is_full(model: str, tmp_path: Path, engine: str) -> None:
 def test_summary_says_how_many_documents_look_foreign(hyperspan: Run, tmp_path: Path) -> None:
     write_jsonl(
         tmp_path / "texts.jsonl",
-        [{"text": (EXAMPLES / f"{name}.txt").read_text()} for name in ("biomedical", "literary")],
+        [{"text": (EXAMPLES / f"{name}.txt").read_text()} for name in ("biomedical", "literary", "literary")],
     )
     status, said = hyperspan("bulk", "texts.jsonl", "-m", "genia", "-o", "found")
     assert status == 0
     assert (
-        said.count("1 of 2 documents that were looked at look unlike what genia (molecular biology) was trained on")
+        said.count("2 of 3 documents that were looked at look unlike what genia (molecular biology) was trained on")
         == 1
     )
     result = manifest_of(tmp_path / "found")["shards"][0]["result"]
-    assert (result["judged"], result["foreign"]) == (2, 1)
+    assert (result["judged"], result["foreign"]) == (3, 2)

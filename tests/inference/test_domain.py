@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hyperspan.cards import ModelCard
 from hyperspan.errors import InputError
-from hyperspan.inference.domain import ENOUGH, DomainCheck, DomainFit, DomainTally
+from hyperspan.inference.domain import ENOUGH, DomainCheck, DomainFit, DomainTally, foreign_note
 from hyperspan.inference.loading import load
 from hyperspan.model_folders import folder_of
 from hyperspan.text.profile import TextProfile
@@ -113,21 +115,57 @@ def test_wrong_profile_is_an_error_and_a_missing_one_is_none() -> None:
         DomainCheck.of(ModelCard("mine", profile={**TextProfile.of(["a b"]).to_table(), "spread": -1}))
 
 
-def test_tally_has_a_note_once_a_tenth_of_the_texts_are_foreign() -> None:
-    tally, foreign, own = DomainTally(), DomainFit(2.0, 0.5, 0.1, "looks odd"), DomainFit(0.1, 0.1, 0.1)
+def tally_of(*foreign: bool) -> DomainTally:
+    tally = DomainTally()
+    for is_foreign in foreign:
+        tally.add(DomainFit(2.0, 0.5, 0.1, "looks odd") if is_foreign else DomainFit(0.1, 0.1, 0.1))
+    return tally
+
+
+def test_tally_has_a_note_once_more_texts_are_foreign_than_by_chance() -> None:
+    assert not tally_of().note
+    assert tally_of(True).note == "this text looks odd; expect more errors"
+    assert not tally_of(True, False).note
+    assert tally_of(True, True, False).note.startswith(
+        "2 of 3 texts look foreign; the most foreign one, text 1, looks odd"
+    )
+    assert not tally_of(*[True] * 3, *[False] * 7).note
+    assert tally_of(*[True] * 4, *[False] * 6).note
+    assert not tally_of(*[True] * 22, *[False] * 178).note
+    assert tally_of(*[True] * 23, *[False] * 177).note
+    assert tally_of(*[False] * ENOUGH).is_full
+
+
+def test_text_that_gets_no_verdict_is_not_counted() -> None:
+    tally = DomainTally()
     tally.add(None)
     assert not tally.note
-    tally.add(foreign)
+    tally.add(DomainFit(2.0, 0.5, 0.1, "looks odd"))
     assert tally.note == "1 of 1 texts looks foreign: text 2 looks odd; expect more errors"
-    for _ in range(9):
-        tally.add(own)
-    assert tally.note == "1 of 10 texts looks foreign: text 2 looks odd; expect more errors"
-    tally.add(own)
-    assert not tally.note
-    assert not tally.is_full
-    for _ in range(ENOUGH):
-        tally.add(own)
-    assert tally.is_full
+
+
+@pytest.mark.parametrize("texts", [2, 3, 10, 50, 200])
+def test_texts_of_a_models_own_kind_are_seldom_noted(texts: int) -> None:
+    chance = random.Random(1)
+    notes = sum(bool(tally_of(*(chance.random() < 0.069 for _ in range(texts))).note) for _ in range(1_000))
+    assert notes < 30
+
+
+def test_rule_holds_for_millions_of_texts() -> None:
+    card = ModelCard("mine")
+    assert foreign_note(card, 80_000, 1_000_000) and not foreign_note(card, 70_100, 1_000_000)
+
+
+def test_reason_cites_new_words_only_where_they_are_unusually_many() -> None:
+    rare = " ".join(f"{'rst'[n % 3]}{'abcdefghij'[n % 10]}{'klmnopqrst'[n // 10]}o" for n in range(100))
+    profile = TextProfile.of(["the lion sleeps in the zoo . " * 4_000 + rare], ["the lion sleeps in the zoo . " * 200])
+    check = DomainCheck(ModelCard("zoo"), replace(profile, usual_unknown=0.01))
+    known, new = check(rare), check("Entirely different words describe weather over northern mountains today . " * 10)
+    assert known is not None and new is not None
+    assert (
+        known.reason == "looks unlike what zoo was trained on: its words are rarer there than in text of its own kind"
+    )
+    assert "100% of its words are new to it, 1% in text of its own kind" in new.reason
 
 
 def test_tally_names_the_most_foreign_text_and_a_model_only_if_it_fits_all() -> None:

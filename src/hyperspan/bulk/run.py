@@ -77,9 +77,11 @@ def run_job(
     if untagged and annotator.reads_tags:
         missing = f"this model was trained with part-of-speech tags, which {untagged:,} documents have not"
         notes = (*notes, f"{missing}; expect it to find less")
-    if foreign := sum(done.foreign for done in job.done.values()):
-        judged = sum(done.judged for done in job.done.values())
-        notes = (*notes, foreign_note(annotator.card, foreign, judged))
+    finished = job.done.values()
+    if note := foreign_note(
+        annotator.card, sum(done.foreign for done in finished), sum(done.judged for done in finished)
+    ):
+        notes = (*notes, note)
     return _summary(job, resumed, notes)
 
 

@@ -35,8 +35,12 @@ _SCALE = 50.0
 """How much more evidence adds 1 to the score."""
 ENOUGH = 200
 """Texts after which a tally is full."""
-_SHARE = 0.1
-"""The share of foreign texts from which on a set of texts is worth a note."""
+OWN_SHARE = 0.07
+"""The share of a model's own texts that is taken for foreign, and a little more: at most 5.2% were, of english."""
+_UNLIKELY = 0.02
+"""A note on several texts is due if as many of a model's own were foreign less often than this."""
+_MORE = 1.5
+"""Times the usual share of unknown words, from which on it is a reason."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,8 @@ class DomainCheck:
         if rival is not None:
             return f"looks more like what {rival._named} was trained on than like what {self._named} was"
         unknown, usual = self._profile.unknown(counts), self._profile.usual_unknown
+        if unknown < _MORE * usual:
+            return f"looks unlike what {self._named} was trained on: its words are rarer there than in text of its own kind"
         return (
             f"looks unlike what {self._named} was trained on: {unknown:.0%} of its words are new to it, {usual:.0%} in text of its own "
             "kind"
@@ -180,13 +186,13 @@ class DomainCheck:
 
 
 class DomainTally:
-    """Verdicts on several texts, of which some are foreign by chance: a note is due once a tenth of them are.
+    """Verdicts on several texts, of which some are foreign by chance: a note is due once more of them are than chance explains.
 
     >>> tally = DomainTally()
-    >>> for score, reason in ((0.2, ""), (1.5, "looks odd"), (0.4, "")):
+    >>> for score, reason in ((1.2, "looks odd"), (1.5, "looks odder"), (0.4, "")):
     ...     tally.add(DomainFit(score, 0.1, 0.1, reason))
     >>> tally.note
-    '1 of 3 texts looks foreign: text 2 looks odd; expect more errors'
+    '2 of 3 texts look foreign; the most foreign one, text 2, looks odder; expect more errors'
     """
 
     def __init__(self) -> None:
@@ -216,7 +222,7 @@ class DomainTally:
     @property
     def note(self) -> str:
         """A sentence for people; empty as long as too few are foreign. It names a better model if that is one for all of them."""
-        if not self.foreign or self.foreign < _SHARE * self.texts:
+        if not more_than_chance(self.foreign, self.texts):
             return ""
         if self._given == 1:
             return self._worst.note
@@ -230,15 +236,35 @@ def _advice(better_model: str) -> str:
     return f"expect more errors, or try {named}" if better_model else "expect more errors"
 
 
+def more_than_chance(foreign: int, texts: int) -> bool:
+    """Whether more texts are foreign than of a model's own by chance; a single text is judged by itself.
+
+    >>> more_than_chance(1, 1), more_than_chance(1, 2), more_than_chance(2, 3), more_than_chance(3, 10), more_than_chance(4, 10)
+    (True, False, True, False, True)
+    """
+    if texts <= 1:
+        return foreign > 0
+    if foreign < 2 or foreign <= OWN_SHARE * texts:
+        return False
+    every, own, other = math.lgamma(texts + 1), math.log(OWN_SHARE), math.log1p(-OWN_SHARE)
+    fewer = math.fsum(
+        math.exp(every - math.lgamma(k + 1) - math.lgamma(texts - k + 1) + k * own + (texts - k) * other)
+        for k in range(foreign)
+    )
+    return 1 - fewer < _UNLIKELY
+
+
 def foreign_note(card: ModelCard, foreign: int, judged: int) -> str:
-    """How many of many texts are foreign to a model, for people.
+    """How many of many texts are foreign to a model, for people; empty if chance explains it.
 
     >>> foreign_note(ModelCard("zoo", domain="animals"), 7, 10)
-    '7 of 10 documents that were looked at look unlike what zoo (animals) was trained on (by chance, 1 in 100 does); expect more errors there'
+    '7 of 10 documents that were looked at look unlike what zoo (animals) was trained on (by chance, about 1 in 20 does); expect more errors there'
     """
+    if not more_than_chance(foreign, judged):
+        return ""
     return (
-        f"{foreign:,} of {judged:,} documents that were looked at look unlike what {_named(card)} was trained on (by chance, 1 in 100 "
-        "does); expect more errors there"
+        f"{foreign:,} of {judged:,} documents that were looked at look unlike what {_named(card)} was trained on (by chance, about "
+        "1 in 20 does); expect more errors there"
     )
 
 
