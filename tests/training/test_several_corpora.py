@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -15,6 +16,7 @@ from hyperspan.corpora.registry import write_corpus
 from hyperspan.errors import InputError
 from hyperspan.models import Recognizer, load_model, new_model
 from hyperspan.models.compact import compact
+from hyperspan.models.scorers.base import log_prob_of_annotated
 from hyperspan.models.tuning import best_mention_bias, best_temperature
 from hyperspan.models.validation import validate
 from hyperspan.training.data import check_annotated, read_dev, read_sentences, read_train
@@ -102,6 +104,18 @@ def test_losses_of_types_add_up(place: Path, kind: str) -> None:
     together = loss(some) + loss([frozenset(model.labels) - labels for labels in some])
     torch.testing.assert_close(together, model.loss(sentences).values)
     assert loss(some)[2] == 0
+
+
+def test_annotated_types_have_a_probability_where_the_empty_set_has_none() -> None:
+    [sentence] = read_sentences(HARBOUR)[:1]
+    model = new_model(Config().override(QUICK), [sentence]).eval()
+    gold = [model.vocabulary.gold(sentence)]
+    distribution = model.distribution([sentence]).condition(require=gold)
+    assert gold[0] and distribution.log_prob([set()]).isneginf().all()
+    everything = np.ones((1, len(model.labels)), dtype=bool)
+    found = log_prob_of_annotated(distribution, gold, everything)
+    torch.testing.assert_close(found, distribution.log_prob(gold))
+    assert log_prob_of_annotated(distribution, gold, ~everything).tolist() == [0.0]
 
 
 def test_a_student_learns_other_types_from_its_teacher_alone() -> None:
