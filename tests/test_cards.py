@@ -12,6 +12,9 @@ import hyperspan
 from hyperspan.cards import CARD, UNKNOWN, Figures, ModelCard
 from hyperspan.errors import CardWarning, InputError
 from hyperspan.model_folders import PRETRAINED, bundled_models
+from hyperspan.training.model_card import RunFacts, write_cards
+from hyperspan.types import Sentence
+from tests.inference.test_annotator import small_model
 
 
 def test_card_is_the_same_after_writing_and_reading(tmp_path: Path) -> None:
@@ -97,3 +100,13 @@ def test_wrong_card_does_not_block_the_model(tmp_path: Path, card: str, expected
         annotator = hyperspan.load(folder)
     assert len(warned) == 1
     assert annotator("c-Rel binds the IL-2 promoter.").mentions and annotator.domain_fit("Ein Text. " * 30) is None
+
+
+def test_wrong_card_stays_as_it_is_when_training_ends(tmp_path: Path) -> None:
+    (tmp_path / CARD).write_text("title = 3")
+    facts = RunFacts(0.5, 1, [Sentence(("Anna", "left"))], [], 1.0)
+    with pytest.warns(CardWarning, match="title is 3"):
+        write_cards(small_model(), tmp_path, facts, force=False)
+    assert (tmp_path / CARD).read_text() == "title = 3" and (tmp_path / "README.md").exists()
+    write_cards(small_model(), tmp_path, facts, force=True)
+    assert ModelCard.read(tmp_path).profile
