@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 SHORTEST = 80
 """Characters of the shortest paragraph: shorter ones are headings."""
@@ -32,7 +33,8 @@ def articles(dump: Path) -> Iterator[list[str]]:
     from gensim.utils import open as open_dump
 
     with open_dump(str(dump), "rb") as file:
-        for _, text, _ in extract_pages(file, ("0",)):
+        pages: Any = extract_pages
+        for _, text, _ in pages(file, ("0",)):  # only articles
             if text and not text.lstrip().lower().startswith("#redirect"):
                 plain = re.sub(r"'{2,}|__[A-Z]+__", "", filter_wiki(text))
                 yield [line for line in plain.splitlines() if line[:1].isalpha() and line.rstrip().endswith((".", '"'))]

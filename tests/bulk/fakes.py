@@ -44,7 +44,7 @@ class FakeAnnotator(Annotator):
     On those with "split" it does so while they are split. Words are what stands between spaces.
     """
 
-    def __init__(self, **options: int) -> None:
+    def __init__(self, **options: Any) -> None:
         model: Any = FakeModel()
         super().__init__(model, **options)
         self.asked: list[str] = []

@@ -45,7 +45,7 @@ def test_init_writes_what_training_will_choose(name: str, tmp_path: Path) -> Non
     assert len(text.splitlines()) <= 25 and max(map(len, text.splitlines())) <= 120
     config = Config.read(tmp_path / f"{name}.toml")
     assert config == Config.from_mapping({"data": config.tables()["data"]})  # all else is left to the corpus
-    train = annotated(tmp_path / config.data.train)
+    train = annotated(tmp_path / config.data.train_names)
     chosen = fitted(config, CorpusFacts.of([sentence for document in train for sentence in document.sentences]))
     shown, values = uncommented(text), chosen.config.tables()
     assert {section: {key: values[section][key] for key in keys} for section, keys in shown.items()} == shown
@@ -84,8 +84,8 @@ def test_init_takes_any_format(format_name: str, tmp_path: Path) -> None:
     result = hyperspan("init", corpus.name, "--from", format_name, cwd=tmp_path)
     assert result.returncode == 0 and "hyperspan train 'my corpus.toml'" in result.stderr, result.stderr
     config = Config.read(tmp_path / "my corpus.toml")
-    assert config.data.format == format_name and config.data.train.startswith("my corpus-split/train")
-    assert len(list(read_corpus(tmp_path / config.data.train, format_name))) == 56
+    assert config.data.format == format_name and config.data.train_names.startswith("my corpus-split/train")
+    assert len(list(read_corpus(tmp_path / config.data.train_names, format_name))) == 56
 
 
 def test_init_with_dev_splits_nothing(tmp_path: Path) -> None:

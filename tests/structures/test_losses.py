@@ -178,6 +178,8 @@ def test_mean_scores_are_the_normalised_geometric_mean(widths: tuple[int, ...], 
     each = [SegmentalHypergraph(scores, LENGTHS) for scores in given]
     mean = SegmentalHypergraph(mean_scores(given), LENGTHS)
     sets = list(all_sets(all_mentions(3, 2, min(widths))))[::7]
-    values = torch.stack([sum(one.log_prob([found, set()]) for one in each) / 3 for found in sets])  # (sets, 2)
+    values = torch.stack(
+        [torch.stack([one.log_prob([found, set()]) for one in each]).mean(0) for found in sets]
+    )  # (sets, 2)
     normalised = values[:, 0] - torch.stack([mean.log_prob([found, set()])[0] for found in sets])
     torch.testing.assert_close(normalised, normalised[0].expand_as(normalised))
