@@ -183,6 +183,7 @@ def test_read_stream_is_the_same_in_several_processes(tiny_encoder: Path, tmp_pa
     assert np.array_equal(one.ids, two.ids) and np.array_equal(one.begins, two.begins)
 
 
+@pytest.mark.slow
 def test_time_of_reading_text_grows_with_its_length_alone(tmp_path: Path) -> None:
     tokenizer = Tokenizer("split")
     began = time.process_time()

@@ -70,6 +70,7 @@ def short(folder: Path, *overrides: str, **options: object) -> LearningCurve:
     return learning_curve(CONFIG, folder, overrides=["training.epochs=1", *overrides], device="cpu", **given)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_killed_curve_goes_on_where_it_was(config: Path, tmp_path: Path) -> None:
     sizes = [6, 12, 17]
     epochs = ["training.epochs=6"]
@@ -148,6 +149,7 @@ def test_another_configuration_needs_another_folder_or_force(tmp_path: Path) -> 
             short(tmp_path, force=force)
 
 
+@pytest.mark.slow
 def test_parts_by_label_are_trained_on(config: Path, tmp_path: Path) -> None:
     output = tmp_path / "few"
     given = [
