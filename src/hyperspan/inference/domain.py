@@ -152,7 +152,7 @@ class DomainCheck:
 
     def _rival(self, counts: WordCounts) -> DomainCheck | None:
         """The bundled model whose training text explains a text much better than that of this bundled one."""
-        if not self._is_bundled:
+        if not (self._is_bundled and self._others):
             return None
         found = zip(self._evidence(counts), self._others, strict=True)
         nats, rival = max(found, key=lambda pair: pair[0] - pair[1]._margin(counts))
@@ -273,8 +273,8 @@ def bundled_profiles() -> tuple[tuple[ModelCard, TextProfile], ...]:
     """The cards, titled with their names, and the profiles of the bundled models."""
     found: list[tuple[ModelCard, TextProfile]] = []
     for name in bundled_models():
-        card = ModelCard.read(folder_of(name))
         try:
+            card = ModelCard.read(folder_of(name))
             profile = TextProfile.from_table(card.profile)
         except InputError:
             continue

@@ -88,14 +88,14 @@ function take(request, model, found) {
   if (!request.top_k) askAlternativesSoon(300);
 }
 
-let told = ""; // the model that the text is foreign to, and the one that fits better
+let noted = ""; // the model that the text is foreign to, and the one that fits better
 
-/** Says once that a text is unlike what the model was trained on; who has dismissed it is not told again. */
+/** Says once that a text is unlike what the model was trained on; who has dismissed it does not see it again. */
 function tellDomain(model, domain) {
   const better = domain?.better_model;
   const now = domain?.foreign ? `${model.name} ${better}` : "";
-  if (now === told) return;
-  told = now;
+  if (now === noted) return;
+  noted = now;
   const isServed = view.models.some(({ name }) => name === better);
   notice("domain", now && `${domain.note[0].toUpperCase()}${domain.note.slice(1)}.`, isServed ? [`Use ${better}`, () => chooseModel(better)] : undefined);
 }
