@@ -35,15 +35,22 @@ def test_on_a_phone(opened: Opener) -> None:
     assert not is_wide()
 
 
-def test_what_is_typed_while_the_page_loads_stays(opened: Opener) -> None:
+def test_what_is_done_while_the_page_loads_counts(opened: Opener) -> None:
     page = opened()
     waiting: list[Route] = []
     page.route("**/v1/models", lambda route: waiting.append(route))
     page.reload()
     page.locator("#text").fill(TEXT)
+    page.locator("#tab-hypergraph").click()
+    expect(page.locator("#canvas")).to_be_visible()
+    page.locator("#about").click()
     page.wait_for_timeout(300)  # longer than the pause after which a text is sent
     assert len(waiting) == 1
     waiting[0].continue_()
+    page.locator("#canvas svg").wait_for()
+    expect(page.locator("#card-of-model-title")).to_have_text("genia")
+    page.keyboard.press("Escape")
+    page.locator("#tab-mentions").click()
     wait_for_text(page, TEXT)
     assert page.locator("#text").input_value() == TEXT
 

@@ -27,6 +27,7 @@ const [answers, alternatives] = [new Latest(), new Latest()];
 let colouring = new Colouring([]);
 let took = 0; // milliseconds of the last answer
 let graph = null;
+const begun = Promise.withResolvers(); // kept once there is a model: what the reader does before that waits for it
 
 const light = (mention) => reading.light(mention);
 const table = new Table({ changed: drawSoon, constrain, light });
@@ -147,8 +148,12 @@ function draw() {
   drawConstraints(view, colouring, { remove: removeConstraints, light });
   drawSets(view, colouring, { choose, more: moreSets, anyway: setsAnyway, light });
   table.draw(view, shown, colouring);
-  if (view.tab === "hypergraph") graph.open(view);
+  drawGraph();
   if (answer) say(`${count(shown.length, "mention")} shown.`);
+}
+
+function drawGraph() {
+  if (view.tab === "hypergraph") (graph ??= new HypergraphTab(server)).open(view);
 }
 
 function sizeOf({ text, place, document: { sentences } }) {
@@ -273,7 +278,7 @@ function show(text, name) {
   showModel();
   showTab("mentions");
   setText(text, name);
-  return ask();
+  ask();
 }
 
 function restore(kept) {
@@ -289,12 +294,12 @@ function restore(kept) {
 function showTab(name) {
   view.tab = name;
   select(name);
-  if (name === "hypergraph") (graph ??= new HypergraphTab(server)).open(view);
+  drawGraph();
 }
 
 function wire() {
-  const on = (id, type, action) => $(id).addEventListener(type, action);
-  on("text", "input", () => view.model && edit($("text").value)); // before the models come, the text waits in its field
+  const on = (id, type, action) => $(id).addEventListener(type, () => begun.promise.then(action));
+  $("text").addEventListener("input", () => view.model && edit($("text").value)); // until then, the text waits in its field
   document.addEventListener("selectionchange", () => {
     $("constrain-words").hidden = document.activeElement !== $("constrain-words") && $("text").selectionStart === $("text").selectionEnd;
   });
@@ -306,16 +311,19 @@ function wire() {
     const texts = examplesFor(view.model);
     setText(texts[(texts.indexOf(view.text) + 1) % texts.length], view.model.name);
   });
-  listen(openFile);
+  listen((...given) => begun.promise.then(() => openFile(...given)));
   on("threshold", "input", () => setLeast(null, $("threshold").valueAsNumber));
   for (const radio of document.getElementsByName("mode"))
-    radio.addEventListener("change", () => ((view.mode = radio.value), changed()));
+    radio.addEventListener("change", () => begun.promise.then(() => ((view.mode = radio.value), changed())));
   for (const button of document.querySelectorAll("[data-save]"))
     button.addEventListener("click", () => save(view, colouring, button.dataset.save));
   on("link", "click", () => copyLink(view));
-  on("skip", "click", (event) => (event.preventDefault(), (reading.text.buttons[0] ?? $("result")).focus()));
-  listenToTabs((name) => (showTab(name), keep(view)));
-  addEventListener("popstate", () => arrive());
+  $("skip").addEventListener("click", (event) => (event.preventDefault(), (reading.text.buttons[0] ?? $("result")).focus()));
+  listenToTabs((name) => {
+    select(name); // at once
+    begun.promise.then(() => (showTab(name), keep(view)));
+  });
+  addEventListener("popstate", () => begun.promise.then(() => arrive()));
 }
 
 async function begin() {
@@ -329,7 +337,8 @@ async function begin() {
   view.model = view.models.find((model) => model.default) ?? view.models[0];
   if (!view.model) return notice("server", "This server has no models.");
   fill($("model"), ...view.models.map(({ name }) => make("option", { value: name }, name)));
-  return arrive($("text").value);
+  await arrive($("text").value);
+  begun.resolve();
 }
 
 wire();
