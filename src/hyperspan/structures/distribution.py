@@ -71,6 +71,10 @@ class Distribution(ABC):
         """(B,): the entropy of the distribution over mention sets, in nats."""
         raise self._not_supported("entropy")
 
+    def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
+        """(B,): the F1 of each of these sets, one a sentence, expected over the distribution; 1 where both are empty."""
+        raise self._not_supported("expected_f1")
+
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         """k independent samples of each sentence's set; the same state of the generator gives the same samples."""
         raise self._not_supported("sample")
