@@ -220,6 +220,13 @@ class Annotator:
             self._check_length(sentence, document.id)
         return evolve(document, sentences=with_context(document.sentences, self.context)) if self.context else document
 
+    def iter_sentences(self, document: Document) -> Iterator[Sentence]:
+        """The sentences that :meth:`split` gives a document, one after the other, for texts whose tokens would fill the memory."""
+        if document.sentences:
+            return iter(self.split(document).sentences)
+        cut = iter_sentences(document.text, self.model.tokenizer)
+        return with_context((self._check_length(sentence, document.id) for sentence in cut), self.context)
+
     def constraints(self, document: Document, constraints: Constraints) -> dict[int, Constraints]:
         """The constraints of some sentences of a document, by their index, or an error that says what cannot be."""
         if not constraints:
@@ -300,10 +307,8 @@ class Annotator:
     def _annotate_long(self, given: str | Document, options: DecodingOptions, on_words: OnWords | None) -> Document:
         """A text with its mentions, and nothing kept of its sentences but what was found in them."""
         document = Document(given) if isinstance(given, str) else given
-        cut = iter_sentences(document.text, self.model.tokenizer)
-        sentences = (self._check_length(sentence, document.id) for sentence in cut)
         parts: list[Document] = []
-        for window in windows(with_context(sentences, self.context), len, self.window):
+        for window in windows(self.iter_sentences(document), len, self.window):
             part = assemble(trusted_document(document.text, (), tuple(window)), self.find(window, options), options)
             parts.append(trusted_document("", part.mentions, (), "", None, part.alternatives, part.candidates))
             if on_words is not None:

@@ -1,0 +1,55 @@
+"""Which sentences say nearly the same: by the pairs of neighbouring words that they share."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+
+ALIKE = 0.5
+"""Two are near duplicates from this Jaccard similarity on: pairs that both have, over pairs that one has."""
+
+WordPairs = frozenset[tuple[str, str]]
+_DIGITS = re.compile(r"\d+")
+
+
+def word_pairs(tokens: Iterable[str]) -> WordPairs:
+    """The pairs of neighbouring words, whatever their case and numbers, with the edges as words of their own.
+
+    >>> sorted(word_pairs(["Table", "12"]))
+    [('', 'table'), ('0', ''), ('table', '0')]
+    """
+    words = [_DIGITS.sub("0", token.casefold()) for token in tokens]
+    return frozenset(zip(("", *words), (*words, ""), strict=True))
+
+
+def similarity(one: WordPairs, other: WordPairs) -> float:
+    """The Jaccard similarity of two sets of pairs."""
+    shared = len(one & other)
+    return shared / (len(one) + len(other) - shared)
+
+
+class PairIndex:
+    """Sets of word pairs by number, and for a new one those that are nearly the same, exactly."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[int, WordPairs] = {}
+        self._having: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+
+    def add(self, number: int, pairs: WordPairs) -> None:
+        self._pairs[number] = pairs
+        for pair in pairs:
+            self._having[pair].add(number)
+
+    def remove(self, number: int) -> None:
+        for pair in self._pairs.pop(number):
+            self._having[pair].discard(number)
+            if not self._having[pair]:
+                del self._having[pair]
+
+    def alike(self, pairs: WordPairs) -> Iterator[int]:
+        """The numbers of the near duplicates of these pairs."""
+        shared = Counter(number for pair in pairs if pair in self._having for number in self._having[pair])
+        for number, count in shared.items():
+            if count >= ALIKE * (len(pairs) + len(self._pairs[number]) - count):
+                yield number

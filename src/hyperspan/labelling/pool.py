@@ -1,0 +1,106 @@
+"""The candidates that are kept while texts pass by: the best ones, no two of them nearly the same."""
+
+from __future__ import annotations
+
+import heapq
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from hyperspan.labelling.near_duplicates import PairIndex, word_pairs
+from hyperspan.types import Document
+
+KEPT = 10
+"""How many candidates are kept for each suggestion, or for each word, that is asked for."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A sentence or document that may be suggested."""
+
+    document: int
+    sentence: int | None
+    score: float
+    words: int
+    source: Document
+    """It alone, cut into sentences."""
+
+    @property
+    def tokens(self) -> Iterator[str]:
+        return (token for sentence in self.source.sentences for token in sentence.tokens)
+
+
+class Pool:
+    """The best candidates so far: at most KEPT times what `count` and `budget_words` let through, where they are given.
+
+    A near duplicate of a better one is not let in, and one that comes in replaces those that are worse. Between equal scores a
+    number decides that depends on the seed and on how many were offered before.
+    """
+
+    def __init__(self, count: int | None = None, budget_words: int | None = None, seed: int = 0):
+        self.count, self.budget_words, self.seed = count, budget_words, seed
+        self._kept: dict[int, Candidate] = {}
+        self._worst_first: list[tuple[float, int, int]] = []  # score, chance, number; some are kept no more
+        self._words = self._seen = 0
+        self._index = PairIndex()
+
+    def leave_out(self, tokens: Iterable[str]) -> None:
+        """Lets no near duplicate of these words in."""
+        self._seen += 1
+        self._index.add(self._seen, word_pairs(tokens))
+
+    def admits(self, score: float, words: int) -> bool:
+        """Whether a candidate of this score and length may be good enough."""
+        if self.budget_words is not None and words > self.budget_words:
+            return False
+        return not self._is_full or score >= self._worst_first[0][0]
+
+    def offer(self, candidate: Candidate) -> None:
+        """Takes a candidate in if it is good enough, and no near duplicate of a better one."""
+        self._seen += 1
+        number = self._seen
+        key = (candidate.score, zlib.crc32(f"{self.seed} {number}".encode()), number)
+        pairs = word_pairs(candidate.tokens)
+        alike = list(self._index.alike(pairs))
+        if any(other not in self._kept or self._kept[other].score >= candidate.score for other in alike):
+            return
+        for other in alike:
+            self._remove(other)
+        self._kept[number] = candidate
+        self._words += candidate.words
+        self._index.add(number, pairs)
+        heapq.heappush(self._worst_first, key)
+        self._trim()
+
+    def chosen(self) -> Iterator[Candidate]:
+        """The best ones, best first, as many as were asked for. One that is too long for the rest of the budget is passed over."""
+        words = taken = 0
+        for _, _, number in sorted(self._worst_first, reverse=True):
+            candidate = self._kept.get(number)
+            if candidate is None or (self.budget_words is not None and words + candidate.words > self.budget_words):
+                continue
+            if taken == self.count:
+                return
+            words, taken = words + candidate.words, taken + 1
+            yield candidate
+
+    @property
+    def _is_full(self) -> bool:
+        return (self.count is not None and len(self._kept) >= KEPT * self.count) or (
+            self.budget_words is not None and self._words >= KEPT * self.budget_words
+        )
+
+    def _remove(self, number: int) -> None:
+        self._words -= self._kept.pop(number).words
+        self._index.remove(number)
+
+    def _trim(self) -> None:
+        """Removes the worst ones while there are too many."""
+        while (self.count is not None and len(self._kept) > KEPT * self.count) or (
+            self.budget_words is not None and self._words > KEPT * self.budget_words
+        ):
+            number = heapq.heappop(self._worst_first)[2]
+            if number in self._kept:
+                self._remove(number)
+        while self._worst_first and self._worst_first[0][2] not in self._kept:
+            heapq.heappop(self._worst_first)

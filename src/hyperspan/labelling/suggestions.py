@@ -1,0 +1,156 @@
+"""What to label next: the sentences or documents of which a model knows least, without near duplicates.
+
+Texts pass by once. Only the most promising are kept meanwhile, so memory does not grow with the texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import Literal, NamedTuple
+
+from attrs import evolve
+
+from hyperspan.errors import InputError
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.assembly import assemble
+from hyperspan.inference.streams import windows
+from hyperspan.labelling.pool import Candidate, Pool
+from hyperspan.labelling.uncertainty import Criterion, criterion_of, measure
+from hyperspan.types import Document, Sentence, trusted_document
+
+DEFAULT_COUNT = 100
+UNITS = ("sentence", "document")
+Unit = Literal["sentence", "document"]
+OnError = Callable[[Document, InputError], None]
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A sentence or document that is worth labelling."""
+
+    document: int
+    """Which of the given documents it is, or is in, from 0."""
+    sentence: int | None
+    """Which of the sentences of that document, from 0; None for the whole document."""
+    score: float
+    """The higher, the less the model knows."""
+    words: int
+    draft: Document
+    """What the model predicts, with probabilities. A sentence is a document of its own, whose metadata say where it is from."""
+
+
+def rank(
+    annotator: Annotator,
+    documents: Iterable[str | Document],
+    *,
+    by: str = "mix",
+    count: int | None = DEFAULT_COUNT,
+    budget_words: int | None = None,
+    unit: Unit = "sentence",
+    labelled: Iterable[Sentence] = (),
+    seed: int = 0,
+    on_words: Callable[[int], None] | None = None,
+    on_error: OnError | None = None,
+) -> Iterator[Suggestion]:
+    """What to label next, the most useful first.
+
+    At most `count` suggestions (None: no limit), of at most `budget_words` words together. Near duplicates of better ones and
+    of what is `labelled` already are left out. `seed` decides between equal scores. `on_words` is called with numbers of words
+    that have been looked at, `on_error` with documents that cannot be read to their end; without it they are an error.
+
+    >>> from hyperspan import load
+    >>> texts = ["The weather was fine.", "The IL-2 promoter binds NF-kappa B p50 subunits."]
+    >>> [(one.document, one.sentence) for one in rank(load("genia"), texts, count=1)]
+    [(1, 0)]
+    """
+    for name, value in (("the number of suggestions", count), ("the budget of words", budget_words)):
+        if value is not None and value < 1:
+            raise InputError(f"{name} is {value}, but must be at least 1")
+    if unit not in UNITS:
+        raise InputError(f"the unit is {unit!r}, but must be one of {', '.join(UNITS)}")
+    criterion, pool = criterion_of(by), Pool(count, budget_words, seed)
+    for sentence in labelled:
+        pool.leave_out(sentence.tokens)
+    places = _places(annotator, documents, on_error)
+    measured = _measured(annotator, places, criterion, on_words)
+    (_offer_sentences if unit == "sentence" else _offer_documents)(pool, measured, criterion)
+    yield from _suggestions(annotator, pool.chosen())
+
+
+class Place(NamedTuple):
+    """A sentence of a document that passes by."""
+
+    number: int
+    """Of the document."""
+    document: Document
+    index: int
+    sentence: Sentence
+
+    def cut_out(self) -> Document:
+        """The sentence as a document that says where it is from."""
+        sentence, name = self.sentence, self.document.id or str(self.number + 1)
+        first, last = sentence.offsets[0][0], sentence.offsets[-1][1]
+        offsets = tuple((start - first, end - first) for start, end in sentence.offsets)
+        source = {"document": name, "sentence": self.index + 1, "start": first, "end": last}
+        words = evolve(sentence, offsets=offsets, mentions=(), duplicates=())
+        text = self.document.text[first:last]
+        return trusted_document(text, (), (words,), f"{name}-{self.index + 1}", {"source": source})
+
+
+def _places(annotator: Annotator, documents: Iterable[str | Document], on_error: OnError | None) -> Iterator[Place]:
+    """All sentences with words, one after the other."""
+    for number, given in enumerate(documents):
+        document = Document(given) if isinstance(given, str) else given
+        try:
+            for index, sentence in enumerate(annotator.iter_sentences(document)):
+                if sentence.tokens:
+                    yield Place(number, document, index, sentence)
+        except InputError as error:
+            if on_error is None:
+                raise
+            on_error(document, error)
+
+
+def _measured(
+    annotator: Annotator, places: Iterable[Place], criterion: Criterion, on_words: Callable[[int], None] | None
+) -> Iterator[tuple[Place, float]]:
+    """The sentences with what is measured in each."""
+    for window in windows(places, lambda place: len(place.sentence), annotator.window):
+        values = measure(annotator.model, [place.sentence for place in window], criterion)
+        if on_words is not None:
+            on_words(sum(len(place.sentence) for place in window))
+        yield from zip(window, values, strict=True)
+
+
+def _offer_sentences(pool: Pool, measured: Iterable[tuple[Place, float]], criterion: Criterion) -> None:
+    for place, value in measured:
+        words = len(place.sentence)
+        score = criterion.score([value], words)
+        if pool.admits(score, words):
+            pool.offer(Candidate(place.number, place.index, score, words, place.cut_out()))
+
+
+def _offer_documents(pool: Pool, measured: Iterable[tuple[Place, float]], criterion: Criterion) -> None:
+    for number, group in groupby(measured, lambda pair: pair[0].number):
+        places, values = zip(*group, strict=True)
+        words = sum(len(place.sentence) for place in places)
+        score = criterion.score(values, words)
+        if pool.admits(score, words):
+            sentences = [evolve(place.sentence, mentions=(), duplicates=()) for place in places]
+            source = evolve(places[0].document, mentions=(), sentences=sentences)
+            pool.offer(Candidate(number, None, score, words, source))
+
+
+def _suggestions(annotator: Annotator, chosen: Iterable[Candidate]) -> Iterator[Suggestion]:
+    """What was chosen, with the mentions that the model predicts."""
+    options = annotator.options()
+    for window in windows(chosen, attrgetter("words"), annotator.window):
+        sentences = [sentence for candidate in window for sentence in candidate.source.sentences]
+        found = iter(annotator.find(sentences, options))
+        for candidate in window:
+            predicted = assemble(candidate.source, [next(found) for _ in candidate.source.sentences], options)
+            draft = evolve(predicted, metadata={**predicted.metadata, "score": candidate.score})
+            yield Suggestion(candidate.document, candidate.sentence, candidate.score, candidate.words, draft)
