@@ -80,7 +80,7 @@ def rank(
     yield from _suggestions(annotator, pool.chosen())
 
 
-class Place(NamedTuple):
+class SentencePlace(NamedTuple):
     """A sentence of a document that passes by."""
 
     number: int
@@ -100,14 +100,16 @@ class Place(NamedTuple):
         return trusted_document(text, (), (words,), f"{name}-{self.index + 1}", {"source": source})
 
 
-def _places(annotator: Annotator, documents: Iterable[str | Document], on_error: OnError | None) -> Iterator[Place]:
+def _places(
+    annotator: Annotator, documents: Iterable[str | Document], on_error: OnError | None
+) -> Iterator[SentencePlace]:
     """All sentences with words, one after the other."""
     for number, given in enumerate(documents):
         document = Document(given) if isinstance(given, str) else given
         try:
             for index, sentence in enumerate(annotator.iter_sentences(document)):
                 if sentence.tokens:
-                    yield Place(number, document, index, sentence)
+                    yield SentencePlace(number, document, index, sentence)
         except InputError as error:
             if on_error is None:
                 raise
@@ -115,8 +117,8 @@ def _places(annotator: Annotator, documents: Iterable[str | Document], on_error:
 
 
 def _measured(
-    annotator: Annotator, places: Iterable[Place], criterion: Criterion, on_words: Callable[[int], None] | None
-) -> Iterator[tuple[Place, float]]:
+    annotator: Annotator, places: Iterable[SentencePlace], criterion: Criterion, on_words: Callable[[int], None] | None
+) -> Iterator[tuple[SentencePlace, float]]:
     """The sentences with what is measured in each."""
     for window in windows(places, lambda place: len(place.sentence), annotator.window):
         values = measure(annotator.model, [place.sentence for place in window], criterion)
@@ -125,7 +127,7 @@ def _measured(
         yield from zip(window, values, strict=True)
 
 
-def _offer_sentences(pool: Pool, measured: Iterable[tuple[Place, float]], criterion: Criterion) -> None:
+def _offer_sentences(pool: Pool, measured: Iterable[tuple[SentencePlace, float]], criterion: Criterion) -> None:
     for place, value in measured:
         words = len(place.sentence)
         score = criterion.score([value], words)
@@ -133,7 +135,7 @@ def _offer_sentences(pool: Pool, measured: Iterable[tuple[Place, float]], criter
             pool.offer(Candidate(place.number, place.index, score, words, place.cut_out()))
 
 
-def _offer_documents(pool: Pool, measured: Iterable[tuple[Place, float]], criterion: Criterion) -> None:
+def _offer_documents(pool: Pool, measured: Iterable[tuple[SentencePlace, float]], criterion: Criterion) -> None:
     for number, group in groupby(measured, lambda pair: pair[0].number):
         places, values = zip(*group, strict=True)
         words = sum(len(place.sentence) for place in places)
