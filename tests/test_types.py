@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan import Document, Mention, Sentence
+from hyperspan import AnnotationScope, Document, Mention, Sentence
 from hyperspan.errors import InputError, SpanError
 from hyperspan.types import trusted_document, trusted_mention, trusted_sentence
 
@@ -54,7 +54,8 @@ def test_evolve_keeps_every_other_field_and_checks_again() -> None:
         duplicates=[mention],
         before=["before"],
         after=["after"],
-        annotated=["X"],
+        annotated=AnnotationScope(["X"]),
+        forbidden=[Mention(0, 1, "Y")],
     )
     assert all(attrs.astuple(sentence, recurse=False)), "a field without a value would be kept by chance"
     changed = attrs.evolve(sentence, tags=["V"])

@@ -12,6 +12,7 @@ from hyperspan.lazy import imported
 __version__ = "0.1.0.dev0"
 
 _HOME = {
+    "AnnotationScope": "hyperspan.types",
     "Annotator": "hyperspan.inference.annotator",
     "Config": "hyperspan.config",
     "Document": "hyperspan.types",
@@ -31,6 +32,7 @@ _HOME = {
 }
 
 __all__ = [
+    "AnnotationScope",
     "Annotator",
     "Config",
     "Document",
@@ -62,7 +64,7 @@ if TYPE_CHECKING:
     from hyperspan.render.hypergraph_svg import draw_hypergraph
     from hyperspan.structures import EdgeScores, SegmentalHypergraph
     from hyperspan.training.run import train
-    from hyperspan.types import Document, Mention, Sentence
+    from hyperspan.types import AnnotationScope, Document, Mention, Sentence
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,9 @@
 Spans are half-open, ``[start, end)``: in tokens inside a :class:`Sentence`, in characters (Unicode code points)
 inside a :class:`Document`. Mentions may overlap in every way; the same span with the same label occurs once.
 
+Annotation may be partial. A mention that is listed is sure. A span and label that are not listed are *absent* if the
+:class:`AnnotationScope` covers them or they are forbidden, and *unknown* otherwise.
+
 Values are frozen; :func:`attrs.evolve` copies one with some fields changed and checks it again.
 """
 
@@ -104,6 +107,100 @@ def _checked(mention: Mention) -> Mention:
     return mention
 
 
+ANY_LABEL = "*"
+"""As the label of a forbidden mention: the span is no mention of any type."""
+
+
+def _label_set(values: Iterable[str]) -> frozenset[str]:
+    if isinstance(values, str):
+        raise InputError(f"{values!r:.80} is given as the annotated types; put labels into a list")
+    return frozenset(values)
+
+
+def _regions(values: Iterable[Iterable[int]]) -> tuple[Span, ...]:
+    found = sorted({(start, end) for start, end in values})
+    for start, end in found:
+        if not 0 <= start < end:
+            raise SpanError(f"an annotated region is {start}:{end}, but 0 <= start < end is needed; `end` is exclusive")
+    return tuple(found)
+
+
+@frozen(weakref_slot=False)
+class AnnotationScope:
+    """Of which labels, and where, all mentions are listed. Beyond it, a mention that is not listed is unknown.
+
+    >>> scope = AnnotationScope(types=["PER"], regions=[(0, 4)])
+    >>> scope.covers(1, 3, "PER"), scope.covers(1, 3, "GPE"), scope.covers(3, 5, "PER")
+    (True, False, False)
+    >>> AnnotationScope(types=[]).is_empty  # only the listed mentions are sure
+    True
+    """
+
+    types: frozenset[str] | None = field(default=None, converter=optional(_label_set))
+    """The labels whose mentions are all listed; None for all labels."""
+    regions: tuple[Span, ...] | None = field(default=None, converter=optional(_regions))
+    """The spans inside which all mentions are listed, sorted; None for everywhere."""
+
+    def covers(self, start: int, end: int, label: str) -> bool:
+        """Whether a mention there would be listed: its label is annotated and its span inside one region."""
+        return (self.types is None or label in self.types) and (
+            self.regions is None or any(first <= start and end <= last for first, last in self.regions)
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it covers everything, as no scope at all does."""
+        return self.types is None and self.regions is None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it covers nothing: only the listed mentions are sure."""
+        return self.types == frozenset() or self.regions == ()
+
+
+NOTHING_ANNOTATED = AnnotationScope(types=())
+"""Only what is listed is sure, and only what is forbidden is absent."""
+
+
+class _PartlyAnnotated:
+    """What sentences and documents say of partial annotation."""
+
+    __slots__ = ()
+    mentions: frozenset[Mention]
+    annotated: AnnotationScope | None
+    forbidden: frozenset[Mention]
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether some mentions may be unknown, or a mention is forbidden."""
+        return bool(self.forbidden) or not (self.annotated is None or self.annotated.is_complete)
+
+    def knows(self, mention: Mention) -> bool:
+        """Whether it is known if this is a mention: it is listed, forbidden, or covered by what is annotated."""
+        return (
+            self.annotated is None
+            or mention in self.mentions
+            or self.annotated.covers(mention.start, mention.end, mention.label)
+            or self.forbids(mention)
+        )
+
+    def forbids(self, mention: Mention) -> bool:
+        """Whether it is marked as no mention, by its own label or any."""
+        return mention in self.forbidden or evolve(mention, label=ANY_LABEL) in self.forbidden
+
+    def _check_marking(self, length: int, unit: str) -> None:
+        """SpanError unless regions and forbidden spans are inside, and no mention is forbidden."""
+        regions = self.annotated.regions or () if self.annotated is not None else ()
+        for start, end in (*regions, *(mention.span for mention in self.forbidden)):
+            if end > length:
+                raise SpanError(f"{start}:{end} is annotated or forbidden, but reaches beyond the {length} {unit}")
+        for mention in self.mentions if self.forbidden else ():
+            if self.forbids(mention):
+                raise SpanError(
+                    f"{mention.label!r} at {mention.start}:{mention.end} is both a mention and forbidden; remove one of the two"
+                )
+
+
 def _token_tuple(values: Iterable[str]) -> tuple[str, ...]:
     if isinstance(values, str):
         raise InputError(f"a sentence is given as {_shown(values)}, but needs its tokens; write Sentence(text.split())")
@@ -111,7 +208,7 @@ def _token_tuple(values: Iterable[str]) -> tuple[str, ...]:
 
 
 @frozen(repr=False, weakref_slot=False)
-class Sentence:
+class Sentence(_PartlyAnnotated):
     """Tokens with the mentions among them, in token positions.
 
     >>> zoo = Sentence(("the", "Seattle", "zoo"), [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])
@@ -134,8 +231,10 @@ class Sentence:
     """The last tokens of its document before it, for models that read them; :func:`hyperspan.corpora.documents.with_context`."""
     after: tuple[str, ...] = field(default=(), converter=tuple, eq=False, kw_only=True)
     """The first tokens after it."""
-    annotated: frozenset[str] | None = field(default=None, converter=optional(frozenset), eq=False, kw_only=True)
-    """The labels of which it has all mentions, so that others may have some that are not listed; None for all labels."""
+    annotated: AnnotationScope | None = field(default=None, kw_only=True)
+    """Where and of which labels all mentions are listed, in tokens; None for everywhere and all."""
+    forbidden: frozenset[Mention] = field(default=_NO_MENTIONS, converter=mention_set, kw_only=True)
+    """Spans that are no mentions of a label, or of none where the label is :data:`ANY_LABEL`."""
 
     def __attrs_post_init__(self) -> None:
         length = len(self.tokens)
@@ -147,6 +246,8 @@ class Sentence:
                 raise SpanError(
                     f"mention {mention.label!r} at {mention.start}:{mention.end} reaches beyond its sentence of {length} tokens"
                 )
+        if self.annotated is not None or self.forbidden:
+            self._check_marking(length, "tokens of its sentence")
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -222,7 +323,7 @@ class SentenceAlternatives:
 
 
 @frozen(repr=False, weakref_slot=False)
-class Document:
+class Document(_PartlyAnnotated):
     """A text, the mentions in it by character, and the sentences it was split into.
 
     ``document.text[m.start:m.end] == m.text`` holds for every mention: `text` is filled in, and checked where given.
@@ -243,6 +344,10 @@ class Document:
     """For each sentence with tokens the most probable sets, where an annotator was asked for them."""
     candidates: tuple[Mention, ...] | None = field(default=None, converter=optional(tuple))
     """Every mention at least as probable as an annotator was asked for, sorted as in text, the longest first."""
+    annotated: AnnotationScope | None = field(default=None, kw_only=True)
+    """Where and of which labels all mentions are listed, in characters; for sentences that do not say so themselves."""
+    forbidden: frozenset[Mention] = field(default=_NO_MENTIONS, converter=_BY_TEXT, kw_only=True)
+    """Spans that are no mentions of a label, or of none where the label is :data:`ANY_LABEL`."""
 
     def __attrs_post_init__(self) -> None:
         for sentence in self.sentences:
@@ -251,6 +356,8 @@ class Document:
                     raise SpanError(
                         f"a token has character span {start}:{end}, but the text has {len(self.text)} characters"
                     )
+        if self.annotated is not None or self.forbidden:
+            self._check_marking(len(self.text), "characters of its text")
 
     def __repr__(self) -> str:
         name = f", id={self.id!r}" if self.id else ""
@@ -271,11 +378,11 @@ class _MentionDraft:
     __slots__ = Mention.__slots__  # pyright: ignore[reportAttributeAccessIssue]
 
 
-class _SentenceDraft:
+class _SentenceDraft(_PartlyAnnotated):
     __slots__ = Sentence.__slots__  # pyright: ignore[reportAttributeAccessIssue]
 
 
-class _DocumentDraft:
+class _DocumentDraft(_PartlyAnnotated):
     __slots__ = Document.__slots__  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -306,7 +413,7 @@ def trusted_sentence(
     made.tokens, made.offsets, made.tags = tokens, offsets, tags
     made.mentions = frozenset(mentions) or _NO_MENTIONS
     made.duplicates = made.before = made.after = ()
-    made.annotated = None
+    made.annotated, made.forbidden = None, _NO_MENTIONS
     made.__class__ = Sentence
     return made
 
@@ -326,5 +433,6 @@ def trusted_document(
     made.mentions, made.metadata = frozenset(mentions) or _NO_MENTIONS, dict(metadata or {})
     made.alternatives = None if alternatives is None else tuple(alternatives)
     made.candidates = None if candidates is None else tuple(candidates)
+    made.annotated, made.forbidden = None, _NO_MENTIONS
     made.__class__ = Document
     return made

@@ -132,7 +132,14 @@ class Vocabulary:
         if all(sentence.annotated is None for sentence in sentences):
             return None
         known = np.array(
-            [[s.annotated is None or label in s.annotated for label in self.labels] for s in sentences], dtype=bool
+            [
+                [
+                    s.annotated is None or s.annotated.types is None or label in s.annotated.types
+                    for label in self.labels
+                ]
+                for s in sentences
+            ],
+            dtype=bool,
         )
         return None if known.all() else known
 

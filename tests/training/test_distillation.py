@@ -30,7 +30,7 @@ from hyperspan.training.distillation import (
 )
 from hyperspan.training.loop import dev_scores
 from hyperspan.training.run import train
-from hyperspan.types import Sentence
+from hyperspan.types import AnnotationScope, Sentence
 from tests.training.test_loop import same_result
 
 HARBOUR = "examples/harbour.data"
@@ -134,7 +134,7 @@ def test_labels_that_the_training_data_lack_are_taught_by_the_teacher_alone(plac
     marked = with_annotated(plain, student.labels)
     known = {mention.label for sentence in plain for mention in sentence.mentions}
     [missing] = set(student.labels) - known
-    assert all(sentence.annotated == known for sentence in marked)
+    assert all(sentence.annotated == AnnotationScope(known) for sentence in marked)
     assert with_annotated(plain, known) is plain
 
     def gradient(sentences: Sequence[Sentence], taught: Recognizer) -> torch.Tensor:

@@ -23,7 +23,7 @@ from hyperspan.training.data import check_annotated, read_dev, read_sentences, r
 from hyperspan.training.distillation import Distillation
 from hyperspan.training.loop import mention_counts
 from hyperspan.training.run import check_files, train
-from hyperspan.types import Mention, Sentence
+from hyperspan.types import AnnotationScope, Mention, Sentence
 from tests.training.test_loop import same_result
 
 HARBOUR = "examples/harbour.data"
@@ -61,12 +61,12 @@ def test_corpora_keep_map_and_leave_out_labels(place: Path) -> None:
     assert config == Config.from_toml(config.to_toml()) and hash(config) == hash(Config.from_toml(config.to_toml()))
     documents = read_train(config)
     assert [len(document) for document in documents] == [9, 9, 9] and documents[1] == documents[2]
-    assert {sentence.annotated for sentence in documents[0]} == {frozenset({"PER", "GPE"})}
-    assert {sentence.annotated for sentence in documents[1]} == {frozenset({"PER", "FAC"})}
+    assert {sentence.annotated for sentence in documents[0]} == {AnnotationScope({"PER", "GPE"})}
+    assert {sentence.annotated for sentence in documents[1]} == {AnnotationScope({"PER", "FAC"})}
     assert {mention.label for sentence in documents[1] for mention in sentence.mentions} == {"PER", "FAC"}
-    assert {sentence.annotated for sentence in read_dev(config)} == {frozenset({"PER", "GPE"})}
+    assert {sentence.annotated for sentence in read_dev(config)} == {AnnotationScope({"PER", "GPE"})}
     apart = read_train(config_of(place, {}))
-    assert {sentence.annotated for sentence in apart[1]} == {frozenset({"Per", "Fac", "Org"})}
+    assert {sentence.annotated for sentence in apart[1]} == {AnnotationScope({"Per", "Fac", "Org"})}
     alone = read_train(config.override([f"data.train={place}/one.jsonl"]))
     assert {sentence.annotated for sentence in alone[0]} == {None}, "one corpus annotates all that there is"
 
@@ -98,7 +98,10 @@ def test_losses_of_types_add_up(place: Path, kind: str) -> None:
     some = [frozenset({"PER"}), frozenset({"GPE", "FAC"}), frozenset(), frozenset(model.labels), frozenset({"PER"})]
 
     def loss(annotated: list[frozenset[str]]) -> torch.Tensor:
-        given = [Sentence(s.tokens, s.mentions, annotated=a) for s, a in zip(sentences, annotated, strict=True)]
+        given = [
+            Sentence(s.tokens, s.mentions, annotated=AnnotationScope(a))
+            for s, a in zip(sentences, annotated, strict=True)
+        ]
         return model.loss(given).values
 
     together = loss(some) + loss([frozenset(model.labels) - labels for labels in some])
@@ -128,7 +131,7 @@ def test_a_student_learns_other_types_from_its_teacher_alone() -> None:
     objective = Distillation(student, [teacher], [])
 
     def loss(annotated: set[str], labelled: bool = True) -> torch.Tensor:
-        given = [Sentence(s.tokens, s.mentions, annotated=frozenset(annotated)) for s in sentences]
+        given = [Sentence(s.tokens, s.mentions, annotated=AnnotationScope(annotated)) for s in sentences]
         return objective.loss(objective.collate(given, [labelled] * 3), None).values
 
     everything = set(student.labels)
@@ -141,7 +144,7 @@ def test_tuning_looks_at_annotated_types_alone(place: Path) -> None:
     sentences = read_sentences(HARBOUR)[:9]
     model = load_model(train(config_of(place, MAPPED), place / "run", device="cpu").folder)
     assert isinstance(model, Recognizer)
-    only = [Sentence(s.tokens, of_labels(s, {"PER"}).mentions, annotated=frozenset({"PER"})) for s in sentences]
+    only = [Sentence(s.tokens, of_labels(s, {"PER"}).mentions, annotated=AnnotationScope({"PER"})) for s in sentences]
     chosen = best_temperature(model, only), best_mention_bias(model, only)
     with torch.no_grad():
         bias = model.state_dict()["scorer.start.bias"]  # T → X of all types, then T → I

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
@@ -15,11 +16,12 @@ from hyperspan.corpora.source import Problems
 from hyperspan.corpora.trimming import joined, trimmed
 from hyperspan.text.sentences import cut_long, sentence_of, sentence_spans, token_spans
 from hyperspan.text.tokenize import WORDS, Tokenizer
-from hyperspan.types import Document, Mention, Sentence, Span, trusted_mention
+from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span, trusted_mention
 
 IN_NO_SENTENCE = "mention that is in no sentence kept by its characters alone"
 INSIDE_TOKENS = "tokens cut because a mention begins or ends inside"
 """Notes on mentions that do not begin and end where words do."""
+FORBIDDEN_OUTSIDE = "forbidden span left out because it does not begin and end where tokens of one sentence do"
 
 
 def document_of(sentences: Iterable[Sentence], id: str = "", metadata: Mapping[str, Any] | None = None) -> Document:  # noqa: A002
@@ -66,7 +68,9 @@ def sentence_documents(document: Document, problems: Problems) -> list[Document]
         text, offsets = document.text[first:last], [(start - first, end - first) for start, end in sentence.offsets]
         mentions = [by_characters(mention, offsets, text) for mention in sentence.mentions]
         tokenised = [evolve(sentence, offsets=offsets)] if document.sentences else []
-        cut.append(Document(text, mentions, tokenised, name, metadata))
+        scope = sentence.annotated and _by_places(sentence.annotated, partial(covered, offsets=offsets))
+        forbidden = [by_characters(mention, offsets, text) for mention in sentence.forbidden]
+        cut.append(Document(text, mentions, tokenised, name, metadata, annotated=scope, forbidden=forbidden))
     return cut
 
 
@@ -132,14 +136,26 @@ def by_characters(mention: Mention, offsets: Sequence[Span], text: str = "") -> 
     start, end = offsets[mention.start][0], offsets[mention.end - 1][1]
     if start < end and not mention.fragments and mention.head is None:
         return trusted_mention(start, end, mention.label, text[start:end], mention.probability, mention.id)
-
-    def covered(span: Span) -> Span:
-        return offsets[span[0]][0], offsets[span[1] - 1][1]
-
-    fragments = tuple(map(covered, mention.fragments))
+    fragments = tuple(covered(span, offsets) for span in mention.fragments)
     inside = mention.head and mention.start <= mention.head[0] < mention.head[1] <= mention.end
-    head = covered(mention.head) if mention.head and inside else None
+    head = covered(mention.head, offsets) if mention.head and inside else None
     return evolve(mention, start=start, end=end, fragments=fragments, text=text[start:end], head=head)
+
+
+def covered(span: Span, offsets: Sequence[Span]) -> Span:
+    """The characters of a span of tokens, from the first to the last."""
+    return offsets[span[0]][0], offsets[span[1] - 1][1]
+
+
+def contained(span: Span, offsets: Sequence[Span]) -> Span:
+    """The tokens that lie wholly inside a span of characters; an empty span if there are none."""
+    return bisect_left(offsets, span[0], key=itemgetter(0)), bisect_right(offsets, span[1], key=itemgetter(1))
+
+
+def _by_places(scope: AnnotationScope, placed: Callable[[Span], Span]) -> AnnotationScope:
+    """The scope in other units; regions that are empty there are left out."""
+    regions = None if scope.regions is None else map(placed, scope.regions)
+    return AnnotationScope(scope.types, None if regions is None else [span for span in regions if span[0] < span[1]])
 
 
 def with_sentences(document: Document, problems: Problems, tokenizer: Tokenizer = WORDS) -> Document:
@@ -147,10 +163,10 @@ def with_sentences(document: Document, problems: Problems, tokenizer: Tokenizer 
 
     So that no annotated mention is lost, sentences that one crosses are joined, and tokens are cut where one begins or
     ends inside; both are noted. White space at the ends of mentions is left out. Sentences of too many tokens are cut, but in no
-    mention.
+    mention. Sentences that do not say what of them is annotated take it from the document.
     """
     if document.sentences:
-        return _projected(document, problems)
+        return _with_scopes(_projected(document, problems), problems)
     mentions = set(trimmed(document.mentions, document.text, problems))
     ends = sorted(mentions, key=lambda mention: (mention.start, mention.end))
     spans = _join_crossed(list(_sentences(document)), ends, problems)
@@ -170,7 +186,34 @@ def with_sentences(document: Document, problems: Problems, tokenizer: Tokenizer 
         sentences += _placed(document.text, offsets, here)
     for mention in waiting:
         _outside(mention, document, problems)
-    return evolve(document, mentions=mentions, sentences=sentences)
+    return _with_scopes(evolve(document, mentions=mentions, sentences=sentences), problems)
+
+
+def _with_scopes(document: Document, problems: Problems) -> Document:
+    """The document whose sentences say what of them is annotated, and what is forbidden, as the document does."""
+    if document.annotated is None and not document.forbidden:
+        return document
+    sentences = list(document.sentences)
+    if document.annotated is not None:
+        sentences = [_with_scope(sentence, document.annotated) for sentence in sentences]
+    for mention in sorted(trimmed(document.forbidden, document.text, Problems())):
+        index = next((i for i, sentence in enumerate(sentences) if _fits(mention, sentence)), None)
+        if index is None:
+            problems.note(FORBIDDEN_OUTSIDE)
+            continue
+        held = sentences[index]
+        sentences[index] = evolve(held, forbidden=held.forbidden | {by_tokens(mention, held.offsets)})
+    return evolve(document, sentences=sentences)
+
+
+def _with_scope(sentence: Sentence, scope: AnnotationScope) -> Sentence:
+    """The sentence with the scope of its document, unless it has its own; one without offsets is in no region."""
+    if sentence.annotated is not None:
+        return sentence
+    found = _by_places(scope, partial(contained, offsets=sentence.offsets))
+    if found.regions is not None and (0, len(sentence)) in found.regions:
+        found = AnnotationScope(found.types)
+    return evolve(sentence, annotated=found)
 
 
 def _placed(text: str, offsets: Sequence[Span], mentions: Sequence[Mention]) -> Iterator[Sentence]:

@@ -8,6 +8,13 @@
 Mentions of the document count characters, mentions of a sentence count its tokens. Tokens are character spans, followed by
 the token itself where the text there reads otherwise, or strings if a sentence does not say where its tokens are. Mentions
 may have "probability", "fragments", "head" and "id", sentences "tags" and "duplicates" (mentions that are listed too often).
+
+A document, and a sentence that differs from its document, may say that it is annotated in part::
+
+    {"annotated": {"types": ["GPE"], "regions": [[0, 15]]}, "forbidden": [{"start": 4, "end": 11, "label": "FAC"}]}
+
+All mentions of these types inside these regions are listed; without "types" of all types, without "regions" everywhere. What is
+forbidden is no mention of that label, without a label of none. ``jsonl.schema.json`` beside this file is the JSON Schema.
 """
 
 from __future__ import annotations
@@ -39,11 +46,13 @@ from hyperspan.corpora.results import metadata_record
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import trimmed
-from hyperspan.types import MENTION_ORDER, Document, Mention, Sentence, Span
+from hyperspan.types import ANY_LABEL, MENTION_ORDER, AnnotationScope, Document, Mention, Sentence, Span
 
 FORMAT, VERSION = "hyperspan", 1
-DOCUMENT_KEYS = ("format", "version", "id", "text", "mentions", "sentences", "metadata")
-SENTENCE_KEYS = ("tokens", "tags", "mentions", "duplicates")
+MARKING_KEYS = ("annotated", "forbidden")
+DOCUMENT_KEYS = ("format", "version", "id", "text", "mentions", *MARKING_KEYS, "sentences", "metadata")
+SENTENCE_KEYS = ("tokens", "tags", "mentions", "duplicates", *MARKING_KEYS)
+SCOPE_KEYS = ("types", "regions")
 MENTION_KEYS = ("start", "end", "label", "text", "probability", "fragments", "head", "id")
 
 
@@ -120,6 +129,7 @@ def document_record(document: Document) -> Record:
         "id": document.id,
         "text": document.text,
         "mentions": [_mention_record(mention) for mention in sorted(document.mentions, key=MENTION_ORDER)],
+        **_marking_record(document),
         "sentences": [_sentence_record(sentence, document.text) for sentence in document.sentences],
         "metadata": metadata_record(document),
     }
@@ -138,7 +148,24 @@ def _sentence_record(sentence: Sentence, text: str) -> Record:
     record["mentions"] = [_mention_record(mention) for mention in sorted(sentence.mentions, key=MENTION_ORDER)]
     if sentence.duplicates:
         record["duplicates"] = [_mention_record(mention) for mention in sentence.duplicates]
+    return record | _marking_record(sentence)
+
+
+def _marking_record(given: Document | Sentence) -> Record:
+    """What it says of partial annotation; nothing where all of it is annotated."""
+    record: Record = {}
+    if (scope := given.annotated) is not None:
+        types = {} if scope.types is None else {"types": sorted(scope.types)}
+        record["annotated"] = types | ({} if scope.regions is None else {"regions": scope.regions})
+    if given.forbidden:
+        listed = sorted(given.forbidden, key=MENTION_ORDER)
+        record["forbidden"] = [_forbidden_record(mention) for mention in listed]
     return record
+
+
+def _forbidden_record(mention: Mention) -> Record:
+    record = _mention_record(mention)
+    return record if mention.label != ANY_LABEL else {key: value for key, value in record.items() if key != "label"}
 
 
 def _mention_record(mention: Mention) -> Record:
@@ -171,7 +198,26 @@ def document_of_record(record: Record, problems: Problems) -> Document:
     if not sentences:  # which say themselves what words are
         mentions = trimmed(mentions, text, problems)
     metadata = value_of({"metadata": {}, **record}, "metadata", dict, "an object")
-    return Document(text, distinct(mentions, problems), sentences, text_of({"id": "", **record}, "id"), metadata)
+    name = text_of({"id": "", **record}, "id")
+    marking = _marking(record, len(text), "characters")
+    return Document(text, distinct(mentions, problems), sentences, name, metadata, **marking)
+
+
+def _marking(record: Record, length: int, unit: str) -> dict[str, Any]:
+    """The fields of a document or sentence that its record gives on partial annotation; mostly none."""
+    marking: dict[str, Any] = {}
+    if record.get("annotated") is not None:
+        scope = value_of(record, "annotated", dict, 'an object with "types" and "regions"')
+        check_keys(scope, SCOPE_KEYS, '"annotated"')
+        regions = list_of(scope, "regions") if "regions" in scope else None
+        marking["annotated"] = AnnotationScope(
+            strings_of(scope, "types") if "types" in scope else None,
+            None if regions is None else [_span(value, "an annotated region", length, unit) for value in regions],
+        )
+    if "forbidden" in record:
+        given = objects_of(record, "forbidden")
+        marking["forbidden"] = [_mention({"label": ANY_LABEL, **value}, length, unit) for value in given]
+    return marking
 
 
 def _sentence(record: Record, text: str) -> Sentence:
@@ -188,7 +234,8 @@ def _sentence(record: Record, text: str) -> Sentence:
         for value in (*_objects(record, "mentions"), *_objects(record, "duplicates"))
     ]
     words = Sentence(tokens, tags=strings_of({"tags": [], **record}, "tags"), offsets=offsets)
-    return words.with_mentions(mentions)
+    marking = _marking(record, len(tokens), "tokens")
+    return evolve(words.with_mentions(mentions), **marking) if marking else words.with_mentions(mentions)
 
 
 def _token_span(value: object, text: str) -> Span:

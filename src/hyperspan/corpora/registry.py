@@ -42,6 +42,8 @@ class Format:
     """Which mentions it can be written with: overlapping in any way, not crossing, or not overlapping."""
     by_name: bool = False
     """Whether a file whose name ends so is in this format, whatever its content looks like."""
+    holds_marking: bool = False
+    """Whether it can be written with what says that annotation is partial."""
     needs_sentences: bool = True
     """Whether documents are written by their sentences and tokens, and not by text and mentions alone."""
 
@@ -60,7 +62,9 @@ def _built_in(
 
 
 _BUILT_IN: dict[str, Format] = {
-    "jsonl": _built_in("jsonl", "jsonl", (".jsonl",), "hyperspan's own, lossless", needs_sentences=False),
+    "jsonl": _built_in(
+        "jsonl", "jsonl", (".jsonl",), "hyperspan's own, lossless", needs_sentences=False, holds_marking=True
+    ),
     "brat": _built_in(
         "brat",
         "brat",
@@ -257,7 +261,9 @@ def write_corpus(
     # On standard output, jsonl alone is a stream: it refuses no mention, and each of its lines is a document.
     target = Target(str(path), force, buffered=format != "jsonl")
     noted = problems if problems is not None else Problems()
-    write(map(in_metadata, _checked(documents)), target, losses, noted, **check_options(write, format, options))
+    given = _checked(documents)
+    given = given if FORMATS[format].holds_marking else (losses.unmarked(document, format) for document in given)
+    write(map(in_metadata, given), target, losses, noted, **check_options(write, format, options))
     return losses
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from attrs import evolve
+
 from hyperspan.errors import LossError
 from hyperspan.files import Target
-from hyperspan.types import Mention
+from hyperspan.types import Document, Mention
 
 __all__ = ["Losses", "Lossy", "Target"]
 
@@ -23,6 +25,8 @@ class Losses:
     written: int = 0
     lost: dict[str, int] = field(default_factory=dict)
     """How many mentions were lost, by reason, e.g. "overlap another in flat columns"."""
+    marking_lost: int = 0
+    """How many documents no longer say that their annotation is partial."""
 
     def lose(self, reason: str, mentions: int = 1) -> None:
         if mentions:
@@ -39,6 +43,19 @@ class Losses:
         kept = [mention for mention in given if len(mention.fragments) < 2]
         self.lose("discontinuous", len(given) - len(kept))
         return kept
+
+    def unmarked(self, document: Document, format_name: str) -> Document:
+        """The document without what says that its annotation is partial; an error unless that may be lost."""
+        if not any(part.is_partial for part in (document, *document.sentences)):
+            return document
+        if self.lossy is None:
+            raise LossError(
+                f"{format_name} cannot say that annotation is partial, as in document {document.id!r}, so nothing was written; "
+                f"choose jsonl, which can, or write all that is not listed as absent with --lossy outermost"
+            )
+        self.marking_lost += 1
+        sentences = [evolve(sentence, annotated=None, forbidden=()) for sentence in document.sentences]
+        return evolve(document, sentences=sentences, annotated=None, forbidden=())
 
     def check(self, format_name: str) -> None:
         """Raises if something was lost that was not to be."""

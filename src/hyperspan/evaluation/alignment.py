@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from attrs import evolve
@@ -42,6 +42,31 @@ class Aligned:
 
         return Aligned(chosen(self.gold), tuple(map(chosen, self.systems)))
 
+    def where_known(self) -> Aligned:
+        """The same without mentions of systems of which gold does not say whether they are right.
+
+        >>> from hyperspan import AnnotationScope
+        >>> zoo = ["the", "Seattle", "zoo"]
+        >>> gold = Sentence(zoo, [Mention(1, 2, "GPE")], annotated=AnnotationScope(types=["GPE"]))
+        >>> found = Sentence(zoo, [Mention(0, 3, "FAC"), Mention(2, 3, "GPE")])
+        >>> Aligned([gold], ([found],)).where_known().systems[0][0].mentions
+        frozenset({Mention(2, 3, 'GPE')})
+        """
+        if not any(sentence.is_partial for sentence in self.gold):
+            return self
+        return Aligned(
+            self.gold,
+            tuple(
+                [_kept(found, filter(truth.knows, found.listed)) for truth, found in zip(self.gold, side, strict=True)]
+                for side in self.systems
+            ),
+        )
+
+
+def _kept(sentence: Sentence, mentions: Iterable[Mention]) -> Sentence:
+    """The words with these mentions of a system, which says nothing of partial annotation."""
+    return evolve(sentence, annotated=None, forbidden=()).with_mentions(mentions)
+
 
 def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Problems | None = None) -> Aligned:
     """Returns the sentences of gold and of one or more systems, in the same order and with the same tokens.
@@ -63,7 +88,7 @@ def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Prob
     words = [None if sentences is None else [s.tokens for s in sentences] for sentences in by_sentence]
     if words[0] is not None and all(other == words[0] for other in words[1:]):
         first, *rest = (sentences or [] for sentences in by_sentence)
-        return Aligned(first, tuple(rest))
+        return Aligned(first, tuple(rest)).where_known()
     for documents in others:
         _check_same_texts(truth, documents)
     aligned = Aligned([], tuple([] for _ in others))
@@ -88,7 +113,7 @@ def sentences_to_score(gold: Scorable, *systems: Scorable) -> Aligned:
     first, *rest = [[one for one in side if isinstance(one, Sentence)] for side in sides]
     for predicted in rest:
         check_same_words(first, predicted)
-    return Aligned(first, tuple(rest))
+    return Aligned(first, tuple(rest)).where_known()
 
 
 def _listed(side: Scorable) -> list[Sentence | Document]:
@@ -163,11 +188,13 @@ def _check_same_texts(gold: list[Document], documents: list[Document]) -> None:
 
 def _by_words(versions: Sequence[Document], problems: Problems) -> list[list[Sentence]]:
     """The sentences of one document, with the mentions of each version of it in turn."""
-    mentions = [_by_characters(version) for version in versions]
+    gold, *others = (_by_characters(version) for version in versions)
+    known = _knowledge(versions[0], problems)
+    mentions = [gold, *(frozenset(filter(known, found)) for found in others)]
     every = set().union(*mentions)
     layout = versions[0].sentences
     if not _fit(every, layout):
-        whole = evolve(versions[0], mentions=every, sentences=())
+        whole = evolve(versions[0], mentions=every, sentences=(), annotated=None, forbidden=())
         layout = with_sentences(whole, problems).sentences
     layout = [sentence for sentence in layout if sentence.offsets]
     sides: list[list[Sentence]] = []
@@ -177,8 +204,21 @@ def _by_words(versions: Sequence[Document], problems: Problems) -> list[list[Sen
             index = _sentence_index(mention, versions[0].text, layout)
             if index is not None:
                 per_sentence[index].append(by_tokens(mention, layout[index].offsets))
-        sides.append([words.with_mentions(here) for words, here in zip(layout, per_sentence, strict=True)])
+        sides.append([_kept(words, here) for words, here in zip(layout, per_sentence, strict=True)])
     return sides
+
+
+def _knowledge(gold: Document, problems: Problems) -> Callable[[Mention], bool]:
+    """Whether gold says of a mention, by characters, if it is right."""
+    if not any(part.is_partial for part in (gold, *gold.sentences)):
+        return lambda mention: True
+    layout = [sentence for sentence in with_sentences(gold, problems).sentences if sentence.offsets]
+
+    def known(mention: Mention) -> bool:
+        index = _sentence_index(mention, gold.text, layout)
+        return gold.knows(mention) if index is None else layout[index].knows(by_tokens(mention, layout[index].offsets))
+
+    return known
 
 
 def _sentence_index(mention: Mention, text: str, sentences: Sequence[Sentence]) -> int | None:

@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from attrs import evolve
 
@@ -107,8 +107,9 @@ def evaluate_model(
 
 
 def _without_mentions(document: Document, tokenizer: Tokenizer, problems: Problems) -> Document:
-    sentences = [sentence.with_mentions(()) for sentence in document.sentences]
-    return with_sentences(evolve(document, mentions=(), sentences=sentences), problems, tokenizer)
+    unmarked: dict[str, Any] = {"mentions": (), "annotated": None, "forbidden": ()}
+    sentences = [evolve(sentence, duplicates=(), **unmarked) for sentence in document.sentences]
+    return with_sentences(evolve(document, sentences=sentences, **unmarked), problems, tokenizer)
 
 
 def _recognized(

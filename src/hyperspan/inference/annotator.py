@@ -180,7 +180,7 @@ class Annotator:
         """The same for sentences that are tokenised already: tokens, tags and offsets as given, mentions as found."""
         options = self.options(threshold, types)
         return (
-            evolve(sentence, mentions=found.mentions, duplicates=())
+            evolve(sentence, mentions=found.mentions, duplicates=(), annotated=None, forbidden=())
             for window in windows(map(self._check_length, sentences), len, self.window)
             for sentence, found in zip(window, self.find(window, options), strict=True)
         )

@@ -116,12 +116,15 @@ def difference(one: Config, other: Config) -> str | None:
 
 
 def fingerprint(sentences: Sequence[Sentence]) -> str:
-    """The same for the same words, mentions and annotated labels in the same order, with the same words around them."""
+    """The same for the same words, mentions and marks of partial annotation in the same order, with the same words around them."""
     digest = hashlib.sha256()
     for sentence in sentences:
         mentions = sorted((mention.start, mention.end, mention.label) for mention in sentence.mentions)
         more: list[object] = [(sentence.before, sentence.after)] if sentence.before or sentence.after else []
-        more += [sorted(sentence.annotated)] if sentence.annotated is not None else []
+        if (scope := sentence.annotated) is not None:
+            more.append((None if scope.types is None else sorted(scope.types), scope.regions))
+        if sentence.forbidden:
+            more.append(sorted((mention.start, mention.end, mention.label) for mention in sentence.forbidden))
         digest.update(repr((sentence.tokens, sentence.tags, mentions, *more)).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 

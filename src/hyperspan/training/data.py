@@ -15,7 +15,7 @@ from hyperspan.errors import InputError
 from hyperspan.models.registry import model_class
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.distillation import context_of
-from hyperspan.types import Document, Sentence
+from hyperspan.types import AnnotationScope, Document, Sentence
 
 DEFAULTS = Config()
 
@@ -69,12 +69,19 @@ def _annotated(documents: Sequence[Sequence[Sentence]], corpus: CorpusConfig) ->
             f"{corpus.path} has mentions of {', '.join(unlisted)}, which its annotated = [{', '.join(sorted(annotated))}] does not "
             f'list; add them there, or leave these mentions out with labels = {{{unlisted[0]} = ""}}'
         )
-    return [[evolve(sentence, annotated=annotated) for sentence in text] for text in documents]
+    return [[_in_scope(sentence, annotated) for sentence in text] for text in documents]
+
+
+def _in_scope(sentence: Sentence, types: frozenset[str]) -> Sentence:
+    """The sentence, which says nothing about other types than these."""
+    scope = sentence.annotated or AnnotationScope()
+    return evolve(sentence, annotated=evolve(scope, types=types if scope.types is None else scope.types & types))
 
 
 def check_annotated(config: Config, train: Sequence[Sentence]) -> None:
     """Raises an InputError where corpora annotate types that none has, or different ones that a model cannot learn apart."""
-    sets = {sentence.annotated for sentence in train if sentence.annotated is not None}
+    scopes = {sentence.annotated for sentence in train if sentence.annotated is not None}
+    sets = {scope.types for scope in scopes if scope.types is not None}
     labels = {mention.label for sentence in train for mention in sentence.mentions} if sets else set[str]()
     if unknown := sorted(set[str]().union(*sets) - labels):
         raise InputError(

@@ -34,7 +34,7 @@ from hyperspan.structures.scores import EdgeScores, mean_scores
 from hyperspan.text.sentences import iter_sentences
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.objectives import MicroBatch
-from hyperspan.types import Sentence
+from hyperspan.types import AnnotationScope, Sentence
 from hyperspan.vocabulary import Vocabulary
 
 LONGEST = 150
@@ -110,7 +110,8 @@ def with_annotated(train: Sequence[Sentence], labels: Iterable[str]) -> Sequence
     found = frozenset(mention.label for sentence in train for mention in sentence.mentions)
     if found.issuperset(labels):
         return train
-    return [evolve(sentence, annotated=found) if sentence.annotated is None else sentence for sentence in train]
+    scope = AnnotationScope(found)
+    return [evolve(sentence, annotated=scope) if sentence.annotated is None else sentence for sentence in train]
 
 
 class Distillation:

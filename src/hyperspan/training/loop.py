@@ -38,7 +38,7 @@ from hyperspan.training.events import EpochFinished, Listener, RunEnded, RunStar
 from hyperspan.training.objectives import GoldObjective, MicroBatch, Objective
 from hyperspan.training.optimisation import NOTHING_LEARNT, LearntParameters, Optimisation, mixed_seed
 from hyperspan.training.parallel import ALONE, Processes
-from hyperspan.types import Sentence
+from hyperspan.types import Sentence, trusted_mention
 
 
 class Trainer:
@@ -316,18 +316,17 @@ class Trainer:
 def mention_counts(model: Model, sentences: Sequence[Sentence], processes: Processes = ALONE) -> Tensor:
     """(sentences, 3): right mentions of the most probable sets, all of them, and gold ones; zero where another process counts.
 
-    Mentions of labels that a sentence is not annotated with are not counted.
+    Only mentions that a sentence knows to be there or not are counted.
     """
     counts = torch.zeros(len(sentences), 3, dtype=torch.int64)
     batches = list(batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries))
     for indices in batches[processes.rank :: processes.count]:
         found = model.distribution([sentences[index] for index in indices]).argmax()
         for index, mentions in zip(indices, found, strict=True):
-            gold, annotated = sentences[index].mentions, sentences[index].annotated
-            known = {(mention.start, mention.end, mention.label) for mention in gold if not mention.fragments}
-            labelled = [(start, end, model.labels[kind]) for start, end, kind in mentions]
-            counted = [found for found in labelled if annotated is None or found[2] in annotated]
-            counts[index] = torch.tensor([len(known.intersection(counted)), len(counted), len(gold)])
+            gold = sentences[index]
+            labelled = (trusted_mention(start, end, model.labels[kind]) for start, end, kind in mentions)
+            counted = [mention for mention in labelled if gold.knows(mention)]
+            counts[index] = torch.tensor([len(gold.mentions.intersection(counted)), len(counted), len(gold.mentions)])
     return counts
 
 
