@@ -16,8 +16,9 @@ from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
 from hyperspan.model_folders import DEFAULT_MODEL, bundled_models
 from hyperspan.models import save_model
-from hyperspan.serve.app import STATIC, create_app
+from hyperspan.serve.app import create_app
 from hyperspan.serve.models import places
+from hyperspan.serve.pages import STATIC
 from hyperspan.serve.problems import Problem
 from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings

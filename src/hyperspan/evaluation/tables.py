@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hyperspan.evaluation.agreement import AnnotatorAgreement, PairCounts
 from hyperspan.evaluation.calibration import Calibration
 from hyperspan.evaluation.comparison import Comparison
 from hyperspan.evaluation.scores import Report, Score, Slice
@@ -94,6 +95,36 @@ def comparison_sections(comparison: Comparison, name_a: str, name_b: str) -> Ite
             ("wrong, predicted", *_numbers(spurious.both, spurious.only_a, spurious.only_b), NO_VALUE),
         ],
     )
+
+
+def agreement_sections(found: AnnotatorAgreement, name_a: str, name_b: str) -> Iterator[Section]:
+    """The tables of two annotators."""
+    notes = [f"A: {name_a}, B: {name_b}"]
+    notes.append(f"{found.sentences:,} sentences of {found.documents:,} documents, {found.finished:,} finished by both")
+    alone = (("A", found.only_a_documents), ("B", found.only_b_documents))
+    notes += [f"{count:,} documents of {side} alone left out" for side, count in alone if count]
+    header = ("", "F1", "both", "only A", "only B")
+    rows = [("mentions", *_pair(found.mentions)), ("spans alone", *_pair(found.spans))]
+    yield Section("Agreement", header, rows, "; ".join(notes))
+    typed = [
+        (label, *_pair(one.mentions), _kappa(one.token_kappa), f"{one.tokens:,}")
+        for label, one in found.per_type.items()
+    ]
+    about = f"κ of the type on {found.labelled_spans:,} spans that both marked: {_kappa(found.type_kappa)}"
+    yield Section("By type", ("type", *header[1:], "κ of tokens", "tokens"), typed, about)
+    if found.confusions:
+        rows = [(of_a, of_b, f"{times:,}") for (of_a, of_b), times in found.confusions.items()]
+        note = f"and {len(rows) - MAX_CONFUSIONS} more pairs" if len(rows) > MAX_CONFUSIONS else ""
+        yield Section("Same span, another type", ("A", "B", "times"), rows[:MAX_CONFUSIONS], note)
+
+
+def _pair(counts: PairCounts) -> tuple[str, ...]:
+    f1 = NO_VALUE if counts.f1 is None else _percent(counts.f1)
+    return f1, *_numbers(counts.both, counts.only_a, counts.only_b)
+
+
+def _kappa(value: float | None) -> str:
+    return NO_VALUE if value is None else f"{value:.3f}"
 
 
 def print_sections(sections: Iterable[Section], *, markdown: bool) -> None:

@@ -323,10 +323,14 @@ class Annotator:
             ),
         )
 
-    def _check_length(self, sentence: Sentence, document_id: str = "") -> Sentence:
+    def can_take(self, sentence: Sentence) -> bool:
+        """Whether a sentence is not too long for the model."""
         length = len(sentence.tokens)
-        width = min(self.model.max_width or length, length)
-        if length * width > self.max_spans:
+        return length * min(self.model.max_width or length, length) <= self.max_spans
+
+    def _check_length(self, sentence: Sentence, document_id: str = "") -> Sentence:
+        if not self.can_take(sentence):
+            length = len(sentence.tokens)
             most = max(math.isqrt(self.max_spans), self.max_spans // (self.model.max_width or self.max_spans))
             where = f" of document {document_id!r}" if document_id else ""
             raise InputError(

@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.options import parse_thresholds
+from hyperspan.labelling.desk import LabellingDesk
 from hyperspan.serve.bodies import LINES_TYPES, check_type, read
+from hyperspan.serve.labelling import LabelRoutes
 from hyperspan.serve.middleware import RequestMiddleware
 from hyperspan.serve.openapi import describe
+from hyperspan.serve.pages import STATIC, page
 from hyperspan.serve.problems import CODES, JSON, Problem, shutting_down
 from hyperspan.serve.schema import AnnotateRequest, HypergraphRequest, Options, check, check_query
 from hyperspan.serve.service import Service, answer_size
 from hyperspan.serve.settings import Settings
 from hyperspan.serve.stream import LineStream
 
-STATIC = Path(__file__).parent / "static"
 
-
-def create_app(settings: Settings | None = None, annotators: Mapping[str, Annotator] | None = None) -> Starlette:
+def create_app(
+    settings: Settings | None = None,
+    annotators: Mapping[str, Annotator] | None = None,
+    desk: LabellingDesk | None = None,
+) -> Starlette:
     """The application for any ASGI server; with `annotators`, by name, in the place of the models that the settings name.
+
+    With a `desk`, also the routes of labelling.
 
     >>> app = create_app(Settings(models=("genia",)))
     >>> [route.path for route in app.routes][:2]
     ['/v1/annotate', '/v1/hypergraph']
     """
     service = Service(settings or Settings(), annotators)
-    routes = Routes(service)
+    routes = Routes(service, LabelRoutes(service, desk).listed if desk is not None else ())
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -60,7 +66,7 @@ def create_app(settings: Settings | None = None, annotators: Mapping[str, Annota
 class Routes:
     """What the server answers, each a method."""
 
-    def __init__(self, service: Service):
+    def __init__(self, service: Service, more: Iterable[Route] = ()):
         self.service = service
         self.listed = [
             Route("/v1/annotate", self.annotate, methods=["POST"]),
@@ -72,6 +78,7 @@ class Routes:
             Route("/metrics", self.metrics),
             Route("/openapi.json", self.openapi),
             Route("/", self.page),
+            *more,
         ]
         self.description = describe(self.listed, with_key=service.settings.api_key is not None)
 
@@ -119,9 +126,7 @@ class Routes:
         return JSON(self.description)
 
     async def page(self, _: Request) -> Response:
-        if not (STATIC / "index.html").is_file():
-            raise HTTPException(404)
-        return FileResponse(STATIC / "index.html", media_type="text/html")
+        return page("index.html")
 
 
 async def _answer_problem(_: Request, error: Exception) -> Response:

@@ -16,14 +16,17 @@ ACCESS = logging.getLogger("hyperspan.access")
 LOG = logging.getLogger("hyperspan.serve")
 
 
-def log_to_standard_error() -> None:
-    """All that is logged in this process, and all that would be printed: warnings, and errors that nobody caught."""
+def log_to_standard_error(requests: int = logging.INFO) -> None:
+    """All that is logged in this process, and all that would be printed: warnings, and errors that nobody caught.
+
+    Requests are logged from this level on: that of requests that fail inside the server is ERROR, that of others INFO.
+    """
     for logger, formatter in ((ACCESS, logging.Formatter("%(message)s")), (logging.getLogger(), _AsJSON())):
         handler = logging.StreamHandler()
         handler.setFormatter(formatter)
         logger.handlers = [handler]
     ACCESS.propagate = False
-    ACCESS.setLevel(logging.INFO)
+    ACCESS.setLevel(requests)
     logging.getLogger().setLevel(logging.WARNING)
     logging.captureWarnings(True)
     sys.excepthook = lambda kind, error, trace: _uncaught(error or kind(), trace)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import logging
 import re
 import time
 import uuid
 from collections.abc import Collection
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperspan.errors import EXIT_EXCEPTIONS
@@ -24,8 +27,8 @@ from hyperspan.serve.service import Service
 
 HEALTH = ("/healthz", "/readyz")
 """What is answered under any name: probes come from everywhere, and answers hold nothing secret."""
-OPEN = ("/", *HEALTH)
-"""What anybody may ask for: the page, which holds nothing secret, and whether the server is well."""
+OPEN = ("/", "/label", *HEALTH)
+"""What anybody may ask for: the pages, which hold nothing secret, and whether the server is well."""
 CHUNK = 256 * 1024
 """A longer answer is sent in parts, each when the caller has taken the one before."""
 HEADERS = {
@@ -185,18 +188,27 @@ class _Exchange:
         self.service.metrics.seconds.observe(seconds, self.route)
         entry = {"time": timestamp(), "request": self.id, "method": self.scope["method"], "route": self.route}
         entry |= {"status": self.status, "ms": round(1000 * seconds, 1)} | self.call.record
-        ACCESS.info("%s", json.dumps(entry))
+        ACCESS.log(logging.ERROR if self.status == 500 else logging.INFO, "%s", json.dumps(entry))
 
 
 def route_of(path: str, paths: Collection[str]) -> str:
     """The route of a path, of which there are few, for logs and metrics.
 
-    >>> [route_of(path, {"/v1/models"}) for path in ("/v1/models", "/static/page.js", "/wp-admin")]
-    ['/v1/models', '/static', 'other']
+    >>> paths = {"/v1/models", "/v1/label/items/{item}"}
+    >>> [route_of(path, paths) for path in ("/v1/models", "/v1/label/items/0.3", "/static/page.js", "/wp-admin")]
+    ['/v1/models', '/v1/label/items/{item}', '/static', 'other']
     """
     if path in paths:
         return path
+    for named in paths:
+        if "{" in named and _pattern(named).match(path):
+            return named
     return "/static" if path.startswith("/static/") else "other"
+
+
+@cache
+def _pattern(path: str) -> re.Pattern[str]:
+    return compile_path(path)[0]
 
 
 async def _disconnected(receive: Receive) -> None:

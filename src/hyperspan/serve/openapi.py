@@ -10,6 +10,15 @@ from pydantic.json_schema import models_json_schema
 from starlette.routing import Route
 
 from hyperspan import __version__
+from hyperspan.serve.label_schema import (
+    ConflictResponse,
+    DecisionRequest,
+    DecisionResponse,
+    LabelItem,
+    LabelRequest,
+    LabelSessionResponse,
+    UndoRequest,
+)
 from hyperspan.serve.schema import (
     AnnotatedText,
     AnnotateRequest,
@@ -53,12 +62,19 @@ EXAMPLES = {
     "hypergraph": {
         "sentence": {"value": {"text": "c-Rel binds the IL-2 promoter.", "model": "genia", "types": ["DNA", "protein"]}}
     },
+    "decision": {
+        "accept": {"value": {"revision": 1, "action": "accept", "mention": {"start": 0, "end": 2, "label": "DNA"}}},
+        "complete": {"summary": "The sentence is right as shown", "value": {"revision": 2, "action": "complete"}},
+    },
+    "undo": {"last": {"value": {}}},
+    "label": {"new": {"value": {"label": "virus"}}},
     "stream": {"lines": {"value": '{"id": 1, "text": "c-Rel binds."}\n{"id": 2, "text": "Nothing does."}\n'}},
 }
 _ERRORS = {
     400: "The body is not JSON in UTF-8.",
     401: "The API key is missing or wrong.",
     404: "There is no such model.",
+    409: "The sentence has changed since it was shown; `item` is how it is now.",
     408: "The body did not come in time.",
     413: "The body, its texts or its characters are too many.",
     415: "The body is not sent as JSON.",
@@ -71,9 +87,12 @@ _ERRORS = {
 _ANSWERED_LINES = "A line for each line: AnnotatedText with `line` and `id`, or `error`, `line` and `id`."
 _OF_BODIES = (400, 401, 404, 408, 413, 415, 421, 422, 500, 503, 504)
 _STRING = {"type": "string"}
-_REQUESTS: tuple[type[BaseModel], ...] = (AnnotateRequest, HypergraphRequest, StreamLine)
+_REQUESTS: tuple[type[BaseModel], ...] = (
+    *(AnnotateRequest, HypergraphRequest, StreamLine, DecisionRequest, UndoRequest, LabelRequest),
+)
 _RESPONSES: tuple[type[BaseModel], ...] = (
     *(AnnotateResponse, HypergraphResponse, AnnotatedText, ModelsResponse, ErrorResponse),
+    *(LabelSessionResponse, LabelItem, DecisionResponse, ConflictResponse),
 )
 
 
@@ -127,6 +146,23 @@ def _operations() -> dict[str, Any]:
         "healthz": _operation("Whether the server runs", text),
         "readyz": _operation("Whether the models are loaded and requests are taken", text, (503,)),
         "metrics": _operation("For Prometheus", text, (401, 421)),
+        **_labelling(),
+    }
+
+
+def _labelling() -> dict[str, Any]:
+    """What is described of a server that labels."""
+    item = {"parameters": [{"name": "item", "in": "path", "required": True, "schema": _STRING}]}
+    decision = _operation("Takes a decision about a sentence", _json(DecisionResponse), _OF_BODIES)
+    decision["responses"]["409"] = {"description": _ERRORS[409], "content": _json(ConflictResponse)}
+    session = _json(LabelSessionResponse)
+    return {
+        "label_session": _operation("The session: its labels, progress and queue", session, (401, 421, 500)),
+        "label_item": _operation("A sentence with its draft", _json(LabelItem), (401, 404, 421, 500)) | item,
+        "label_decision": decision | _body(_json(DecisionRequest), "decision") | item,
+        "label_undo": _operation("Takes back the last decision", _json(DecisionResponse), _OF_BODIES)
+        | _body(_json(UndoRequest), "undo"),
+        "label_label": _operation("Adds a label", session, _OF_BODIES) | _body(_json(LabelRequest), "label"),
     }
 
 

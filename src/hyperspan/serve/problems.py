@@ -14,6 +14,7 @@ CODES = {
     404: "not_found",
     405: "method_not_allowed",
     408: "request_timeout",
+    409: "conflict",
     413: "too_large",
     415: "unsupported_media_type",
     421: "misdirected_request",
@@ -32,18 +33,24 @@ class Problem(Exception):  # noqa: N818
     """A request that is answered with an error: a status, a code and a sentence."""
 
     def __init__(
-        self, status: int, message: str, code: str | None = None, headers: dict[str, str] | None = None
+        self,
+        status: int,
+        message: str,
+        code: str | None = None,
+        headers: dict[str, str] | None = None,
+        more: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.status, self.message, self.code = status, message, code or CODES[status]
-        self.headers = headers or {}
+        self.headers, self.more = headers or {}, more or {}
+        """Headers of the answer, and what it holds beside the error."""
 
     def content(self) -> dict[str, str]:
         """Under "error" in every answer with an error."""
         return {"code": self.code, "message": self.message}
 
     def response(self) -> Response:
-        return JSON({"error": self.content()}, self.status, self.headers)
+        return JSON({"error": self.content()} | self.more, self.status, self.headers)
 
 
 def overloaded(message: str, seconds: float = 1.0, code: str = "overloaded") -> Problem:

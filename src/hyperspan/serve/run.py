@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import secrets
 import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -17,6 +20,7 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hyperspan.errors import InputError
+from hyperspan.labelling.desk import LabellingDesk
 from hyperspan.serve.app import create_app
 from hyperspan.serve.hosts import name_of
 from hyperspan.serve.logs import LOG, log_to_standard_error
@@ -46,9 +50,27 @@ def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000) -> None
             host,
         )
     print(f"hyperspan: serving at {address(listener)} (stop with Ctrl-C)", flush=True)
+    run(Server(app, settings), listener)
+
+
+def label(desk: LabellingDesk, port: int = 0, on_link: Callable[[str], None] = print) -> None:
+    """Serves a labelling session to this machine until the process is stopped; `on_link` gets the address with its token."""
+    token = secrets.token_urlsafe(24)
+    settings = Settings(api_key=token)
+    listener = listen("127.0.0.1", port)
+    log_to_standard_error(logging.WARNING)
+    app = create_app(settings, {desk.drafter.name: desk.drafter.annotator}, desk)
+    on_link(f"{address(listener)}label?token={token}")
+    run(Server(app, settings), listener, desk.close)
+
+
+def run(server: Server, listener: socket.socket, on_end: Callable[[], None] = lambda: None) -> None:
+    """Answers until the process is stopped, and then calls `on_end`."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    server = Server(app, settings)
-    server.run(sockets=[listener])
+    try:
+        server.run(sockets=[listener])
+    finally:
+        on_end()
     if server.service.failure is not None:
         raise server.service.failure
     if server.service.is_busy:  # with what was given up: the end of the process is the only way to stop a thread

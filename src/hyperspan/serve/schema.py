@@ -76,13 +76,13 @@ Place = Annotated[int, Field(ge=0, le=LARGEST)]
 Unit = Literal["codepoint", "utf16"]
 
 
-class _Strict(BaseModel):
+class StrictBody(BaseModel):
     """Types as they are in JSON, and no field that is not known."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class KnownMention(_Strict):
+class KnownMention(StrictBody):
     """A mention to require or to forbid."""
 
     start: Place
@@ -96,7 +96,7 @@ Labels = Annotated[list[str], Field(fail_fast=True)]
 """Lists end at their first mistake: a list of all of them would take far longer than the request."""
 
 
-class Options(_Strict):
+class Options(StrictBody):
     """What is wanted of texts."""
 
     model: str | None = Field(default=None, description="The name of a model; without it, the first one served.")
@@ -160,7 +160,7 @@ class StreamQuery(BaseModel):
     offset_unit: Unit = "codepoint"
 
 
-class HypergraphRequest(_Strict):
+class HypergraphRequest(StrictBody):
     """A short sentence."""
 
     text: Text

@@ -1,0 +1,45 @@
+"""``hyperspan agreement``: how far two annotators agree on the same texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hyperspan.cli.options import Format, From, OnError, Options, parse_options
+from hyperspan.cli.output import print_json, report, with_progress
+from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.source import Problems
+from hyperspan.errors import InputError
+
+
+def agreement(
+    a: Annotated[str, typer.Argument(help="What annotator A has: a file, a folder, or - for standard input.")],
+    b: Annotated[str, typer.Argument(help="What annotator B has of the same texts.")],
+    format_: Format = "table",
+    from_: From = None,
+    on_error: OnError = "raise",
+    option: Options = None,
+) -> None:
+    """Compare two annotations of the same texts: exact F1, by type, of spans alone, and Cohen's kappa.
+
+    Where annotation is partial, only what both know is compared.
+
+    Example: hyperspan agreement ann.jsonl bob.jsonl
+    """
+    from hyperspan.evaluation.agreement import agreement as compare
+    from hyperspan.evaluation.tables import agreement_sections, print_sections
+
+    if (a, b).count("-") > 1:
+        raise InputError("standard input is given twice; name a file for one of A and B")
+    problems = Problems(on_error)
+    options = parse_options(option)
+    of_a, of_b = (with_progress(read_corpus(name, from_, problems, **options), name) for name in (a, b))
+    found = compare(of_a, of_b, problems)
+    if format_ == "json":
+        print_json(found.to_dict())
+    else:
+        names = (Path(a).name, Path(b).name) if Path(a).name != Path(b).name else (a, b)
+        print_sections(agreement_sections(found, *names), markdown=format_ == "markdown")
+    report(problems)

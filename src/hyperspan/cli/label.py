@@ -1,0 +1,90 @@
+"""``hyperspan label``: correct a model's drafts in the browser."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from hyperspan.cli.options import Device, From, IdKey, OnError, Options, TextKey, parse_options, split_names
+from hyperspan.cli.output import counting, report
+from hyperspan.corpora.inputs import read_inputs
+from hyperspan.corpora.source import Problems
+from hyperspan.corpora.tables import Columns
+from hyperspan.errors import counted, require
+
+
+def label(
+    model: Annotated[str, typer.Argument(help="The model that drafts: a bundled one, or a folder.")],
+    given: Annotated[
+        list[str], typer.Argument(metavar="[TEXT|FILE|-]...", help="What to label: all that hyperspan annotate takes.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The corpus to write (.jsonl); FILE.log is kept beside it."
+        ),
+    ],
+    annotator: Annotated[str, typer.Option(metavar="NAME", help="Who labels; recorded with each decision.")] = "",
+    by: Annotated[
+        str | None,
+        typer.Option(help="What comes first: mix, entropy, margin, best-set, expected-f1; or order, as in the texts."),
+    ] = None,
+    draft: Annotated[
+        Literal["model", "given"],
+        typer.Option(help="Whose mentions are corrected: the model's, or those that the texts came with."),
+    ] = "model",
+    labels: Annotated[
+        list[str] | None,
+        typer.Option("--labels", metavar="A,B", help="The labels to annotate. Default: the model's, and those given."),
+    ] = None,
+    count: Annotated[int | None, typer.Option("-n", min=1, help="How many sentences. Default: all.")] = None,
+    port: Annotated[int, typer.Option(help="The port; 0 is any free one.", min=0, max=65535)] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    device: Device = "cpu",
+    from_: From = None,
+    on_error: OnError = "raise",
+    option: Options = None,
+    text_column: TextKey = None,
+    id_column: IdKey = None,
+) -> None:
+    """Correct a model's mentions in the browser, sentence by sentence, and write them as a corpus.
+
+    Every decision is on disk before the next one is shown. The same command again goes on where it was.
+
+    Example: hyperspan label genia abstracts.jsonl -o corrected.jsonl --annotator ann
+    """
+    require("starlette", "labelling", "serve")
+    require("uvicorn", "labelling", "serve")
+    columns = Columns(text_column or Columns.text, id_column or Columns.id) if text_column or id_column else None
+    problems = Problems(on_error)
+    documents = read_inputs(given, from_, columns, problems, parse_options(option))
+    from hyperspan.inference.loading import load
+    from hyperspan.labelling.opening import LabellingSettings, open_desk
+    from hyperspan.serve.run import label as serve
+
+    settings = LabellingSettings(
+        output=output,
+        annotator=annotator,
+        by=by,
+        offers_given=draft == "given",
+        labels=tuple(split_names(labels)),
+        count=count,
+    )
+    with counting("ranking", "words") as add:
+        desk = open_desk(model, load(model, device), documents, settings, problems, on_words=add)
+    report(problems)
+
+    def show(link: str) -> None:
+        progress = desk.session.progress()
+        done = progress["done"] + progress["partial"] + progress["skipped"]
+        resumed = f", {done:,} of them dealt with already" if done else ""
+        print(f"hyperspan: labelling {counted(progress['items'], 'sentence')}{resumed} into {output}", file=sys.stderr)
+        print(f"hyperspan: labelling at {link} (stop with Ctrl-C)", flush=True)
+        if browser and sys.stdout.isatty():
+            webbrowser.open(link)
+
+    serve(desk, port, show)

@@ -1,0 +1,228 @@
+"""How far two annotators agree on the same texts: exact F1, by type, of spans alone, and Cohen's κ where chance matters.
+
+Annotation may be partial: only what both know is compared. A mention of one annotator counts against the other only if the
+other knows that it is none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hyperspan.corpora.source import Problems
+from hyperspan.errors import InputError
+from hyperspan.evaluation.alignment import align
+from hyperspan.types import Document, Mention, Sentence, Span
+
+
+@dataclass
+class PairCounts:
+    """How many mentions both annotators have, and how many one of them."""
+
+    both: int = 0
+    only_a: int = 0
+    only_b: int = 0
+
+    def add(self, a: frozenset[Any], b: frozenset[Any]) -> None:
+        self.both += len(a & b)
+        self.only_a += len(a - b)
+        self.only_b += len(b - a)
+
+    @property
+    def f1(self) -> float | None:
+        """F1 of either against the other; None if neither has any.
+
+        >>> PairCounts(both=2, only_a=1, only_b=1).f1
+        0.6666666666666666
+        """
+        total = 2 * self.both + self.only_a + self.only_b
+        return 2 * self.both / total if total else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"f1": self.f1, "both": self.both, "only_a": self.only_a, "only_b": self.only_b}
+
+
+@dataclass(frozen=True)
+class TypeAgreement:
+    """Agreement on the mentions of one label."""
+
+    mentions: PairCounts
+    token_kappa: float | None
+    """Cohen's κ of whether a token is in such a mention; None where it is not defined."""
+    tokens: int
+    """Of which both know that."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.mentions.to_dict() | {"token_kappa": self.token_kappa, "tokens": self.tokens}
+
+
+@dataclass(frozen=True)
+class AnnotatorAgreement:
+    """The result of :func:`agreement`."""
+
+    mentions: PairCounts
+    spans: PairCounts
+    """The same without types."""
+    per_type: Mapping[str, TypeAgreement]
+    type_kappa: float | None
+    """Cohen's κ of the label on spans to which both give one; None where it is not defined."""
+    labelled_spans: int
+    """Those spans."""
+    confusions: Mapping[tuple[str, str], int]
+    """How often A has the first label and B the second one on the same span, the most frequent first."""
+    documents: int
+    only_a_documents: int
+    only_b_documents: int
+    sentences: int
+    finished: int
+    """Sentences that both annotated as a whole, of some labels at least."""
+    words: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of ``hyperspan agreement --format json``; scores are fractions."""
+        counts = ("documents", "only_a_documents", "only_b_documents", "sentences", "finished", "words")
+        return {
+            "mentions": self.mentions.to_dict(),
+            "spans": self.spans.to_dict(),
+            "per_type": {label: found.to_dict() for label, found in self.per_type.items()},
+            "type_kappa": self.type_kappa,
+            "labelled_spans": self.labelled_spans,
+            "confusions": [{"a": a, "b": b, "times": times} for (a, b), times in self.confusions.items()],
+            **{name: vars(self)[name] for name in counts},
+        }
+
+
+def agreement(a: Iterable[Document], b: Iterable[Document], problems: Problems | None = None) -> AnnotatorAgreement:
+    """Compares two annotations of the same texts; documents are matched by their text, in any order.
+
+    >>> text = "the Seattle zoo"
+    >>> one = Document(text, [Mention(0, 15, "FAC"), Mention(4, 11, "GPE")])
+    >>> found = agreement([one], [Document(text, [Mention(0, 15, "FAC"), Mention(4, 11, "ORG")])])
+    >>> found.mentions, found.spans.f1, found.confusions
+    (PairCounts(both=1, only_a=1, only_b=1), 1.0, {('GPE', 'ORG'): 1})
+    """
+    of_a, of_b = list(a), list(b)
+    matched = _matched(of_a, of_b)
+    aligned = align((one for one, _ in matched), (other for _, other in matched), problems=problems)
+    pairs = list(zip(aligned.gold, aligned.systems[0], strict=True))
+    mentions, spans, by_label = PairCounts(), PairCounts(), defaultdict[str, PairCounts](PairCounts)
+    for one, other in pairs:
+        ours, theirs = _known_mentions(one, other), _known_mentions(other, one)
+        mentions.add(ours, theirs)
+        spans.add(_comparable_spans(one, other), _comparable_spans(other, one))
+        for label in {mention.label for mention in ours | theirs}:
+            by_label[label].add(_of_label(ours, label), _of_label(theirs, label))
+    labelled = [labels for one, other in pairs for labels in _labels_of_spans(one, other)]
+    tables = _token_tables(pairs, sorted(by_label))
+    confused = Counter(labels for labels in labelled if labels[0] != labels[1])
+    return AnnotatorAgreement(
+        mentions,
+        spans,
+        {label: TypeAgreement(by_label[label], kappa(table), table.total()) for label, table in tables.items()},
+        kappa(Counter(labelled)),
+        len(labelled),
+        dict(sorted(confused.items(), key=lambda item: (-item[1], item[0]))),
+        len(matched),
+        len(of_a) - len(matched),
+        len(of_b) - len(matched),
+        len(pairs),
+        sum(_is_finished(one) and _is_finished(other) for one, other in pairs),
+        sum(len(one) for one, _ in pairs),
+    )
+
+
+def kappa(table: Mapping[tuple[Any, Any], int]) -> float | None:
+    """Cohen's κ of how often A and B have decided so: agreement beyond chance. None if chance alone explains all.
+
+    >>> kappa({("yes", "yes"): 20, ("yes", "no"): 5, ("no", "yes"): 10, ("no", "no"): 15})
+    0.4
+    """
+    total = sum(table.values())
+    of_a, of_b = Counter[Any](), Counter[Any]()
+    for (one, other), times in table.items():
+        of_a[one] += times
+        of_b[other] += times
+    chance = sum(of_a[value] * of_b[value] for value in of_a)  # in units of 1 / total²
+    if chance == total * total:
+        return None
+    observed = total * sum(times for (one, other), times in table.items() if one == other)
+    return (observed - chance) / (total * total - chance)
+
+
+def _matched(a: Sequence[Document], b: Sequence[Document]) -> list[tuple[Document, Document]]:
+    """The documents of the same text; of texts that occur several times, in their order."""
+    waiting: dict[str, list[Document]] = defaultdict(list)
+    for document in b:
+        waiting[document.text].append(document)
+    matched = [(one, waiting[one.text].pop(0)) for one in a if waiting.get(one.text)]
+    taken = {id(document) for pair in matched for document in pair}
+    by_id = {document.id: document for document in b if document.id and id(document) not in taken}
+    for one in a:
+        if id(one) not in taken and one.id in by_id:
+            raise InputError(
+                f"document {one.id!r} has another text in B than in A; compare annotations of the same texts"
+            )
+    if not matched:
+        raise InputError("A and B have no text in common; compare annotations of the same texts")
+    return matched
+
+
+def _known_mentions(one: Sentence, other: Sentence) -> frozenset[Mention]:
+    """The mentions of a sentence of which the other annotator also knows whether they are any."""
+    return frozenset(mention for mention in one.mentions if other.knows(mention))
+
+
+def _comparable_spans(one: Sentence, other: Sentence) -> frozenset[Span]:
+    marked = {mention.span for mention in other.mentions}
+    return frozenset(mention.span for mention in one.mentions if mention.span in marked or other.knows(mention))
+
+
+def _of_label(mentions: Iterable[Mention], label: str) -> frozenset[Mention]:
+    return frozenset(mention for mention in mentions if mention.label == label)
+
+
+def _labels_of_spans(one: Sentence, other: Sentence) -> list[tuple[str, str]]:
+    """The labels of both on each span to which both give exactly one."""
+    ours, theirs = _by_span(one), _by_span(other)
+    return [
+        (ours[span][0], theirs[span][0])
+        for span in sorted(ours.keys() & theirs.keys())
+        if len(ours[span]) == len(theirs[span]) == 1
+    ]
+
+
+def _by_span(sentence: Sentence) -> dict[Span, list[str]]:
+    found: dict[Span, list[str]] = defaultdict(list)
+    for mention in sentence.mentions:
+        found[mention.span].append(mention.label)
+    return found
+
+
+def _token_tables(
+    pairs: Sequence[tuple[Sentence, Sentence]], labels: Sequence[str]
+) -> dict[str, Counter[tuple[bool, bool]]]:
+    """For each label: how often tokens are in such a mention of A, and of B, where both have annotated it."""
+    tables = {label: Counter[tuple[bool, bool]]() for label in labels}
+    for one, other in pairs:
+        scopes = [sentence.annotated for sentence in (one, other) if sentence.annotated is not None]
+        for label in labels:
+            ours, theirs = _tokens_of(one, label), _tokens_of(other, label)
+            tables[label].update(
+                (place in ours, place in theirs)
+                for place in range(len(one))
+                if all(scope.covers(place, place + 1, label) for scope in scopes)
+            )
+    return tables
+
+
+def _tokens_of(sentence: Sentence, label: str) -> set[int]:
+    """The tokens in mentions of a label, those between fragments left out."""
+    spans = [span for m in sentence.mentions if m.label == label for span in (m.fragments or (m.span,))]
+    return {place for start, end in spans for place in range(start, end)}
+
+
+def _is_finished(sentence: Sentence) -> bool:
+    scope = sentence.annotated
+    return scope is None or (scope.regions is None and not scope.is_empty)

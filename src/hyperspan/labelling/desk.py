@@ -1,0 +1,143 @@
+"""Where someone labels: a session, the model that drafts for it, and what is shown of both."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Protocol
+
+from attrs import evolve
+
+from hyperspan.labelling.decisions import DONE, Decision, ItemState
+from hyperspan.labelling.drafts import NO_DRAFT, Draft, Drafter
+from hyperspan.labelling.queue import QueueItem
+from hyperspan.labelling.session import LabellingSession
+from hyperspan.labelling.snapshot import Snapshot
+from hyperspan.types import Mention
+
+KEPT_DRAFTS = 100
+"""Drafts of sentences that were shown last."""
+
+
+class TrainingStatus(Protocol):
+    """What is known of training in the background."""
+
+    def status(self) -> dict[str, Any]: ...
+
+
+class LabellingDesk:
+    """One person's labelling. Every method may be called from any thread."""
+
+    def __init__(
+        self,
+        session: LabellingSession,
+        drafter: Drafter,
+        snapshot: Snapshot,
+        training: TrainingStatus | None = None,
+    ):
+        self.session, self.drafter, self.snapshot, self.training = session, drafter, snapshot, training
+        self.items: dict[str, QueueItem] = {item.id: item for item in session.texts.items(drafter.annotator.context)}
+        self._drafts: OrderedDict[object, Draft] = OrderedDict()
+
+    def use(self, drafter: Drafter, round_: int) -> None:
+        """Another model drafts from now on: that of a round of training."""
+        items = {item.id: item for item in self.session.texts.items(drafter.annotator.context)}
+        with self.session.lock:
+            self.session.use_model(drafter.name, round_)
+            self.drafter, self.items = drafter, items
+            self._drafts.clear()
+
+    def close(self) -> None:
+        """Ends the session: what was decided is in the log and in the output."""
+        self.snapshot.close()
+        self.session.log.close()
+
+    # -- what is shown ---------------------------------------------------------------------------------------------------
+
+    def overview(self, *, queue: bool = True) -> dict[str, Any]:
+        """The session as /v1/label/session has it."""
+        session = self.session
+        with session.lock:
+            found: dict[str, Any] = {
+                "annotator": session.annotator,
+                "model": session.model,
+                "round": session.round,
+                "labels": list(session.labels),
+                "progress": session.progress(),
+                "draft": session.draft_agreement(),
+                "training": self.training.status() if self.training is not None else None,
+            }
+            return found | ({"queue": session.queue()} if queue else {})
+
+    def show(self, item: str) -> dict[str, Any]:
+        """A sentence as /v1/label/items/ID has it."""
+        session = self.session
+        with session.lock:
+            session.check_item(item)
+            placed, state = self.items[item], session.state(item)
+            draft = self._draft(placed, state)
+            decided = [_shown(mention, how) for mention, how in state.decided.items()]
+            mentions = [*decided, *(_shown(mention, "draft") for mention in draft.mentions)]
+            return {
+                "id": item,
+                "document": {"id": session.texts.documents[placed.document].id, "index": placed.document},
+                "sentence": placed.sentence,
+                **session.texts.shown(placed),
+                "revision": session.revision(item),
+                "status": state.status,
+                "note": state.note,
+                "mentions": sorted(mentions, key=lambda one: (one["start"], -one["end"], one["label"])),
+                "candidates": [_candidate(mention) for mention in draft.candidates],
+                "history": [
+                    {"action": one.action, "annotator": one.annotator, "time": one.time} for one in state.history
+                ],
+            }
+
+    def _draft(self, item: QueueItem, state: ItemState) -> Draft:
+        """What the model drafts beside what was decided; nothing in a sentence that is complete."""
+        if state.status == DONE:
+            return NO_DRAFT
+        labels = tuple(self.session.labels)
+        key = (item.id, labels, state.mentions, state.rejected)
+        if key not in self._drafts:
+            self._drafts[key] = self.drafter.draft(item, labels, state.mentions, state.rejected)
+            if len(self._drafts) > KEPT_DRAFTS:
+                self._drafts.popitem(last=False)
+        return self._drafts[key]
+
+    # -- what changes it -------------------------------------------------------------------------------------------------
+
+    def decide(self, item: str, decision: Decision, revision: int) -> dict[str, Any]:
+        """Takes a decision, and shows the sentence as it is then."""
+        session = self.session
+        with session.lock:
+            session.check_item(item)
+            state = session.state(item)
+            if not state.history:
+                decision = evolve(decision, draft=frozenset(self._draft(self.items[item], state).mentions))
+            if decision.action == "complete":
+                shown = state.mentions | frozenset(self._draft(self.items[item], state).mentions)
+                decision = evolve(decision, shown=shown, labels=tuple(session.labels))
+            session.decide(item, decision, revision)
+            self.snapshot.request()
+            return self.show(item)
+
+    def undo(self) -> dict[str, Any] | None:
+        """Takes back the last decision, and shows its sentence; None if there is none."""
+        with self.session.lock:
+            item = self.session.undo()
+            if item is None:
+                return None
+            self.snapshot.request()
+            return self.show(item)
+
+    def add_label(self, label: str) -> None:
+        self.session.add_label(label)
+
+
+def _shown(mention: Mention, state: str) -> dict[str, Any]:
+    return _candidate(mention) | {"state": state}
+
+
+def _candidate(mention: Mention) -> dict[str, Any]:
+    probability = None if mention.probability is None else round(float(mention.probability), 6)
+    return {"start": mention.start, "end": mention.end, "label": mention.label, "probability": probability}

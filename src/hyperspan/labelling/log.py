@@ -1,0 +1,145 @@
+"""The log of a labelling session: one JSON object a line, only ever appended to, and on disk before anyone relies on it.
+
+The first line says what the session is about; each other line is an event. A line that a crash has cut off is dropped when the
+log is opened again. One process at a time holds a log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from hyperspan.errors import InputError, OutputExistsError
+
+FORMAT, VERSION = "hyperspan-labelling", 1
+KEYS = ("model", "annotator", "labels", "texts", "tokens", "tokenizer")
+"""Of a header, beside format and version."""
+Event = dict[str, Any]
+
+
+class EventLog:
+    """An open log: its `header`, its `events`, and a lock that lasts until it is closed or its process ends."""
+
+    def __init__(self, path: Path, header: Event):
+        """Opens a log; one that is not there yet begins with the header that is given."""
+        self.path = path
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except FileNotFoundError:
+            raise InputError(f"{path.parent} is not a directory; create it first to write {path.name} there") from None
+        try:
+            _lock(self._file, path)
+            lines, self._size = _whole_lines(self._file)
+            entries = [_parsed(line, path, number) for number, line in enumerate(lines, start=1)]
+            os.ftruncate(self._file, self._size)
+            self.is_new = not entries
+            if self.is_new:
+                self._write({"format": FORMAT, "version": VERSION} | header)
+                _sync_folder(path.parent)
+            self.header: Event = entries[0] if entries else header
+            self.events: list[Event] = entries[1:]
+            if entries:
+                _check_header(self.header, path)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def append(self, event: Event) -> None:
+        """Writes an event. When this returns, it is on disk; if it raises, the log is as before."""
+        self._write(event)
+        self.events.append(event)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def _write(self, entry: Event) -> None:
+        line = json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+        try:
+            os.lseek(self._file, self._size, os.SEEK_SET)
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+            os.fsync(self._file)
+        except OSError as error:
+            os.ftruncate(self._file, self._size)
+            raise OSError(error.errno, error.strerror, str(self.path)) from None
+        self._size += len(line)
+
+
+def peek_header(path: Path) -> Event | None:
+    """The header of a log that another process may hold; None if there is none yet."""
+    try:
+        with path.open("rb") as file:
+            line = file.readline()
+    except FileNotFoundError:
+        return None
+    if not line.endswith(b"\n") or not _is_json(line):
+        return None
+    header = json.loads(line)
+    _check_header(header, path)
+    return header
+
+
+def _lock(file: int, path: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OutputExistsError(
+            f"another process labels into {path.name.removesuffix('.log')} already; use the page that it has opened, end it, or "
+            "choose another output"
+        ) from None
+    except OSError:  # a filesystem without locks
+        return
+
+
+def _whole_lines(file: int) -> tuple[list[bytes], int]:
+    """The lines of a log without one that was cut off, and how many bytes they have."""
+    content = b""
+    while part := os.read(file, 2**20):
+        content += part
+    whole = content[: content.rfind(b"\n") + 1]
+    lines = whole.splitlines(keepends=True)
+    if lines and not _is_json(lines[-1]):  # as far as the disk has it
+        lines.pop()
+    return lines, sum(map(len, lines))
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _parsed(line: bytes, path: Path, number: int) -> Event:
+    if not _is_json(line):
+        raise InputError(f"line {number} of {path} is damaged; restore the file from a copy, or choose another output")
+    return json.loads(line)
+
+
+def _check_header(header: Event, path: Path) -> None:
+    if header.get("format") != FORMAT:
+        raise InputError(f"{path} is not the log of a labelling session; choose another output")
+    if header.get("version") != VERSION:
+        raise InputError(
+            f"{path} has version {header.get('version')!r:.20} of the log, and this hyperspan reads {VERSION}; update hyperspan"
+        )
+    if missing := [key for key in KEYS if key not in header]:
+        raise InputError(
+            f"line 1 of {path} lacks {', '.join(missing)}; restore the file from a copy, or choose another output"
+        )
+
+
+def _sync_folder(folder: Path) -> None:
+    """So that the name of a new file is on disk, too."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,146 @@
+"""The sentences of a labelling session: cut once, named by their place in the texts, and put into an order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from hyperspan.corpora.documents import with_context, with_sentences
+from hyperspan.corpora.source import Problems
+from hyperspan.errors import InputError
+from hyperspan.text.tokenize import Tokenizer
+from hyperspan.types import Document, Mention, Sentence, Span
+
+CONTEXT_CHARACTERS = 400
+"""Of the text before and after a sentence that is shown with it."""
+
+
+@frozen
+class QueueItem:
+    """A sentence to label."""
+
+    id: str
+    document: int
+    """The index of its document."""
+    sentence: int
+    """Its index in the document."""
+    words: Sentence
+    """Its tokens, without mentions, with the words around it that models may read."""
+    given: frozenset[Mention]
+    """The contiguous mentions that came with it, in tokens."""
+
+    @property
+    def size(self) -> int:
+        return len(self.words)
+
+
+@frozen
+class LabellingTexts:
+    """The documents of a session, each with its sentences and tokens."""
+
+    documents: tuple[Document, ...] = field(converter=tuple)
+
+    @classmethod
+    def read(
+        cls, given: Iterable[str | Document], tokenizer: Tokenizer, problems: Problems, *, keep_mentions: bool = False
+    ) -> LabellingTexts:
+        """Cuts texts that have no sentences yet; with `keep_mentions` so that no given mention is cut.
+
+        >>> texts = LabellingTexts.read(["Ada left. Bo slept."], Tokenizer(), Problems())
+        >>> [item.words.tokens for item in texts.items(0)]
+        [('Ada', 'left', '.'), ('Bo', 'slept', '.')]
+        """
+        documents = [
+            _cut(Document(text) if isinstance(text, str) else text, tokenizer, problems, keep_mentions)
+            for text in given
+        ]
+        for document in documents:
+            _check_unicode(document)
+        if not any(sentence.tokens for document in documents for sentence in document.sentences):
+            raise InputError("the texts have no words, so there is nothing to label; give texts that have some")
+        return cls(documents)
+
+    def items(self, context: int) -> Iterator[QueueItem]:
+        """The sentences in the order of the texts, with this many words around each."""
+        for index, document in enumerate(self.documents):
+            for place, words in enumerate(with_context(document.sentences, context)):
+                if words.tokens:
+                    given = frozenset(mention for mention in words.mentions if not mention.fragments)
+                    yield QueueItem(f"{index}.{place}", index, place, _blank(words), given)
+
+    @property
+    def fingerprint(self) -> str:
+        """Differs where a text does."""
+        return _digest(document.text for document in self.documents)
+
+    @property
+    def token_fingerprint(self) -> str:
+        """Differs where a text, a sentence or a token does."""
+        return _digest(repr([s.offsets for s in document.sentences]) for document in self.documents)
+
+    def shown(self, item: QueueItem) -> dict[str, Any]:
+        """The text of a sentence, its tokens in it, and the text around it, as an answer has them."""
+        text, offsets = self.documents[item.document].text, item.words.offsets
+        first, last = offsets[0][0], offsets[-1][1]
+        return {
+            "text": text[first:last],
+            "tokens": [[start - first, end - first] for start, end in offsets],
+            "before": text[max(0, first - CONTEXT_CHARACTERS) : first],
+            "after": text[last : last + CONTEXT_CHARACTERS],
+        }
+
+
+def _cut(document: Document, tokenizer: Tokenizer, problems: Problems, keep_mentions: bool) -> Document:
+    if not document.sentences and not keep_mentions:
+        blank = with_sentences(evolve(document, mentions=()), problems, tokenizer)
+        return evolve(document, sentences=blank.sentences)
+    cut = with_sentences(document, problems, tokenizer)
+    if any(sentence.tokens and not sentence.offsets for sentence in cut.sentences):
+        raise InputError(
+            f"document {document.id!r} has sentences that do not say where in the text their tokens are; "
+            "give their offsets, or leave the sentences out"
+        )
+    return cut
+
+
+def _check_unicode(document: Document) -> None:
+    """Raises an error now that writing the output would raise later."""
+    try:
+        document.text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"document {document.id!r} has half of a character at {error.start}, which no file can hold; remove it"
+        ) from None
+
+
+def _blank(sentence: Sentence) -> Sentence:
+    return Sentence(
+        sentence.tokens, tags=sentence.tags, offsets=sentence.offsets, before=sentence.before, after=sentence.after
+    )
+
+
+def _digest(parts: Iterable[str]) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        content = part.encode("utf-8", "surrogatepass")
+        found.update(f"{len(content)}:".encode() + content)
+    return found.hexdigest()
+
+
+def span_of(sentence: Sentence) -> Span:
+    """The characters of a sentence."""
+    return sentence.offsets[0][0], sentence.offsets[-1][1]
+
+
+def extended(order: Sequence[str], ranked: Iterable[str], count: int | None) -> list[str]:
+    """An order of sentences, followed by those of another that are not in it, up to a number of them.
+
+    >>> extended(["b"], ["a", "b", "c", "d"], 3)
+    ['b', 'a', 'c']
+    """
+    known = set(order)
+    found = [*order, *(name for name in dict.fromkeys(ranked) if name not in known)]
+    return found if count is None else found[: max(count, len(order))]

@@ -1,0 +1,262 @@
+"""A labelling session: all that was decided, which is the log's events one after the other.
+
+Nothing is kept elsewhere: opening the log again gives the same session. The snapshot (:mod:`hyperspan.labelling.snapshot`) is
+made of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+from hyperspan.errors import CONTROL_CHARACTERS, InputError, OutputExistsError
+from hyperspan.labelling.decisions import DONE, PARTIAL, SKIPPED, Decision, ItemState
+from hyperspan.labelling.log import Event, EventLog
+from hyperspan.labelling.queue import LabellingTexts, extended
+from hyperspan.text.tokenize import Tokenizer
+from hyperspan.types import Mention
+
+MOST_CHARACTERS = 100
+"""In the name of a label."""
+NEW_ITEM = ItemState()
+
+
+class StaleRevisionError(InputError):
+    """A decision about a sentence that has changed since it was shown."""
+
+
+class LabellingSession:
+    """The state of a session and its log. Every method may be called from any thread."""
+
+    def __init__(self, log: EventLog, texts: LabellingTexts, annotator: str = ""):
+        self.log, self.texts, self.annotator = log, texts, annotator
+        self.lock = threading.RLock()
+        self.labels: list[str] = list(log.header["labels"])
+        self.order: list[str] = []
+        self.model, self.round = str(log.header["model"]), 0
+        self.models = 0
+        """How many times a model was loaded."""
+        self.changed: set[int] = set()
+        """Documents whose sentences have changed since a snapshot was made."""
+        self._sizes = {item.id: (item.document, item.size) for item in texts.items(0)}
+        self._states: dict[str, list[ItemState]] = {}
+        self._events: dict[str, int] = {}
+        self._decided: list[str] = []
+        """The sentence of each decision that is not undone."""
+        for number, event in enumerate(log.events, start=2):
+            try:
+                self._apply(event)
+            except (KeyError, TypeError, ValueError, InputError) as error:
+                raise InputError(
+                    f"line {number} of {log.path} is no event of this session ({type(error).__name__}: {error}); restore the file "
+                    "from a copy, or choose another output"
+                ) from None
+
+    # -- what is known ---------------------------------------------------------------------------------------------------
+
+    def state(self, item: str) -> ItemState:
+        states = self._states.get(item)
+        return states[-1] if states else NEW_ITEM
+
+    def revision(self, item: str) -> int:
+        """Grows with every decision about a sentence, and whenever another model drafts."""
+        return self._events.get(item, 0) + self.models
+
+    def check_item(self, item: str) -> None:
+        if item not in self._sizes:
+            raise InputError(
+                f"there is no sentence {item[:60]!r} in this session; /v1/label/session lists those there are"
+            )
+
+    def check_mention(self, item: str, mention: Mention) -> None:
+        size = self._sizes[item][1]
+        if mention.end > size:
+            raise InputError(
+                f"the mention {mention.start}:{mention.end} reaches beyond the {size} tokens of the sentence"
+            )
+        if mention.label not in self.labels:
+            raise InputError(
+                f"the label {mention.label[:60]!r} is not one of this session ({', '.join(self.labels)}); add it first"
+            )
+
+    def progress(self) -> dict[str, int]:
+        """How much is done; words and mentions are those of sentences that are done or partial."""
+        states = [(self._sizes[item][1], self.state(item)) for item in self.order]
+        finished = [(size, state) for size, state in states if state.status in (DONE, PARTIAL)]
+        counts = {status: sum(state.status == status for _, state in states) for status in (DONE, PARTIAL, SKIPPED)}
+        return {
+            "items": len(self.order),
+            **counts,
+            "words": sum(size for size, _ in finished),
+            "mentions": sum(len(state.mentions) for _, state in finished),
+        }
+
+    def draft_agreement(self) -> dict[str, Any]:
+        """How many mentions of the model's first drafts were right, how many wrong, and how many were missing."""
+        right = wrong = missing = 0
+        for states in self._states.values():
+            state = states[-1] if states else NEW_ITEM
+            right += len(state.draft & state.mentions)
+            wrong += len(state.draft & state.rejected if state.status != DONE else state.draft - state.mentions)
+            missing += len(state.mentions - state.draft)
+        total = 2 * right + wrong + missing
+        return {"accepted": right, "rejected": wrong, "added": missing, "f1": 2 * right / total if total else None}
+
+    def queue(self) -> list[dict[str, Any]]:
+        return [{"id": item, "status": self.state(item).status, "words": self._sizes[item][1]} for item in self.order]
+
+    @property
+    def finished(self) -> int:
+        """Sentences that are done or partial."""
+        return sum(self.state(item).status in (DONE, PARTIAL) for item in self._states)
+
+    # -- what changes it: each is on disk when the method returns --------------------------------------------------------
+
+    def decide(self, item: str, decision: Decision, revision: int | None = None) -> ItemState:
+        """Takes a decision, unless the sentence has changed since the revision that it is about."""
+        with self.lock:
+            self.check_item(item)
+            if revision is not None and revision != self.revision(item):
+                raise StaleRevisionError(
+                    f"sentence {item} has changed since it was shown (revision {revision}, now {self.revision(item)}); look at it "
+                    "again, then decide"
+                )
+            for mention in filter(None, (decision.mention, decision.to, *decision.shown)):
+                self.check_mention(item, mention)
+            decision = evolve(decision, annotator=self.annotator, time=_now())
+            self._record({"event": "decision", "item": item} | decision.to_record())
+            return self.state(item)
+
+    def undo(self) -> str | None:
+        """Takes back the last decision that stands, and returns its sentence; None if there is none."""
+        with self.lock:
+            if not self._decided:
+                return None
+            item = self._decided[-1]
+            self._record({"event": "undo", "item": item, "annotator": self.annotator, "time": _now()})
+            return item
+
+    def add_label(self, label: str) -> None:
+        """Adds a label; one that is there already stays."""
+        with self.lock:
+            if label not in self.labels:
+                check_label(label)
+                self._record({"event": "label", "label": label, "annotator": self.annotator, "time": _now()})
+
+    def set_order(self, ranked: Iterable[str], count: int | None = None) -> None:
+        """Puts sentences behind those that are in the queue already, up to a number of them."""
+        with self.lock:
+            order = extended(self.order, ranked, count)
+            if order != self.order:
+                self._record({"event": "queue", "items": order})
+
+    def use_model(self, name: str, round_: int | None = None) -> None:
+        """From now on another model drafts: `round_` is that of its training here, None for one that was given."""
+        with self.lock:
+            self._record(
+                {"event": "model", "model": name, "round": self.round if round_ is None else round_, "time": _now()}
+            )
+
+    def _record(self, event: Event) -> None:
+        self.log.append(event)
+        self._apply(event)
+
+    def _apply(self, event: Event) -> None:
+        match event["event"]:
+            case "decision":
+                item = event["item"]
+                states = self._states.setdefault(item, [])
+                states.append(self.state(item).after(Decision.of_record(event)))
+                self._decided.append(item)
+                self._touch(item)
+            case "undo":
+                item = event["item"]
+                if not self._decided or self._decided.pop() != item:
+                    raise ValueError(f"the last decision is not about sentence {item}")
+                self._states[item].pop()
+                self._touch(item)
+            case "label":
+                self.labels.append(event["label"])
+            case "queue":
+                self.order = list(event["items"])
+                self.check_order()
+            case "model":
+                self.model, self.round = event["model"], event["round"]
+                self.models += 1
+            case other:
+                raise ValueError(f"an unknown event {other!r}")
+
+    def check_order(self) -> None:
+        for item in self.order:
+            self.check_item(item)
+
+    def _touch(self, item: str) -> None:
+        self._events[item] = self._events.get(item, 0) + 1
+        self.changed.add(self._sizes[item][0])
+
+
+def open_session(
+    output: Path, texts: LabellingTexts, *, model: str, tokenizer: Tokenizer, labels: Sequence[str], annotator: str = ""
+) -> LabellingSession:
+    """The session that writes to an output: a new one, or the one that is there, with the labels that it lacks."""
+    log_path = log_of(output)
+    if output.exists() and not log_path.exists():
+        raise OutputExistsError(f"{output} exists, and no labelling session has written it; choose another output")
+    for label in labels:
+        check_label(label)
+    header = {
+        "model": model,
+        "annotator": annotator,
+        "labels": list(labels),
+        "texts": texts.fingerprint,
+        "tokens": texts.token_fingerprint,
+        "tokenizer": [tokenizer.name, tokenizer.version],
+        "time": _now(),
+    }
+    log = EventLog(log_path, header)
+    try:
+        _check_same_texts(log, texts, output)
+        session = LabellingSession(log, texts, annotator)
+        for label in labels:
+            session.add_label(label)
+    except BaseException:
+        log.close()
+        raise
+    return session
+
+
+def log_of(output: Path) -> Path:
+    return output.with_name(output.name + ".log")
+
+
+def check_label(label: str) -> None:
+    """Raises an error for what cannot be the name of a label."""
+    if not label.strip() or label != label.strip() or len(label) > MOST_CHARACTERS or label == "*":
+        raise InputError(
+            f"the label {label[:60]!r} cannot be used; it needs 1 to {MOST_CHARACTERS} characters, none of them a space at its ends, "
+            "and * stands for all labels"
+        )
+    if CONTROL_CHARACTERS.search(label):
+        raise InputError(f"the label {label[:60]!r} has characters that cannot be shown; leave them out")
+
+
+def _check_same_texts(log: EventLog, texts: LabellingTexts, output: Path) -> None:
+    if log.header["texts"] != texts.fingerprint:
+        raise InputError(
+            f"{output} was labelled on other texts than those given now; give the same files in the same order, or choose another "
+            "output"
+        )
+    if log.header["tokens"] != texts.token_fingerprint:
+        raise InputError(
+            f"{output} was labelled on the same texts, but with other sentences or words; give the same files and --draft as then, "
+            "or choose another output"
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,112 @@
+"""The output of a labelling session: a corpus in hyperspan's JSON Lines, replaced as a whole soon after each decision.
+
+A sentence that is complete is annotated with the labels that there were then. In others, only the mentions that were accepted or
+added are sure, and those that were rejected are forbidden. Documents of which nothing was decided are left out.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+from hyperspan.corpora.documents import by_characters
+from hyperspan.corpora.json_records import json_bytes
+from hyperspan.corpora.jsonl import document_record
+from hyperspan.corpora.results import without_mention_metadata
+from hyperspan.errors import InputError
+from hyperspan.files import Target
+from hyperspan.labelling.decisions import DONE, ItemState
+from hyperspan.labelling.session import LabellingSession
+from hyperspan.types import NOTHING_ANNOTATED, AnnotationScope, Document, Sentence
+
+SHARE = 0.1
+"""Of the time that may go into writing snapshots."""
+KEY = "labelling"
+"""In the metadata of a document: who decided what about its sentences, and when."""
+
+
+def labelled_sentence(sentence: Sentence, state: ItemState) -> Sentence:
+    """A sentence with what is known of it.
+
+    >>> labelled_sentence(Sentence(["Ada", "left"]), ItemState()).annotated
+    AnnotationScope(types=frozenset(), regions=None)
+    """
+    blank = evolve(sentence, mentions=(), duplicates=(), annotated=None, forbidden=())
+    if state.status == DONE:
+        return evolve(blank, mentions=state.mentions, annotated=AnnotationScope(state.labels))
+    return evolve(blank, mentions=state.mentions, annotated=NOTHING_ANNOTATED, forbidden=state.rejected)
+
+
+def labelled_document(session: LabellingSession, index: int) -> Document | None:
+    """A document with what is known of its sentences; None if that is nothing."""
+    document = session.texts.documents[index]
+    states = [session.state(f"{index}.{place}") for place in range(len(document.sentences))]
+    if not any(state.is_touched for state in states):
+        return None
+    sentences = [labelled_sentence(words, state) for words, state in zip(document.sentences, states, strict=True)]
+    mentions = [by_characters(mention, words.offsets) for words in sentences for mention in words.mentions]
+    about = {str(place): _about(state) for place, state in enumerate(states) if state.is_touched}
+    metadata = without_mention_metadata(document.metadata) | {KEY: {"model": session.model, "sentences": about}}
+    return Document(document.text, mentions, sentences, document.id, metadata, annotated=NOTHING_ANNOTATED)
+
+
+def _about(state: ItemState) -> dict[str, Any]:
+    last = state.history[-1]
+    found = {"status": state.status, "annotator": last.annotator, "time": last.time, "note": state.note}
+    return {key: value for key, value in found.items() if value}
+
+
+class Snapshot:
+    """Writes the output in a thread of its own whenever it is asked to, and at the end."""
+
+    def __init__(self, session: LabellingSession, path: Path, on_error: Callable[[Exception], None]):
+        self.session, self.path, self._on_error = session, path, on_error
+        self._lines: dict[int, bytes] = {}
+        self._wanted, self._closing = threading.Event(), threading.Event()
+        self._writing = threading.Lock()
+        session.changed.update(range(len(session.texts.documents)))
+        self._thread = threading.Thread(target=self._work, name="hyperspan-snapshot", daemon=True)
+        self._thread.start()
+
+    def request(self) -> None:
+        """Has it written soon; nobody waits for that, since the log has everything."""
+        self._wanted.set()
+
+    def write(self) -> None:
+        """Writes it now, as the session is."""
+        with self._writing:
+            with self.session.lock:
+                changed = sorted(self.session.changed)
+                self.session.changed.clear()
+                documents = {index: labelled_document(self.session, index) for index in changed}
+            for index, document in documents.items():
+                self._lines.pop(index, None)
+                if document is not None:
+                    self._lines[index] = json_bytes(document_record(document)) + b"\n"
+            with Target(str(self.path), force=True).open_binary() as file:
+                file.writelines(self._lines[index] for index in sorted(self._lines))
+
+    def close(self) -> None:
+        """Writes what is not written yet, and ends."""
+        self._closing.set()
+        self._wanted.set()
+        self._thread.join()
+        self.write()
+
+    def _work(self) -> None:
+        while True:
+            self._wanted.wait()
+            if self._closing.is_set():
+                return
+            self._wanted.clear()
+            start = time.monotonic()
+            try:
+                self.write()
+            except (OSError, InputError) as error:
+                self._on_error(error)
+            self._closing.wait((time.monotonic() - start) * (1 / SHARE - 1))
