@@ -203,11 +203,21 @@ def test_render_html_shows_text_without_mentions(text: str) -> None:
     assert "<details" not in render_html(Document(text))
 
 
+def test_render_html_compresses_a_deep_stack_and_still_lists_it() -> None:
+    """The most probable mentions keep their labels; the others are thin bars, the tooltip names some, the table all."""
+    mentions = [Mention(0, 5 * words - 1, "L", probability=0.9 if words < 4 else 0.1) for words in range(1, 40)]
+    page = render_html(Document("word " * 40, mentions))
+    heights = [float(height) for height in re.findall(r"--n:([\d.]+)", page)]
+    assert 3 < max(heights) < 3 + 6 and page.count('<b aria-hidden="true"') < 12
+    assert "and 27 more, which the table lists" in page and "Thin bars" in page and page.count("<tr><td>") == 39
+    assert "Thin bars" not in render_html(Document("word " * 40, mentions[:8]))
+
+
 @st.composite
 def annotated(draw: st.DrawFn) -> Document:
     text = draw(st.text(st.sampled_from("ab c\n\r\t-é東م<&\"'\ud800\x00"), min_size=1, max_size=60))
     spans = st.tuples(st.integers(0, len(text) - 1), st.integers(1, len(text)), st.sampled_from(["A", "B", "LONG <L>"]))
-    mentions = draw(st.lists(spans.filter(lambda span: span[0] < span[1]), max_size=12))
+    mentions = draw(st.lists(spans.filter(lambda span: span[0] < span[1]), max_size=8))
     return Document(text, [Mention(*mention, probability=0.5) for mention in mentions])
 
 

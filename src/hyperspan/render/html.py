@@ -19,12 +19,15 @@ from itertools import pairwise
 import regex
 from rich.cells import cell_len
 
-from hyperspan.render.layout import PALETTE, lanes, shortest_first
-from hyperspan.render.page_style import BAR, LABEL_SIZE, LANE, TICK, style_sheet
+from hyperspan.render.layout import PALETTE, BarPlace, shortest_first, stack
+from hyperspan.render.page_style import BAR, LABEL_SIZE, LANE, THIN_BAR, TICK, style_sheet
 from hyperspan.types import Document, Mention, SentenceAlternatives
 
 LABEL_INTERVAL = 35
 """A label is repeated after this many characters, when a new line has probably begun; on a wide page, after twice as many."""
+THIN_NOTE = "Thin bars are mentions that there is no room to name here. The table lists them."
+TOOLTIPS = 12
+"""The tooltip of a segment names this many mentions."""
 EXCERPT_CHARACTERS = 90
 """The table and the tooltips show this many characters of a mention. Long mentions of long texts add up."""
 
@@ -97,10 +100,10 @@ class _Colours:
 
 @dataclass(frozen=True, slots=True)
 class _Bar:
-    """A mention, its lane, and the positions of its label."""
+    """A mention, the place of its bar, and the positions of its label."""
 
     mention: Mention
-    lane: int
+    place: BarPlace
     label: str
     label_at: dict[int, bool]
     """By position: whether the label appears there on narrow pages only."""
@@ -124,6 +127,8 @@ def _article(document: Document, colours: _Colours) -> Iterator[str]:
     yield f'<div class="text" lang=""{_padding(text, bars)}>'
     yield from _running_text(text, bars, colours)
     yield "</div>"
+    if any(bar.place.height < 1 for bar in bars):
+        yield f'<p class="note">{THIN_NOTE}</p>'
     yield from _table(text, bars)
     yield from _alternatives(text, document.alternatives or ())
     yield "</article>\n"
@@ -142,9 +147,15 @@ def _bars(text: str, mentions: Iterable[Mention]) -> list[_Bar]:
     labels = [_clean(mention.label) for mention in order]
     # A label that is longer than its mention needs room after it; label characters are no wider than those of the text.
     room = [(m.start, max(m.end, m.start + cell_len(label) + 1)) for m, label in zip(order, labels, strict=True)]
+    places = stack([mention.span for mention in order], room, [_certain(mention) for mention in order])
     return [
-        _Bar(mention, lane, label, dict(_label_positions(text, mention, cell_len(label) + 1)))
-        for mention, lane, label in zip(order, lanes(room), labels, strict=True)
+        _Bar(
+            mention,
+            place,
+            label,
+            dict(_label_positions(text, mention, cell_len(label) + 1)) if place.height == 1 else {},
+        )
+        for mention, place, label in zip(order, places, labels, strict=True)
     ]
 
 
@@ -201,38 +212,51 @@ def _running_text(text: str, bars: Sequence[_Bar], colours: _Colours) -> Iterato
     for start, end in pairwise(sorted(cuts)):
         open_bars = [bar for bar in open_bars if bar.mention.end > start] + starting.get(start, [])
         if open_bars:
-            open_bars.sort(key=lambda bar: bar.lane)
+            open_bars.sort(key=lambda bar: bar.place)
             yield _segment(text, start, end, open_bars, labelled.get(start, []), colours)
         else:
             yield escape(text[start:end])
 
 
 def _segment(text: str, start: int, end: int, bars: Sequence[_Bar], labelled: Sequence[_Bar], colours: _Colours) -> str:
-    height = bars[-1].lane + 1
+    height = sum(bars[-1].place)
     near, far = ("right", "left") if _right_to_left(text, start) else ("left", "right")
     layers: list[tuple[str, str, str]] = []  # image, position, size
     for bar in bars:
         mention, image = bar.mention, colours.image(bar.mention.label, bar.mention.probability)
-        above = (height - bar.lane) * LANE
+        above = (height - bar.place.top) * LANE
         here = not mention.fragments or any(first <= start < last for first, last in mention.fragments)
-        tall = BAR if here else BAR / 3  # thinner between the fragments of a discontinuous mention
+        thick = BAR if bar.place.height == 1 else THIN_BAR * bar.place.height
+        tall = thick if here else thick / 3  # thinner between the fragments of a discontinuous mention
         layers.append((image, f"left bottom {above - tall:.2f}em", f"100% {tall:.2f}em"))
-        ends = [(near, start == mention.start), (far, end == mention.end)]
+        ends = [(near, start == mention.start), (far, end == mention.end)] if bar.place.height == 1 else []
         layers += [(image, f"{side} bottom {above - 0.02:.2f}em", f".13em {TICK}em") for side, is_end in ends if is_end]
     images, positions, sizes = (",".join(column) for column in zip(*layers, strict=True))
     style = f"background-image:{images};background-position:{positions};background-size:{sizes}"
     names = "".join(_label(bar, start, height, near, colours) for bar in labelled)
-    tooltips = (f"{bar.label}{_probability(bar.mention, ' ')}: {_excerpt(bar.mention, text)}" for bar in bars)
-    title = escape("\n".join(tooltips))
+    title = escape("\n".join(_tooltips(text, bars)))
     inner = f'<span class="bars" style="{style}" title="{title}">{names}{escape(text[start:end])}</span>'
-    return f'<span class="room" style="--n:{height}">{inner}</span>'
+    return f'<span class="room" style="--n:{height:.4g}">{inner}</span>'
 
 
-def _label(bar: _Bar, start: int, height: int, side: str, colours: _Colours) -> str:
+def _label(bar: _Bar, start: int, height: float, side: str, colours: _Colours) -> str:
     narrow = ' class="narrow"' if bar.label_at[start] else ""
-    below = (height - bar.lane - 1) * LANE / LABEL_SIZE
+    below = (height - bar.place.top - 1) * LANE / LABEL_SIZE
     place = f"{side}:.25em;bottom:{below:.2f}em;color:var({colours.name(bar.mention.label)})"
     return f'<b aria-hidden="true"{narrow} style="{place}">{escape(bar.label)}</b>'
+
+
+def _tooltips(text: str, bars: Sequence[_Bar]) -> Iterator[str]:
+    """The mentions over a segment; of many, the most probable."""
+    many = len(bars) > TOOLTIPS
+    for bar in sorted(bars, key=lambda bar: -_certain(bar.mention))[:TOOLTIPS] if many else bars:
+        yield f"{bar.label}{_probability(bar.mention, ' ')}: {_excerpt(bar.mention, text)}"
+    if many:
+        yield f"and {len(bars) - TOOLTIPS} more, which the table lists"
+
+
+def _certain(mention: Mention) -> float:
+    return 1.0 if mention.probability is None else mention.probability
 
 
 def _probability(mention: Mention, before: str = "") -> str:

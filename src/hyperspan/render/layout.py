@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from hyperspan.types import Mention, Sentence
 
 PALETTE = ("#1b6ac9", "#c4421a", "#23834a", "#8a3fb0", "#a36800", "#0f7d86", "#b02a6b", "#5b6b1f", "#5a5a5a", "#6c4ad1")
 """Dark enough for text on white, and distinct in hue and lightness; labels are always written out as well."""
+
+DEEP = 8
+"""A stack of more lanes than this is drawn in thin lanes, but for its most probable mentions."""
+NAMED = 5
+"""How many lanes of a deep stack keep their full height, with labels."""
+SURE = 0.5
+"""The mentions of a deep stack that are at least as probable keep their labels."""
+_THIN = (0.12, 0.3)
+"""The least and the greatest height of a thin lane, of a full one."""
+
+
+class BarPlace(NamedTuple):
+    """Where a bar is below its words: the top of its lane and the lane's height, in full lanes."""
+
+    top: float
+    height: float
 
 
 def lanes(spans: Sequence[tuple[int, int]]) -> list[int]:
@@ -34,6 +51,49 @@ def lanes(spans: Sequence[tuple[int, int]]) -> list[int]:
 def _has_room(others: list[tuple[int, int]], span: tuple[int, int]) -> bool:
     place = bisect_right(others, span)
     return (place == 0 or others[place - 1][1] <= span[0]) and (place == len(others) or span[1] <= others[place][0])
+
+
+def stack(
+    spans: Sequence[tuple[int, int]], room: Sequence[tuple[int, int]], probabilities: Sequence[float]
+) -> list[BarPlace]:
+    """Places for spans, whose labels need `room`: a lane each, and thin lanes below them where spans overlap too deep.
+
+    >>> stack([(0, 9), (2, 9)], [(0, 9), (2, 9)], [1, 1])
+    [BarPlace(top=0, height=1), BarPlace(top=1, height=1)]
+    """
+    rows = lanes(room)
+    deep = [group for group in _overlapping(spans) if max(rows[index] for index in group) >= DEEP]
+    if not deep:
+        return [BarPlace(row, 1) for row in rows]
+    in_deep = {index for group in deep for index in group}
+    named = [index for index in range(len(spans)) if index not in in_deep or probabilities[index] >= SURE]
+    found = dict(zip(named, lanes([room[index] for index in named]), strict=True))
+    places = {index: BarPlace(row, 1) for index, row in found.items() if index not in in_deep or row < NAMED}
+    full = sorted((room[index], places[index].top + 1) for index in places)
+    longest = max(
+        (reach - start for (start, end), (_, reach) in zip(spans, room, strict=True) if reach > end), default=0
+    )
+    for group in deep:
+        start, end = min(spans[index][0] for index in group), max(spans[index][1] for index in group)
+        near = full[bisect_left(full, ((start - longest, 0), 0)) : bisect_left(full, ((end, 0), 0))]
+        top = max((bottom for (_, reach), bottom in near if start < reach), default=0)
+        thin = sorted(set(group) - places.keys(), key=lambda index: (spans[index][0], -spans[index][1], index))
+        rows = lanes([spans[index] for index in thin])
+        height = min(max(NAMED / (max(rows, default=0) + 1), _THIN[0]), _THIN[1])
+        places |= {index: BarPlace(top + row * height, height) for index, row in zip(thin, rows, strict=True)}
+    return [places[index] for index in range(len(spans))]
+
+
+def _overlapping(spans: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """The numbers of the spans in groups that overlap, directly or by others."""
+    groups: list[list[int]] = []
+    reach = -1
+    for index in sorted(range(len(spans)), key=lambda index: spans[index]):
+        if spans[index][0] >= reach:
+            groups.append([])
+        groups[-1].append(index)
+        reach = max(reach, spans[index][1])
+    return groups
 
 
 def shortest_first(mentions: Iterable[Mention]) -> list[Mention]:

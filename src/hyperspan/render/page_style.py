@@ -6,6 +6,8 @@ from hyperspan.render.layout import PALETTE
 
 LANE, BAR, TICK, GAP = 1.0, 0.17, 0.17, 0.14
 """Distance between bars, height of a bar, height of the ticks at its ends, gap above the first bar; in em."""
+THIN_BAR = 0.6
+"""The height of a bar in a thin lane, of the lane's."""
 LABEL_SIZE = 0.66
 """The font size of labels, relative to the text."""
 DARK = ("#7db4ff", "#ff9a76", "#6fd093", "#d59bf5", "#e6b450", "#5fd0da", "#ff8fbf", "#b9cc6a", "#c4c4c4", "#b5a1ff")
@@ -32,6 +34,7 @@ STYLE = """\
 .hyperspan b { position: absolute; font: 600 SIZE/1.2 system-ui, "Segoe UI", "Noto Sans", sans-serif; max-width: 16em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; unicode-bidi: isolate; user-select: none; }
 .hyperspan .text { container-type: inline-size; }
 @container (min-width: 36rem) { .hyperspan .narrow { display: none; } }
+.hyperspan .note { color: var(--soft); font-size: .85rem; margin: .5rem 0 0; }
 .hyperspan details { margin-top: .7rem; font-size: .85rem; }
 .hyperspan summary { cursor: pointer; color: var(--soft); width: fit-content; }
 .hyperspan table { border-collapse: collapse; margin-top: .4rem; }

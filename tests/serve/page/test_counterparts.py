@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from hyperspan.render.layout import PALETTE, lanes
+from hyperspan.render.layout import PALETTE, lanes, stack
 from hyperspan.render.page_style import DARK
 from hyperspan.serve.pages import STATIC
 from tests.serve.page.reader import NEEDS
@@ -26,11 +26,31 @@ def call(page: Page, module: str, body: str, *given: Any) -> Any:
     )
 
 
+def one(draw: random.Random) -> tuple[tuple[int, int], tuple[int, int], float]:
+    start, end = sorted(draw.sample(range(30), 2))
+    return (start, end), (start, max(end, start + draw.randrange(9))), draw.random()
+
+
+def parts(
+    given: list[tuple[tuple[int, int], tuple[int, int], float]],
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]], list[float]]:
+    return [span for span, _, _ in given], [room for _, room, _ in given], [share for _, _, share in given]
+
+
 def test_layout_and_colours_are_those_of_the_renderer(page: Page) -> None:
     draw = random.Random(3)
     cases = [[sorted(draw.sample(range(30), 2)) for _ in range(draw.randrange(12))] for _ in range(200)]
     given = call(page, "layout.js", "cases => cases.map(m.lanes)", cases)
     assert given == [lanes([(start, end) for start, end in spans]) for spans in cases]
+    stacks = [[one(draw) for _ in range(draw.randrange(40))] for _ in range(60)]
+    places = call(
+        page,
+        "layout.js",
+        "all => all.map(one => m.stack(...one).map(p => [p.top, p.height]))",
+        list(map(parts, stacks)),
+    )
+    assert places == [[list(place) for place in stack(*parts(one))] for one in stacks]
+    assert any(height < 1 for case in places for _, height in case)
     style = (STATIC / "text.css").read_text(encoding="utf-8")
     for tones in (PALETTE, DARK):
         assert " ".join(f"--c{index}: {colour};" for index, colour in enumerate(tones)) in style
@@ -98,6 +118,23 @@ def test_thousands_of_mentions(page: Page) -> None:
     }"""
     buttons, parts, kept, pieces = call(page, "text.js", body, 4800)
     assert buttons == 4799 and kept == parts - 1 and pieces >= 4700
+
+
+def test_a_flood_of_mentions_stays_low_and_within_reach(page: Page) -> None:
+    body = """count => {
+      const text = "abcdef ".repeat(50), mentions = [];
+      for (let i = 0; i < count; i++) {
+        const first = (i * 7) % 40, words = 1 + ((i * 5) % 10);
+        mentions.push({ start: 7 * first, end: 7 * (first + words) - 1, label: `L${i % 6}`, probability: (i % 20) / 20 });
+      }
+      const running = new m.RunningText(document.getElementById("result"));
+      running.draw(text, mentions, { colouring: new m.Colouring([]) });
+      const lowest = [...running.element.querySelectorAll(".bars")].at(20), box = lowest.getBoundingClientRect();
+      const { mentions: [meant] } = running.hit(lowest, box.left + 1, box.bottom - 1);
+      return [running.element.offsetHeight, running.buttons.length, running.isDeep, meant.probability];
+    }"""
+    height, buttons, is_deep, meant = call(page, "text.js", body, 200)
+    assert height < 1_200 and buttons == 200 and is_deep and meant < 0.5
 
 
 def test_all_modules_are_fetched_at_once() -> None:

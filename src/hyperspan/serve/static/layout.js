@@ -2,6 +2,7 @@
 // the first half of render/html.py, which draw the same picture without a browser.
 
 export const COLOURS = 10;
+const DEEP = 8, NAMED = 5, SURE = 0.5, THIN = [0.12, 0.3]; // as in render/layout.py
 const REPEAT = 35; // a label is written again after so many characters: by then a new line has probably begun
 const SHORT = 400, LONG = 4_000; // characters: shorter lines are drawn together, longer ones apart
 const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]|\p{Emoji_Presentation}/u;
@@ -43,18 +44,56 @@ export function cells(text) {
   return sum;
 }
 
-/** The mentions as bars: each with its lane, and the places where its label is written (true: on narrow pages only). */
+/**
+ * The mentions as bars: each with the top of its lane and the lane's height, in full lanes, and the places where its label is
+ * written (true: on narrow pages only).
+ */
 export function barsOf(text, mentions, labelOf) {
   const order = [...mentions].sort(shortestFirst);
   const labels = order.map(labelOf);
   const widths = labels.map(cells);
-  const rows = lanes(order.map((m, i) => [m.start, Math.max(m.end, m.start + widths[i] + 1)]));
+  const room = order.map((m, i) => [m.start, Math.max(m.end, m.start + widths[i] + 1)]);
+  const places = stack(order.map((m) => [m.start, m.end]), room, order.map((m) => m.probability ?? 1));
   return order.map((mention, i) => ({
     mention,
-    lane: rows[i],
+    ...places[i],
     label: labels[i],
-    writtenAt: labelPlaces(text, mention, widths[i] + 1),
+    writtenAt: places[i].height < 1 ? new Map([[mention.start, false]]) : labelPlaces(text, mention, widths[i] + 1),
   }));
+}
+
+/** A lane for each span, whose label needs `room`, and thin lanes below them where spans overlap too deep. */
+export function stack(spans, room, probabilities) {
+  let rows = lanes(room);
+  const deep = overlapping(spans).filter((group) => Math.max(...group.map((i) => rows[i])) >= DEEP);
+  const places = rows.map((top) => ({ top, height: 1 }));
+  if (!deep.length) return places;
+  const inDeep = new Set(deep.flat());
+  const named = [...spans.keys()].filter((i) => !inDeep.has(i) || probabilities[i] >= SURE);
+  rows = lanes(named.map((i) => room[i]));
+  const placed = new Set(named.filter((i, at) => !inDeep.has(i) || rows[at] < NAMED));
+  named.forEach((i, at) => (places[i].top = rows[at]));
+  for (const group of deep) {
+    const start = Math.min(...group.map((i) => spans[i][0])), end = Math.max(...group.map((i) => spans[i][1]));
+    const above = [...placed].filter((i) => room[i][0] < end && start < room[i][1]).map((i) => places[i].top + places[i].height);
+    const thin = group.filter((i) => !placed.has(i)).sort((a, b) => spans[a][0] - spans[b][0] || spans[b][1] - spans[a][1] || a - b);
+    const found = lanes(thin.map((i) => spans[i]));
+    const height = Math.min(Math.max(NAMED / (Math.max(0, ...found) + 1), THIN[0]), THIN[1]);
+    thin.forEach((i, at) => (places[i] = { top: Math.max(0, ...above) + found[at] * height, height }));
+  }
+  return places;
+}
+
+/** The numbers of the spans in groups that overlap, directly or by others. */
+function overlapping(spans) {
+  const groups = [];
+  let reach = -1;
+  for (const i of [...spans.keys()].sort((a, b) => spans[a][0] - spans[b][0] || spans[a][1] - spans[b][1])) {
+    if (spans[i][0] >= reach) groups.push([]);
+    groups.at(-1).push(i);
+    reach = Math.max(reach, spans[i][1]);
+  }
+  return groups;
 }
 
 /** What is inside stands nearer to the text than what is around it. */

@@ -36,6 +36,7 @@ export class Reading {
     const { shownText = "", document: found } = view.answer ?? {};
     const breaks = found?.sentences.map((sentence) => sentence.start);
     this.text.draw(shownText, mentions, { colouring, breaks, constrained: (m) => view.constraintOf(m) });
+    $("thin").hidden = !this.text.isDeep;
     const kept = this.#nearest();
     if (kept) kept.tabIndex = 0;
     if (hadFocus && document.activeElement === document.body) (kept ?? this.element).focus({ preventScroll: true });

@@ -5,6 +5,8 @@
 import { COLOURS, anchorEnd, barsOf, cells, parts, rightToLeft } from "./layout.js";
 
 const LANE = 1.0, BAR = 0.17, TICK = 0.17, LABEL_SIZE = 0.66; // in font sizes (em), as in text.css and render/page_style.py
+const THIN_BAR = 0.6; // of its lane
+const TOOLTIPS = 12; // mentions that one names
 
 export const keyOf = (mention) => `${mention.start}:${mention.end}:${mention.label}`;
 export const number = (probability) => (probability == null ? "< 0.01" : probability.toFixed(2));
@@ -55,7 +57,7 @@ export class RunningText {
       for (; next < shown.length && shown[next].start < end; next++) inside.push(shifted(shown[next], -start));
       elements.push(this.#part(text.slice(start, end), inside, start, options, before));
     }
-    this.element.style.padding = margins(text, shown);
+    for (const [side, room] of Object.entries(margins(text, shown))) this.element.style.setProperty(`--${side}`, room);
     this.element.replaceChildren(...elements);
   }
 
@@ -93,18 +95,19 @@ export class RunningText {
       const [start, end] = [places[i], places[i + 1]];
       open = open.filter((bar) => bar.mention.end > start).concat(starting.get(start) ?? []);
       if (!open.length) yield document.createTextNode(text.slice(start, end));
-      else yield this.#piece(text, start, end, open.sort((a, b) => a.lane - b.lane), labelled.get(start) ?? [], options);
+      else yield this.#piece(text, start, end, open.sort((a, b) => a.top - b.top), labelled.get(start) ?? [], options);
     }
   }
 
   #piece(text, start, end, bars, labelled, options) {
-    const height = bars.at(-1).lane + 1;
+    const height = bars.at(-1).top + bars.at(-1).height;
     const [near, far] = rightToLeft(text, start) ? ["right", "left"] : ["left", "right"];
     const layers = []; // image, position, size
-    for (const { mention, lane } of bars) {
+    for (const { mention, top, height: tall } of bars) {
       const image = options.colouring.image(mention.label, mention.probability);
-      const above = (height - lane) * LANE;
-      layers.push([image, `left bottom ${(above - BAR).toFixed(2)}em`, `100% ${BAR}em`]);
+      const above = (height - top) * LANE, bar = tall < 1 ? THIN_BAR * tall : BAR;
+      layers.push([image, `left bottom ${(above - bar).toFixed(2)}em`, `100% ${bar.toFixed(2)}em`]);
+      if (tall < 1) continue;
       for (const [side, isEnd] of [[near, start === mention.start], [far, end === mention.end]])
         if (isEnd) layers.push([image, `${side} bottom ${(above - 0.02).toFixed(2)}em`, `.13em ${TICK}em`]);
     }
@@ -112,13 +115,13 @@ export class RunningText {
       layers.push(["linear-gradient(var(--hot,transparent) 0 0)", "left top", "100% calc(100% - var(--below,0em))"]);
     const room = document.createElement("span"), piece = document.createElement("span");
     room.className = "room";
-    room.style.setProperty("--n", height);
+    room.style.setProperty("--n", Number(height.toFixed(3)));
     piece.className = "bars";
     piece.style.backgroundImage = layers.map((layer) => layer[0]).join();
     piece.style.backgroundPosition = layers.map((layer) => layer[1]).join();
     piece.style.backgroundSize = layers.map((layer) => layer[2]).join();
-    if (options.still) piece.title = bars.map((bar) => saying(bar.mention, text)).join("\n");
-    const labels = labelled.map((bar) => this.#label(bar, start, height, near, text, options));
+    if (options.still) piece.title = tooltip(bars, text);
+    const labels = labelled.filter((bar) => !options.still || bar.height === 1).map((bar) => this.#label(bar, start, height, near, text, options));
     piece.append(...labels, text.slice(start, end));
     this.pieces.set(piece, { start, end, height, bars });
     room.append(piece);
@@ -126,19 +129,19 @@ export class RunningText {
   }
 
   #label(bar, start, height, side, text, options) {
-    const first = start === bar.mention.start && !options.still;
+    const first = start === bar.mention.start && !options.still, thin = bar.height < 1;
     const label = document.createElement(first ? "button" : "b");
     if (first) {
       label.type = "button";
       label.tabIndex = -1;
-      label.className = "tag";
+      label.className = thin ? "tag thin" : "tag"; // seen when the keyboard is on it
       label.setAttribute("aria-label", saying(bar.mention, text));
     } else {
       label.setAttribute("aria-hidden", "true");
       if (bar.writtenAt.get(start)) label.className = "narrow";
     }
     label.style.setProperty(side, ".25em");
-    label.style.bottom = `${(((height - bar.lane - 1) * LANE) / LABEL_SIZE).toFixed(2)}em`;
+    label.style.bottom = `${(((height - bar.top - 1) * LANE) / LABEL_SIZE).toFixed(2)}em`;
     label.style.color = options.colouring.colour(bar.mention.label);
     label.textContent = bar.label;
     this.pieces.set(label, { start, end: start, height, bars: [bar] });
@@ -158,7 +161,7 @@ export class RunningText {
     const shift = this.#shiftOf(piece);
     const { bars, height } = this.pieces.get(piece);
     const meant = label ? this.pieces.get(label).bars[0] : barAt(piece, bars, height, x, y);
-    const all = [meant, ...bars.filter((bar) => bar !== meant)];
+    const all = [meant, ...(bars.some((bar) => bar.height < 1) ? byProbability(bars) : bars).filter((bar) => bar !== meant)];
     return { mentions: all.map((bar) => shifted(bar.mention, shift)), element: label ?? piece };
   }
 
@@ -170,6 +173,11 @@ export class RunningText {
 
   get buttons() {
     return [...this.element.querySelectorAll("button.tag")];
+  }
+
+  /** Whether some mentions are drawn without their labels, because too many overlap. */
+  get isDeep() {
+    return this.element.querySelector(".thin") !== null;
   }
 
   /** Marks the words of a mention down to its bar, and nothing else; none: no words. */
@@ -184,7 +192,7 @@ export class RunningText {
         if (start + shift < mention.start || end + shift > mention.end) continue;
         const bar = bars.find((other) => keyOf(shifted(other.mention, shift)) === keyOf(mention));
         piece.style.setProperty("--hot", `color-mix(in srgb,${colour} 20%,transparent)`);
-        piece.style.setProperty("--below", `${((height - (bar?.lane ?? 0)) * LANE).toFixed(2)}em`);
+        piece.style.setProperty("--below", `${((height - (bar?.top ?? 0)) * LANE).toFixed(2)}em`);
         this.lit.push(piece);
       }
     }
@@ -219,6 +227,15 @@ function saying(mention, text) {
   return `${mention.label}${mention.probability == null ? "" : ` ${number(mention.probability)}`}: ${excerpt(text, mention)}`;
 }
 
+const byProbability = (bars) => [...bars].sort((a, b) => (b.mention.probability ?? 1) - (a.mention.probability ?? 1));
+
+/** The mentions over a piece; of many, the most probable. */
+function tooltip(bars, text) {
+  const named = (bars.length > TOOLTIPS ? byProbability(bars).slice(0, TOOLTIPS) : bars).map((bar) => saying(bar.mention, text));
+  if (bars.length > TOOLTIPS) named.push(`and ${bars.length - TOOLTIPS} more, which the table lists`);
+  return named.join("\n");
+}
+
 /** The words of a mention on one line, at most so many characters of them. */
 export function excerpt(text, { start, end }, most = 90) {
   const shown = text.slice(start, Math.min(end, start + most + 1)).replace(/\s+/g, " ").trim();
@@ -229,8 +246,8 @@ function barAt(piece, bars, height, x, y) {
   const em = parseFloat(getComputedStyle(piece).fontSize);
   const rects = [...piece.getClientRects()];
   const rect = rects.find((r) => y >= r.top && y <= r.bottom && x >= r.left && x <= r.right) ?? rects[0];
-  const lane = height - Math.ceil((rect.bottom - y) / (LANE * em));
-  const distance = (bar) => Math.abs(bar.lane - Math.max(lane, 0));
+  const place = Math.max(height - (rect.bottom - y) / (LANE * em), 0);
+  const distance = (bar) => Math.max(bar.top - place, place - bar.top - bar.height, 0);
   return bars.reduce((best, bar) => (distance(bar) < distance(best) ? bar : best));
 }
 
@@ -242,5 +259,5 @@ function margins(text, mentions) {
     beyond[side] = Math.max(beyond[side], cells(label) - (anchorEnd(text, start) - start));
   }
   const room = (sum) => `max(0px, ${Math.min(0.4 * sum, 6).toFixed(2)}em - var(--spare, 0px))`;
-  return `0 ${room(beyond.right)} 0 ${room(beyond.left)}`;
+  return { left: room(beyond.left), right: room(beyond.right) };
 }
