@@ -4,9 +4,9 @@ const KEY = "hyperspan-api-key";
 
 /** What went wrong, in a sentence for the reader. `busy`: seconds after which to try again. */
 export class ServerError extends Error {
-  constructor(message, { status = 0, code = "", busy = null } = {}) {
+  constructor(message, { status = 0, code = "", busy = null, answer = {} } = {}) {
     super(`${message[0].toUpperCase()}${message.slice(1)}${/[.!?]$/.test(message) ? "" : "."}`);
-    Object.assign(this, { status, code, busy });
+    Object.assign(this, { status, code, busy, answer });
   }
 }
 
@@ -27,27 +27,31 @@ export class Server {
   }
 
   async #send(method, path, body, signal) {
-    const headers = { Accept: "application/json" };
     const key = sessionStorage.getItem(KEY);
-    if (key) headers["X-API-Key"] = key;
-    if (body) headers["Content-Type"] = "application/json";
-    let response;
     try {
-      response = await fetch(path, { method, headers, signal, body: body && JSON.stringify(body), cache: "no-store" });
+      return await send(method, path, body, key ? { "X-API-Key": key } : {}, signal);
     } catch (error) {
-      if (error.name === "AbortError") throw error;
-      throw new ServerError("The server does not answer. It may have stopped, or the connection is down.");
+      const typed = error.status === 401 ? await this.askKey(Boolean(key)) : null;
+      if (!typed) throw error;
+      sessionStorage.setItem(KEY, typed);
+      return this.#send(method, path, body, signal);
     }
-    if (response.ok) return response.json();
-    if (response.status === 401) {
-      const typed = await this.askKey(Boolean(key));
-      if (typed) {
-        sessionStorage.setItem(KEY, typed);
-        return this.#send(method, path, body, signal);
-      }
-    }
-    throw await refusal(response);
   }
+}
+
+/** What the server answers to one request; a ServerError where it refuses or is not there. */
+export async function send(method, path, body, credentials, signal) {
+  const headers = { Accept: "application/json", ...credentials };
+  if (body) headers["Content-Type"] = "application/json";
+  let response;
+  try {
+    response = await fetch(path, { method, headers, signal, body: body && JSON.stringify(body), cache: "no-store" });
+    if (response.ok) return await response.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ServerError("The server does not answer. It may have stopped, or the connection is down.");
+  }
+  throw await refusal(response);
 }
 
 async function refusal(response) {
@@ -56,7 +60,7 @@ async function refusal(response) {
   const message = given.error?.message ?? `The server answered ${response.status}, and not why.`;
   const isBusy = response.status === 503 || response.status === 429;
   const busy = isBusy ? Math.min(Math.max(again || 1, 0.2), 60) : null;
-  return new ServerError(message, { status: response.status, code: given.error?.code, busy });
+  return new ServerError(message, { status: response.status, code: given.error?.code, busy, answer: given });
 }
 
 /** What to say while the server is asked again. */

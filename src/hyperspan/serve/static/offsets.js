@@ -10,6 +10,13 @@ export function codePoints(text) {
   return (place) => place - countBelow(pairs, place);
 }
 
+/** For each place in code points, up to the end, the place in UTF-16 units. */
+export function units(text) {
+  const places = [0];
+  for (const sign of text) places.push(places.at(-1) + sign.length);
+  return places;
+}
+
 function countBelow(sorted, limit) {
   let low = 0, high = sorted.length;
   while (low < high) {

@@ -1,0 +1,213 @@
+// What the annotator works on: the sentence, where he is in it, what he decides, and what of it is not saved yet.
+
+import { changes } from "./label-bars.js";
+import { Place, moved } from "./label-place.js";
+import { Colouring, keyOf } from "./text.js";
+
+const PAUSE = 700; // milliseconds after the last move of a boundary until it is sent
+const plain = ({ start, end, label }) => ({ start, end, label });
+
+export class Desk {
+  session = null;
+  item = null;
+  place = new Place();
+  colouring = new Colouring([]);
+  showsCandidates = sessionStorage.getItem("hyperspan-label-candidates") === "1";
+  changed = new Map(); // by the last decision: key of a mention -> its probabilities
+  #edit = null; // {from, to}: a boundary that is being moved
+  #timer = 0;
+
+  /** `sentence`: the view of it; `outbox`: where decisions go; `on`: say(text), draw(). */
+  constructor(sentence, outbox, on) {
+    Object.assign(this, { sentence, outbox, on });
+  }
+
+  setSession(session) {
+    const queue = session.queue ?? this.session?.queue ?? [];
+    this.session = { ...session, queue };
+    this.colouring = new Colouring(session.labels);
+  }
+
+  /** Shows an item; the place in it stays if it is the same one. */
+  setItem(item) {
+    const isSame = item.id === this.item?.id;
+    this.changed = isSame ? changes([...this.item.mentions, ...this.item.candidates], item.mentions) : new Map();
+    if (isSame && item.revision === this.item.revision) this.changed = new Map();
+    this.item = item;
+    this.outbox.see(item);
+    const entry = this.session.queue.find((other) => other.id === item.id);
+    if (entry) entry.status = item.status;
+    if (!isSame) {
+      this.drop();
+      this.place = new Place();
+      if (!this.place.toOpen(item.mentions)) this.place.onWords(0);
+    }
+  }
+
+  // -- what there is ----------------------------------------------------------------------------------------------------
+
+  get count() {
+    return this.item.tokens.length;
+  }
+
+  /** The mentions to show: as the server has them, with what is on its way to it. */
+  get mentions() {
+    const found = new Map(this.item.mentions.map((mention) => [keyOf(mention), mention]));
+    if (this.showsCandidates)
+      for (const mention of this.item.candidates) found.set(keyOf(mention), { ...mention, state: "candidate" });
+    const put = (mention, state) => found.set(keyOf(mention), { ...mention, state, pending: true });
+    const move = (from, to) => {
+      if (found.get(keyOf(from))?.state === "added") found.delete(keyOf(from));
+      else put(from, "rejected");
+      put(to, "added");
+    };
+    for (const { action, mention, to } of this.outbox.of(this.item.id)) {
+      if (action === "change") move(mention, to);
+      else if (action === "clear") put(mention, "draft");
+      else if (mention) put(mention, { accept: "accepted", add: "added", reject: "rejected" }[action]);
+    }
+    if (this.#edit) {
+      found.delete(keyOf(this.#edit.from));
+      put(this.#edit.to, "added");
+    }
+    return [...found.values()];
+  }
+
+  get mention() {
+    return this.place.mention(this.mentions);
+  }
+
+  /** How probable each label is for the words of the current mention or selection, as far as that is known. */
+  get probabilities() {
+    const { start, end } = this.mention ?? this.place.words;
+    const here = [...this.item.candidates, ...this.item.mentions.filter((mention) => mention.state === "draft")];
+    return new Map(here.filter((m) => m.start === start && m.end === end && m.probability != null).map((m) => [m.label, m.probability]));
+  }
+
+  saying(mention) {
+    return `${mention.label} “${this.sentence.words.excerpt(mention, 60)}”`;
+  }
+
+  // -- decisions about mentions -----------------------------------------------------------------------------------------
+
+  decide(action, rest = {}) {
+    this.commit();
+    return this.outbox.add({ item: this.item.id, action, ...rest });
+  }
+
+  accept() {
+    const { mention } = this;
+    if (this.#edit) {
+      this.commit();
+      return this.#goOn();
+    }
+    if (!mention) return this.on.say("Choose a mention, or press a digit to give these words a label.");
+    const isNew = mention.state === "candidate";
+    if (!isNew && mention.state !== "draft" && mention.state !== "rejected") return this.#goOn();
+    this.decide(isNew ? "add" : "accept", { mention: plain(mention) });
+    return this.#goOn();
+  }
+
+  reject() {
+    this.drop();
+    const { mention } = this;
+    if (!mention) return this.on.say("Choose a mention to reject.");
+    if (mention.state !== "rejected") this.decide("reject", { mention: plain(mention) });
+    return this.#goOn();
+  }
+
+  clear() {
+    const { mention } = this;
+    if (!mention || mention.state === "draft" || mention.state === "candidate") return this.on.say("There is no decision to clear here.");
+    this.decide("clear", { mention: plain(mention) });
+    return this.on.draw();
+  }
+
+  /** Gives the current mention this label, or adds a mention of the selected words. */
+  label(label) {
+    if (this.#edit) {
+      this.#edit.to = { ...this.#edit.to, label };
+      this.place.onMention(this.#edit.to);
+      return this.commit();
+    }
+    const { mention, place } = this;
+    if (mention?.label === label) return this.accept();
+    const to = { ...(mention ? plain(mention) : place.words), label };
+    const isThere = this.mentions.some((other) => keyOf(other) === keyOf(to) && other.state !== "candidate" && other.state !== "rejected");
+    if (isThere && !mention) this.decide("accept", { mention: to });
+    else if (!mention || mention.state === "candidate") this.decide("add", { mention: to });
+    else this.decide("change", { mention: plain(mention), to });
+    this.place.onMention(to);
+    return this.on.draw();
+  }
+
+  /** After a decision: to the next mention that has none. */
+  #goOn() {
+    this.place.toOpen(this.mentions);
+    this.on.draw();
+  }
+
+  // -- boundaries -------------------------------------------------------------------------------------------------------
+
+  /** Moves an end of the current mention, or of the selected words; it is sent after a pause or with the next key. */
+  move(side, by) {
+    const { mention } = this;
+    if (!mention) return this.#moveWords(side, by);
+    const from = this.#edit?.from ?? mention, to = moved(mention, side, by, this.count);
+    if (!to) return this.on.say("It cannot go further.");
+    this.#edit = { from, to: { ...to, probability: null } };
+    this.place.onMention(to);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.commit(), PAUSE);
+    this.on.say(`${this.saying(to)}: not saved yet.`);
+    return this.on.draw();
+  }
+
+  #moveWords(side, by) {
+    const { place, count } = this;
+    const to = moved({ ...place.words, label: "" }, "start", by, count);
+    if (side === "end") place.stepWord(by, count, true);
+    else if (to) place.onWords(to.start, to.end - 1);
+    return this.on.draw();
+  }
+
+  /** Sends the boundary that was moved. */
+  commit() {
+    const edit = this.#edit;
+    clearTimeout(this.#timer);
+    this.#edit = null;
+    if (!edit || keyOf(edit.from) === keyOf(edit.to)) return edit && this.on.draw();
+    const isGuess = edit.from.state === "candidate";
+    const decision = isGuess ? { action: "add", mention: plain(edit.to) } : { action: "change", mention: plain(edit.from), to: plain(edit.to) };
+    this.outbox.add({ item: this.item.id, ...decision });
+    return this.on.draw();
+  }
+
+  /** Forgets the boundary that was moved; false if there is none. */
+  drop() {
+    clearTimeout(this.#timer);
+    const edit = this.#edit;
+    this.#edit = null;
+    if (edit) this.place.onMention(edit.from);
+    return Boolean(edit);
+  }
+
+  get isEditing() {
+    return this.#edit !== null;
+  }
+
+  // -- the queue --------------------------------------------------------------------------------------------------------
+
+  /** The id of the sentence so many places away in the queue; null past its ends. */
+  neighbour(by) {
+    const { queue } = this.session;
+    return queue[queue.findIndex((entry) => entry.id === this.item?.id) + by]?.id ?? null;
+  }
+
+  /** The id of the next open sentence, after this one or from the beginning on; null if there is none. */
+  nextOpen() {
+    const { queue } = this.session, at = queue.findIndex((entry) => entry.id === this.item?.id);
+    const open = [...queue.slice(at + 1), ...queue.slice(0, Math.max(at, 0))].find((entry) => entry.status === "open");
+    return open?.id ?? null;
+  }
+}

@@ -1,0 +1,377 @@
+// The labelling page: what the annotator does becomes a decision, the decision is saved, and the answer is drawn.
+
+import { $, count, make } from "./dom.js";
+import { LabelServer, takeToken } from "./label-api.js";
+import { Desk } from "./label-desk.js";
+import { askText, chooseLabel, showKeys } from "./label-dialogs.js";
+import { meaning } from "./label-keys.js";
+import { Outbox } from "./label-outbox.js";
+import { STATUSES, drawCandidates, drawCurrent, drawItemActions, drawPalette, drawProgress, drawQueue } from "./label-panels.js";
+import { SentenceView } from "./label-sentence.js";
+import { cleaned } from "./layout.js";
+import { notice } from "./notices.js";
+
+const POLL = 4_000; // milliseconds between looks at what other windows and the training do
+const FRESH = 5_000; // milliseconds for which a prefetched sentence is shown without another look
+const LEAVING = ["complete", "sure", "skip"]; // decisions after which the next sentence is shown
+const DID = {
+  accept: "Accepted", reject: "Rejected", add: "Added", change: "Changed to", clear: "Cleared", label: "New label:",
+  complete: "All is right.", sure: "Only what you decided is sure.", skip: "Skipped.", note: "Note saved.", undo: "Undone.", reopen: "Open again.",
+};
+
+const server = new LabelServer(askToken);
+const outbox = new Outbox(server, { saved, conflict, refused, waiting, changed: drawSaving });
+const sentence = new SentenceView($("sentence"), { mention: chooseMention, words: chooseWords });
+const desk = new Desk(sentence, outbox, { say, draw });
+let isGone = false; // whether the server did not answer the last time
+let showing = 0; // how often a sentence was asked for
+let wanted = null; // the sentence to show once all is saved
+let next = null; // {id, item: a promise, time, round}: the sentence that will probably be next
+
+// -- drawing ---------------------------------------------------------------------------------------------------------------
+
+function draw() {
+  const { item, session } = desk;
+  drawSaving();
+  if (!item) return;
+  desk.place.settle(desk.mentions, desk.count);
+  for (const [id, text] of [["before", item.before], ["after", item.after]]) $(id).textContent = cleaned(text).trim();
+  sentence.draw(item, desk.mentions, desk.colouring, desk.changed);
+  const at = session.queue.findIndex((entry) => entry.id === item.id);
+  $("where").textContent = `Sentence ${at + 1} of ${session.queue.length.toLocaleString("en")}${item.document.id ? ` · ${item.document.id}` : ""}`;
+  $("status").textContent = item.status === "open" ? "" : STATUSES[item.status];
+  $("status").className = `status ${item.status}`;
+  $("note-shown").hidden = !item.note;
+  $("note-shown").textContent = `Note: ${item.note}`;
+  drawProgress(session);
+  drawCandidates(desk, { go: goToCandidate, toggle: act });
+  drawQueue(session.queue, item.id, show);
+  refresh();
+}
+
+/** What depends on where the annotator is. */
+function refresh() {
+  const { mention, place, colouring } = desk;
+  sentence.mark(place, mention, mention && colouring.colour(mention.label));
+  drawCurrent(desk, act);
+  drawPalette(desk, (label) => (label === null ? act("label") : (desk.label(label), draw())));
+}
+
+function drawSaving() {
+  const isSaved = outbox.isEmpty && !desk.isEditing;
+  $("save-state").textContent = isSaved ? "✓ Saved" : isGone ? "⚠ Not saved" : desk.isEditing ? "… Not saved yet" : "… Saving";
+  $("save-state").className = isSaved ? "saved" : isGone ? "gone" : "saving";
+}
+
+function say(text) {
+  $("happened").textContent = text;
+}
+
+// -- what the server answers -----------------------------------------------------------------------------------------------
+
+function saved(decision, answer) {
+  const { action } = decision, isHere = answer.item?.id === desk.item?.id;
+  notice("conflict", "");
+  notice("refused", "");
+  takeSession(answer.session);
+  if (action === "undo" && !isHere) showing++; // the answer brings the sentence along
+  if (isHere || action === "undo") desk.setItem(answer.item);
+  if (action === "undo" && !isHere) arrived();
+  const what = decision.to ?? decision.mention;
+  say([DID[action], what ? `${desk.saying(what)}.` : (decision.label ?? ""), isHere ? whatChanged() : ""].filter(Boolean).join(" "));
+  draw();
+  if (!outbox.isEmpty) return;
+  if (LEAVING.includes(action) && isHere) goOn();
+  else if (wanted !== null) show(wanted);
+}
+
+function takeSession(session) {
+  if (!session) return;
+  if (desk.session && session.round !== desk.session.round) {
+    next = null;
+    notice("round", `The model was trained on what you labelled: round ${session.round}.`);
+  }
+  desk.setSession(session);
+}
+
+function whatChanged() {
+  const all = [...desk.changed.values()], came = all.filter((change) => change.was === undefined).length;
+  const parts = [all.length > came ? `${count(all.length - came, "probability", "probabilities")} changed` : "", came ? `${count(came, "mention")} came into the draft` : ""];
+  const text = parts.filter(Boolean).join(", ");
+  return text && `${text}.`;
+}
+
+/** Another window decided first: nothing of it is overwritten, and the annotator decides again. */
+function conflict(decision, item, dropped) {
+  const known = item.id === desk.item?.id ? desk.item.history.length : 0;
+  const theirs = item.history.slice(known).map(({ action, annotator }) => `${action}${annotator ? ` by ${annotator}` : ""}`);
+  const lost = dropped.map(({ action, mention, to }) => `${action}${mention && item.id === desk.item?.id ? ` ${desk.saying(to ?? mention)}` : ""}`);
+  if (item.id === desk.item?.id) desk.setItem(item);
+  const why = theirs.length ? `Another window changed this sentence meanwhile (${theirs.join(", ")}).` : "The model was trained meanwhile, and drafts this sentence anew.";
+  notice("conflict", `${why} Not saved: ${lost.join(", ")}. Decide again if you still want it.`);
+  say(`Not saved. ${why}`);
+  draw();
+}
+
+function refused(decision, error) {
+  const isKnown = decision.action === "label" && desk.session.labels.includes(decision.label);
+  if (isKnown) return draw();
+  const isUnknown = decision.action === "undo" && error.status === 0;
+  notice("refused", isUnknown ? "The server went away during the undo. The sentence is shown as it was saved." : `Not saved: ${error.message}`);
+  if (isUnknown) show(desk.item.id);
+  return draw();
+}
+
+function waiting(error) {
+  isGone = error !== null;
+  const unsaved = `${count(outbox.decisions.length, "decision")} not saved yet`;
+  notice("server", error ? `${error.message} ${unsaved}; trying again.` : "", ["Try now", () => outbox.retry()]);
+  drawSaving();
+}
+
+// -- which sentence is shown -----------------------------------------------------------------------------------------------
+
+/** Shows a sentence, once all decisions about the one before are saved. */
+async function show(id) {
+  desk.commit();
+  wanted = id;
+  if (!outbox.isEmpty) return;
+  const mine = ++showing, isReady = next?.id === id && next.round === desk.session.round;
+  const { item, time } = isReady ? next : { item: server.item(id), time: Infinity };
+  next = null;
+  try {
+    const found = await item;
+    if (mine !== showing) return;
+    wanted = null;
+    notice("server", "");
+    desk.setItem(found);
+  } catch (error) {
+    if (mine === showing) notice("server", error.message, ["Try again", () => show(id)]);
+    return;
+  }
+  arrived();
+  if (performance.now() - time > FRESH) lookAgain();
+}
+
+function arrived() {
+  $("finished").hidden = true;
+  for (const id of ["paper", "controls"]) $(id).hidden = false;
+  history.replaceState(null, "", `#${encodeURIComponent(desk.item.id)}`);
+  draw();
+  $("sentence").focus({ preventScroll: true });
+  scrollTo({ top: 0 });
+  const id = desk.nextOpen();
+  if (id !== null) {
+    next = { id, item: server.item(id), time: performance.now(), round: desk.session.round };
+    next.item.catch(() => (next = null));
+  }
+}
+
+/** To the next open sentence; the end where there is none. */
+function goOn() {
+  const id = desk.nextOpen();
+  return id === null ? finish() : show(id);
+}
+
+function finish() {
+  const { done, partial, skipped } = desk.session.progress;
+  $("finished").replaceChildren(make("h2", {}, "No open sentence is left"), make("p", {}, `${done} done, ${partial} partial, ${skipped} skipped. All decisions are saved; the window may be closed.`));
+  $("finished").hidden = false;
+  say("No open sentence is left.");
+}
+
+/** The current sentence as the server has it now. */
+async function lookAgain(isOtherModel = false) {
+  const { item } = desk;
+  const found = await server.item(item.id).catch(() => null);
+  if (!found || desk.item !== item || !outbox.isEmpty || desk.isEditing) return;
+  if (found.revision === item.revision && !isOtherModel) return;
+  if (found.revision !== item.revision) notice("conflict", "Another window changed this sentence; it is shown as it is now.");
+  desk.setItem(found);
+  draw();
+}
+
+/** What other windows and the training did. */
+async function poll() {
+  if (document.visibilityState === "visible" && outbox.isEmpty && desk.session) {
+    try {
+      const { round } = desk.session, session = await server.session();
+      if (outbox.isEmpty) takeSession(session);
+      if (isGone) waiting(null);
+      const entry = session.queue.find((other) => other.id === desk.item?.id);
+      const isOtherModel = round !== session.round;
+      if (desk.item && (isOtherModel || entry?.status !== desk.item.status)) await lookAgain(isOtherModel);
+      else if (desk.item && !desk.isEditing) draw();
+    } catch (error) {
+      if (outbox.isEmpty) notice("server", error.message, ["Try again", poll]);
+      isGone = true;
+    }
+  }
+  drawSaving();
+}
+
+// -- what the annotator does -----------------------------------------------------------------------------------------------
+
+const actions = {
+  next: () => step(1),
+  previous: () => step(-1),
+  back: () => stepWord(-1),
+  forth: () => stepWord(1),
+  firstWord: () => (desk.commit(), desk.place.onWords(0), refresh()),
+  lastWord: () => (desk.commit(), desk.place.onWords(desk.count - 1), refresh()),
+  candidates: toggleCandidates,
+  escape,
+  accept: () => (desk.mention ? desk.accept() : chooseType()),
+  reject: () => desk.reject(),
+  clear: () => desk.clear(),
+  type: chooseType,
+  digit: (digit) => giveLabel(desk.session.labels[digit - 1], digit),
+  endBack: () => desk.move("end", -1),
+  endForth: () => desk.move("end", 1),
+  startBack: () => desk.move("start", -1),
+  startForth: () => desk.move("start", 1),
+  words: () => (desk.commit(), desk.place.onWords(desk.place.words.start, desk.place.words.end - 1), refresh(), say("Words selected: extend them with Shift and the arrows, and press the number of a label.")),
+  label: newLabel,
+  complete: () => desk.decide("complete"),
+  sure: () => desk.decide("sure"),
+  skip: () => desk.decide("skip"),
+  note: writeNote,
+  undo: () => (desk.drop() ? draw() : outbox.add({ action: "undo" })),
+  nextItem: () => jump(desk.neighbour(1)),
+  previousItem: () => jump(desk.neighbour(-1)),
+  nextOpen: goOn,
+  queue: () => $("queue").querySelector('[tabindex="0"]')?.focus(),
+  help: showKeys,
+};
+
+function act(action, ...rest) {
+  if (desk.item) actions[action](...rest);
+}
+
+function step(by) {
+  desk.commit();
+  if (!desk.place.step(desk.mentions, by)) return false;
+  refresh();
+  return true;
+}
+
+function stepWord(by) {
+  desk.commit();
+  desk.place.stepWord(by, desk.count, false);
+  refresh();
+}
+
+function escape() {
+  if (desk.drop()) return draw();
+  if (desk.place.key === null && !desk.place.step(desk.mentions, 1)) desk.place.step(desk.mentions, -1);
+  return refresh();
+}
+
+function toggleCandidates() {
+  desk.commit();
+  desk.showsCandidates = !desk.showsCandidates;
+  sessionStorage.setItem("hyperspan-label-candidates", desk.showsCandidates ? "1" : "0");
+  say(`${count(desk.item.candidates.length, "candidate")} ${desk.showsCandidates ? "shown" : "hidden"}.`);
+  draw();
+}
+
+function goToCandidate(mention) {
+  if (!desk.showsCandidates) toggleCandidates();
+  desk.place.onMention(mention);
+  refresh();
+  $("sentence").focus({ preventScroll: true });
+}
+
+function giveLabel(label, digit) {
+  if (label === undefined) return say(`There is no label ${digit}.`);
+  return desk.label(label);
+}
+
+async function chooseType() {
+  const { item, mention } = desk, words = sentence.words.excerpt(mention ?? desk.place.words, 60);
+  const label = await chooseLabel(`${mention ? "Type" : "Label"} of “${words}”`, desk.session.labels, desk.probabilities, desk.colouring);
+  if (!label || desk.item?.id !== item.id) return;
+  if (!desk.session.labels.includes(label)) outbox.add({ item: item.id, action: "label", label });
+  desk.label(label);
+}
+
+async function newLabel() {
+  const label = await askText("New label", "", "Its name. Sentences that are done already say nothing about it.");
+  if (label) outbox.add({ action: "label", label });
+}
+
+async function writeNote() {
+  const { item } = desk;
+  const note = await askText("Note on this sentence", item.note ?? "", "Enter saves it, Shift and Enter begins a new line.");
+  if (note !== null && note !== (item.note ?? "")) outbox.add({ item: item.id, action: "note", note });
+}
+
+function jump(id) {
+  return id === null ? say("There is no other sentence in this direction.") : show(id);
+}
+
+function chooseMention(mention) {
+  desk.commit();
+  desk.place.onMention(mention);
+  refresh();
+}
+
+/** `anchor` null: from where the selection began. */
+function chooseWords(anchor, focus, isDone) {
+  desk.commit();
+  desk.place.onWords(anchor ?? desk.place.anchor, focus);
+  refresh();
+  if (isDone) say("Press the number of a label, or choose one, to add a mention of these words.");
+}
+
+let asking = null; // several calls may be refused at once
+
+function askToken() {
+  asking ??= askText("The server does not know this window", "", "Paste the link that “hyperspan label” printed. What is not saved yet is then sent again.").finally(() => (asking = null));
+  return asking;
+}
+
+function press(event) {
+  const { target } = event;
+  if (event.defaultPrevented || document.querySelector("dialog[open]") || target.closest?.("input, textarea, select")) return;
+  if (target !== document.body && !$("work").contains(target)) {
+    if (event.key === "Escape") $("sentence").focus();
+    return;
+  }
+  const isButton = target.closest?.("button") !== null && target !== document.body;
+  if (isButton && ["Enter", " ", "Tab"].includes(event.key)) return;
+  const found = meaning(event, sentence.isRtl);
+  if (!found || !desk.item) return;
+  if (event.key === "Tab" && (target !== $("sentence") || !step(event.shiftKey ? -1 : 1))) return; // it leaves past the last mention
+  event.preventDefault();
+  if (event.key !== "Tab") act(found.action, found.digit);
+}
+
+function wire() {
+  document.addEventListener("keydown", press);
+  $("show-keys").addEventListener("click", showKeys);
+  drawItemActions(act);
+  for (const id of ["current", "palette", "item-actions"]) // with a pointer one goes on with the sentence, not with the button
+    $(id).addEventListener("click", (event) => event.detail > 0 && !document.querySelector("dialog[open]") && $("sentence").focus({ preventScroll: true }));
+  addEventListener("beforeunload", (event) => {
+    if (!outbox.isEmpty || desk.isEditing) event.preventDefault();
+  });
+  setInterval(poll, POLL);
+}
+
+async function begin() {
+  try {
+    desk.setSession(await server.session());
+  } catch (error) {
+    return notice("server", error.message, ["Try again", begin]);
+  }
+  notice("server", "");
+  const asked = decodeURIComponent(location.hash.slice(1)), { queue } = desk.session;
+  const unsaved = outbox.kept(), known = [unsaved[0]?.item, asked].find((id) => queue.some((entry) => entry.id === id));
+  await show(known ?? desk.nextOpen() ?? queue[0].id);
+  if (unsaved.length) outbox.resume(unsaved);
+}
+
+takeToken();
+wire();
+begin();
