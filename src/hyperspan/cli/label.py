@@ -14,7 +14,7 @@ from hyperspan.cli.output import counting, report
 from hyperspan.corpora.inputs import read_inputs
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.tables import Columns
-from hyperspan.errors import counted, require
+from hyperspan.errors import InputError, counted, require
 
 
 def label(
@@ -42,6 +42,18 @@ def label(
         typer.Option("--labels", metavar="A,B", help="The labels to annotate. Default: the model's, and those given."),
     ] = None,
     count: Annotated[int | None, typer.Option("-n", min=1, help="How many sentences. Default: all.")] = None,
+    train_every: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Train in the background whenever N more sentences are finished."),
+    ] = None,
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="A corpus to train on as well, such as the model's own; repeat for more."),
+    ] = None,
+    dev: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The dev corpus of training. Default: a fifth of what is labelled."),
+    ] = None,
     port: Annotated[int, typer.Option(help="The port; 0 is any free one.", min=0, max=65535)] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
     device: Device = "cpu",
@@ -62,10 +74,16 @@ def label(
     columns = Columns(text_column or Columns.text, id_column or Columns.id) if text_column or id_column else None
     problems = Problems(on_error)
     documents = read_inputs(given, from_, columns, problems, parse_options(option))
-    from hyperspan.inference.loading import load
     from hyperspan.labelling.opening import LabellingSettings, open_desk
+    from hyperspan.labelling.rounds import RoundSettings
     from hyperspan.serve.run import label as serve
 
+    rounds = None
+    if train_every is not None:
+        folder = output.with_name(f"{output.name.removesuffix('.jsonl')}.models")
+        rounds = RoundSettings(train_every, folder, tuple(corpus or ()), dev or "")
+    elif corpus or dev:
+        raise InputError("--corpus and --dev are for training in the background; add --train-every, or leave them out")
     settings = LabellingSettings(
         output=output,
         annotator=annotator,
@@ -73,9 +91,10 @@ def label(
         offers_given=draft == "given",
         labels=tuple(split_names(labels)),
         count=count,
+        rounds=rounds,
     )
     with counting("ranking", "words") as add:
-        desk = open_desk(model, load(model, device), documents, settings, problems, on_words=add)
+        desk = open_desk(model, documents, settings, problems, on_words=add, device=device)
     report(problems)
 
     def show(link: str) -> None:

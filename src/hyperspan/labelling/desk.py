@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
 from attrs import evolve
 
+from hyperspan.inference.loading import load
 from hyperspan.labelling.decisions import DONE, Decision, ItemState
 from hyperspan.labelling.drafts import NO_DRAFT, Draft, Drafter
+from hyperspan.labelling.order import reranked
 from hyperspan.labelling.queue import QueueItem
+from hyperspan.labelling.rounds import RoundSettings, TrainingRounds
 from hyperspan.labelling.session import LabellingSession
 from hyperspan.labelling.snapshot import Snapshot
 from hyperspan.types import Mention
 
 KEPT_DRAFTS = 100
 """Drafts of sentences that were shown last."""
-
-
-class TrainingStatus(Protocol):
-    """What is known of training in the background."""
-
-    def status(self) -> dict[str, Any]: ...
 
 
 class LabellingDesk:
@@ -32,22 +30,28 @@ class LabellingDesk:
         session: LabellingSession,
         drafter: Drafter,
         snapshot: Snapshot,
-        training: TrainingStatus | None = None,
+        rounds: RoundSettings | None = None,
+        by: str | None = None,
     ):
-        self.session, self.drafter, self.snapshot, self.training = session, drafter, snapshot, training
+        self.session, self.drafter, self.snapshot, self._by = session, drafter, snapshot, by
         self.items: dict[str, QueueItem] = {item.id: item for item in session.texts.items(drafter.annotator.context)}
         self._drafts: OrderedDict[object, Draft] = OrderedDict()
+        self.rounds = TrainingRounds(session, rounds, self._use_round) if rounds is not None else None
 
-    def use(self, drafter: Drafter, round_: int) -> None:
-        """Another model drafts from now on: that of a round of training."""
+    def _use_round(self, number: int, folder: Path) -> None:
+        """The model of a round of training drafts from now on, and open sentences are put into its order."""
+        drafter = evolve(self.drafter, name=str(folder), annotator=load(folder))
         items = {item.id: item for item in self.session.texts.items(drafter.annotator.context)}
         with self.session.lock:
-            self.session.use_model(drafter.name, round_)
+            self.session.use_model(drafter.name, number)
             self.drafter, self.items = drafter, items
             self._drafts.clear()
+        self.session.reorder(list(reranked(self.session, drafter.annotator, self._by)))
 
     def close(self) -> None:
         """Ends the session: what was decided is in the log and in the output."""
+        if self.rounds is not None:
+            self.rounds.close()
         self.snapshot.close()
         self.session.log.close()
 
@@ -64,7 +68,7 @@ class LabellingDesk:
                 "labels": list(session.labels),
                 "progress": session.progress(),
                 "draft": session.draft_agreement(),
-                "training": self.training.status() if self.training is not None else None,
+                "training": self.rounds.status() if self.rounds is not None else None,
             }
             return found | ({"queue": session.queue()} if queue else {})
 
@@ -118,7 +122,7 @@ class LabellingDesk:
                 shown = state.mentions | frozenset(self._draft(self.items[item], state).mentions)
                 decision = evolve(decision, shown=shown, labels=tuple(session.labels))
             session.decide(item, decision, revision)
-            self.snapshot.request()
+            self._changed()
             return self.show(item)
 
     def undo(self) -> dict[str, Any] | None:
@@ -127,8 +131,13 @@ class LabellingDesk:
             item = self.session.undo()
             if item is None:
                 return None
-            self.snapshot.request()
+            self._changed()
             return self.show(item)
+
+    def _changed(self) -> None:
+        self.snapshot.request()
+        if self.rounds is not None:
+            self.rounds.request()
 
     def add_label(self, label: str) -> None:
         self.session.add_label(label)

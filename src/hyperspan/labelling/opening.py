@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from attrs import frozen
 
 from hyperspan.corpora.source import Problems
-from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.loading import load
 from hyperspan.labelling.desk import LabellingDesk
 from hyperspan.labelling.drafts import Drafter
 from hyperspan.labelling.log import peek_header
+from hyperspan.labelling.order import check_order, ranked
 from hyperspan.labelling.queue import LabellingTexts
+from hyperspan.labelling.rounds import RoundSettings
 from hyperspan.labelling.session import LabellingSession, log_of, open_session
 from hyperspan.labelling.snapshot import Snapshot
-from hyperspan.labelling.suggestions import rank
-from hyperspan.labelling.uncertainty import CRITERIA
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document
-
-TEXT_ORDER = "order"
-ORDERS = (*CRITERIA, TEXT_ORDER)
-"""What `--by` takes."""
 
 
 @frozen
@@ -41,20 +37,24 @@ class LabellingSettings:
     """The labels to annotate; empty for those of the model, and of the mentions that came with the texts."""
     count: int | None = None
     """How many sentences; None for all."""
+    rounds: RoundSettings | None = None
+    """Training in the background; None for none."""
 
 
 def open_desk(
     name: str,
-    annotator: Annotator,
     given: Iterable[str | Document],
     settings: LabellingSettings,
     problems: Problems | None = None,
     on_words: Callable[[int], None] | None = None,
+    device: str = "cpu",
 ) -> LabellingDesk:
     """The desk for a model and texts: a new session, or the one that has written to the output."""
     problems = problems if problems is not None else Problems()
-    if settings.by is not None and settings.by not in ORDERS:
-        raise InputError(f"--by {settings.by!r:.60} is not known; choose one of {', '.join(ORDERS)}")
+    check_order(settings.by)
+    if settings.rounds is not None:
+        settings.rounds.check()
+    annotator = load(name, device)
     tokenizer = _tokenizer(settings.output, annotator)
     texts = LabellingTexts.read(given, tokenizer, problems, keep_mentions=settings.offers_given)
     labels = settings.labels or _labels(annotator, texts if settings.offers_given else None)
@@ -64,9 +64,22 @@ def open_desk(
     wanted = settings.count
     if wanted is None or len(session.order) < wanted:
         session.set_order(ranked(session, annotator, settings.by, wanted, on_words), wanted)
-    session.use_model(name)
+    if (newest := _newest_round(session, name, settings.rounds)) is not None:
+        name, annotator = str(newest), load(newest, device)
+        session.use_model(name, session.round)
+    else:
+        session.use_model(name)
     snapshot = Snapshot(session, settings.output, lambda error: print(f"hyperspan: {error}", file=sys.stderr))
-    return LabellingDesk(session, Drafter(name, annotator, settings.offers_given), snapshot)
+    drafter = Drafter(name, annotator, settings.offers_given)
+    return LabellingDesk(session, drafter, snapshot, settings.rounds, settings.by)
+
+
+def _newest_round(session: LabellingSession, name: str, rounds: RoundSettings | None) -> Path | None:
+    """The model that drafted last, if it was trained here, and no other one is asked for than in the beginning."""
+    if rounds is None or not session.is_own_model or name != session.log.header["model"]:
+        return None
+    folder = rounds.model(session.round)
+    return folder if (folder / "config.toml").is_file() else None
 
 
 def _tokenizer(output: Path, annotator: Annotator) -> Tokenizer:
@@ -78,20 +91,3 @@ def _tokenizer(output: Path, annotator: Annotator) -> Tokenizer:
 def _labels(annotator: Annotator, texts: LabellingTexts | None) -> list[str]:
     given = {mention.label for item in texts.items(0) for mention in item.given} if texts is not None else set()
     return [*annotator.labels, *sorted(given - set(annotator.labels))]
-
-
-def ranked(
-    session: LabellingSession,
-    annotator: Annotator,
-    by: str | None,
-    count: int | None = None,
-    on_words: Callable[[int], None] | None = None,
-) -> Iterator[str]:
-    """The sentences of a session in the order in which they are shown; by a criterion, without near duplicates."""
-    documents = session.texts.documents
-    if by is None:
-        by = TEXT_ORDER if all({"source", "score"} <= one.metadata.keys() for one in documents) else "mix"
-    if by == TEXT_ORDER:
-        return (item.id for item in session.texts.items(0))
-    found = rank(annotator, documents, by=by, count=count, on_words=on_words, on_error=lambda _, __: None)
-    return (f"{one.document}.{one.sentence}" for one in found)

@@ -15,7 +15,7 @@ from typing import Any
 from attrs import evolve
 
 from hyperspan.errors import CONTROL_CHARACTERS, InputError, OutputExistsError
-from hyperspan.labelling.decisions import DONE, PARTIAL, SKIPPED, Decision, ItemState
+from hyperspan.labelling.decisions import DONE, OPEN, PARTIAL, SKIPPED, Decision, ItemState
 from hyperspan.labelling.log import Event, EventLog
 from hyperspan.labelling.queue import LabellingTexts, extended
 from hyperspan.text.tokenize import Tokenizer
@@ -41,6 +41,11 @@ class LabellingSession:
         self.model, self.round = str(log.header["model"]), 0
         self.models = 0
         """How many times a model was loaded."""
+        self.is_own_model = False
+        """Whether the model that drafts is that of a round."""
+        self.rounds_begun = self.round_base = 0
+        """Rounds of training, and the sentences that were finished when the last of them began."""
+        self.round_failed = False
         self.changed: set[int] = set()
         """Documents whose sentences have changed since a snapshot was made."""
         self._sizes = {item.id: (item.document, item.size) for item in texts.items(0)}
@@ -111,9 +116,15 @@ class LabellingSession:
         return [{"id": item, "status": self.state(item).status, "words": self._sizes[item][1]} for item in self.order]
 
     @property
+    def touched(self) -> list[str]:
+        """Sentences about which something was decided."""
+        return [item for item in self._states if self.state(item).is_touched]
+
+    @property
     def finished(self) -> int:
-        """Sentences that are done or partial."""
-        return sum(self.state(item).status in (DONE, PARTIAL) for item in self._states)
+        """How many sentences are done or partial."""
+        with self.lock:
+            return sum(self.state(item).status in (DONE, PARTIAL) for item in self._states)
 
     # -- what changes it: each is on disk when the method returns --------------------------------------------------------
 
@@ -158,9 +169,27 @@ class LabellingSession:
     def use_model(self, name: str, round_: int | None = None) -> None:
         """From now on another model drafts: `round_` is that of its training here, None for one that was given."""
         with self.lock:
-            self._record(
-                {"event": "model", "model": name, "round": self.round if round_ is None else round_, "time": _now()}
-            )
+            self._record({"event": "model", "model": name, "round": round_, "time": _now()})
+
+    def begin_round(self) -> int:
+        """A round of training begins; returns its number."""
+        with self.lock:
+            number = self.rounds_begun + 1
+            self._record({"event": "round", "round": number, "finished": self.finished, "time": _now()})
+            return number
+
+    def fail_round(self) -> None:
+        """The round that was begun last has failed."""
+        with self.lock:
+            self._record({"event": "failed-round", "round": self.rounds_begun, "time": _now()})
+
+    def reorder(self, items: Sequence[str]) -> None:
+        """Puts the open sentences of the queue into another order, behind the others; those that are not named come last."""
+        with self.lock:
+            is_open = {item: self.state(item).status == OPEN for item in self.order}
+            closed = [item for item in self.order if not is_open[item]]
+            wanted = [item for item in items if is_open.get(item)]
+            self._record({"event": "queue", "items": extended([*closed, *wanted], self.order, None)})
 
     def _record(self, event: Event) -> None:
         self.log.append(event)
@@ -186,8 +215,13 @@ class LabellingSession:
                 self.order = list(event["items"])
                 self.check_order()
             case "model":
-                self.model, self.round = event["model"], event["round"]
+                self.model, self.is_own_model = event["model"], event["round"] is not None
+                self.round = self.round if event["round"] is None else event["round"]
                 self.models += 1
+            case "round":
+                self.rounds_begun, self.round_base, self.round_failed = event["round"], event["finished"], False
+            case "failed-round":
+                self.round_failed = True
             case other:
                 raise ValueError(f"an unknown event {other!r}")
 

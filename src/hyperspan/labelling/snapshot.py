@@ -21,7 +21,7 @@ from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.labelling.decisions import DONE, ItemState
-from hyperspan.labelling.session import LabellingSession
+from hyperspan.labelling.session import NEW_ITEM, LabellingSession
 from hyperspan.types import NOTHING_ANNOTATED, AnnotationScope, Document, Sentence
 
 SHARE = 0.1
@@ -42,10 +42,13 @@ def labelled_sentence(sentence: Sentence, state: ItemState) -> Sentence:
     return evolve(blank, mentions=state.mentions, annotated=NOTHING_ANNOTATED, forbidden=state.rejected)
 
 
-def labelled_document(session: LabellingSession, index: int) -> Document | None:
-    """A document with what is known of its sentences; None if that is nothing."""
+def labelled_document(
+    session: LabellingSession, index: int, kept: Callable[[str], bool] = lambda _: True
+) -> Document | None:
+    """A document with what is known of its sentences, or of those that are `kept`; None if that is nothing."""
     document = session.texts.documents[index]
-    states = [session.state(f"{index}.{place}") for place in range(len(document.sentences))]
+    names = [f"{index}.{place}" for place in range(len(document.sentences))]
+    states = [session.state(name) if kept(name) else NEW_ITEM for name in names]
     if not any(state.is_touched for state in states):
         return None
     sentences = [labelled_sentence(words, state) for words, state in zip(document.sentences, states, strict=True)]
@@ -53,6 +56,11 @@ def labelled_document(session: LabellingSession, index: int) -> Document | None:
     about = {str(place): _about(state) for place, state in enumerate(states) if state.is_touched}
     metadata = without_mention_metadata(document.metadata) | {KEY: {"model": session.model, "sentences": about}}
     return Document(document.text, mentions, sentences, document.id, metadata, annotated=NOTHING_ANNOTATED)
+
+
+def written(document: Document) -> bytes:
+    """The line of a document."""
+    return json_bytes(document_record(document)) + b"\n"
 
 
 def _about(state: ItemState) -> dict[str, Any]:
@@ -87,7 +95,7 @@ class Snapshot:
             for index, document in documents.items():
                 self._lines.pop(index, None)
                 if document is not None:
-                    self._lines[index] = json_bytes(document_record(document)) + b"\n"
+                    self._lines[index] = written(document)
             with Target(str(self.path), force=True).open_binary() as file:
                 file.writelines(self._lines[index] for index in sorted(self._lines))
 

@@ -1,0 +1,200 @@
+"""Training in the background of a labelling session: a round begins whenever enough sentences have been finished since the last.
+
+A round is ``hyperspan train`` in a process of its own at low priority, on all that is labelled, from the model that drafts. Its
+files are in a folder beside the output. When it has ended well, the session goes on with its model; if not, with a message.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from attrs import frozen
+
+from hyperspan.config import Config
+from hyperspan.errors import HyperspanError, InputError, counted, require_torch
+from hyperspan.files import Target
+from hyperspan.labelling.decisions import DONE
+from hyperspan.labelling.session import LabellingSession
+from hyperspan.labelling.snapshot import labelled_document, written
+from hyperspan.model_folders import folder_of
+from hyperspan.toml import to_toml
+from hyperspan.types import Document
+
+FEWEST_TO_HOLD_OUT = 20
+"""Complete sentences from which on some of them are dev."""
+HELD_OUT = 5
+"""One of so many complete sentences is dev; the same ones in all rounds."""
+CHECKPOINT = "checkpoint.safetensors"
+"""The file of a folder with which an interrupted run can go on."""
+ENDING_SECONDS = 5.0
+
+
+@frozen
+class RoundSettings:
+    """When a round begins, and what it learns from beside what is labelled."""
+
+    every: int
+    folder: Path
+    """Where the rounds are, each in a folder of its own."""
+    corpora: tuple[str, ...] = ()
+    dev: str = ""
+
+    def check(self) -> None:
+        """Raises an error now that every round would end with."""
+        require_torch("training in the background")
+        for name in (*self.corpora, *filter(None, [self.dev])):
+            if not Path(name).exists():
+                raise InputError(f"{name} does not exist; check the name of --corpus or --dev")
+
+    def model(self, round_: int) -> Path:
+        """The folder of a round's model."""
+        return self.folder / f"round-{round_}"
+
+
+class TrainingRounds:
+    """The thread that trains. `on_trained` is called there with the number of a round and the folder of its model."""
+
+    def __init__(self, session: LabellingSession, settings: RoundSettings, on_trained: Callable[[int, Path], None]):
+        self.session, self.settings, self._on_trained = session, settings, on_trained
+        self._message, self._training = "", False
+        self._wake, self._closing = threading.Event(), threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._starting = threading.Lock()
+        self._thread = threading.Thread(target=self._work, name="hyperspan-rounds", daemon=True)
+        self._wake.set()  # a round may have been interrupted
+        self._thread.start()
+
+    def status(self) -> dict[str, Any]:
+        """What /v1/label/session says of training."""
+        session, every = self.session, self.settings.every
+        count = session.finished - session.round_base
+        state = "training" if self._training else "failed" if session.round_failed else "waiting"
+        waiting = f"the next round begins when {counted(max(every - count, 0), 'more sentence')} are finished"
+        said = {
+            "training": f"round {session.rounds_begun} is being trained",
+            "failed": f"round {session.rounds_begun} failed: {self._message or 'its log says why'}; {waiting}",
+        }
+        return {"state": state, "decisions": count, "message": said.get(state, waiting)}
+
+    def request(self) -> None:
+        """Looks whether a round is to begin; nobody waits for it."""
+        self._wake.set()
+
+    def close(self) -> None:
+        """Ends; a round at work goes on when the session is opened again."""
+        with self._starting:
+            self._closing.set()
+            if self._process is not None:
+                self._process.terminate()
+        self._wake.set()
+        self._thread.join(ENDING_SECONDS)
+        if self._thread.is_alive() and self._process is not None:
+            self._process.kill()
+
+    # -- in the thread ---------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            if self._closing.is_set():
+                return
+            session = self.session
+            interrupted = session.rounds_begun > session.round and not session.round_failed
+            if interrupted or session.finished - session.round_base >= self.settings.every:
+                self._run(interrupted)
+
+    def _run(self, interrupted: bool) -> None:
+        """One round; an interrupted one again, with the sentences that it began with."""
+        session, settings = self.session, self.settings
+        self._training = True
+        try:
+            number = session.rounds_begun if interrupted else session.begin_round()
+            config, folder = settings.folder / f"round-{number}.toml", settings.model(number)
+            if not (interrupted and config.is_file()):
+                self._write(number, config)
+            said = self._train(config, folder)
+            if said is None:
+                self._on_trained(number, folder)
+        except (HyperspanError, OSError) as error:
+            said = str(error)
+        finally:
+            self._training = False
+        if said is not None and not self._closing.is_set():
+            self._message = said
+            session.fail_round()
+
+    def _write(self, number: int, config: Path) -> None:
+        """The sentences of a round, and its configuration, which is there when all else is."""
+        self.settings.folder.mkdir(exist_ok=True)
+        documents, held_out = split_labelled(self.session, hold_out=not self.settings.dev)
+        names = [config.with_suffix(f".{part}.jsonl") for part in ("train", "dev")]
+        for name, part in zip(names, (documents, held_out), strict=True):
+            with Target(str(name), force=True).open_binary() as file:
+                file.writelines(map(written, part))
+        dev = [self.settings.dev] if self.settings.dev else [str(names[1])] if held_out else []
+        with Target(str(config), force=True).open() as file:
+            file.write(_config([str(names[0]), *self.settings.corpora], dev, *self._start(documents)))
+
+    def _start(self, documents: Sequence[Document]) -> tuple[str, int | str]:
+        """The model that a round starts from, which is the one that drafts, and the widest mention that it is to find."""
+        session = self.session
+        folder = self.settings.model(session.round) if session.is_own_model else folder_of(session.model)
+        width = Config.of_model(folder).model.max_width
+        widths = (m.end - m.start for document in documents for words in document.sentences for m in words.mentions)
+        return str(folder), width if width == "n" else max(width, *widths, 1)
+
+    def _train(self, config: Path, folder: Path) -> str | None:
+        """Trains; None if all went well, or what went wrong."""
+        command = [sys.executable, "-m", "hyperspan.cli.background", "train", str(config), "--output", str(folder)]
+        command += ["--device", "cpu", "--threads", str(max(1, (os.cpu_count() or 2) - 1))]
+        command += ["--resume" if (folder / CHECKPOINT).is_file() else "--force"]
+        log = config.with_suffix(".log")
+        with log.open("wb") as stream:
+            with self._starting:
+                if self._closing.is_set():
+                    return "it was interrupted"
+                self._process = _started(command, stream)
+            status = self._process.wait()
+        if status == 0:
+            return None
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1].removeprefix("hyperspan: ")[:500] if lines else f"training ended with status {status}"
+
+
+def _started(command: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """A process that ends when this one does: it watches its standard input."""
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+    )
+
+
+def split_labelled(session: LabellingSession, *, hold_out: bool) -> tuple[list[Document], list[Document]]:
+    """What is labelled, for training and for dev; a held-out sentence says nothing in the training part."""
+    with session.lock:
+        complete = [item for item in session.touched if session.state(item).status == DONE]
+        dev: set[str] = set()
+        if hold_out and len(complete) >= FEWEST_TO_HOLD_OUT:
+            dev = {item for item in complete if zlib.crc32(item.encode()) % HELD_OUT == 0}
+        parts: list[list[Document]] = []
+        for kept in (lambda item: item not in dev, lambda item: item in dev):
+            found = (labelled_document(session, index, kept) for index in range(len(session.texts.documents)))
+            parts.append([document for document in found if document is not None])
+    return parts[0], parts[1]
+
+
+def _config(train: Sequence[str], dev: Sequence[str], start: str, max_width: int | str) -> str:
+    """A configuration of which the corpora and the start are given, and all else follows from them."""
+    listed = {"train": train, **({"dev": dev} if dev else {})}
+    lines = ["[data]"]
+    for key, names in listed.items():
+        lines.append(f"{key} = [{', '.join(f'{{path = {to_toml(name)}}}' for name in names)}]")
+    lines += ["", "[model]", f"max_width = {to_toml(max_width)}", "", "[training]", f"start = {to_toml(start)}"]
+    return "\n".join(lines) + "\n"
