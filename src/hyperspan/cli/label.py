@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from hyperspan.cli.options import Device, From, IdKey, OnError, Options, TextKey, parse_options, split_names
+from hyperspan.cli.options import Device, From, IdKey, OnError, Options, Overrides, TextKey, parse_options, split_names
 from hyperspan.cli.output import counting, report
 from hyperspan.corpora.inputs import read_inputs
 from hyperspan.corpora.source import Problems
@@ -54,6 +54,7 @@ def label(
         str | None,
         typer.Option(metavar="FILE", help="The dev corpus of training. Default: a fifth of what is labelled."),
     ] = None,
+    overrides: Overrides = None,
     port: Annotated[int, typer.Option(help="The port; 0 is any free one.", min=0, max=65535)] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
     device: Device = "cpu",
@@ -81,9 +82,11 @@ def label(
     rounds = None
     if train_every is not None:
         folder = output.with_name(f"{output.name.removesuffix('.jsonl')}.models")
-        rounds = RoundSettings(train_every, folder, tuple(corpus or ()), dev or "")
-    elif corpus or dev:
-        raise InputError("--corpus and --dev are for training in the background; add --train-every, or leave them out")
+        rounds = RoundSettings(train_every, folder, tuple(corpus or ()), dev or "", tuple(overrides or ()))
+    elif corpus or dev or overrides:
+        raise InputError(
+            "--corpus, --dev and --set are for training in the background; add --train-every, or leave them out"
+        )
     settings = LabellingSettings(
         output=output,
         annotator=annotator,

@@ -46,7 +46,8 @@ class LabellingDesk:
             self.session.use_model(drafter.name, number)
             self.drafter, self.items = drafter, items
             self._drafts.clear()
-        self.session.reorder(list(reranked(self.session, drafter.annotator, self._by)))
+        if order := list(reranked(self.session, drafter.annotator, self._by)):
+            self.session.reorder(order)
 
     def close(self) -> None:
         """Ends the session: what was decided is in the log and in the output."""

@@ -45,10 +45,13 @@ class RoundSettings:
     """Where the rounds are, each in a folder of its own."""
     corpora: tuple[str, ...] = ()
     dev: str = ""
+    overrides: tuple[str, ...] = ()
+    """Values of the configuration, as ``section.key=value``."""
 
     def check(self) -> None:
         """Raises an error now that every round would end with."""
         require_torch("training in the background")
+        Config().override(self.overrides)
         for name in (*self.corpora, *filter(None, [self.dev])):
             if not Path(name).exists():
                 raise InputError(f"{name} does not exist; check the name of --corpus or --dev")
@@ -76,7 +79,7 @@ class TrainingRounds:
         session, every = self.session, self.settings.every
         count = session.finished - session.round_base
         state = "training" if self._training else "failed" if session.round_failed else "waiting"
-        waiting = f"the next round begins when {counted(max(every - count, 0), 'more sentence')} are finished"
+        waiting = f"the next round begins after {counted(max(every - count, 0), 'more finished sentence')}"
         said = {
             "training": f"round {session.rounds_begun} is being trained",
             "failed": f"round {session.rounds_begun} failed: {self._message or 'its log says why'}; {waiting}",
@@ -125,6 +128,8 @@ class TrainingRounds:
                 self._on_trained(number, folder)
         except (HyperspanError, OSError) as error:
             said = str(error)
+        except Exception as error:  # whatever it is, labelling goes on
+            said = f"{type(error).__name__}: {error}"
         finally:
             self._training = False
         if said is not None and not self._closing.is_set():
@@ -136,7 +141,7 @@ class TrainingRounds:
         self.settings.folder.mkdir(exist_ok=True)
         documents, held_out = split_labelled(self.session, hold_out=not self.settings.dev)
         names = [config.with_suffix(f".{part}.jsonl") for part in ("train", "dev")]
-        for name, part in zip(names, (documents, held_out), strict=True):
+        for name, part in zip(names, (documents, held_out) if held_out else (documents,), strict=False):
             with Target(str(name), force=True).open_binary() as file:
                 file.writelines(map(written, part))
         dev = [self.settings.dev] if self.settings.dev else [str(names[1])] if held_out else []
@@ -156,6 +161,7 @@ class TrainingRounds:
         command = [sys.executable, "-m", "hyperspan.cli.background", "train", str(config), "--output", str(folder)]
         command += ["--device", "cpu", "--threads", str(max(1, (os.cpu_count() or 2) - 1))]
         command += ["--resume" if (folder / CHECKPOINT).is_file() else "--force"]
+        command += [part for given in self.settings.overrides for part in ("--set", given)]
         log = config.with_suffix(".log")
         with log.open("wb") as stream:
             with self._starting:
