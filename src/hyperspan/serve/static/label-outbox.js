@@ -1,7 +1,7 @@
 // Decisions on their way to the disk of the server: one after another, in order, and none is forgotten.
 
 const KEPT = "hyperspan-label-unsaved";
-const PAUSES = [0.5, 1, 2, 4]; // seconds between attempts while the server is gone
+const PAUSES = [0.5, 1, 1, 2]; // seconds between attempts while the server is gone
 
 export class Outbox {
   #wake = null;

@@ -1,0 +1,91 @@
+"""`hyperspan label` as a process, and what an annotator does on its page."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.serve.running import until
+
+Row = tuple[int, int, str]
+
+
+class Labelling:
+    """The command, the link that it printed, and the file that it writes."""
+
+    def __init__(self, output: Path, *arguments: str):
+        self.output = output
+        self.popen = subprocess.Popen(
+            [sys.executable, "-m", "hyperspan", "label", *arguments, "-o", str(output), "--no-browser"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+        assert self.popen.stdout is not None
+        self.link = self.popen.stdout.readline().partition(" at ")[2].partition(" ")[0]
+
+    @property
+    def port(self) -> str:
+        return self.link.partition("/label")[0].rpartition(":")[2]
+
+    def end(self, sent: signal.Signals = signal.SIGINT) -> None:
+        if self.popen.poll() is None:
+            self.popen.send_signal(sent)
+        self.popen.communicate(timeout=30)
+
+    def sentences(self) -> list[dict[str, Any]]:
+        """What the file says of each sentence, in the order of the texts."""
+        lines = self.output.read_text(encoding="utf-8").splitlines()
+        return [sentence for line in lines for sentence in json.loads(line)["sentences"]]
+
+    def events(self) -> list[dict[str, Any]]:
+        log = self.output.with_name(f"{self.output.name}.log").read_text(encoding="utf-8")
+        return [json.loads(line) for line in log.splitlines()]
+
+
+def press(page: Page, *keys: str) -> None:
+    """Presses keys one after another, and waits until what they decided is saved."""
+    for key in keys:
+        page.keyboard.press(key)
+        expect(page.locator("#save-state")).to_have_text("✓ Saved")
+
+
+def write(page: Page, key: str, text: str) -> None:
+    """Opens a dialog with a key, types a text and confirms it."""
+    page.keyboard.press(key)
+    expect(page.locator("dialog[open]")).to_be_visible()
+    page.keyboard.type(text)
+    press(page, "Enter")
+    expect(page.locator("dialog[open]")).to_have_count(0)
+
+
+def current(page: Page) -> str:
+    """How a screen reader names the mention that the annotator is on."""
+    named = page.locator("#sentence").get_attribute("aria-activedescendant") or ""
+    return page.locator(f"#{named}").get_attribute("aria-label") or ""
+
+
+def bars(page: Page) -> list[str]:
+    return page.locator("#sentence button.bar").evaluate_all("all => all.map(bar => bar.ariaLabel).sort()")
+
+
+def wait_for_sentence(page: Page, number: int) -> None:
+    expect(page.locator("#where")).to_contain_text(f"Sentence {number} of")
+
+
+def rows(mentions: Iterable[dict[str, Any]]) -> set[Row]:
+    return {(one["start"], one["end"], one["label"]) for one in mentions}
+
+
+def wait_for_file(labelling: Labelling, index: int, wanted: set[Row]) -> None:
+    """The file is written a moment after the log."""
+    until(lambda: labelling.output.exists() and rows(labelling.sentences()[index]["mentions"]) == wanted)

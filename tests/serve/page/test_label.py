@@ -1,0 +1,275 @@
+"""Labelling in a browser: a session with the keyboard alone, a crash, two windows, and sentences that are hard to draw."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.serve.page.labeller import (
+    Labelling,
+    bars,
+    current,
+    press,
+    rows,
+    wait_for_file,
+    wait_for_sentence,
+    write,
+)
+from tests.serve.page.reader import NEEDS, PATIENCE
+
+pytestmark = NEEDS
+TEXT = (
+    "Mutant Rel proteins bind the IL-2 promoter in Jurkat T cells. The c-Rel mRNA rises in B cell lines. "
+    "We saw NF-kappa B in the nucleus of human T lymphocytes. The IL-2 gene is active in human monocytes. "
+    "Rel binds the IL-6 promoter in T cells."
+)
+HEBREW = "חלבון p53 נקשר אל הגן MDM2 בתאי T אנושיים לאחר קרינה."
+HOSTILE = f'<img src=x onerror=alert(1)> & "IL-2" promoter 👩‍🔬𝒳 \u202eback\u202c {"x" * 120} in T cells.'
+WORDS = [f"word{number}" for number in range(34)]
+Opened = Callable[..., Page]
+
+
+@pytest.fixture
+def window(browser: Browser, desktop: BrowserContext) -> Iterator[Opened]:
+    """Opens links; the pages must cause no error and ask nobody but their server."""
+    pages: list[Page] = []
+    wrong: list[str] = []
+
+    def opened(link: str, **options: Any) -> Page:
+        page = browser.new_context(**options).new_page() if options else desktop.new_page()
+        pages.append(page)
+        own = link.partition("/label")[0]
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: wrong.extend([said.text] if said.type in ("error", "warning") else []))
+        page.on("request", lambda asked: wrong.extend([] if asked.url.startswith(own) else [asked.url]))
+        page.goto(link)
+        expect(page.locator("#sentence .word").first).to_be_visible()
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert [text for text in wrong if not text.startswith("Failed to load resource")] == []
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Labelling]]:
+    """The processes of the tests below; the first drafts with a model."""
+    folder = tmp_path_factory.mktemp("label")
+    (folder / "text.txt").write_text(TEXT, encoding="utf-8")
+    processes = [Labelling(folder / "corrected.jsonl", "genia", str(folder / "text.txt"), "--by", "order")]
+    yield processes
+    for process in processes:
+        process.end()
+
+
+def test_a_session_with_the_keyboard_alone(started: list[Labelling], window: Opened) -> None:
+    [labelling] = started
+    page = window(labelling.link)
+    assert "token" not in page.url
+    assert current(page).endswith("draft: Mutant Rel proteins")
+    press(page, "a")
+    assert current(page).endswith("draft: IL-2 promoter")
+    press(page, "r")
+    expect(page.locator("#happened")).to_contain_text("Rejected DNA “IL-2 promoter”")
+    assert current(page).endswith("draft: IL-2")
+    press(page, "1")  # another type
+    assert current(page) == "DNA, added: IL-2"
+    press(page, "j", "j", "j")
+    assert current(page).endswith("draft: Jurkat T cells")
+    page.keyboard.press("Alt+ArrowRight")
+    page.keyboard.press("Shift+ArrowLeft")
+    expect(page.locator("#save-state")).to_have_text("… Not saved yet")
+    assert current(page) == "cell_line, added, not saved yet: T"
+    press(page, "Enter")
+    press(page, "Home", "ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "5")  # crosses what was accepted
+    assert current(page) == "protein, added: Rel proteins bind"
+    press(page, "w", "Control+ArrowRight", "Shift+ArrowLeft", "3")  # inside it
+    press(page, "w", "4")  # the same words have two types
+    assert {"cell_line, added: proteins", "cell_type, added: proteins"} <= set(bars(page))
+    press(page, "w", "2", "Control+z")
+    assert "RNA, added: proteins" not in bars(page)
+    press(page, "End")
+    write(page, "t", "sign")  # a label that is new
+    assert current(page) == "sign, added: ."
+    press(page, "c")
+    assert not any(name.endswith(": .") for name in bars(page))
+    write(page, "l", "virus")
+    write(page, "n", "twice bound")
+    expect(page.locator("#note-shown")).to_have_text("Note: twice bound")
+    assert labelling.events()[-1]["note"] == "twice bound"  # on disk when the page says so
+    press(page, "Space")
+
+    wait_for_sentence(page, 2)
+    press(page, "a", "s")
+    wait_for_sentence(page, 3)
+    press(page, "d")
+    wait_for_sentence(page, 4)
+    press(page, "u")
+    wait_for_sentence(page, 3)
+    press(page, "d")
+    wait_for_sentence(page, 4)
+    expect(page.locator("#progress")).to_contain_text("1 done, ◐ 1 partial, – 1 skipped, 2 open")
+
+    first = {
+        (0, 3, "protein"),
+        (5, 8, "DNA"),
+        (11, 12, "cell_line"),
+        (1, 4, "protein"),
+        (2, 3, "cell_line"),
+        (2, 3, "cell_type"),
+    }
+    wait_for_file(labelling, 0, first)
+    done, sure, skipped, untouched, _ = labelling.sentences()
+    assert set(done["annotated"]["types"]) == {"DNA", "RNA", "cell_line", "cell_type", "protein", "sign", "virus"}
+    assert rows(sure["mentions"]) == {(1, 5, "RNA")} and sure["annotated"] == {"types": []}
+    assert skipped["mentions"] == untouched["mentions"] == []
+
+
+def test_a_crash_loses_nothing_and_says_what_is_not_saved(started: list[Labelling], window: Opened) -> None:
+    first = started[-1]
+    page = window(f"{first.link}#0.3")
+    wait_for_sentence(page, 4)
+    press(page, "a")
+    events = len(first.events())
+    first.end(signal.SIGKILL)
+    page.keyboard.press("x")
+    expect(page.locator("#save-state")).to_have_text("⚠ Not saved")
+    expect(page.locator("#notices")).to_contain_text("1 decision not saved yet; trying again")
+    assert "not saved yet" in " ".join(bars(page))
+    page.keyboard.press("Space")  # waits behind it, and the next sentence waits too
+    second = Labelling(
+        first.output, "genia", str(first.output.with_name("text.txt")), "--by", "order", "--port", first.port
+    )
+    started.append(second)
+    expect(page.locator("#write")).to_be_visible()  # the new server has a new token
+    page.keyboard.type(second.link)
+    press(page, "Enter")
+    wait_for_sentence(page, 5)
+    expect(page.locator("#notices")).to_be_empty()
+    decided = [event["action"] for event in second.events()[events:] if event["event"] == "decision"]
+    assert decided == ["reject", "complete"]
+    press(page, "Control+z", "u")
+    wait_for_sentence(page, 4)
+
+
+def test_two_windows_do_not_overwrite_each_other(started: list[Labelling], window: Opened) -> None:
+    labelling = started[-1]
+    one, other = (window(f"{labelling.link}#0.4") for _ in range(2))
+    drafted = current(one)
+    assert drafted == current(other) and "draft" in drafted
+    press(one, "a")
+    other.keyboard.press("x")
+    expect(other.locator("#notices")).to_contain_text("Another window changed this sentence meanwhile (accept)")
+    expect(other.locator("#notices")).to_contain_text("Not saved: reject")
+    expect(other.locator("#save-state")).to_have_text("✓ Saved")  # there is nothing left to save
+    [accepted] = [name for name in bars(other) if "accepted" in name]
+    words = drafted.partition(": ")[2]
+    assert accepted.endswith(f": {words}") and labelling.events()[-1]["action"] == "accept"
+    press(other, "k", "k", "x")
+    assert labelling.events()[-1]["action"] == "reject"
+    expect(other.locator("#notices")).to_be_empty()
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labelling]:
+    """Sentences that come with the mentions to correct: 200 of one, right-to-left ones, markup as text and as a label."""
+    folder = tmp_path_factory.mktemp("given")
+    draw, text = random.Random(1), " ".join(WORDS)
+    spans = [(text.index(a), text.index(b) + len(b)) for i, a in enumerate(WORDS) for b in WORDS[i : i + 8]]
+    many = [(*span, draw.choice(["protein", "DNA", "RNA"])) for span in draw.sample(spans, 200)]
+    found = {
+        text: many,
+        HEBREW: [
+            (*_place(HEBREW, "חלבון p53"), "protein"),
+            (*_place(HEBREW, "p53"), "protein"),
+            (*_place(HEBREW, "MDM2 בתאי T"), "DNA"),
+        ],
+        HOSTILE: [(*_place(HOSTILE, '"IL-2" promoter'), "<b>bold</b>"), (*_place(HOSTILE, "IL-2"), "protein")],
+    }
+    with (folder / "given.jsonl").open("w", encoding="utf-8") as file:
+        for number, (text, mentions) in enumerate(found.items()):
+            listed = [{"start": start, "end": end, "label": label} for start, end, label in mentions]
+            print(json.dumps({"id": str(number), "text": text, "mentions": listed}), file=file)
+    process = Labelling(folder / "out.jsonl", "genia", str(folder / "given.jsonl"), "--draft", "given", "--by", "order")
+    yield process
+    process.end()
+
+
+def _place(text: str, words: str) -> tuple[int, int]:
+    return text.index(words), text.index(words) + len(words)
+
+
+WALK = """() => Array.from({ length: 200 }, () => {
+  const sentence = document.getElementById("sentence"), active = sentence.getAttribute("aria-activedescendant");
+  sentence.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
+  return document.getElementById(active).ariaLabel;
+})"""
+BOXES = """all => all.map(bar => { const { left, right, top, bottom } = bar.getBoundingClientRect(); return [left, right, top, bottom] })"""
+
+
+def meeting(boxes: list[list[float]]) -> int:
+    """How many pairs of boxes lie over each other."""
+    pairs = ((a, b) for i, a in enumerate(boxes) for b in boxes[:i])
+    return sum(a[0] < b[1] and b[0] < a[1] and a[2] + 0.5 < b[3] and b[2] + 0.5 < a[3] for a, b in pairs)
+
+
+def test_200_mentions_of_a_sentence(given: Labelling, window: Opened) -> None:
+    page = window(given.link)
+    assert len(set(bars(page))) == 200
+    boxes = page.locator("#sentence .bar").evaluate_all(BOXES)
+    assert meeting(boxes) == 0 and all(bottom - top > 4 for _, _, top, bottom in boxes)
+    assert page.evaluate("document.documentElement.scrollHeight") < 1500
+    assert len(set(page.evaluate(WALK))) == 200
+    press(page, "x", "x", "x")
+    assert len([event for event in given.events() if event.get("action") == "reject"]) == 3
+
+
+def test_right_to_left(given: Labelling, window: Opened) -> None:
+    page = window(f"{given.link}#1.0")
+    assert page.locator("#sentence").evaluate("element => element.dir") == "rtl"
+    press(page, "Home", "ArrowLeft")  # on in the text
+    page.keyboard.press("j")
+    assert current(page).endswith("draft: p53")
+    page.keyboard.press("Shift+ArrowLeft")
+    bar, words = page.locator(".bar.current"), page.locator(".word.inside")
+    assert words.all_inner_texts() == ["p53", "נקשר"]
+    box, *ends = [one.bounding_box() for one in (bar, words.first, words.last)]
+    assert box is not None and all(ends)
+    left, right = min(one["x"] for one in ends if one), max(one["x"] + one["width"] for one in ends if one)
+    assert box["x"] == pytest.approx(left, abs=2) and box["x"] + box["width"] == pytest.approx(right, abs=2)
+    press(page, "a")
+    wait_for_file(given, 1, {(1, 3, "protein")})
+
+
+def test_pointers_phones_and_hostile_text(given: Labelling, window: Opened) -> None:
+    page = window(f"{given.link}#2.0", viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.locator("#sentence b, #sentence img, #palette b").count() == 0
+    assert page.locator("#sentence .tag").first.inner_text().startswith("protein")
+    assert page.locator("#palette bdi").all_inner_texts()[-1] == "<b>bold</b>"
+    page.locator("button.bar", has_text="<b>bold</b>").tap()
+    page.locator("#current").get_by_role("button", name="Reject").tap()
+    expect(page.locator("#happened")).to_contain_text("Rejected <b>bold</b>")
+    page.close()
+
+    page = window(f"{given.link}#2.0")
+    cells, dot = (page.locator(".word", has_text=words) for words in ("cells", "T"))
+    dot.last.hover()
+    page.mouse.down()
+    cells.hover()
+    page.mouse.up()
+    page.locator("#palette button", has_text="cell_type").click()
+    expect(page.locator("#happened")).to_have_text("Added cell_type “T cells”.")
+    assert page.evaluate("document.activeElement.id") == "sentence"
+    unnamed = page.locator("button, input, textarea").evaluate_all(
+        "all => all.filter(one => !(one.ariaLabel || one.labels?.length || one.ariaLabelledByElements?.length || one.textContent.trim())).map(one => one.outerHTML)"
+    )
+    assert unnamed == []
