@@ -92,7 +92,11 @@ export class Desk {
 
   decide(action, rest = {}) {
     this.commit();
-    return this.outbox.add({ item: this.item.id, action, ...rest });
+    return this.#send({ action, ...rest });
+  }
+
+  #send(decision) {
+    return this.outbox.add({ item: this.item.id, text: this.item.text, ...decision });
   }
 
   accept() {
@@ -179,7 +183,7 @@ export class Desk {
     if (!edit || keyOf(edit.from) === keyOf(edit.to)) return edit && this.on.draw();
     const isGuess = edit.from.state === "candidate";
     const decision = isGuess ? { action: "add", mention: plain(edit.to) } : { action: "change", mention: plain(edit.from), to: plain(edit.to) };
-    this.outbox.add({ item: this.item.id, ...decision });
+    this.#send(decision);
     return this.on.draw();
   }
 

@@ -1,5 +1,7 @@
 // Decisions on their way to the disk of the server: one after another, in order, and none is forgotten.
 
+import { ServerError } from "./api.js";
+
 const KEPT = "hyperspan-label-unsaved";
 const PAUSES = [0.5, 1, 1, 2]; // seconds between attempts while the server is gone
 
@@ -17,7 +19,7 @@ export class Outbox {
 
   /** What a reload interrupted. */
   kept() {
-    return JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
+    return JSON.parse(sessionStorage.getItem(KEPT) ?? "[]").map((decision) => ({ ...decision, tried: true }));
   }
 
   resume(decisions) {
@@ -39,7 +41,7 @@ export class Outbox {
     this.#seen.set(item.id, { revision: item.revision, history: item.history.length });
   }
 
-  /** `decision`: {item, action, …} as the server takes it; "undo" and "label" are sent to their own addresses. */
+  /** `decision`: {item, text, action, …} as the server takes it; "undo" and "label" are sent to their own addresses. */
   add(decision) {
     this.decisions.push(decision);
     this.#changed();
@@ -68,13 +70,20 @@ export class Outbox {
   }
 
   async #send(decision) {
-    const { item, action, label } = decision;
+    const { item, text, action, label, tried } = decision;
     if (action === "undo") return this.server.undo();
     if (action === "label") return { session: await this.server.addLabel(label) };
-    if (!this.#seen.has(item)) this.see(await this.server.item(item));
+    if (tried || !this.#seen.has(item)) await this.#check(item, text);
     decision.revision ??= this.#seen.get(item).revision;
-    const { item: _, tried, ...body } = decision;
+    const { item: _, text: __, tried: ___, ...body } = decision;
     return this.server.decide(item, body);
+  }
+
+  /** After the server was gone: whether it labels what it labelled before. */
+  async #check(id, text) {
+    const item = await this.server.item(id);
+    if (item.text !== text) throw new ServerError("the server labels other texts than before", { status: 410 });
+    if (!this.#seen.has(id)) this.see(item);
   }
 
   #settle(decision, answer) {

@@ -75,7 +75,7 @@ export function drawProgress({ annotator, model, round, progress, draft, trainin
     note(`${count(words, "word")} and ${count(mentions, "mention")} labelled.`),
     ...(decided ? [note(`Of the draft ${draft.accepted} accepted, ${draft.rejected} rejected; ${draft.added} added.${draft.f1 == null ? "" : ` Its F1: ${(100 * draft.f1).toFixed(1)}.`}`)] : []));
   $("training").hidden = !training && !round;
-  $("training-state").textContent = training ? `${training.state[0].toUpperCase()}${training.state.slice(1)}${training.message ? `: ${training.message}` : ""}` : `Round ${round}.`;
+  $("training-state").textContent = training ? `${training.message[0].toUpperCase()}${training.message.slice(1)}.` : `Round ${round}.`;
   $("training").classList.toggle("failed", training?.state === "failed");
 }
 

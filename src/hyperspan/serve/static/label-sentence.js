@@ -41,17 +41,13 @@ export class SentenceView {
 
   /** `on`: mention(mention), words(anchor, focus, isDone) when a pointer chooses one. */
   constructor(element, on) {
-    Object.assign(this, { element, on, words: null });
+    Object.assign(this, { element, on, words: null, isRtl: false });
     element.addEventListener("pointerdown", (event) => this.#press(event));
     new ResizeObserver(() => {
       if (!this.#item || element.clientWidth === this.#width) return;
       this.#break();
       this.draw(this.#item, ...this.#drawn);
     }).observe(element);
-  }
-
-  get isRtl() {
-    return getComputedStyle(this.element).direction === "rtl";
   }
 
   draw(item, mentions, colouring, changed) {
@@ -81,6 +77,7 @@ export class SentenceView {
     const size = parseFloat(getComputedStyle(flow).fontSize);
     const tops = this.#elements.map((word) => word.getClientRects()[0]?.top ?? 0);
     const firsts = tops.flatMap((top, index) => (index === 0 || top > tops[index - 1] + size / 2 ? [index] : []));
+    this.isRtl = getComputedStyle(element).direction === "rtl";
     element.dir = this.isRtl ? "rtl" : "ltr"; // of all lines, whatever they begin with
     this.#lines = firsts.map((first, line) => {
       const last = (firsts[line + 1] ?? words.count) - 1;

@@ -1,9 +1,10 @@
 // The labelling page: what the annotator does becomes a decision, the decision is saved, and the answer is drawn.
 
 import { $, count, make } from "./dom.js";
+import { actionsOf } from "./label-actions.js";
 import { LabelServer, takeToken } from "./label-api.js";
 import { Desk } from "./label-desk.js";
-import { askText, chooseLabel, showKeys } from "./label-dialogs.js";
+import { askText, showKeys } from "./label-dialogs.js";
 import { meaning } from "./label-keys.js";
 import { Outbox } from "./label-outbox.js";
 import { STATUSES, drawCandidates, drawCurrent, drawItemActions, drawPalette, drawProgress, drawQueue } from "./label-panels.js";
@@ -11,7 +12,7 @@ import { SentenceView } from "./label-sentence.js";
 import { cleaned } from "./layout.js";
 import { notice } from "./notices.js";
 
-const POLL = 4_000; // milliseconds between looks at what other windows and the training do
+const POLL = 4_000; // milliseconds between looks at what other windows and the training do; more for long queues
 const FRESH = 5_000; // milliseconds for which a prefetched sentence is shown without another look
 const LEAVING = ["complete", "sure", "skip"]; // decisions after which the next sentence is shown
 const DID = {
@@ -44,7 +45,7 @@ function draw() {
   $("note-shown").hidden = !item.note;
   $("note-shown").textContent = `Note: ${item.note}`;
   drawProgress(session);
-  drawCandidates(desk, { go: goToCandidate, toggle: act });
+  drawCandidates(desk, { go: (mention) => act("goTo", mention), toggle: act });
   drawQueue(session.queue, item.id, show);
   refresh();
 }
@@ -54,7 +55,7 @@ function refresh() {
   const { mention, place, colouring } = desk;
   sentence.mark(place, mention, mention && colouring.colour(mention.label));
   drawCurrent(desk, act);
-  drawPalette(desk, (label) => (label === null ? act("label") : (desk.label(label), draw())));
+  drawPalette(desk, (label) => act(...(label === null ? ["label"] : ["give", label])));
 }
 
 function drawSaving() {
@@ -70,7 +71,7 @@ function say(text) {
 // -- what the server answers -----------------------------------------------------------------------------------------------
 
 function saved(decision, answer) {
-  const { action } = decision, isHere = answer.item?.id === desk.item?.id;
+  const { action } = decision, isHere = answer.item?.id === desk.item?.id, before = desk.item?.status;
   notice("conflict", "");
   notice("refused", "");
   takeSession(answer.session);
@@ -78,7 +79,8 @@ function saved(decision, answer) {
   if (isHere || action === "undo") desk.setItem(answer.item);
   if (action === "undo" && !isHere) arrived();
   const what = decision.to ?? decision.mention;
-  say([DID[action], what ? `${desk.saying(what)}.` : (decision.label ?? ""), isHere ? whatChanged() : ""].filter(Boolean).join(" "));
+  const isReopened = isHere && before !== "open" && answer.item.status === "open" && action !== "undo";
+  say([DID[action], what ? `${desk.saying(what)}.` : (decision.label ?? ""), isHere ? whatChanged() : "", isReopened ? "The sentence is open again." : ""].filter(Boolean).join(" "));
   draw();
   if (!outbox.isEmpty) return;
   if (LEAVING.includes(action) && isHere) goOn();
@@ -117,7 +119,8 @@ function refused(decision, error) {
   const isKnown = decision.action === "label" && desk.session.labels.includes(decision.label);
   if (isKnown) return draw();
   const isUnknown = decision.action === "undo" && error.status === 0;
-  notice("refused", isUnknown ? "The server went away during the undo. The sentence is shown as it was saved." : `Not saved: ${error.message}`);
+  const said = decision.action === "undo" ? error.message : `Not saved: ${error.message}`;
+  notice("refused", isUnknown ? "The server went away during the undo. The sentence is shown as it was saved." : said);
   if (isUnknown) show(desk.item.id);
   return draw();
 }
@@ -146,7 +149,9 @@ async function show(id) {
     notice("server", "");
     desk.setItem(found);
   } catch (error) {
-    if (mine === showing) notice("server", error.message, ["Try again", () => show(id)]);
+    if (mine !== showing) return;
+    wanted = null;
+    notice("server", error.message, ["Try again", () => show(id)]);
     return;
   }
   arrived();
@@ -210,104 +215,24 @@ async function poll() {
   drawSaving();
 }
 
+async function keepLooking() {
+  await poll();
+  setTimeout(keepLooking, POLL + 2 * (desk.session?.queue.length ?? 0));
+}
+
 // -- what the annotator does -----------------------------------------------------------------------------------------------
 
-const actions = {
-  next: () => step(1),
-  previous: () => step(-1),
-  back: () => stepWord(-1),
-  forth: () => stepWord(1),
-  firstWord: () => (desk.commit(), desk.place.onWords(0), refresh()),
-  lastWord: () => (desk.commit(), desk.place.onWords(desk.count - 1), refresh()),
-  candidates: toggleCandidates,
-  escape,
-  accept: () => (desk.mention ? desk.accept() : chooseType()),
-  reject: () => desk.reject(),
-  clear: () => desk.clear(),
-  type: chooseType,
-  digit: (digit) => giveLabel(desk.session.labels[digit - 1], digit),
-  endBack: () => desk.move("end", -1),
-  endForth: () => desk.move("end", 1),
-  startBack: () => desk.move("start", -1),
-  startForth: () => desk.move("start", 1),
-  words: () => (desk.commit(), desk.place.onWords(desk.place.words.start, desk.place.words.end - 1), refresh(), say("Words selected: extend them with Shift and the arrows, and press the number of a label.")),
-  label: newLabel,
-  complete: () => desk.decide("complete"),
-  sure: () => desk.decide("sure"),
-  skip: () => desk.decide("skip"),
-  note: writeNote,
-  undo: () => (desk.drop() ? draw() : outbox.add({ action: "undo" })),
-  nextItem: () => jump(desk.neighbour(1)),
-  previousItem: () => jump(desk.neighbour(-1)),
-  nextOpen: goOn,
-  queue: () => $("queue").querySelector('[tabindex="0"]')?.focus(),
-  help: showKeys,
-};
+const actions = actionsOf({ desk, outbox, sentence, draw, refresh, say, show, goOn });
+
+/** Whether the annotator is done with the sentence that is still shown. */
+function isLeaving() {
+  return wanted !== null || outbox.of(desk.item.id).some(({ action }) => LEAVING.includes(action));
+}
 
 function act(action, ...rest) {
-  if (desk.item) actions[action](...rest);
-}
-
-function step(by) {
-  desk.commit();
-  if (!desk.place.step(desk.mentions, by)) return false;
-  refresh();
-  return true;
-}
-
-function stepWord(by) {
-  desk.commit();
-  desk.place.stepWord(by, desk.count, false);
-  refresh();
-}
-
-function escape() {
-  if (desk.drop()) return draw();
-  if (desk.place.key === null && !desk.place.step(desk.mentions, 1)) desk.place.step(desk.mentions, -1);
-  return refresh();
-}
-
-function toggleCandidates() {
-  desk.commit();
-  desk.showsCandidates = !desk.showsCandidates;
-  sessionStorage.setItem("hyperspan-label-candidates", desk.showsCandidates ? "1" : "0");
-  say(`${count(desk.item.candidates.length, "candidate")} ${desk.showsCandidates ? "shown" : "hidden"}.`);
-  draw();
-}
-
-function goToCandidate(mention) {
-  if (!desk.showsCandidates) toggleCandidates();
-  desk.place.onMention(mention);
-  refresh();
-  $("sentence").focus({ preventScroll: true });
-}
-
-function giveLabel(label, digit) {
-  if (label === undefined) return say(`There is no label ${digit}.`);
-  return desk.label(label);
-}
-
-async function chooseType() {
-  const { item, mention } = desk, words = sentence.words.excerpt(mention ?? desk.place.words, 60);
-  const label = await chooseLabel(`${mention ? "Type" : "Label"} of “${words}”`, desk.session.labels, desk.probabilities, desk.colouring);
-  if (!label || desk.item?.id !== item.id) return;
-  if (!desk.session.labels.includes(label)) outbox.add({ item: item.id, action: "label", label });
-  desk.label(label);
-}
-
-async function newLabel() {
-  const label = await askText("New label", "", "Its name. Sentences that are done already say nothing about it.");
-  if (label) outbox.add({ action: "label", label });
-}
-
-async function writeNote() {
-  const { item } = desk;
-  const note = await askText("Note on this sentence", item.note ?? "", "Enter saves it, Shift and Enter begins a new line.");
-  if (note !== null && note !== (item.note ?? "")) outbox.add({ item: item.id, action: "note", note });
-}
-
-function jump(id) {
-  return id === null ? say("There is no other sentence in this direction.") : show(id);
+  if (!desk.item) return;
+  if (isLeaving() && !["undo", "help"].includes(action)) say("Saving; the next sentence comes then.");
+  else actions[action](...rest);
 }
 
 function chooseMention(mention) {
@@ -342,7 +267,7 @@ function press(event) {
   if (isButton && ["Enter", " ", "Tab"].includes(event.key)) return;
   const found = meaning(event, sentence.isRtl);
   if (!found || !desk.item) return;
-  if (event.key === "Tab" && (target !== $("sentence") || !step(event.shiftKey ? -1 : 1))) return; // it leaves past the last mention
+  if (event.key === "Tab" && (target !== $("sentence") || !actions[event.shiftKey ? "previous" : "next"]())) return; // it leaves past the last mention
   event.preventDefault();
   if (event.key !== "Tab") act(found.action, found.digit);
 }
@@ -356,7 +281,7 @@ function wire() {
   addEventListener("beforeunload", (event) => {
     if (!outbox.isEmpty || desk.isEditing) event.preventDefault();
   });
-  setInterval(poll, POLL);
+  setTimeout(keepLooking, POLL);
 }
 
 async function begin() {

@@ -1,0 +1,117 @@
+// What each action of the keys and buttons does.
+
+import { $, count } from "./dom.js";
+import { askText, chooseLabel, showKeys } from "./label-dialogs.js";
+
+/** The actions by name. `page`: desk, outbox, sentence, and what draws, says and shows. */
+export function actionsOf({ desk, outbox, sentence, draw, refresh, say, show, goOn }) {
+  function step(by) {
+    desk.commit();
+    if (!desk.place.step(desk.mentions, by)) return false;
+    refresh();
+    return true;
+  }
+
+  function stepWord(by) {
+    desk.commit();
+    desk.place.stepWord(by, desk.count, false);
+    refresh();
+  }
+
+  function goToWord(index) {
+    desk.commit();
+    desk.place.onWords(index);
+    refresh();
+  }
+
+  function selectWords() {
+    desk.commit();
+    const { start, end } = desk.place.words;
+    desk.place.onWords(start, end - 1);
+    refresh();
+    say("Words selected: extend them with Shift and the arrows, and press the number of a label.");
+  }
+
+  function escape() {
+    if (desk.drop()) return draw();
+    if (desk.place.key === null && !desk.place.step(desk.mentions, 1)) desk.place.step(desk.mentions, -1);
+    return refresh();
+  }
+
+  function toggleCandidates() {
+    desk.commit();
+    desk.showsCandidates = !desk.showsCandidates;
+    sessionStorage.setItem("hyperspan-label-candidates", desk.showsCandidates ? "1" : "0");
+    say(`${count(desk.item.candidates.length, "candidate")} ${desk.showsCandidates ? "shown" : "hidden"}.`);
+    draw();
+  }
+
+  function goToCandidate(mention) {
+    if (!desk.showsCandidates) toggleCandidates();
+    desk.place.onMention(mention);
+    refresh();
+    $("sentence").focus({ preventScroll: true });
+  }
+
+  function giveLabel(label, digit) {
+    if (label === undefined) return say(`There is no label ${digit}.`);
+    return desk.label(label);
+  }
+
+  async function chooseType() {
+    const { item, mention } = desk, words = sentence.words.excerpt(mention ?? desk.place.words, 60);
+    const label = await chooseLabel(`${mention ? "Type" : "Label"} of “${words}”`, desk.session.labels, desk.probabilities, desk.colouring);
+    if (!label || desk.item?.id !== item.id) return;
+    if (!desk.session.labels.includes(label)) outbox.add({ action: "label", label });
+    desk.label(label);
+  }
+
+  async function newLabel() {
+    const label = await askText("New label", "", "Its name. Sentences that are done already say nothing about it.");
+    if (label) outbox.add({ action: "label", label });
+  }
+
+  async function writeNote() {
+    const { item } = desk;
+    const note = await askText("Note on this sentence", item.note, "Enter saves it, Shift and Enter begins a new line.");
+    if (note !== null && note !== item.note && desk.item?.id === item.id) desk.decide("note", { note });
+  }
+
+  function jump(id) {
+    return id === null ? say("There is no other sentence in this direction.") : show(id);
+  }
+
+  return {
+    next: () => step(1),
+    previous: () => step(-1),
+    back: () => stepWord(-1),
+    forth: () => stepWord(1),
+    firstWord: () => goToWord(0),
+    lastWord: () => goToWord(desk.count - 1),
+    candidates: toggleCandidates,
+    goTo: goToCandidate,
+    escape,
+    accept: () => (desk.mention ? desk.accept() : chooseType()),
+    reject: () => desk.reject(),
+    clear: () => desk.clear(),
+    type: chooseType,
+    digit: (digit) => giveLabel(desk.session.labels[digit - 1], digit),
+    endBack: () => desk.move("end", -1),
+    endForth: () => desk.move("end", 1),
+    startBack: () => desk.move("start", -1),
+    startForth: () => desk.move("start", 1),
+    words: selectWords,
+    give: (label) => desk.label(label),
+    label: newLabel,
+    complete: () => desk.decide("complete"),
+    sure: () => desk.decide("sure"),
+    skip: () => desk.decide("skip"),
+    note: writeNote,
+    undo: () => (desk.drop() ? draw() : outbox.add({ action: "undo" })),
+    nextItem: () => jump(desk.neighbour(1)),
+    previousItem: () => jump(desk.neighbour(-1)),
+    nextOpen: goOn,
+    queue: () => $("queue").querySelector('[tabindex="0"]')?.focus(),
+    help: showKeys,
+  };
+}
