@@ -122,17 +122,22 @@ def write_sentences(sentences: Sequence[Sentence], path: Path) -> str:
     return str(path)
 
 
+def whole_lines(path: Path) -> list[str]:
+    """The lines of a file, none where there is no file. A last line that a killed process left incomplete is removed from it."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        path.write_text(whole, encoding="utf-8")
+    return whole.splitlines()
+
+
 class ResultFile:
-    """The finished runs, a line each. A line that a killed process left incomplete is removed."""
+    """The finished runs, a line each."""
 
     def __init__(self, path: Path):
         self.path = path
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        whole = text[: text.rfind("\n") + 1]
-        if whole != text:
-            path.write_text(whole, encoding="utf-8")
         try:
-            self.results: list[dict[str, Any]] = [json.loads(line) for line in whole.splitlines()]
+            self.results: list[dict[str, Any]] = [json.loads(line) for line in whole_lines(path)]
             self.finished = {run_of(result) for result in self.results}
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{path} holds no results of this benchmark; name another file with --output") from None
@@ -154,13 +159,14 @@ class CurveCorpus:
 
     @cached_property
     def train(self) -> list[Sentence]:
-        return self._read("train")
+        return self.read("train")
 
     @cached_property
     def dev(self) -> list[Sentence]:
-        return self._read("dev")
+        return self.read("dev")
 
-    def _read(self, split: str) -> list[Sentence]:
+    def read(self, split: str) -> list[Sentence]:
+        """The sentences of a split that have words."""
         documents = read_corpus(self.data / self.name / f"{split}{SUFFIXES[self.name]}")
         return [
             sentence

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 ALIKE = 0.5
 """Two are near duplicates from this Jaccard similarity on: pairs that both have, over pairs that one has."""
 
 WordPairs = frozenset[tuple[str, str]]
+_NONE: set[int] = set()
 _DIGITS = re.compile(r"\d+")
 
 
@@ -48,8 +50,12 @@ class PairIndex:
                 del self._having[pair]
 
     def alike(self, pairs: WordPairs) -> Iterator[int]:
-        """The numbers of the near duplicates of these pairs."""
-        shared = Counter(number for pair in pairs if pair in self._having for number in self._having[pair])
-        for number, count in shared.items():
-            if count >= ALIKE * (len(pairs) + len(self._pairs[number]) - count):
+        """The numbers of the near duplicates of these pairs.
+
+        Near duplicates share at least ALIKE of these pairs, so they have one of the rarest others and one more.
+        """
+        having = sorted((self._having.get(pair, _NONE) for pair in pairs), key=len)
+        few = len(pairs) - math.ceil(ALIKE * len(pairs)) + 1
+        for number in _NONE.union(*having[:few]):
+            if similarity(pairs, self._pairs[number]) >= ALIKE:
                 yield number

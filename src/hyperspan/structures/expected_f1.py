@@ -8,8 +8,8 @@ from hyperspan.structures.mentions import MentionSets
 from hyperspan.structures.places import rows_of_sets
 
 NEGLIGIBLE = 1e-10
-"""The probability of mentions in a chain (a start and a type) below which it is left out."""
-NODES = 20
+"""The probability of mentions in a chain (a start and a type), or of wider ones in it, below which they are left out."""
+NODES = 12
 """Of the quadrature, and one more for each mention of the largest given set."""
 
 
@@ -32,19 +32,18 @@ def expected_f1(
     sentence, start, kind = np.nonzero(close.sum(2) > NEGLIGIBLE)  # padding has no probability at all
     nodes, weights = np.polynomial.legendre.leggauss(NODES + int(sizes.max(initial=0)))
     t = (nodes + 1) / 2
-    went_on = extend + branch
-    share = np.divide(branch, went_on, out=np.zeros_like(branch), where=went_on > 0)
     places = (sentence, start, slice(None), kind)
-    count, hits = _generating_functions(
-        t, absent[sentence, start, kind], close[places], share[places], given[places]
-    )  # both (chains, q)
-    log_count, ratio = np.zeros((len(absent), len(t))), np.zeros((len(absent), len(t)))
+    shorter = branch[places]
+    went_on = extend[places] + shorter
+    share = np.divide(shorter, went_on, out=np.zeros_like(shorter), where=went_on > 0)
+    none = absent[sentence, start, kind]
+    count, hits = _generating_functions(t, none, close[places], share, given[places])  # both (chains, q)
+    log_count, ratio, empty = np.zeros((len(absent), len(t))), np.zeros((len(absent), len(t))), np.ones(len(absent))
     np.add.at(log_count, sentence, np.log(count))
     np.add.at(ratio, sentence, hits / count)
+    np.multiply.at(empty, sentence, none)
     powers = t ** np.maximum(sizes - 1, 0)[:, None]
     expected = (powers * np.exp(log_count) * ratio) @ weights  # 2 ∫ dt over (0, 1) has the weights of (-1, 1)
-    empty = np.ones(len(absent))
-    np.multiply.at(empty, sentence, absent[sentence, start, kind])
     return np.clip(np.where(sizes > 0, expected, empty), 0.0, 1.0)
 
 
@@ -54,17 +53,23 @@ def _generating_functions(
     """E[t^|Y|] and E[|S ∩ Y| t^|Y|] of each chain, (chains, q).
 
     `longest` (chains, c) is P(w is the longest mention); `share` (chains, c - 1) is P(mention at u) once a longer one is there.
+    Chains with wide mentions come first, so that those which go on at a width are a slice.
     """
+    beyond = longest[:, ::-1].cumsum(1)[:, ::-1] > NEGLIGIBLE  # (chains, c): mentions of this width or more
+    order = np.argsort(-beyond.sum(1), kind="stable")
+    active = beyond.sum(0)  # (c,): how many chains go on to a width
+    longest, share, given = longest[order], share[order], given[order]
     shorter, hits_shorter = np.ones((len(absent), len(t))), np.zeros((len(absent), len(t)))  # up to width w
-    count, hits = np.repeat(absent[:, None], len(t), axis=1), np.zeros_like(hits_shorter)
-    widths = np.flatnonzero((longest > 0).any(0))
-    for width in range(int(widths[-1]) + 1 if len(widths) else 0):
-        last = longest[:, width, None] * t
-        count += last * shorter
-        hits += last * (hits_shorter + shorter * given[:, width, None])
+    count, hits = np.repeat(absent[order, None], len(t), axis=1), np.zeros_like(hits_shorter)
+    for width in range(np.count_nonzero(active)):
+        rows = slice(active[width])
+        last, named = longest[rows, width, None] * t, given[rows, width, None]
+        count[rows] += last * shorter[rows]
+        hits[rows] += last * (hits_shorter[rows] + shorter[rows] * named)
         if width < share.shape[1]:
-            one = share[:, width, None] * t
-            coin = 1 - share[:, width, None] + one
-            hits_shorter = hits_shorter * coin + shorter * one * given[:, width, None]
-            shorter = shorter * coin
-    return count, hits
+            one = share[rows, width, None] * t
+            coin = 1 - share[rows, width, None] + one
+            hits_shorter[rows] = hits_shorter[rows] * coin + shorter[rows] * one * named
+            shorter[rows] *= coin
+    back = np.argsort(order, kind="stable")
+    return count[back], hits[back]
