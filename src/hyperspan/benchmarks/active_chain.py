@@ -21,9 +21,15 @@ from hyperspan.corpora.documents import document_of
 from hyperspan.evaluation import evaluate
 from hyperspan.inference.annotator import Annotator
 from hyperspan.labelling.suggestions import rank
+from hyperspan.labelling.uncertainty import Criterion, entropy, errors_by_word
 from hyperspan.training.data import TrainingData
 from hyperspan.types import Sentence
 
+VARIANTS = {
+    "entropy-by-word": Criterion(entropy, overhead=0.0),
+    "mix-diverse": Criterion(errors_by_word, decay=0.8),
+}
+"""Criteria beside those that the command offers, to see what matters."""
 MODEL_FREE = ("random", "longest")
 """Orders that need no model."""
 
@@ -44,10 +50,8 @@ class ActiveJob:
     device: str = "cpu"
     overrides: tuple[str, ...] = ()
     """Of the configuration."""
-    pool: int | None = None
-    """Only so many sentences of the training set, for a quick look."""
-    held_out: int | None = None
-    """Only so many sentences of dev and test."""
+    sentences: int | None = None
+    """Only so many of the training set, dev and test, for a quick look."""
 
 
 class Simulation:
@@ -58,8 +62,8 @@ class Simulation:
         corpus = CurveCorpus(job.corpus, Path(job.data))
         order = list(range(len(corpus.train)))
         random.Random(job.seed).shuffle(order)
-        self.pool = [_without_offsets(corpus.train[index]) for index in order[: job.pool]]
-        self.held_out = {name: corpus.read(name)[: job.held_out] for name in ("dev", "test")}
+        self.pool = [_without_offsets(corpus.train[index]) for index in order[: job.sentences]]
+        self.held_out = {name: corpus.read(name)[: job.sentences] for name in ("dev", "test")}
         self.mean_words = sum(map(len, self.pool)) / len(self.pool)
 
     def run(self) -> None:
@@ -103,7 +107,7 @@ class Simulation:
             overrides=overrides,
             device=job.device,
             threads=1,
-            data=TrainingData(sentences, self.held_out["dev"]),
+            data=TrainingData(sentences, ()),
         )
         return hyperspan.load(f"{folder}/model", job.device)
 
@@ -124,7 +128,7 @@ class Simulation:
         suggested = rank(
             annotator,
             documents,
-            by=self.job.by,
+            by=VARIANTS.get(self.job.by, self.job.by),
             count=None,
             budget_words=int(budget),
             labelled=labelled,

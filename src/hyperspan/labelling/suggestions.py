@@ -5,9 +5,10 @@ Texts pass by once. Only the most promising are kept meanwhile, so memory does n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
@@ -46,7 +47,7 @@ def rank(
     annotator: Annotator,
     documents: Iterable[str | Document],
     *,
-    by: str = "mix",
+    by: str | Criterion = "mix",
     count: int | None = DEFAULT_COUNT,
     budget_words: int | None = None,
     unit: Unit = "sentence",
@@ -71,7 +72,8 @@ def rank(
             raise InputError(f"{name} is {value}, but must be at least 1")
     if unit not in UNITS:
         raise InputError(f"the unit is {unit!r}, but must be one of {', '.join(UNITS)}")
-    criterion, pool = criterion_of(by), Pool(count, budget_words, seed)
+    criterion = by if isinstance(by, Criterion) else criterion_of(by)
+    pool = Pool(count, budget_words, seed, criterion.decay)
     for sentence in labelled:
         pool.leave_out(sentence.tokens)
     places = _places(annotator, documents, on_error)
@@ -116,34 +118,39 @@ def _places(
             on_error(document, error)
 
 
+MeasuredPlace = tuple[SentencePlace, list[float]]
+
+
 def _measured(
     annotator: Annotator, places: Iterable[SentencePlace], criterion: Criterion, on_words: Callable[[int], None] | None
-) -> Iterator[tuple[SentencePlace, float]]:
+) -> Iterator[MeasuredPlace]:
     """The sentences with what is measured in each."""
     for window in windows(places, lambda place: len(place.sentence), annotator.window):
-        values = measure(annotator.model, [place.sentence for place in window], criterion)
+        values = measure(annotator.model, [place.sentence for place in window], criterion.measure)
         if on_words is not None:
             on_words(sum(len(place.sentence) for place in window))
         yield from zip(window, values, strict=True)
 
 
-def _offer_sentences(pool: Pool, measured: Iterable[tuple[SentencePlace, float]], criterion: Criterion) -> None:
+def _offer_sentences(pool: Pool, measured: Iterable[MeasuredPlace], criterion: Criterion) -> None:
     for place, value in measured:
         words = len(place.sentence)
-        score = criterion.score([value], words)
+        score = criterion.score([math.fsum(value)], words)
         if pool.admits(score, words):
-            pool.offer(Candidate(place.number, place.index, score, words, place.cut_out()))
+            cost = criterion.cost(words, 1)
+            pool.offer(Candidate(place.number, place.index, score, words, place.cut_out(), value, cost))
 
 
-def _offer_documents(pool: Pool, measured: Iterable[tuple[SentencePlace, float]], criterion: Criterion) -> None:
+def _offer_documents(pool: Pool, measured: Iterable[MeasuredPlace], criterion: Criterion) -> None:
     for number, group in groupby(measured, lambda pair: pair[0].number):
         places, values = zip(*group, strict=True)
         words = sum(len(place.sentence) for place in places)
-        score = criterion.score(values, words)
+        score = criterion.score(list(map(math.fsum, values)), words)
         if pool.admits(score, words):
             sentences = [evolve(place.sentence, mentions=(), duplicates=()) for place in places]
             source = evolve(places[0].document, mentions=(), sentences=sentences)
-            pool.offer(Candidate(number, None, score, words, source))
+            cost = criterion.cost(words, len(places))
+            pool.offer(Candidate(number, None, score, words, source, [*chain.from_iterable(values)], cost))
 
 
 def _suggestions(annotator: Annotator, chosen: Iterable[Candidate]) -> Iterator[Suggestion]:
