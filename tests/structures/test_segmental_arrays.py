@@ -48,6 +48,9 @@ def test_array_hypergraph_equals_that_of_tensors(
     chosen = [data.draw(st.sets(st.sampled_from(all_mentions(n, m, c)), max_size=3)) if n else set() for n in lengths]
     require = [set(sorted(mentions)[:1]) for mentions in chosen]
     forbid = [mentions - wanted for mentions, wanted in zip(chosen, require, strict=True)]
+    wide = [{*mentions, *([(0, n, 0)] if n > c else [])} for mentions, n in zip(chosen, lengths, strict=True)]
+    for given in (chosen, require, wide):
+        assert array.log_prob(given) == pytest.approx(tensor.log_prob(given).numpy(), rel=1e-5, abs=1e-4)
     for one, other in (
         (array, tensor),
         (array.condition(require, forbid), tensor.condition(require, forbid)),
@@ -59,6 +62,8 @@ def test_array_hypergraph_equals_that_of_tensors(
         assert one.entropy == pytest.approx(other.entropy.numpy(), rel=1e-4, abs=1e-4)
         assert one.argmax() == other.argmax()
         assert one.expected_f1(one.argmax()) == pytest.approx(other.expected_f1(one.argmax()), abs=1e-9)
+        best = one.argmax()
+        assert one.log_prob(best) == pytest.approx(other.log_prob(best).numpy(), rel=1e-5, abs=1e-4)
         for ours, theirs in zip(one.topk(5), other.topk(5), strict=True):
             assert [mentions for mentions, _ in ours] == [mentions for mentions, _ in theirs]
             assert [value for _, value in ours] == pytest.approx([value for _, value in theirs], abs=1e-5)

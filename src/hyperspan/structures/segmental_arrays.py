@@ -1,7 +1,7 @@
 """The segmental hypergraph over NumPy arrays: everything that annotating asks of it, exactly, without torch.
 
-The formulas are those of :class:`hyperspan.structures.SegmentalHypergraph`, which also has gradients, log-probabilities of given
-sets and other devices; tests compare the two.
+The formulas are those of :class:`hyperspan.structures.SegmentalHypergraph`, which also has gradients and other devices; tests
+compare the two.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from hyperspan.kernels.chain_arrays import ChainResults, best_places, run_chains
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.structures.expected_f1 import expected_f1
-from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_constraints
+from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_constraints, check_mentions
 from hyperspan.structures.places import Places, places_above, places_at, sets_of_rows
 from hyperspan.structures.segmental_kbest import best_sets
 
@@ -49,6 +49,35 @@ class ArrayHypergraph:
     def log_partition(self) -> np.ndarray:
         """(B,): the logarithm of the sum of exp(score) over all mention sets."""
         return self._results.log_partition.sum((1, 2))
+
+    def log_prob(self, mention_sets: MentionSets) -> np.ndarray:
+        """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention wider than c."""
+        exact = self._untied()._in_float64()
+        log_partition = exact._results.log_partition  # (B, n, m)
+        with np.errstate(invalid="ignore"):
+            chains = exact.scores.absent - log_partition  # (B, n, m): what each chain adds
+        too_wide = np.zeros(len(self.lengths), dtype=bool)
+        for b, mentions in enumerate(check_mentions(mention_sets, self.lengths, self.types)):
+            chains[b, self.lengths[b] :] = 0.0
+            too_wide[b] = any(end - start > self.max_width for start, end, _ in mentions)
+            for start, kind in {(start, kind) for start, end, kind in mentions if end - start <= self.max_width}:
+                widths = sorted(end - start - 1 for first, end, type_ in mentions if (first, type_) == (start, kind))
+                score = exact._chain_score(b, start, kind, [width for width in widths if width < self.max_width])
+                chains[b, start, kind] = score - log_partition[b, start, kind]
+        # An impossible choice of a chain in which nothing is possible is -inf less -inf.
+        chains = np.where(np.isnan(chains) & (log_partition == -np.inf), -np.inf, chains)
+        total = np.minimum(chains, 0.0).sum((1, 2))
+        total[too_wide] = -np.inf
+        return total
+
+    def _chain_score(self, sentence: int, start: int, kind: int, widths: Sequence[int]) -> float:
+        """The score of the mentions of these widths, sorted and at least one, from one start and of one type."""
+        _, present, extend, close, branch = self.scores
+        assert branch is not None
+        *shorter, last = widths
+        passed = extend[sentence, start, :last, kind].copy()
+        passed[shorter] = branch[sentence, start, shorter, kind]
+        return float(present[sentence, start, kind] + passed.sum() + close[sentence, start, last, kind])
 
     @property
     def marginals(self) -> np.ndarray:
