@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from hyperspan.cli.error_files import check_error_file, write_error_file
 from hyperspan.cli.options import (
+    Force,
     Format,
     From,
     OnError,
@@ -31,32 +33,41 @@ def compare(
     format_: Format = "table",
     rounds: Annotated[int, typer.Option(min=1, help="Of each test.")] = 10_000,
     seed: Seed = 0,
+    differences: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Also write what each gets wrong: .html is a page, .jsonl records."),
+    ] = None,
     from_: From = None,
     predictions_from: PredictionsFrom = None,
     split: Split = None,
     on_error: OnError = "raise",
     option: Options = None,
     predictions_option: PredictionsOptions = None,
+    force: Force = False,
 ) -> None:
     """Compare two systems' predictions: paired tests on micro precision, recall and F1.
 
-    Example: hyperspan compare baseline.jsonl better.jsonl --gold test.data
+    Example: hyperspan compare baseline.jsonl better.jsonl --gold test.data --differences differences.html
     """
     from hyperspan.evaluation import align
     from hyperspan.evaluation import compare as test
+    from hyperspan.evaluation.errors import error_report
     from hyperspan.evaluation.tables import comparison_sections, print_sections
 
     if (a, b, gold).count("-") > 1:
         raise InputError("standard input is given more than once; name a file for all but one of A, B and --gold")
+    check_error_file(differences, "--differences", force)
     problems = Problems(on_error)
     truth = with_progress(read_corpus(gold, from_, problems, split=split, **parse_options(option)), gold)
     options = parse_options(predictions_option)
     systems = [with_progress(read_corpus(name, predictions_from, problems, **options), name) for name in (a, b)]
     aligned = align(truth, *systems, problems=problems)
     found = test(aligned.gold, *aligned.systems, rounds=rounds, seed=seed)
+    names = (Path(a).name, Path(b).name) if Path(a).name != Path(b).name else (a, b)
+    if differences is not None:
+        write_error_file(error_report(aligned), differences, force, {"A": a, "B": b, "gold": gold}, names)
     if format_ == "json":
         print_json(found.to_dict())
     else:
-        names = (Path(a).name, Path(b).name) if Path(a).name != Path(b).name else (a, b)
         print_sections(comparison_sections(found, *names), markdown=format_ == "markdown")
     report(problems)

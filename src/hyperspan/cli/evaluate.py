@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from hyperspan.cli.error_files import check_error_file, write_error_file
 from hyperspan.cli.options import (
     Device,
     Force,
@@ -34,7 +36,8 @@ from hyperspan.model_folders import bundled_models
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
-    from hyperspan.evaluation import Report
+    from hyperspan.evaluation import ErrorReport, Evaluated, Report
+    from hyperspan.inference.annotator import Annotator
 
 GOLD = "gold"
 """The value of --labels that stands for all labels of the corpus."""
@@ -72,6 +75,13 @@ def evaluate(
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also draw how probabilities are calibrated, as PNG.")
     ] = None,
+    errors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write every error with its name and probability: .html is a page, .jsonl records.",
+        ),
+    ] = None,
     from_: From = None,
     predictions_from: PredictionsFrom = None,
     split: Split = None,
@@ -85,24 +95,39 @@ def evaluate(
 
     Example: hyperspan evaluate my-model test.data
 
-    Example: hyperspan evaluate my-model test.data --labels PER,GPE
+    Example: hyperspan evaluate my-model test.data --errors errors.html
 
     Example: hyperspan evaluate --predictions predicted.jsonl --gold test.data --format json
     """
     truth = _check_task(model, data, predictions, gold, threshold, output)
     _check_targets(output, plot, force)
+    check_error_file(errors, "--errors", force)
     problems = Problems(on_error)
     corpus = list(with_progress(read_corpus(truth, from_, problems, split=split, **parse_options(option)), truth))
     scored = ScoredLabels(split_names(labels), corpus)
     if predictions is not None:
         found = read_corpus(predictions, predictions_from, problems, **parse_options(predictions_option))
-        scores = _score_predictions(corpus, list(with_progress(found, predictions)), scored, samples, seed, problems)
+        task = _score_predictions(corpus, list(with_progress(found, predictions)), scored, samples, seed, problems)
     else:
-        scores = _score_model(str(model), device, corpus, scored, threshold, samples, seed, problems, output, force)
+        task = _score_model(str(model), device, corpus, scored, threshold, samples, seed, problems, output, force)
     if plot is not None:
-        _draw(scores, plot, force)
-    _show(scores, format_)
+        _draw(task.scores, plot, force)
+    if errors is not None:
+        about = {"model": model, "predictions": predictions, "gold": truth}
+        about |= {"threshold": "the most probable set" if threshold is None else f"{threshold:g}"} if model else {}
+        about |= {"labels": ", ".join(task.labels)} if task.labels else {}
+        named = {key: value for key, value in about.items() if value}
+        write_error_file(task.find_errors(), errors, force, named, ("predicted",))
+    _show(task.scores, format_)
     report(problems)
+
+
+class Scored(NamedTuple):
+    """What was scored."""
+
+    scores: Report
+    find_errors: Callable[[], ErrorReport]
+    labels: list[str] | None
 
 
 def _check_task(
@@ -197,16 +222,18 @@ def _score_predictions(
     samples: int,
     seed: int,
     problems: Problems,
-) -> Report:
+) -> Scored:
     from hyperspan.evaluation import align
     from hyperspan.evaluation import evaluate as score
+    from hyperspan.evaluation.errors import error_report
 
     known = _labels_of(predicted)
     labels = scored.among(known)
     aligned = align(gold, predicted, problems=problems)
     aligned = aligned if labels is None else aligned.with_labels(labels)
     scored.note_others(known, predicted)
-    return score(aligned.gold, aligned.systems[0], samples=samples, seed=seed)
+    scores = score(aligned.gold, aligned.systems[0], samples=samples, seed=seed)
+    return Scored(scores, lambda: error_report(aligned), labels)
 
 
 def _score_model(
@@ -220,7 +247,7 @@ def _score_model(
     problems: Problems,
     output: str | None,
     force: bool,
-) -> Report:
+) -> Scored:
     from hyperspan.evaluation import evaluate_model
     from hyperspan.inference.loading import load
 
@@ -243,7 +270,18 @@ def _score_model(
     if output is not None:
         write_corpus(found.documents, output, format_for(output), force=force, problems=problems)
         print(f"hyperspan: wrote predictions to {output}", file=sys.stderr)
-    return found.report
+    return Scored(found.report, lambda: _model_errors(found, annotator, labels), labels)
+
+
+def _model_errors(found: Evaluated, annotator: Annotator, labels: list[str] | None) -> ErrorReport:
+    from hyperspan.evaluation.error_kinds import ModelLimits
+    from hyperspan.evaluation.model_errors import model_errors
+    from hyperspan.inference.set_probabilities import set_probabilities
+
+    known = annotator.labels
+    types = None if labels is None else [index for index, label in enumerate(known) if label in labels]
+    limits = ModelLimits(frozenset(known), annotator.model.max_width, contiguous=True)
+    return model_errors(found, annotator, partial(set_probabilities, annotator.model, types=types), limits)
 
 
 def _note_no_common_label(known: Collection[str], labels: Collection[str]) -> None:

@@ -3,6 +3,8 @@
 from hyperspan.evaluation.alignment import Aligned, align
 from hyperspan.evaluation.calibration import Calibration, calibrate, calibration_of, draw_calibration
 from hyperspan.evaluation.comparison import Comparison, compare
+from hyperspan.evaluation.error_kinds import MentionDifference
+from hyperspan.evaluation.errors import ErrorReport, SentenceErrors, find_errors
 from hyperspan.evaluation.models import Evaluated, evaluate_model
 from hyperspan.evaluation.scores import Report, Score, Slice, evaluate
 from hyperspan.evaluation.significance import Confidence, Difference, confidence, differences
@@ -13,9 +15,12 @@ __all__ = [
     "Comparison",
     "Confidence",
     "Difference",
+    "ErrorReport",
     "Evaluated",
+    "MentionDifference",
     "Report",
     "Score",
+    "SentenceErrors",
     "Slice",
     "align",
     "calibrate",
@@ -26,4 +31,5 @@ __all__ = [
     "draw_calibration",
     "evaluate",
     "evaluate_model",
+    "find_errors",
 ]

@@ -20,11 +20,22 @@ QUOTED_CHARACTERS = 20
 
 
 @dataclass(frozen=True)
+class PlaceInCorpus:
+    """Where a sentence is in a corpus: the index and the id of its document, and its number there, from 1."""
+
+    document: int = 0
+    id: str = ""
+    number: int = 1
+
+
+@dataclass(frozen=True)
 class Aligned:
     """The same sentences with gold's mentions and with those of each system."""
 
     gold: list[Sentence]
     systems: tuple[list[Sentence], ...] = field(default=())
+    places: list[PlaceInCorpus] = field(default_factory=list)
+    """Of each sentence, in gold's documents."""
 
     def with_labels(self, labels: Iterable[str]) -> Aligned:
         """The same sentences with the mentions of these labels alone, on all sides.
@@ -40,7 +51,7 @@ class Aligned:
         def chosen(sentences: list[Sentence]) -> list[Sentence]:
             return [s.with_mentions(mention for mention in s.listed if mention.label in kept) for s in sentences]
 
-        return Aligned(chosen(self.gold), tuple(map(chosen, self.systems)))
+        return Aligned(chosen(self.gold), tuple(map(chosen, self.systems)), self.places)
 
     def where_known(self) -> Aligned:
         """The same without mentions of systems of which gold does not say whether they are right.
@@ -60,6 +71,7 @@ class Aligned:
                 [_kept(found, filter(truth.knows, found.listed)) for truth, found in zip(self.gold, side, strict=True)]
                 for side in self.systems
             ),
+            self.places,
         )
 
 
@@ -88,14 +100,23 @@ def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Prob
     words = [None if sentences is None else [s.tokens for s in sentences] for sentences in by_sentence]
     if words[0] is not None and all(other == words[0] for other in words[1:]):
         first, *rest = (sentences or [] for sentences in by_sentence)
-        return Aligned(first, tuple(rest)).where_known()
+        numbers = (len(document.sentences) for document in truth)
+        return Aligned(first, tuple(rest), _places(truth, numbers)).where_known()
     for documents in others:
         _check_same_texts(truth, documents)
-    aligned = Aligned([], tuple([] for _ in others))
-    for versions in zip(truth, *others, strict=True):
-        for side, sentences in zip((aligned.gold, *aligned.systems), _by_words(versions, problems), strict=True):
-            side.extend(sentences)
-    return aligned
+    cut = [_by_words(versions, problems) for versions in zip(truth, *others, strict=True)]
+    sides = [[one for versions in cut for one in versions[side]] for side in range(1 + len(others))]
+    return Aligned(sides[0], tuple(sides[1:]), _places(truth, (len(versions[0]) for versions in cut)))
+
+
+def _places(documents: Iterable[Document], counts: Iterable[int]) -> list[PlaceInCorpus]:
+    """The places of the sentences of documents that have so many of them."""
+    pairs = zip(documents, counts, strict=True)
+    return [
+        PlaceInCorpus(index, document.id, number + 1)
+        for index, (document, count) in enumerate(pairs)
+        for number in range(count)
+    ]
 
 
 def sentences_to_score(gold: Scorable, *systems: Scorable) -> Aligned:
@@ -113,7 +134,8 @@ def sentences_to_score(gold: Scorable, *systems: Scorable) -> Aligned:
     first, *rest = [[one for one in side if isinstance(one, Sentence)] for side in sides]
     for predicted in rest:
         check_same_words(first, predicted)
-    return Aligned(first, tuple(rest)).where_known()
+    places = [PlaceInCorpus(number=index + 1) for index in range(len(first))]
+    return Aligned(first, tuple(rest), places).where_known()
 
 
 def _listed(side: Scorable) -> list[Sentence | Document]:

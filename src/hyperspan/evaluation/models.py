@@ -12,7 +12,7 @@ from attrs import evolve
 
 from hyperspan.corpora.documents import by_characters, texts, with_context, with_sentences
 from hyperspan.corpora.source import Problems
-from hyperspan.evaluation.alignment import align
+from hyperspan.evaluation.alignment import Aligned, align
 from hyperspan.evaluation.calibration import calibration_of
 from hyperspan.evaluation.scores import Report, evaluate
 from hyperspan.text.tokenize import WORDS, Tokenizer
@@ -47,10 +47,11 @@ class SentenceRecognizer(Protocol):
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The scores of a model, and the documents with its mentions."""
+    """The scores of a model, the documents with its mentions, and what was scored: gold and its mentions."""
 
     report: Report
     documents: list[Document]
+    aligned: Aligned
 
 
 def evaluate_model(
@@ -103,7 +104,7 @@ def evaluate_model(
         calibration=report.calibration | ({"candidates": calibrated} if calibrated else {}),
         words_per_second=words / seconds if seconds else None,
     )
-    return Evaluated(report, predicted)
+    return Evaluated(report, predicted, Aligned(aligned.gold, aligned.systems[:1], aligned.places))
 
 
 def _without_mentions(document: Document, tokenizer: Tokenizer, problems: Problems) -> Document:
@@ -126,10 +127,14 @@ def _recognized(
             if on_words is not None:
                 on_words(len(sentence))
 
-    given = texts((document.sentences for document in documents), model.joins_documents)
-    sentences = (sentence for text in given for sentence in with_context(text, model.context))
-    found = counted(model.recognize(sentences, threshold=threshold))
+    found = counted(model.recognize(sentences_read(model, documents), threshold=threshold))
     return [_with_mentions(document, itertools.islice(found, len(document.sentences))) for document in documents]
+
+
+def sentences_read(model: SentenceRecognizer, documents: Sequence[Document]) -> Iterator[Sentence]:
+    """All sentences of the documents as the model reads them, each with as much of its text around it as it reads."""
+    given = texts((document.sentences for document in documents), model.joins_documents)
+    return (sentence for text in given for sentence in with_context(text, model.context))
 
 
 def _with_mentions(document: Document, found: Iterable[Sentence]) -> Document:

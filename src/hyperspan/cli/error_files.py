@@ -1,0 +1,48 @@
+"""What `evaluate --errors` and `compare --differences` write: a page, or JSON Lines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hyperspan.errors import InputError, OutputExistsError, counted
+from hyperspan.files import Target
+
+if TYPE_CHECKING:
+    from hyperspan.evaluation.errors import ErrorReport
+
+PAGES, RECORDS = (".html", ".htm"), (".jsonl", ".ndjson")
+
+
+def check_error_file(name: str | None, option: str, force: bool) -> None:
+    """What would fail after all the work fails before."""
+    if name is None:
+        return
+    if not name.removesuffix(".gz").endswith((*PAGES, *RECORDS)):
+        raise InputError(f"{option} {name} is neither a page nor JSON Lines; let the name end in .html or .jsonl")
+    if Path(name).is_file() and not force:
+        raise OutputExistsError(f"{name} exists; choose another name or overwrite it with --force")
+
+
+def write_error_file(
+    found: ErrorReport, name: str, force: bool, about: Mapping[str, str], systems: tuple[str, ...]
+) -> None:
+    """Writes what was found as the name says; `about` says what was evaluated, `systems` what they are called."""
+    from hyperspan import __version__
+
+    with Target(name, force).open() as file:
+        if name.removesuffix(".gz").endswith(PAGES):
+            from hyperspan.render.errors_page import iter_errors_page
+
+            made = {"hyperspan": __version__, "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
+            file.writelines(iter_errors_page(found, {**about, **made}, systems))
+        else:
+            from hyperspan.evaluation.error_records import error_lines
+
+            file.writelines(error_lines(found.errors))
+    differences = sum(found.counts.values())
+    sentences = counted(len(found.errors), "sentence")
+    print(f"hyperspan: wrote {counted(differences, 'difference')} in {sentences} to {name}", file=sys.stderr)

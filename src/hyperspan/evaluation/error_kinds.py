@@ -1,0 +1,181 @@
+"""The differences between the gold and the predicted mentions of a sentence, each with a name.
+
+A missed gold mention and a wrong predicted one are paired where one stands for the other: the best pairs first, each mention in at
+most one. So every missed and every wrong mention is in exactly one difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+
+from hyperspan.corpora.overlaps import places, words_of
+from hyperspan.types import Mention
+
+DIFFERENCES = {
+    "missed": "a gold mention that is not predicted",
+    "inner missed": "the same, and it lies inside a gold or predicted mention",
+    "outer missed": "the same, and a gold or predicted mention lies inside it",
+    "type missed": "a predicted mention has these words, but this type of several is missing",
+    "too wide": "a gold mention with more words than the model can find",
+    "unknown type": "a gold mention of a type that the model does not have",
+    "discontinuous": "a gold mention with gaps, where the model finds contiguous ones",
+    "not whole words": "a gold mention that begins or ends inside a word of the model, or leaves its sentence",
+    "wrong type": "the right words, another type",
+    "wrong left boundary": "the right type and end, but another first word",
+    "wrong right boundary": "the right type and beginning, but another last word",
+    "wrong boundaries": "the right type, but another first and another last word",
+    "wrong fragments": "the right type, first and last word, but other gaps",
+    "wrong type and boundary": "another type, and at least half of the words in common",
+    "spurious": "a predicted mention that is not gold",
+    "inner spurious": "the same, and it lies inside a gold or predicted mention",
+    "outer spurious": "the same, and a gold or predicted mention lies inside it",
+    "type spurious": "a gold mention has these words, but not this type too",
+}
+"""The kinds of differences, in the order of reports."""
+
+
+@dataclass(frozen=True)
+class ModelLimits:
+    """The mentions that a model can find at all; without arguments, every mention."""
+
+    labels: frozenset[str] | None = None
+    max_width: int | None = None
+    contiguous: bool = False
+
+    def reason(self, mention: Mention) -> str | None:
+        """The kind of difference that says why a gold mention cannot be found; None where it can be.
+
+        >>> ModelLimits(frozenset(["PER"]), max_width=2).reason(Mention(0, 3, "PER"))
+        'too wide'
+        """
+        if self.labels is not None and mention.label not in self.labels:
+            return "unknown type"
+        if self.contiguous and mention.fragments:
+            return "discontinuous"
+        if self.max_width is not None and mention.end - mention.start > self.max_width:
+            return "too wide"
+        return None
+
+
+NO_LIMITS = ModelLimits()
+
+
+@dataclass(frozen=True)
+class MentionDifference:
+    """A missed gold mention, a wrong predicted one, or a pair of them. Their probabilities are the model's, where it says any."""
+
+    kind: str
+    """One of :data:`DIFFERENCES`."""
+    gold: Mention | None
+    predicted: Mention | None
+    depth: int
+    """The nesting depth of `mention` among the mentions of its own set; 1 is an outermost one."""
+    systems: tuple[int, ...] = (0,)
+    """The systems that have it, of one or two."""
+    others_right: bool = False
+    """Of two systems: whether the other one is right here."""
+
+    @property
+    def mention(self) -> Mention:
+        """The gold mention, or the predicted one where there is none: its type, width and depth are those of the difference."""
+        mention = self.gold or self.predicted
+        assert mention is not None
+        return mention
+
+    @property
+    def width(self) -> int:
+        """The words from the first to the last of `mention`."""
+        return self.mention.end - self.mention.start
+
+    @property
+    def cost(self) -> float:
+        """How surely the model is wrong: 1 - p of the missed mention plus p of the wrong one; without p, 1 for each.
+
+        >>> MentionDifference("wrong type", Mention(0, 1, "A", probability=0.25), Mention(0, 1, "B", probability=0.5), 1).cost
+        1.25
+        """
+        missed = 0.0 if self.gold is None else 1.0 - (self.gold.probability or 0.0)
+        wrong = 0.0
+        if self.predicted is not None:
+            wrong = 1.0 if self.predicted.probability is None else self.predicted.probability
+        return missed + wrong
+
+
+def mention_differences(
+    gold: Set[Mention], predicted: Set[Mention], limits: ModelLimits = NO_LIMITS
+) -> list[MentionDifference]:
+    """The differences between two sets of mentions, sorted as in the text; none if they are equal.
+
+    Missed and wrong mentions that share a word are paired, the best pairs first: those with the same words; then those of the
+    same type, the more words they share the better; then those of two types that share at least half of their words.
+
+    >>> gold, predicted = {Mention(0, 5, "PER"), Mention(3, 5, "ORG")}, {Mention(1, 5, "PER")}
+    >>> [(one.kind, one.gold, one.predicted) for one in mention_differences(gold, predicted)]
+    [('wrong left boundary', Mention(0, 5, 'PER'), Mention(1, 5, 'PER')), ('inner missed', Mention(3, 5, 'ORG'), None)]
+    """
+    missed, wrong = gold - predicted, predicted - gold
+    if not missed and not wrong:
+        return []
+    pairs = _pairs(missed, wrong)
+    alone = missed - {one for one, _ in pairs}, wrong - {other for _, other in pairs}
+    every = gold | predicted
+    found: list[tuple[str, Mention | None, Mention | None]] = [
+        *((limits.reason(one) or _pair_kind(one, other), one, other) for one, other in pairs),
+        *((limits.reason(one) or _unpaired_kind(one, predicted, every, "missed"), one, None) for one in alone[0]),
+        *((_unpaired_kind(one, gold, every, "spurious"), None, one) for one in alone[1]),
+    ]
+    depths = [{mention: place.depth for mention, place in places(side).items()} for side in (gold, predicted)]
+    made = [
+        MentionDifference(kind, one, other, depths[0][one] if one else depths[1][other])  # type: ignore[index]
+        for kind, one, other in found
+    ]
+    return sorted(made, key=lambda one: (one.mention.start, -one.mention.end, one.mention, one.gold is None))
+
+
+def _pairs(missed: Iterable[Mention], wrong: Iterable[Mention]) -> list[tuple[Mention, Mention]]:
+    """Which missed mention goes with which wrong one: the best pair of all, then the best of the rest, and so on."""
+    ranked: list[tuple[int, float, Mention, Mention]] = []
+    for gold in missed:
+        for predicted in wrong:
+            ours, theirs = words_of(gold), words_of(predicted)
+            shared = (ours & theirs).bit_count() / (ours | theirs).bit_count()
+            if ours == theirs and gold.label != predicted.label:
+                ranked.append((0, -shared, gold, predicted))
+            elif shared and gold.label == predicted.label:
+                ranked.append((1, -shared, gold, predicted))
+            elif shared >= 0.5:
+                ranked.append((2, -shared, gold, predicted))
+    taken: set[tuple[str, Mention]] = set()
+    pairs: list[tuple[Mention, Mention]] = []
+    for _, _, gold, predicted in sorted(ranked):
+        if taken.isdisjoint({("gold", gold), ("predicted", predicted)}):
+            taken |= {("gold", gold), ("predicted", predicted)}
+            pairs.append((gold, predicted))
+    return pairs
+
+
+def _pair_kind(gold: Mention, predicted: Mention) -> str:
+    if gold.label != predicted.label:
+        return "wrong type" if words_of(gold) == words_of(predicted) else "wrong type and boundary"
+    match gold.start == predicted.start, gold.end == predicted.end:
+        case True, True:
+            return "wrong fragments"
+        case False, True:
+            return "wrong left boundary"
+        case True, False:
+            return "wrong right boundary"
+    return "wrong boundaries"
+
+
+def _unpaired_kind(mention: Mention, others: Set[Mention], every: Set[Mention], name: str) -> str:
+    """The name of a mention that has no counterpart, by how it lies among the `others` and among all."""
+    words = words_of(mention)
+    if any(words_of(other) == words for other in others):
+        return f"type {name}"
+    around = [words_of(other) for other in every]
+    if any(words & other == words != other for other in around):
+        return f"inner {name}"
+    if any(words & other == other != words for other in around):
+        return f"outer {name}"
+    return name

@@ -1,0 +1,159 @@
+"""What a system gets wrong, sentence by sentence, worst first; or two systems beside each other."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from attrs import evolve
+
+from hyperspan.evaluation.alignment import Aligned, Scorable, PlaceInCorpus, sentences_to_score
+from hyperspan.evaluation.error_kinds import NO_LIMITS, MentionDifference, ModelLimits, mention_differences
+from hyperspan.evaluation.scores import Score, sentence_counts
+from hyperspan.types import Mention, Sentence
+
+LARGEST_EXPONENT = 700.0
+"""Numbers above its exponential are infinite."""
+
+
+@dataclass(frozen=True)
+class SentenceErrors:
+    """A sentence with its gold mentions, those of each system, and how they differ."""
+
+    place: PlaceInCorpus
+    gold: Sentence
+    """Its mentions have the probabilities that the model gives them, where it says any."""
+    systems: tuple[frozenset[Mention], ...]
+    differences: tuple[MentionDifference, ...]
+    gold_log_probability: float | None = None
+    """Of the set of all gold mentions, under the model; -inf where that is impossible, None where it is not known."""
+    predicted_log_probability: float | None = None
+
+    @property
+    def probability_ratio(self) -> float | None:
+        """How many times as probable the predicted set is as the gold set; inf where gold is impossible, None if not known."""
+        if self.gold_log_probability is None or self.predicted_log_probability is None:
+            return None
+        log_ratio = self.predicted_log_probability - self.gold_log_probability
+        return math.exp(log_ratio) if log_ratio < LARGEST_EXPONENT else math.inf
+
+    @cached_property
+    def cost(self) -> float:
+        """What "worst first" sorts by: the sum over differences; of two systems, by how much their sums differ."""
+        costs = [sum(one.cost for one in self.differences if i in one.systems) for i in range(len(self.systems))]
+        return costs[0] if len(costs) == 1 else abs(costs[0] - costs[1])
+
+
+@dataclass(frozen=True)
+class ErrorReport:
+    """All that one system gets wrong, or two, beside what they get right."""
+
+    errors: list[SentenceErrors]
+    """The sentences with differences, worst first."""
+    sentences: int
+    """All sentences, those without differences too."""
+    scores: tuple[Score, ...]
+    """Of each system."""
+
+    @property
+    def counts(self) -> Counter[tuple[str, str]]:
+        """How many differences there are, by kind and type."""
+        return Counter((one.kind, one.mention.label) for errors in self.errors for one in errors.differences)
+
+
+@dataclass(frozen=True)
+class SentenceProbabilities:
+    """What a model says of the gold and the predicted set of a sentence."""
+
+    gold: float | None = None
+    """The log-probability of the gold set; None where the model cannot say it."""
+    predicted: float | None = None
+    mentions: dict[Mention, float] = field(default_factory=dict)
+    """The probability of single mentions."""
+    impossible: dict[Mention, str] = field(default_factory=dict)
+    """Gold mentions that the model cannot find, each with the kind of difference that says why."""
+
+
+NO_PROBABILITIES = SentenceProbabilities()
+
+
+def find_errors(gold: Scorable, *systems: Scorable) -> ErrorReport:
+    """What one system gets wrong, or two; the worst sentences come first: by :attr:`SentenceErrors.cost`, then as in the corpus.
+
+    A difference that both systems have is listed once, with both. A system is right about another's difference if it has the
+    gold mention and not the wrong one.
+
+    >>> words, zoo, city = ("the", "Seattle", "zoo"), Mention(0, 3, "FAC"), Mention(1, 2, "GPE")
+    >>> gold, flat, inner = ([Sentence(words, mentions)] for mentions in ([zoo, city], [zoo], [city]))
+    >>> [(one.kind, one.gold) for one in find_errors(gold, flat).errors[0].differences]
+    [('inner missed', Mention(1, 2, 'GPE'))]
+    >>> [(one.kind, one.systems, one.others_right) for one in find_errors(gold, flat, inner).errors[0].differences]
+    [('outer missed', (1,), True), ('inner missed', (0,), True)]
+    """
+    return error_report(sentences_to_score(gold, *systems))
+
+
+def error_report(
+    aligned: Aligned, probabilities: Sequence[SentenceProbabilities] | None = None, limits: ModelLimits = NO_LIMITS
+) -> ErrorReport:
+    """The same for what is aligned already; for one system with what a model says of its sets."""
+    if len(aligned.systems) == 1:
+        known = probabilities or [NO_PROBABILITIES] * len(aligned.gold)
+        rows = zip(aligned.places, aligned.gold, aligned.systems[0], known, strict=True)
+        found = [_sentence_errors(*row, limits) for row in rows]
+    else:
+        found = [_joint_errors(*row) for row in zip(aligned.places, aligned.gold, *aligned.systems, strict=True)]
+    errors = sorted((one for one in found if one.differences), key=lambda one: (-one.cost, -len(one.differences)))
+    counts = (sentence_counts(aligned.gold, system).sum(axis=0).tolist() for system in aligned.systems)
+    return ErrorReport(errors, len(aligned.gold), tuple(Score(*row) for row in counts))
+
+
+def _sentence_errors(
+    place: PlaceInCorpus, gold: Sentence, predicted: Sentence, known: SentenceProbabilities, limits: ModelLimits
+) -> SentenceErrors:
+    truth, found = (frozenset(_with_probability(one, known) for one in side.mentions) for side in (gold, predicted))
+    made = tuple(_named(one, known, limits) for one in mention_differences(truth, found, limits))
+    return SentenceErrors(place, evolve(gold, mentions=truth), (found,), made, known.gold, known.predicted)
+
+
+def _named(one: MentionDifference, known: SentenceProbabilities, limits: ModelLimits) -> MentionDifference:
+    """The difference, with the reason why the gold mention cannot be found where the words of the model are that."""
+    if one.gold is None or one.gold not in known.impossible or limits.reason(one.gold):
+        return one
+    return replace(one, kind=known.impossible[one.gold])
+
+
+def _with_probability(mention: Mention, known: SentenceProbabilities) -> Mention:
+    if mention.probability is not None or mention not in known.mentions:
+        return mention
+    return evolve(mention, probability=known.mentions[mention])
+
+
+def _joint_errors(place: PlaceInCorpus, gold: Sentence, a: Sentence, b: Sentence) -> SentenceErrors:
+    differences = _joint_differences(gold.mentions, a.mentions, b.mentions)
+    return SentenceErrors(place, gold, (a.mentions, b.mentions), tuple(differences))
+
+
+def _joint_differences(gold: Set[Mention], a: Set[Mention], b: Set[Mention]) -> list[MentionDifference]:
+    """The differences of both systems; the same one once."""
+    ours, theirs = mention_differences(gold, a), mention_differences(gold, b)
+    same = {_identity(one) for one in ours} & {_identity(one) for one in theirs}
+    joint = [
+        replace(one, systems=(0, 1) if _identity(one) in same else (0,), others_right=_is_right(b, one)) for one in ours
+    ]
+    joint += [
+        replace(one, systems=(1,), others_right=_is_right(a, one)) for one in theirs if _identity(one) not in same
+    ]
+    return sorted(joint, key=lambda one: (one.mention.start, -one.mention.end, one.mention, one.gold is None))
+
+
+def _identity(one: MentionDifference) -> tuple[str, Mention | None, Mention | None]:
+    return one.kind, one.gold, one.predicted
+
+
+def _is_right(system: Set[Mention], about: MentionDifference) -> bool:
+    """Whether a system has the gold mention of another's difference, and not the wrong one."""
+    return (about.gold is None or about.gold in system) and about.predicted not in system

@@ -1,0 +1,117 @@
+"""What a model gets wrong, with the exact probabilities that it gives gold and its own predictions."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass
+from typing import Protocol
+
+from hyperspan.corpora.documents import by_characters
+from hyperspan.evaluation.alignment import Aligned
+from hyperspan.evaluation.error_kinds import ModelLimits
+from hyperspan.evaluation.errors import ErrorReport, SentenceProbabilities, error_report
+from hyperspan.evaluation.models import Evaluated, SentenceRecognizer, sentences_read
+from hyperspan.types import Document, Mention, Sentence
+
+
+class JudgedSets(Protocol):
+    """The log-probability of each set of a sentence, and the probability of each of their mentions that a model can have."""
+
+    @property
+    def sets(self) -> tuple[float | None, ...]: ...
+    @property
+    def mentions(self) -> dict[Mention, float]: ...
+
+
+SetJudge = Callable[[Sequence[Sentence], Sequence[Sequence[Set[Mention]]]], Sequence[JudgedSets]]
+"""What a model says of some sets of each sentence: :func:`hyperspan.inference.set_probabilities.set_probabilities`."""
+
+
+def model_errors(evaluated: Evaluated, model: SentenceRecognizer, judge: SetJudge, limits: ModelLimits) -> ErrorReport:
+    """What a model gets wrong, with the probabilities that it gives the gold set and its own of each sentence."""
+    sentences = list(sentences_read(model, evaluated.documents))
+    read = _ReadSentences(evaluated.aligned, evaluated.documents, sentences)
+    gold, predicted = (read.sets(side) for side in (evaluated.aligned.gold, evaluated.aligned.systems[0]))
+    judged = judge(sentences, [(gold.sets[index], predicted.sets[index]) for index in range(len(sentences))])
+    known: list[SentenceProbabilities] = []
+    for index, parts in enumerate(read.parts):
+        mentions = {
+            mention: judged[place].mentions[moved]
+            for mention, (place, moved) in (gold.moved[index] | predicted.moved[index]).items()
+            if moved in judged[place].mentions
+        }
+        sums = [_sum(judged[part].sets[side] for part in parts) for side in (0, 1)]
+        outside = dict.fromkeys(evaluated.aligned.gold[index].mentions - gold.moved[index].keys(), "not whole words")
+        known.append(SentenceProbabilities(-math.inf if outside else sums[0], sums[1], mentions, outside))
+    return error_report(evaluated.aligned, known, limits)
+
+
+def _sum(log_probabilities: Iterable[float | None]) -> float | None:
+    """Sentences are independent: that of all of them together, None where one is not known."""
+    total = 0.0
+    for value in log_probabilities:
+        if value is None:
+            return None
+        total += value
+    return total
+
+
+@dataclass(frozen=True)
+class _MovedSets:
+    """Mentions of aligned sentences in the sentences that the model reads."""
+
+    sets: list[set[Mention]]
+    """By the sentences of the model."""
+    moved: list[dict[Mention, tuple[int, Mention]]]
+    """By aligned sentence: where each mention went, and how it reads there. Those that fit nowhere are missing."""
+
+
+class _ReadSentences:
+    """Which sentences of a model lie in each aligned sentence. They are the same, unless gold's mentions begin or end inside
+    words of the model, or reach over the ends of its sentences."""
+
+    def __init__(self, aligned: Aligned, documents: Sequence[Document], sentences: Sequence[Sentence]):
+        self.aligned, self.sentences = aligned, sentences
+        self.same = [one.tokens for one in aligned.gold] == [one.tokens for one in sentences]
+        if self.same:
+            self.parts = [[index] for index in range(len(sentences))]
+            return
+        self.parts = [[] for _ in aligned.gold]
+        beginnings: dict[
+            int, list[tuple[int, int]]
+        ] = {}  # by document: the first character and index of aligned sentences
+        for index, (place, sentence) in enumerate(zip(aligned.places, aligned.gold, strict=True)):
+            beginnings.setdefault(place.document, []).append((sentence.offsets[0][0], index))
+        number = 0
+        for document_index, document in enumerate(documents):
+            here = beginnings.get(document_index, [])
+            for sentence in document.sentences:
+                if sentence.offsets and here:
+                    at = max(bisect_right(here, (sentence.offsets[0][0], len(aligned.gold))) - 1, 0)
+                    self.parts[here[at][1]].append(number)
+                number += 1
+
+    def sets(self, side: Sequence[Sentence]) -> _MovedSets:
+        """The mentions of one side, gold or predicted, in the model's sentences."""
+        if self.same:
+            moved = [{mention: (index, mention) for mention in one.mentions} for index, one in enumerate(side)]
+        else:
+            moved = [self._moved(one, self.parts[index]) for index, one in enumerate(side)]
+        sets: list[set[Mention]] = [set() for _ in self.sentences]
+        for one in moved:
+            for place, mention in one.values():
+                sets[place].add(mention)
+        return _MovedSets(sets, moved)
+
+    def _moved(self, sentence: Sentence, parts: Sequence[int]) -> dict[Mention, tuple[int, Mention]]:
+        found: dict[Mention, tuple[int, Mention]] = {}
+        for part in parts:
+            offsets = self.sentences[part].offsets
+            starts, ends = ({one[end]: i + end for i, one in enumerate(offsets)} for end in (0, 1))
+            for mention in sentence.mentions:
+                span = by_characters(mention, sentence.offsets).span
+                if span[0] in starts and span[1] in ends and not mention.fragments:
+                    found[mention] = part, Mention(starts[span[0]], ends[span[1]], mention.label)
+        return found

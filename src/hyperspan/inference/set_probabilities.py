@@ -1,0 +1,100 @@
+"""What a model says of given sets of mentions: their exact probabilities, and those of each mention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence, Set
+from typing import NamedTuple
+
+from hyperspan.batching import batches_by_length
+from hyperspan.inference.decoding import MentionDistribution
+from hyperspan.inference.model import InferenceModel
+from hyperspan.structures.mentions import Mention as IndexedMention
+from hyperspan.structures.mentions import NotSupportedError
+from hyperspan.types import Mention, Sentence
+
+MentionSetsOfSentence = Sequence[Set[Mention]]
+"""Sets of mentions of one sentence, in its tokens."""
+
+
+class SetProbabilities(NamedTuple):
+    """The log-probability of each set of a sentence, and the probability of each mention that is in one of them.
+
+    A set with a mention that the model cannot have is -inf, and that mention is not listed. The log-probabilities are None where
+    the distribution has none that are exact.
+    """
+
+    sets: tuple[float | None, ...]
+    mentions: dict[Mention, float]
+
+
+def set_probabilities(
+    model: InferenceModel,
+    sentences: Sequence[Sentence],
+    sets: Sequence[MentionSetsOfSentence],
+    types: Sequence[int] | None = None,
+) -> list[SetProbabilities]:
+    """For each sentence the probabilities of its sets, all sentences with the same number of them.
+
+    With `types`, indices into the labels of the model, the distribution is that of the mentions of these types alone.
+
+    >>> from hyperspan import load
+    >>> words, found = Sentence(["Jurkat", "cells"]), {Mention(0, 2, "cell_line")}
+    >>> [(log_probabilities, mentions)] = set_probabilities(load("genia").model, [words], [[found, set()]])
+    >>> log_probabilities[0] > log_probabilities[1], 0.5 < mentions[Mention(0, 2, "cell_line")] < 1
+    (True, True)
+    """
+    labels = model.labels if types is None else [model.labels[kind] for kind in types]
+    count = len(sets[0]) if sets else 0
+    found = [SetProbabilities((0.0,) * count, {}) for _ in sentences]
+    for batch in batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries):
+        with model.inference():
+            distribution: MentionDistribution = model.distribution([sentences[index] for index in batch])
+            if types is not None and len(types) < len(model.labels):
+                distribution = distribution.restrict(types)
+            judged = _batch_probabilities(distribution, [sets[index] for index in batch], labels)
+        for index, one in zip(batch, judged, strict=True):
+            found[index] = one
+    return found
+
+
+def _batch_probabilities(
+    distribution: MentionDistribution, sets: Sequence[MentionSetsOfSentence], labels: Sequence[str]
+) -> list[SetProbabilities]:
+    kinds = {label: kind for kind, label in enumerate(labels)}
+    marginals = distribution.marginals  # (B, n, c, m)
+    widest = marginals.shape[2]
+    by_sentence: list[dict[Mention, float]] = []
+    for b, given in enumerate(sets):
+        known: dict[Mention, float] = {}
+        for mention in set().union(*given):
+            width = mention.end - mention.start - 1
+            if mention.label in kinds and not mention.fragments and width < widest:
+                known[mention] = min(float(marginals[b, mention.start, width, kinds[mention.label]]), 1.0)
+        by_sentence.append(known)
+    columns = [
+        _log_probabilities(distribution, [given[index] for given in sets], by_sentence, kinds)
+        for index in range(len(sets[0]))
+    ]
+    return [SetProbabilities(row, known) for row, known in zip(zip(*columns, strict=True), by_sentence, strict=True)]
+
+
+def _log_probabilities(
+    distribution: MentionDistribution,
+    sets: Sequence[Set[Mention]],
+    possible: Sequence[dict[Mention, float]],
+    kinds: dict[str, int],
+) -> list[float | None]:
+    """Of one set a sentence; -inf where one of its mentions is not possible."""
+    indexed: list[list[IndexedMention]] = [
+        [(one.start, one.end, kinds[one.label]) for one in given if one in known]
+        for given, known in zip(sets, possible, strict=True)
+    ]
+    try:
+        values: list[float] = distribution.log_prob(indexed).tolist()
+    except NotSupportedError:
+        return [None] * len(sets)
+    return [
+        value if given <= known.keys() else -math.inf
+        for value, given, known in zip(values, sets, possible, strict=True)
+    ]
