@@ -10,7 +10,7 @@ from functools import cached_property
 
 from attrs import evolve
 
-from hyperspan.evaluation.alignment import Aligned, Scorable, PlaceInCorpus, sentences_to_score
+from hyperspan.evaluation.alignment import Aligned, PlaceInCorpus, Scorable, sentences_to_score
 from hyperspan.evaluation.error_kinds import NO_LIMITS, MentionDifference, ModelLimits, mention_differences
 from hyperspan.evaluation.scores import Score, sentence_counts
 from hyperspan.types import Mention, Sentence
