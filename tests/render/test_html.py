@@ -47,7 +47,7 @@ class Page(HTMLParser):
             found = [self._height - 1 - int(float(bar.split()[2].removesuffix("em"))) for bar in bars]
             self.segments.append(("", found, given["title"].split("\n")))
         if tag == "b":
-            self.labels.append((len(self.text), style, ""))
+            self.labels.append((len(self.text), style, given["data-label"]))
 
     def handle_endtag(self, tag: str) -> None:
         if self._open:
@@ -55,10 +55,6 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if not self._open:
-            return
-        if self._open[-1] == "label":
-            place, style, label = self.labels[-1]
-            self.labels[-1] = (place, style, label + data)
             return
         self.text += data
         if self._open[-1] == "bars":
@@ -130,7 +126,7 @@ def _places(page: str) -> list[int]:
 
 
 def _marks(page: str) -> list[str]:
-    return re.findall(r"<b aria-hidden=\"true\"([^>]*?) style", page)
+    return re.findall(r"<b aria-hidden=\"true\"([^>]*?) data-label", page)
 
 
 def test_render_html_joins_fragments_by_a_thin_bar() -> None:

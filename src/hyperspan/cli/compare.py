@@ -65,7 +65,8 @@ def compare(
     found = test(aligned.gold, *aligned.systems, rounds=rounds, seed=seed)
     names = (Path(a).name, Path(b).name) if Path(a).name != Path(b).name else (a, b)
     if differences is not None:
-        write_error_file(error_report(aligned), differences, force, {"A": a, "B": b, "gold": gold}, names)
+        title, about = f"{names[0]} and {names[1]} on {Path(gold).name}", {"A": a, "B": b, "gold": gold}
+        write_error_file(error_report(aligned), differences, force, title, about, names)
     if format_ == "json":
         print_json(found.to_dict())
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ def check_error_file(name: str | None, option: str, force: bool) -> None:
 
 
 def write_error_file(
-    found: ErrorReport, name: str, force: bool, about: Mapping[str, str], systems: tuple[str, ...]
+    found: ErrorReport, name: str, force: bool, title: str, about: Mapping[str, str], systems: Sequence[str]
 ) -> None:
     """Writes what was found as the name says; `about` says what was evaluated, `systems` what they are called."""
     from hyperspan import __version__
@@ -38,7 +38,7 @@ def write_error_file(
             from hyperspan.render.errors_page import iter_errors_page
 
             made = {"hyperspan": __version__, "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
-            file.writelines(iter_errors_page(found, {**about, **made}, systems))
+            file.writelines(iter_errors_page(found, title, {**about, **made}, systems))
         else:
             from hyperspan.evaluation.error_records import error_lines
 

@@ -117,7 +117,8 @@ def evaluate(
         about |= {"threshold": "the most probable set" if threshold is None else f"{threshold:g}"} if model else {}
         about |= {"labels": ", ".join(task.labels)} if task.labels else {}
         named = {key: value for key, value in about.items() if value}
-        write_error_file(task.find_errors(), errors, force, named, ("predicted",))
+        title = f"Errors of {Path(model or str(predictions)).name} on {Path(truth).name}"
+        write_error_file(task.find_errors(), errors, force, title, named, [Path(model or str(predictions)).name])
     _show(task.scores, format_)
     report(problems)
 

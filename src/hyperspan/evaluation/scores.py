@@ -167,7 +167,7 @@ def evaluate(gold: Scorable, predicted: Scorable, *, samples: int = 1000, seed: 
     rows = sentence_counts(truth, found)
     with_overlap = np.array([overlaps(sentence.mentions) for sentence in truth], dtype=bool)
     per_type = dict(sorted(_by(lambda mention: mention.label, truth, found).items()))
-    by_width = _by(_width_group, truth, found)
+    by_width = _by(width_group, truth, found)
     calibrated = calibration_of(truth, found)
     by_depth, by_overlap = _by_place(truth, found)
     return Report(
@@ -212,7 +212,8 @@ def _by(
     return scores
 
 
-def _width_group(mention: Mention) -> str:
+def width_group(mention: Mention) -> str:
+    """That of :data:`WIDTHS` which a mention belongs to."""
     width = mention.end - mention.start
     return next(name for name, widest in WIDTHS.items() if width <= widest)
 

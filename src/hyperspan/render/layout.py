@@ -118,3 +118,18 @@ def spaces_before(sentence: Sentence) -> list[bool]:
     """
     gaps = [before[1] < after[0] for before, after in pairwise(sentence.offsets)] or [True] * (len(sentence) - 1)
     return [False, *gaps][: len(sentence)]
+
+
+def spaced_text(sentence: Sentence) -> tuple[str, list[tuple[int, int]]]:
+    """The tokens as text, a space between them except where their offsets show none, and where in it each token is.
+
+    >>> spaced_text(Sentence(["zoo", "."], offsets=[(7, 10), (10, 11)]))
+    ('zoo.', [(0, 3), (3, 4)])
+    """
+    offsets: list[tuple[int, int]] = []
+    text = ""
+    for token, gap in zip(sentence.tokens, spaces_before(sentence), strict=True):
+        text += " " * gap
+        offsets.append((len(text), len(text) + len(token)))
+        text += token
+    return text, offsets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hyperspan.corpora.documents import by_characters
 from hyperspan.render.html import html_fragment
-from hyperspan.render.layout import spaces_before
+from hyperspan.render.layout import spaced_text
 from hyperspan.types import Document, Sentence
 
 MAX_CHARACTERS = 20_000
@@ -26,11 +26,6 @@ def document_html(document: Document) -> str:
 
 def sentence_html(sentence: Sentence) -> str:
     """The sentence with its mentions; a space separates tokens, except where their offsets show none."""
-    offsets: list[tuple[int, int]] = []
-    text = ""
-    for token, gap in zip(sentence.tokens, spaces_before(sentence), strict=True):
-        text += " " * gap
-        offsets.append((len(text), len(text) + len(token)))
-        text += token
+    text, offsets = spaced_text(sentence)
     visible = [mention for mention in sentence.mentions if offsets[mention.start][0] < offsets[mention.end - 1][1]]
     return html_fragment(Document(text, [by_characters(mention, offsets) for mention in visible]))

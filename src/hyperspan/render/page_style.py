@@ -28,11 +28,12 @@ STYLE = """\
 .hyperspan .legend i { display: inline-block; width: 1.5em; height: .3em; margin-right: .45em; vertical-align: .2em; }
 .hyperspan .legend small { color: var(--soft); }
 .hyperspan .text { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; line-height: 1.55em; }
-.hyperspan .room { line-height: calc(1.55em + HEIGHT); vertical-align: calc(HEIGHT / -2); }
-.hyperspan .bars { position: relative; line-height: 1.55em; vertical-align: calc(HEIGHT / 2); padding-bottom: calc(HEIGHT); background-repeat: no-repeat; }
+.hyperspan .room { line-height: calc(1.55em + HEIGHT + RISE); vertical-align: calc((RISE - HEIGHT) / 2); }
+.hyperspan .bars { position: relative; line-height: 1.55em; vertical-align: calc((HEIGHT - RISE) / 2); padding: RISE 0 calc(HEIGHT); background-repeat: no-repeat; }
 .hyperspan .bars:hover { background-color: var(--touched); }
 .hyperspan b { position: absolute; font: 600 SIZE/1.2 system-ui, "Segoe UI", "Noto Sans", sans-serif; max-width: 16em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; unicode-bidi: isolate; user-select: none; }
 .hyperspan .text { container-type: inline-size; }
+.hyperspan b::before { content: attr(data-label); }
 @container (min-width: 36rem) { .hyperspan .narrow { display: none; } }
 .hyperspan .note { color: var(--soft); font-size: .85rem; margin: .5rem 0 0; }
 .hyperspan details { margin-top: .7rem; font-size: .85rem; }
@@ -50,4 +51,5 @@ def style_sheet() -> str:
     light += "--page: #fff; --ink: #1c1c1e; --soft: #5c5c63; --rule: #dcdce0; --touched: #0000000d;"
     dark += "--page: #17181b; --ink: #ececf0; --soft: #a8a8b0; --rule: #3a3b40; --touched: #ffffff14;"
     filled = STYLE.replace("LIGHT_COLOURS", light).replace("DARK_COLOURS", dark)
-    return filled.replace("HEIGHT", f"(var(--n) * {LANE}em + {GAP}em)").replace("SIZE", f"{LABEL_SIZE}em")
+    filled = filled.replace("HEIGHT", f"(var(--n) * {LANE}em + {GAP}em)").replace("RISE", "var(--a, 0em)")
+    return filled.replace("SIZE", f"{LABEL_SIZE}em")
