@@ -33,6 +33,8 @@ DIFFERENCES = {
     "type spurious": "a gold mention has these words, but not this type too",
 }
 """The kinds of differences, in the order of reports."""
+HALF = 0.5
+"""The words that some pairs must have in common, of those that one or both have."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ def mention_differences(
     """The differences between two sets of mentions, sorted as in the text; none if they are equal.
 
     Missed and wrong mentions that share a word are paired, the best pairs first: those with the same words; then those of the
-    same type, the more words they share the better; then those of two types that share at least half of their words.
+    same type, the more words they share the better; then those of two types that share at least half of their words. Of the same
+    type, a mention inside another that has no end in common with it is its counterpart only if they share half of their words.
 
     >>> gold, predicted = {Mention(0, 5, "PER"), Mention(3, 5, "ORG")}, {Mention(1, 5, "PER")}
     >>> [(one.kind, one.gold, one.predicted) for one in mention_differences(gold, predicted)]
@@ -142,9 +145,9 @@ def _pairs(missed: Iterable[Mention], wrong: Iterable[Mention]) -> list[tuple[Me
             shared = (ours & theirs).bit_count() / (ours | theirs).bit_count()
             if ours == theirs and gold.label != predicted.label:
                 ranked.append((0, -shared, gold, predicted))
-            elif shared and gold.label == predicted.label:
+            elif shared and gold.label == predicted.label and (shared >= HALF or not _is_within(gold, predicted)):
                 ranked.append((1, -shared, gold, predicted))
-            elif shared >= 0.5:
+            elif shared >= HALF and gold.label != predicted.label:
                 ranked.append((2, -shared, gold, predicted))
     taken: set[tuple[str, Mention]] = set()
     pairs: list[tuple[Mention, Mention]] = []
@@ -153,6 +156,11 @@ def _pairs(missed: Iterable[Mention], wrong: Iterable[Mention]) -> list[tuple[Me
             taken |= {("gold", gold), ("predicted", predicted)}
             pairs.append((gold, predicted))
     return pairs
+
+
+def _is_within(one: Mention, other: Mention) -> bool:
+    """Whether one of two mentions lies inside the other, and they have neither end in common."""
+    return (one.start - other.start) * (one.end - other.end) < 0
 
 
 def _pair_kind(gold: Mention, predicted: Mention) -> str:

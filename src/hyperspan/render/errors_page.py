@@ -53,7 +53,7 @@ def iter_errors_page(
     for errors in found.errors:
         yield from _article(errors, filters, colours)
     yield "</main>\n"
-    yield f'<p class="shown"><span>{len(found.errors):,} sentences with differences</span></p></form>\n</body>\n</html>\n'
+    yield f'<p class="shown"><span>{len(found.errors)} sentences with differences</span></p></form>\n</body>\n</html>\n'
 
 
 def _labels(found: ErrorReport) -> list[str]:

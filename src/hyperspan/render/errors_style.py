@@ -23,7 +23,7 @@ STYLE = """\
 .counts { border-collapse: collapse; font-size: .82rem; font-variant-numeric: tabular-nums; }
 .counts th, .counts td { padding: .18rem .6rem; border-bottom: 1px solid var(--rule); text-align: right; vertical-align: top; }
 .counts th:first-child { text-align: left; padding-left: 0; font-weight: 600; white-space: nowrap; }
-.counts th { max-width: 12rem; overflow-wrap: anywhere; }
+.counts th { max-width: 12rem; overflow-wrap: break-word; }
 .counts td:last-child, .counts tr:last-child td, .counts tr:last-child th { font-weight: 600; }
 .choice { position: absolute; opacity: 0; width: 1px; height: 1px; margin: 0; pointer-events: none; }
 .choice + label { display: inline-block; box-sizing: border-box; max-width: 100%; margin: .15rem .35rem .15rem 0; padding: .25rem .65rem; border: 1px solid var(--rule); border-radius: 1rem; font-size: .85rem; overflow-wrap: anywhere; cursor: pointer; }
