@@ -38,6 +38,18 @@ def test_a_better_system(files: dict[str, str]) -> None:
     assert "| gold, found | 20 | 0 | 20 | 0 |" in markdown.splitlines()
 
 
+def test_differences_of_two_systems(files: dict[str, str], tmp_path: Path) -> None:
+    page, lines = tmp_path / "d.html", tmp_path / "d.jsonl"
+    arguments = ["compare", files["half"], files["all"], "--gold", files["gold"], "--rounds", "5", "--differences"]
+    assert "wrote 20 differences in 20 sentences" in hyperspan(*arguments, str(page)).stderr
+    written = page.read_text(encoding="utf-8")
+    assert "B right, A wrong <small>20</small>" in written and "A right, B wrong <small>" not in written
+    assert hyperspan(*arguments, str(lines)).returncode == 0
+    records = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
+    assert all(one["wrong"] == ["a"] and one["right"] == ["b"] for record in records for one in record["differences"])
+    assert "exists" in hyperspan(*arguments, str(page)).stderr
+
+
 def test_mistakes_get_one_sentence(files: dict[str, str]) -> None:
     for arguments, message in (
         ((files["half"], files["all"]), "Missing option '--gold'"),

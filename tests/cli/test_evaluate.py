@@ -121,6 +121,26 @@ def test_a_model(model: Path, files: tuple[str, str], tmp_path: Path) -> None:
     assert saved["micro"] == every["micro"] and saved["calibration"]["predicted"] == every["calibration"]["predicted"]
 
 
+def test_errors_of_a_model_and_of_predictions(model: Path, files: tuple[str, str], tmp_path: Path) -> None:
+    page, lines = tmp_path / "errors.html", tmp_path / "errors.jsonl"
+    result = hyperspan("evaluate", str(model), files[1], "--format", "json", "--errors", str(lines), "--labels", "PER")
+    assert result.returncode == 0, result.stderr
+    scores = json.loads(result.stdout)["micro"]
+    records = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
+    differences = [one for record in records for one in record["differences"]]
+    assert sum(one["gold"] is not None for one in differences) == scores["gold"] - scores["correct"] > 0
+    assert sum(one["predicted"] is not None for one in differences) == scores["predicted"] - scores["correct"]
+    assert "too wide" in {one["kind"] for one in differences}  # six words, and the model finds four
+    wide = next(record for record in records if len(record["tokens"]) == 8)
+    assert wide["gold_probability"] == 0 and wide["gold_log_probability"] is None and wide["predicted_probability"] > 0
+    result = hyperspan("evaluate", "-p", files[0], "-g", files[1], "--errors", str(page))
+    assert "wrote 2 differences in 2 sentences to" in result.stderr
+    written = page.read_text(encoding="utf-8")
+    assert "Errors of predicted.data on gold.data" in written and "<strong>wrong type</strong>" in written
+    again = hyperspan("evaluate", "-p", files[0], "-g", files[1], "--errors", str(page))
+    assert again.returncode == 2 and "--force" in again.stderr and again.stdout == ""
+
+
 def test_a_model_and_a_corpus_without_a_common_label(model: Path, files: tuple[str, str]) -> None:
     assert "no label in common" not in hyperspan("evaluate", str(model), files[1], "--samples", "0").stderr
     found = hyperspan("evaluate", "genia", files[1], "--samples", "0")
@@ -164,6 +184,7 @@ def test_only_some_labels(model: Path, files: tuple[str, str], tmp_path: Path) -
         (["{predicted}", "{gold}"], "to score what a file predicts, use --predictions {predicted} --gold {gold}"),
         (["no-such-model", "{gold}", "-o", "x.unknown"], "x.unknown does not say its format"),
         (["no-such-model", "{gold}", "-o", "{predicted}"], "predicted.data exists"),
+        (["no-such-model", "{gold}", "--errors", "x.pdf"], "--errors x.pdf is neither a page nor JSON Lines"),
         (["-p", "{predicted}", "-g", "{gold}", "--samples", "many"], "valid int"),
         (["-p", "{predicted}", "-g", "{gold}", "--labels", "PRE,ORG"], "--labels names PRE, but the labels of"),
     ],

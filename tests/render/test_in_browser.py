@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from itertools import pairwise
@@ -13,8 +14,10 @@ pytest.importorskip("playwright", reason="pip install 'hyperspan[dev]'")
 
 from playwright.sync_api import Browser, sync_playwright
 
+from hyperspan.evaluation import find_errors
+from hyperspan.render.errors_page import iter_errors_page
 from hyperspan.render.html import render_html
-from hyperspan.types import Document, Mention
+from hyperspan.types import Document, Mention, Sentence
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
@@ -137,3 +140,50 @@ def test_page_is_dark_in_dark_mode_and_white_in_print(browser: Browser) -> None:
     assert page.evaluate(background) == "rgb(255, 255, 255)"
     assert not page.locator("details").first.is_visible()
     page.close()
+
+
+WORDS = ("the", "head", "of", "the", "bank", "of", "Oz", "left")
+GOLD = [
+    Sentence(WORDS, [Mention(0, 7, "PER"), Mention(3, 7, "ORG"), Mention(6, 7, "GPE")]),
+    Sentence(WORDS, [Mention(0, 7, "PER")]),
+    Sentence(WORDS, [Mention(6, 7, "GPE")]),
+]
+FOUND = [Sentence(WORDS, [Mention(0, 7, "PER"), Mention(3, 5, "ORG")]), Sentence(WORDS), Sentence(WORDS)]
+SHOWN = """() => [...document.querySelectorAll("article")].filter((one) => one.checkVisibility()).map((one) =>
+  [...one.querySelectorAll("li")].filter((difference) => difference.checkVisibility()).map((difference) => difference.value))"""
+
+
+def test_errors_are_filtered_without_a_script(browser: Browser) -> None:
+    """A sentence is shown if one of its differences has a choice of every group in which there is any."""
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.set_content("".join(iter_errors_page(find_errors(GOLD, FOUND), "Errors")))
+
+    def shown() -> list[list[int]]:
+        return page.evaluate(SHOWN)
+
+    def choose(name: str) -> None:
+        page.locator("label", has_text=re.compile(rf"^{name} \d+$")).click(timeout=3000)
+
+    assert shown() == [[1, 2], [1], [1]]
+    choose("missed")
+    assert shown() == [[1], [1]]
+    choose("GPE")
+    assert shown() == [[1]]
+    choose("inner missed")
+    assert shown() == [[2], [1]]
+    choose("3")  # the depth of the inner one
+    assert shown() == [[2]]
+    page.get_by_role("button", name="Show all").click()
+    assert shown() == [[1, 2], [1], [1]]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    above, words, below = page.evaluate(
+        """() => {
+          const [bars] = document.querySelectorAll(".bars"), range = document.createRange();
+          range.selectNodeContents(bars.lastChild);
+          const box = bars.getBoundingClientRect(), words = range.getBoundingClientRect();
+          return [words.top - box.top, words.height, box.bottom - words.bottom];
+        }"""
+    )
+    assert above > 14 and below > 14 and words > 10  # gold has its lane above the words, predictions theirs below
+    context.close()

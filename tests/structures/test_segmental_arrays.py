@@ -49,8 +49,8 @@ def test_array_hypergraph_equals_that_of_tensors(
     require = [set(sorted(mentions)[:1]) for mentions in chosen]
     forbid = [mentions - wanted for mentions, wanted in zip(chosen, require, strict=True)]
     wide = [{*mentions, *([(0, n, 0)] if n > c else [])} for mentions, n in zip(chosen, lengths, strict=True)]
-    for given in (chosen, require, wide):
-        assert array.log_prob(given) == pytest.approx(tensor.log_prob(given).numpy(), rel=1e-5, abs=1e-4)
+    for sets in (chosen, require, wide):
+        assert array.log_prob(sets) == pytest.approx(tensor.log_prob(sets).numpy(), rel=1e-5, abs=1e-4)
     for one, other in (
         (array, tensor),
         (array.condition(require, forbid), tensor.condition(require, forbid)),

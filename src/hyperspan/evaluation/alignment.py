@@ -26,6 +26,8 @@ class PlaceInCorpus:
     document: int = 0
     id: str = ""
     number: int = 1
+    partial: bool = False
+    """Whether a part of its document is not annotated."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def _places(documents: Iterable[Document], counts: Iterable[int]) -> list[PlaceI
     """The places of the sentences of documents that have so many of them."""
     pairs = zip(documents, counts, strict=True)
     return [
-        PlaceInCorpus(index, document.id, number + 1)
+        PlaceInCorpus(index, document.id, number + 1, any(part.is_partial for part in (document, *document.sentences)))
         for index, (document, count) in enumerate(pairs)
         for number in range(count)
     ]

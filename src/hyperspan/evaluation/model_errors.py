@@ -44,7 +44,11 @@ def model_errors(evaluated: Evaluated, model: SentenceRecognizer, judge: SetJudg
         }
         sums = [_sum(judged[part].sets[side] for part in parts) for side in (0, 1)]
         outside = dict.fromkeys(evaluated.aligned.gold[index].mentions - gold.moved[index].keys(), "not whole words")
-        known.append(SentenceProbabilities(-math.inf if outside else sums[0], sums[1], mentions, outside))
+        if evaluated.aligned.places[index].partial:  # nobody knows the gold set
+            sums = [None, None]
+        elif outside:
+            sums[0] = -math.inf
+        known.append(SentenceProbabilities(*sums, mentions, outside))
     return error_report(evaluated.aligned, known, limits)
 
 

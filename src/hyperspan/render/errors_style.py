@@ -35,7 +35,7 @@ STYLE = """\
 .report > button { font: inherit; font-size: .85rem; display: block; margin: .7rem 0 0; padding: .3rem .9rem; }
 .report main { margin-top: 1.2rem; border-top: 1px solid var(--rule); padding-top: 1rem; }
 .report main .hyperspan { counter-increment: sentences; margin: 0 0 1rem; }
-.drawn { content-visibility: auto; contain-intrinsic-size: auto 14rem; }
+.drawn { content-visibility: auto; contain-intrinsic-size: auto 14rem; margin: 0 -.7rem; padding: 0 .7rem; }
 .hyperspan h2 small, .sets { color: var(--soft); font-weight: 400; font-size: .85rem; }
 .sets { margin: .5rem 0 .2rem; font-variant-numeric: tabular-nums; }
 .hyperspan b.quiet { font-weight: 400; }
