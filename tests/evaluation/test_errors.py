@@ -26,8 +26,8 @@ LIMITS = ModelLimits(frozenset("AB"), max_width=5, contiguous=True)
 
 def described(gold: str, predicted: str) -> list[str]:
     """The kinds of the differences between mentions like "0:3:A 1:2:B"."""
-    sides = [sentence(*side.split()).mentions for side in (gold, predicted)]
-    return [one.kind for one in mention_differences(*sides, LIMITS)]
+    truth, found = (sentence(*side.split()).mentions for side in (gold, predicted))
+    return [one.kind for one in mention_differences(truth, found, LIMITS)]
 
 
 @pytest.mark.parametrize(

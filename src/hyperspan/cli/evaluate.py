@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -27,10 +26,10 @@ from hyperspan.cli.options import (
     split_names,
 )
 from hyperspan.cli.output import SHOWN, counting, print_json, report, with_progress
+from hyperspan.cli.scored_labels import ScoredLabels, labels_of
 from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.summary import printable
-from hyperspan.errors import InputError, OutputExistsError, counted
+from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
 from hyperspan.model_folders import bundled_models
 from hyperspan.types import Document
@@ -38,9 +37,6 @@ from hyperspan.types import Document
 if TYPE_CHECKING:
     from hyperspan.evaluation import ErrorReport, Evaluated, Report
     from hyperspan.inference.annotator import Annotator
-
-GOLD = "gold"
-"""The value of --labels that stands for all labels of the corpus."""
 
 
 def evaluate(
@@ -123,7 +119,7 @@ def evaluate(
     report(problems)
 
 
-class Scored(NamedTuple):
+class EvaluationTask(NamedTuple):
     """What was scored."""
 
     scores: Report
@@ -178,44 +174,6 @@ def _check_targets(output: str | None, plot: str | None, force: bool) -> None:
             raise OutputExistsError(f"{name} exists; choose another name or overwrite it with --force")
 
 
-class ScoredLabels:
-    """The labels that --labels names; without it all of them."""
-
-    def __init__(self, named: list[str], gold: list[Document]):
-        self.in_gold = _labels_of(gold)
-        if named == [GOLD] and not self.in_gold:
-            raise InputError(f"--labels {GOLD} are the labels of the corpus, but it has no mention; name the labels")
-        self._named = sorted(self.in_gold) if named == [GOLD] else named
-
-    def among(self, known: Collection[str]) -> list[str] | None:
-        """The labels to score, None for all; InputError for one that neither the predictions nor the corpus can have."""
-        unknown = [label for label in self._named if label not in known and label not in self.in_gold]
-        if unknown:
-            raise InputError(
-                f"--labels names {', '.join(unknown)}, but the labels of predictions and corpus are "
-                f"{', '.join(sorted({*known, *self.in_gold}))}; name some of these, or {GOLD} for those of the corpus"
-            )
-        return self._named or None
-
-    def note_others(self, known: Collection[str], predicted: Iterable[Document]) -> None:
-        """Says on standard error how many predictions count as wrong because the corpus never has their labels."""
-        times = Counter(mention.label for document in predicted for mention in document.mentions)
-        others = {label: count for label, count in times.most_common() if label not in self.in_gold}
-        if self._named or not others or self.in_gold.isdisjoint(known):
-            return
-        shown = ", ".join(f"{count:,} {printable(label)}" for label, count in list(others.items())[:SHOWN])
-        print(
-            f"hyperspan: {counted(sum(others.values()), 'prediction')} with a label that never occurs in the corpus count "
-            f"as wrong ({shown}{', …' if len(others) > SHOWN else ''}); if it does not annotate them, score only its own "
-            f"labels with --labels {GOLD}",
-            file=sys.stderr,
-        )
-
-
-def _labels_of(documents: Iterable[Document]) -> set[str]:
-    return {mention.label for document in documents for mention in document.mentions}
-
-
 def _score_predictions(
     gold: list[Document],
     predicted: list[Document],
@@ -223,18 +181,18 @@ def _score_predictions(
     samples: int,
     seed: int,
     problems: Problems,
-) -> Scored:
+) -> EvaluationTask:
     from hyperspan.evaluation import align
     from hyperspan.evaluation import evaluate as score
     from hyperspan.evaluation.errors import error_report
 
-    known = _labels_of(predicted)
+    known = labels_of(predicted)
     labels = scored.among(known)
     aligned = align(gold, predicted, problems=problems)
     aligned = aligned if labels is None else aligned.with_labels(labels)
     scored.note_others(known, predicted)
     scores = score(aligned.gold, aligned.systems[0], samples=samples, seed=seed)
-    return Scored(scores, lambda: error_report(aligned), labels)
+    return EvaluationTask(scores, lambda: error_report(aligned), labels)
 
 
 def _score_model(
@@ -248,7 +206,7 @@ def _score_model(
     problems: Problems,
     output: str | None,
     force: bool,
-) -> Scored:
+) -> EvaluationTask:
     from hyperspan.evaluation import evaluate_model
     from hyperspan.inference.loading import load
 
@@ -271,7 +229,7 @@ def _score_model(
     if output is not None:
         write_corpus(found.documents, output, format_for(output), force=force, problems=problems)
         print(f"hyperspan: wrote predictions to {output}", file=sys.stderr)
-    return Scored(found.report, lambda: _model_errors(found, annotator, labels), labels)
+    return EvaluationTask(found.report, lambda: _model_errors(found, annotator, labels), labels)
 
 
 def _model_errors(found: Evaluated, annotator: Annotator, labels: list[str] | None) -> ErrorReport:

@@ -48,7 +48,7 @@ def model_errors(evaluated: Evaluated, model: SentenceRecognizer, judge: SetJudg
             sums = [None, None]
         elif outside:
             sums[0] = -math.inf
-        known.append(SentenceProbabilities(*sums, mentions, outside))
+        known.append(SentenceProbabilities(sums[0], sums[1], mentions, outside))
     return error_report(evaluated.aligned, known, limits)
 
 
