@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,19 @@ from playwright.sync_api import Browser, Page
 
 from hyperspan.inference.loading import load
 from hyperspan.serve.models import places
+from tests.serve.page.labeller import Labelling, press
 from tests.serve.page.reader import browsing
 from tests.serve.running import running
 
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1240, "height": 860}}
+LABEL: dict[str, Any] = {"viewport": {"width": 1240, "height": 590}}
 PHONE: dict[str, Any] = {"viewport": {"width": 375, "height": 812}, "has_touch": True, "is_mobile": True}
+
+
+TO_LABEL = (
+    "The mice were kept in the dark for a week. In Jurkat T cells, the human IL-2 receptor alpha chain gene promoter binds mutant "
+    "NF-kappa B p65 proteins. Nothing of it was seen in monocytes. We then looked at B cells. They bound it, too."
+)
 
 
 def main(folder: str = "docs/images") -> None:
@@ -34,6 +43,24 @@ def main(folder: str = "docs/images") -> None:
         page.locator("#tab-hypergraph").click()
         page.locator("#canvas svg").wait_for()
         take(page, target / "page-hypergraph.png")
+        label(browser, target / "label.png")
+
+
+def label(browser: Browser, target: Path) -> None:
+    """The labelling page in the middle of a sentence: accepted, rejected, added and drafted mentions."""
+    with tempfile.TemporaryDirectory() as folder:
+        labelling = Labelling(
+            Path(folder) / "corrected.jsonl", "genia", TO_LABEL, "--by", "order", "--annotator", "Ada"
+        )
+        try:
+            page = browser.new_context(device_scale_factor=2, **LABEL).new_page()
+            page.goto(labelling.link)
+            page.locator("#sentence .word").first.wait_for()
+            press(page, "Space", "a", "r", "a")
+            press(page, "Home", *["ArrowRight"] * 2, "Shift+ArrowRight", "4", "j", "j")
+            take(page, target)
+        finally:
+            labelling.end()
 
 
 def opened(browser: Browser, address: str, **options: Any) -> Page:

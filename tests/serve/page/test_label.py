@@ -6,6 +6,7 @@ import json
 import random
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ TEXT = (
 HEBREW = "חלבון p53 נקשר אל הגן MDM2 בתאי T אנושיים לאחר קרינה."
 HOSTILE = f'<img src=x onerror=alert(1)> & "IL-2" promoter 👩‍🔬𝒳 \u202eback\u202c {"x" * 120} in T cells.'
 WORDS = [f"word{number}" for number in range(34)]
+DOCUMENTED = (Path(__file__).parents[3] / "docs" / "labelling.md").read_text(encoding="utf-8")
 Opened = Callable[..., Page]
 
 
@@ -105,6 +107,13 @@ def test_a_session_with_the_keyboard_alone(started: list[Labelling], window: Ope
     write(page, "n", "twice bound")
     expect(page.locator("#note-shown")).to_have_text("Note: twice bound")
     assert labelling.events()[-1]["note"] == "twice bound"  # on disk when the page says so
+    page.keyboard.press("?")
+    listed: list[list[str]] = page.locator("#keys tr").evaluate_all(
+        "all => all.map(row => [...row.querySelectorAll('kbd, td:last-child')].map(cell => cell.textContent))"
+    )
+    for *keys, does in listed:
+        assert f"| {does} | {' '.join(f'`{key}`' for key in keys)} |".replace("1 … 9", "1` … `9") in DOCUMENTED
+    page.keyboard.press("Escape")
     press(page, "Space")
 
     wait_for_sentence(page, 2)
