@@ -9,6 +9,7 @@ from attrs import evolve
 
 import hyperspan
 from hyperspan.render.html import render_html
+from hyperspan.render.provenance import provenance
 
 EXAMPLES = Path(__file__).parent
 TEXTS = {"english": "everyday.txt", "genia": "biomedical.txt", "litbank": "literary.txt"}
@@ -20,7 +21,8 @@ def main(target: str) -> None:
         annotator = hyperspan.load(name)
         document = annotator((EXAMPLES / file).read_text(encoding="utf-8"), top_k=3)
         pages.append(evolve(document, id=name))
-    Path(target).write_text(render_html(pages, title="hyperspan"), encoding="utf-8")
+    page = render_html(pages, title="hyperspan", about=provenance(", ".join(TEXTS)))
+    Path(target).write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

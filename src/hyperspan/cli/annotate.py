@@ -41,6 +41,7 @@ from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.domain import DomainTally
 from hyperspan.inference.options import parse_thresholds
 from hyperspan.model_folders import DEFAULT_MODEL
+from hyperspan.render.provenance import provenance
 from hyperspan.text.scripts import unspaced_run
 from hyperspan.types import Document, Mention
 
@@ -134,7 +135,8 @@ def annotate(
             on_words=add_words,
         )
         documents, target = failures.without(found), Target(output, force)
-        losses = _write(documents, format_name, target, annotator.labels, _title(inputs), problems, lossy)
+        about = provenance(model, thresholds, type_ or (), len(constraints.require | constraints.forbid))
+        losses = _write(documents, format_name, target, annotator.labels, _title(inputs), about, problems, lossy)
     report(problems)
     report_losses(losses)
     if tally.note:
@@ -214,6 +216,7 @@ def _write(
     target: Target,
     labels: Iterable[str],
     title: str,
+    about: str,
     problems: Problems,
     lossy: Lossy | None,
 ) -> Losses:
@@ -226,7 +229,7 @@ def _write(
         from hyperspan.render.html import iter_html
 
         with target.open() as file:
-            file.writelines(iter_html(documents, title, labels))
+            file.writelines(iter_html(documents, title, labels, about))
     else:
         return write_corpus(documents, target.name, format_name, lossy=lossy, force=target.force, problems=problems)
     return Losses(lossy)

@@ -16,36 +16,41 @@ from hyperspan.types import Document, SentenceAlternatives
 THIN_NOTE = "Thin bars are mentions that there is no room to name here. The table lists them."
 
 
-def render_html(documents: Document | Iterable[Document], title: str = "hyperspan", labels: Iterable[str] = ()) -> str:
+def render_html(
+    documents: Document | Iterable[Document], title: str = "hyperspan", labels: Iterable[str] = (), about: str = ""
+) -> str:
     """A page that shows the documents. The given `labels` get the first colours, in their order.
+
+    `about` is a line below the title: how it was made, as from :func:`hyperspan.render.provenance.provenance`.
 
     >>> from hyperspan.types import Mention
     >>> page = render_html(Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE", probability=0.9)]))
     >>> page.startswith("<!doctype html>") and "GPE 0.90: Seattle" in page
     True
     """
-    return "".join(iter_html(documents, title, labels))
+    return "".join(iter_html(documents, title, labels, about))
 
 
 def iter_html(
-    documents: Document | Iterable[Document], title: str = "hyperspan", labels: Iterable[str] = ()
+    documents: Document | Iterable[Document], title: str = "hyperspan", labels: Iterable[str] = (), about: str = ""
 ) -> Iterator[str]:
     """The same page in parts, so that any number of documents fits into memory."""
-    yield page_head(title, style_sheet())
+    yield page_head(title, style_sheet(), about)
     colours = Colours(labels)
     for document in [documents] if isinstance(documents, Document) else documents:
         yield from _article(document, colours)
     yield "</body>\n</html>\n"
 
 
-def page_head(title: str, style: str) -> str:
-    """The beginning of a page, up to its title."""
+def page_head(title: str, style: str, about: str = "") -> str:
+    """The beginning of a page, up to its title and how it was made."""
     shown = escape(clean(title))
+    line = f'<p class="about">{escape(clean(about))}</p>\n' if about else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f'<title>{shown}</title>\n<style>\n{style}</style>\n</head>\n<body class="hyperspan-page">\n<h1>{shown}</h1>\n'
+        f'<title>{shown}</title>\n<style>\n{style}</style>\n</head>\n<body class="hyperspan-page">\n<h1>{shown}</h1>\n{line}'
     )
 
 

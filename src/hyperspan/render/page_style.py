@@ -20,6 +20,7 @@ STYLE = """\
 @media screen { [data-jp-theme-light="true"] .hyperspan, .vscode-light .hyperspan { LIGHT_COLOURS } }
 .hyperspan-page { margin: 0 auto; padding: 1.2rem clamp(.8rem, 4vw, 3rem) 3rem; max-width: 60rem; background: var(--page); color: var(--ink); font-family: system-ui, "Segoe UI", "Noto Sans", sans-serif; }
 .hyperspan-page h1 { font-size: 1.35rem; margin: 0 0 1rem; overflow-wrap: anywhere; }
+.hyperspan-page .about { margin: -.7rem 0 1rem; color: var(--soft); font-size: .82rem; overflow-wrap: anywhere; }
 .hyperspan { background: var(--page); color: var(--ink); font: 1.06rem/1.5 system-ui, "Segoe UI", "Noto Sans", sans-serif; margin: 0 0 1.5rem; padding: .2rem 0 1rem; border-bottom: 1px solid var(--rule); text-align: start; }
 .hyperspan:last-child { border-bottom: 0; }
 .hyperspan h2 { font-size: .95rem; font-weight: 600; margin: 0 0 .5rem; color: var(--soft); overflow-wrap: anywhere; }

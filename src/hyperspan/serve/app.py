@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from hyperspan import __version__
 from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.options import parse_thresholds
@@ -108,7 +109,7 @@ class Routes:
         listed: list[dict[str, Any]] = [
             served.info(index == 0) for index, served in enumerate(self.service.models.values())
         ]
-        return JSON({"models": listed, "limits": self.service.settings.limits})
+        return JSON({"models": listed, "limits": self.service.settings.limits, "version": __version__})
 
     async def healthz(self, _: Request) -> Response:
         return PlainTextResponse("ok\n")

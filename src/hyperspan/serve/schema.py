@@ -266,6 +266,7 @@ class ModelInfo(BaseModel):
 class ModelsResponse(BaseModel):
     models: list[ModelInfo]
     limits: dict[str, float]
+    version: str
 
 
 class ErrorContent(BaseModel):

@@ -1,0 +1,43 @@
+"""How what is shown was made, in a sentence: model, choice of mentions, version, day."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import PurePath
+
+from hyperspan import __version__
+from hyperspan.inference.options import ANY_LABEL, DEFAULT_THRESHOLD
+
+
+def today() -> str:
+    """The day in UTC; that of SOURCE_DATE_EPOCH, where it is set, so that the same input gives the same file."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(given), UTC) if given.isdecimal() else datetime.now(UTC)
+    return moment.date().isoformat()
+
+
+def provenance(
+    model: str,
+    thresholds: Mapping[str, float] | None = None,
+    types: Iterable[str] = (),
+    constraints: int = 0,
+    day: str = "",
+) -> str:
+    """The sentence that pages have below their title.
+
+    >>> provenance("genia", {"*": 0.3, "DNA": 0.1}, day="2026-11-16").replace(__version__, "1.0")
+    'Model genia; every mention at least this probable: 0.3, DNA 0.1; hyperspan 1.0; 2026-11-16.'
+    """
+    chosen = "the most probable set"
+    if thresholds is not None:
+        others = thresholds.get(ANY_LABEL, DEFAULT_THRESHOLD)
+        named = (f"{label} {least:g}" for label, least in thresholds.items() if label != ANY_LABEL)
+        chosen = f"every mention at least this probable: {', '.join([f'{others:g}', *named])}"
+    said = [f"Model {PurePath(model).name}", chosen]
+    if labels := ", ".join(types):
+        said.append(f"types {labels}")
+    if constraints:
+        said.append(f"{constraints} constraint{'s' if constraints > 1 else ''}")
+    return "; ".join([*said, f"hyperspan {__version__}", day or today()]) + "."
