@@ -41,7 +41,7 @@ def test_mentions_are_there_while_one_types(page: Page, server: Running) -> None
     wait_for_text(page, TEXT)
     assert listed(page) == found(annotate(server, TEXT)["mentions"])
     expect(page.locator("#found")).to_have_text("7 mentions")
-    expect(page.locator("#about-text")).to_contain_text("2 sentences")
+    expect(page.locator("#about-text")).to_contain_text("2 sentences, 19 words")
     expect(page.locator("#said")).to_have_text("7 mentions shown.")
 
 
@@ -74,15 +74,14 @@ def test_types_can_be_left_out(page: Page, server: Running) -> None:
 
 
 def ranked_sets(answer: dict[str, Any], k: int) -> list[tuple[str, list[Found]]]:
-    """The k best sets of a text with their probabilities, from all ways to choose a set for each sentence."""
+    """The k best sets of a text with how probable they are compared to the best, from all ways to choose a set for each sentence."""
     every = itertools.product(*(entry["sets"] for entry in answer["alternatives"]))
     ranked = sorted(every, key=lambda chosen: -math.prod(one["probability"] for one in chosen))[:k]
+    products = [math.prod(one["probability"] for one in chosen) for chosen in ranked]
+    compared = [f"{products[0]:.3f}", *(f"{100 * product / products[0]:.0f} %" for product in products[1:])]
     return [
-        (
-            f"{math.prod(one['probability'] for one in chosen):.3f}",
-            sorted(m for one in chosen for m in found(one["mentions"])),
-        )
-        for chosen in ranked
+        (shown, sorted(m for one in chosen for m in found(one["mentions"])))
+        for shown, chosen in zip(compared, ranked, strict=True)
     ]
 
 

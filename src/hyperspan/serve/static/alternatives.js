@@ -2,11 +2,12 @@
 
 import { $, count, fill, make } from "./dom.js";
 import { note, typeName } from "./panels.js";
-import { bestChoices, difference, logOf, probabilityText } from "./sets.js";
-import { excerpt } from "./text.js";
+import { bestChoices, changes, logOf, probabilityText, shareText } from "./sets.js";
+import { ends, excerpt } from "./text.js";
 
 const SENTENCES = 40; // that are listed one by one
 const CHANGES = 12; // of a set that are listed
+const WORTH_SAYING = Math.log(0.0005); // a probability that is 0.001 at least when rounded
 const SURE = 0.995; // a sentence whose best set is as probable as this has no alternatives worth listing
 const MOST = 40; // sets that are asked for
 
@@ -34,10 +35,11 @@ export function drawSets(view, colouring, on) {
     checked: shown !== null && same(shown, ranks),
     choose: () => on.choose(ranks),
   }));
+  nameSentences(rows, choices);
   const whole = lists.length > 1 ? "the whole text" : "the sentence";
   const title = `The most probable sets of ${whole}`;
   const group = make("div", { role: "radiogroup", className: "sets", "aria-label": title }, ...rows);
-  const children = [note(`${title}, and how they differ from the best.`), group];
+  const children = [note(`${title}: how they differ from the best, and how probable they are compared to it.`), group];
   if (lists.some((sets) => sets.length >= view.sets) && view.sets < MOST)
     children.push(make("button", { className: "quiet", "data-key": "more-sets", onclick: on.more }, "More"));
   if (lists.length > 1) children.push(bySentence(view, colouring, on));
@@ -46,26 +48,56 @@ export function drawSets(view, colouring, on) {
 
 const same = (a, b) => a.size === b.size && [...a].every(([sentence, rank]) => b.get(sentence) === rank);
 
+/** Rows that would look the same, because the text repeats itself, say which sentence they are about. */
+function nameSentences(rows, choices) {
+  const looks = Map.groupBy(rows.keys(), (index) => rows[index].querySelector(".how").textContent);
+  for (const indices of looks.values())
+    for (const index of indices.length > 1 ? indices : []) {
+      const numbers = [...choices[index].ranks.keys()].map((sentence) => sentence + 1).sort((a, b) => a - b);
+      rows[index].querySelector(".how").append(make("small", {}, `in sentence ${numbers.join(", ")}`));
+    }
+}
+
 function row(view, colouring, on, ranks, { name, key, log, share, checked, choose }) {
   const changed = [...ranks.keys()];
-  const { added, removed } = difference(view.mentionsOf(new Map(), changed), view.mentionsOf(ranks, changed));
-  const changes = [...removed.map((m) => ["−", "without", m]), ...added.map((m) => ["+", "with", m])];
-  changes.sort((a, b) => a[2].start - b[2].start);
-  const how = changes.slice(0, CHANGES).map(([sign, word, mention]) =>
-    make("span", {
-      className: sign === "+" ? "plus" : "minus",
-      onmouseenter: () => on.light(mention),
-      onmouseleave: () => on.light(null),
-    },
-    make("span", { "aria-hidden": "true" }, sign), make("span", { className: "unseen" }, word), " ",
-    make("bdi", {}, excerpt(view.answer.text, mention, 50)), " ", typeName(colouring, mention.label)));
-  if (changes.length > CHANGES) how.push(`and ${changes.length - CHANGES} more`);
-  const element = make("label", { className: "set" },
+  const found = changes(view.mentionsOf(new Map(), changed), view.mentionsOf(ranks, changed));
+  const how = found.slice(0, CHANGES).map((change) => changeLine(view.answer.text, colouring, on, change));
+  if (found.length > CHANGES) how.push(`and ${found.length - CHANGES} more`);
+  const probability = probabilityText(log);
+  const best = log > WORTH_SAYING ? probability : "best";
+  const element = make("label", { className: "set", title: `Probability ${probability}` },
     make("input", { type: "radio", autocomplete: "off", name, checked, "data-key": key, onchange: choose }),
-    make("span", { className: "p" }, probabilityText(log)),
+    make("span", { className: "p" }, ranks.size ? shareText(share) : best),
     make("span", { className: "how" }, ...(how.length ? how : ["the best set"])));
   element.style.setProperty("--share", `${(100 * share).toFixed(1)}%`);
   return element;
+}
+
+/** One mention that a set has or lacks, or has with another type or other words. */
+function changeLine(text, colouring, on, { from, to }) {
+  const [sign, word] = !from ? ["+", "with"] : !to ? ["−", "without"] : ["±", "instead"];
+  const shown = from && to && from.label === to.label ? grown(text, from, to) : [ends(text, from ?? to)];
+  const types = from && to && from.label !== to.label ? [typeName(colouring, from.label), " → ", typeName(colouring, to.label)] : [typeName(colouring, (to ?? from).label)];
+  return make("span", {
+    className: { "+": "plus", "−": "minus", "±": "other" }[sign],
+    onmouseenter: () => on.light(to ?? from),
+    onmouseleave: () => on.light(null),
+  },
+  make("span", { "aria-hidden": "true" }, sign), make("span", { className: "unseen" }, word), " ",
+  make("bdi", {}, ...shown), " ", ...types);
+}
+
+/** The words of a mention, with those that it gains or loses marked. */
+function grown(text, from, to) {
+  const [start, end] = [Math.max(from.start, to.start), Math.min(from.end, to.end)];
+  const marked = (first, last) => {
+    if (first >= last) return [];
+    const isNew = to.start <= first && last <= to.end;
+    return [make(isNew ? "ins" : "del", {}, ends(text, { start: first, end: last }))];
+  };
+  const gap = (place) => (/^\s|\s$/.test(text.slice(place - 1, place + 1)) ? " " : "");
+  const [before, after] = [marked(Math.min(from.start, to.start), start), marked(end, Math.max(from.end, to.end))];
+  return [...before, before.length ? gap(start) : "", ends(text, { start, end }, 40), after.length ? gap(end) : "", ...after];
 }
 
 /** The sets of each sentence by itself; made when someone looks. */

@@ -1,6 +1,7 @@
 // The two dialogs: what is known about a model, and the key that a server may ask for.
 
 import { $, count, fill, make } from "./dom.js";
+import { markdown } from "./markdown.js";
 
 export function showModelCard({ name, kind, labels, max_width: width, tokenizer, parameters, card, readme }) {
   const dialog = $("card-of-model"), { corpus, dev, test } = card.figures;
@@ -10,7 +11,7 @@ export function showModelCard({ name, kind, labels, max_width: width, tokenizer,
     Finds: meanings(labels, card.labels),
     [`F1 on ${corpus}`]: scores.join(", "),
     Licence: card.licence,
-    "Longest mention": width ? count(width, "word") : "any length",
+    "Longest mention": width ? count(width, "token") : "any length",
     Structure: kind,
     Tokenizer: tokenizer,
     Parameters: parameters?.toLocaleString("en"),
@@ -18,7 +19,7 @@ export function showModelCard({ name, kind, labels, max_width: width, tokenizer,
   $("card-of-model-title").textContent = name;
   fill(dialog.querySelector("dl"), ...Object.entries(facts).filter(([, value]) => value)
     .flatMap(([key, value]) => [make("dt", {}, key), make("dd", {}, value)]));
-  dialog.querySelector("pre").textContent = readme || card.description || "Its makers say no more about it.";
+  fill(dialog.querySelector(".readme"), ...markdown(readme.replace(/^# .*\n/, "") || card.description || "Its makers say no more about it."));
   dialog.showModal();
 }
 

@@ -36,6 +36,7 @@ export function debounced(action) {
     timer = setTimeout(flush, delay);
   };
   run.flush = flush;
+  run.isWaiting = () => waiting !== null;
   run.stop = () => {
     clearTimeout(timer);
     waiting = null;

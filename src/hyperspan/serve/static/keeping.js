@@ -2,28 +2,32 @@
 
 import { $, count, debounced } from "./dom.js";
 import { fragmentOf } from "./link.js";
-import { brat, download, html, jsonl } from "./save.js";
+import { brat, download, fileName, html, jsonl, table, titleOf } from "./save.js";
 
 const tell = (text) => ($("taken").textContent = text);
 
 /** Saves what is shown in one of the formats. */
 export async function save(view, colouring, format) {
   if (!view.answer) return tell("There is nothing to save yet.");
-  const { name, answer, shown: mentions } = view, { text, document: { sentences } } = answer;
-  let lost = 0;
-  if (format === "jsonl") {
-    const line = jsonl({ name, text, mentions, sentences, metadata: settings(view) });
-    download(`${name}.jsonl`, line, "application/x-ndjson");
-  } else if (format === "html") {
-    download(`${name}.html`, await html({ name, text, mentions, sentences, colouring, labels: view.shownLabels }), "text/html");
-  } else {
-    const made = brat({ name, text, mentions });
-    download(`${name}.zip`, made.zip);
-    lost = made.lost;
-  }
+  const { answer, shown: mentions } = view, { text, document: { sentences } } = answer;
+  const title = titleOf(view.name, text), name = fileName(title);
+  const shown = { name, title, text, mentions, sentences, colouring, labels: view.shownLabels };
+  const { file, content, type, lost = 0 } = await WRITERS[format](shown, view);
+  download(file, content, type);
   const without = lost ? ` brat cannot hold ${count(lost, "other")}, whose labels have spaces.` : "";
-  return tell(`Saved ${count(mentions.length - lost, "mention")}.${without}`);
+  return tell(`Saved ${count(mentions.length - lost, "mention")} as ${file}.${without}`);
 }
+
+const WRITERS = {
+  jsonl: (shown, view) => ({ file: `${shown.name}.jsonl`, content: jsonl({ ...shown, metadata: settings(view) }), type: "application/x-ndjson" }),
+  csv: (shown) => ({ file: `${shown.name}.csv`, content: table(shown, ","), type: "text/csv" }),
+  tsv: (shown) => ({ file: `${shown.name}.tsv`, content: table(shown, "\t"), type: "text/tab-separated-values" }),
+  html: async (shown, view) => ({ file: `${shown.name}.html`, content: await html({ ...shown, about: aboutRun(view) }), type: "text/html" }),
+  brat: (shown) => {
+    const { zip, lost } = brat(shown);
+    return { file: `${shown.name}.zip`, content: zip, lost };
+  },
+};
 
 /** How the mentions were chosen, in terms of the server's API; places in code points. */
 function settings(view) {
@@ -32,6 +36,18 @@ function settings(view) {
     .map(({ start, end, label }) => ({ start: place(start), end: place(end), label }));
   const threshold = view.mode === "set" ? null : { "*": view.least, ...view.byLabel };
   return { model: model.name, threshold, types: view.shownLabels, require: constrained("require"), forbid: constrained("forbid") };
+}
+
+/** The same in words, with the version and the day, as render/provenance.py has it. */
+function aboutRun(view) {
+  const least = [["*", view.least], ...Object.entries(view.byLabel)].map(([label, at]) => (label === "*" ? `${at}` : `${label} ${at}`));
+  const chosen = view.mode === "set" ? "the most probable set" : `every mention at least this probable: ${least.join(", ")}`;
+  const all = view.shownLabels.length === view.model.labels.length;
+  return [
+    `Model ${view.answer.model.name}`, chosen, ...(all ? [] : [`types ${view.shownLabels.join(", ")}`]),
+    ...(view.constraints.length ? [count(view.constraints.length, "constraint")] : []),
+    `hyperspan ${view.version}`, new Date().toISOString().slice(0, 10),
+  ].join("; ") + ".";
 }
 
 export async function copyLink(view) {

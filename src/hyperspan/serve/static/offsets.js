@@ -27,6 +27,16 @@ function countBelow(sorted, limit) {
   return low;
 }
 
+const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+
+/** How many words a text has, as people count them: "brother's" and "IL-2" are one each, and a full stop is none. */
+export function wordsIn(text) {
+  let words = 0;
+  for (const [chunk] of text.matchAll(/\S*[\p{L}\p{N}]\S*/gu))
+    words += UNSPACED.test(chunk) ? [...new Intl.Segmenter("und", { granularity: "word" }).segment(chunk)].filter((one) => one.isWordLike).length : 1;
+  return words;
+}
+
 /** The span of the tokens that a selection touches, with the words in it; or what is wrong with it. */
 export function snapped([start, end], sentences, maxWidth) {
   const touched = sentences.filter((sentence) => sentence.start < end && sentence.end > start);

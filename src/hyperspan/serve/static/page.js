@@ -12,10 +12,9 @@ import { copyLink, keep, save } from "./keeping.js";
 import { cleaned } from "./layout.js";
 import { viewOf } from "./link.js";
 import { notice, say } from "./notices.js";
-import { codePoints } from "./offsets.js";
+import { codePoints, wordsIn } from "./offsets.js";
 import { buildTypes, drawConstraints, updateTypes } from "./panels.js";
 import { Reading } from "./reading.js";
-import { fileName } from "./save.js";
 import { Table } from "./table.js";
 import { listenToTabs, select } from "./tabs.js";
 import { Colouring } from "./text.js";
@@ -42,7 +41,11 @@ const reading = new Reading({
 
 const askSoon = debounced(ask);
 const askAlternativesSoon = debounced(askAlternatives);
-const dim = debounced(() => $("result").parentElement.setAttribute("aria-busy", String(answers.busy)));
+
+/** Says whether what is shown is about to change; the style sheet waits a little before it shows it. */
+function tellBusy() {
+  $("result").parentElement.ariaBusy = String(answers.busy || askSoon.isWaiting());
+}
 
 async function ask() {
   askSoon.stop();
@@ -55,10 +58,11 @@ async function ask() {
     return settle();
   }
   const { request, model, tooLong } = view, started = performance.now();
-  dim(400);
   try {
     if (tooLong) throw new ServerError(tooLong, { status: 413 });
-    const found = await answers.run((signal) => server.annotate(request, signal), busy);
+    const answered = answers.run((signal) => server.annotate(request, signal), busy);
+    tellBusy();
+    const found = await answered;
     if (!found) return; // a newer request is under way
     took = performance.now() - started;
     take(request, model, found.documents[0]);
@@ -121,7 +125,7 @@ function busy(error) {
 }
 
 function settle() {
-  dim(0);
+  tellBusy();
   notice("busy", "");
   drawSoon();
 }
@@ -143,7 +147,7 @@ function draw() {
   for (const radio of document.getElementsByName("mode")) radio.checked = radio.value === view.mode;
   $("threshold").value = view.least;
   $("threshold-value").textContent = view.least.toFixed(2);
-  $("threshold").closest(".panel").classList.toggle("by-set", view.mode === "set");
+  $("threshold").closest("fieldset").classList.toggle("by-set", view.mode === "set");
   updateTypes(view);
   drawConstraints(view, colouring, { remove: removeConstraints, light });
   drawSets(view, colouring, { choose, more: moreSets, anyway: setsAnyway, light });
@@ -157,8 +161,7 @@ function drawGraph() {
 }
 
 function sizeOf({ text, place, document: { sentences } }) {
-  const words = sentences.reduce((sum, sentence) => sum + sentence.tokens.length, 0);
-  return [count(sentences.length, "sentence"), count(words, "word"), count(place(text.length), "character")].join(", ");
+  return [count(sentences.length, "sentence"), count(wordsIn(text), "word"), count(place(text.length), "character")].join(", ");
 }
 
 // -- what the reader does --------------------------------------------------------------------------------------------------
@@ -170,6 +173,7 @@ function edit(text, name = view.name) {
   table.reset();
   keep(view);
   askSoon(Math.min(Math.max(0.6 * took, 120), 1500)); // what takes long is not asked at every letter
+  tellBusy();
 }
 
 function setText(text, name) {
@@ -181,7 +185,7 @@ function chooseModel(name) {
   const wasExample = isExample(view.text) || !view.text;
   view.choose(view.models.find((model) => model.name === name) ?? view.model);
   showModel();
-  if (wasExample) setText(examplesFor(view.model)[0], view.model.name);
+  if (wasExample) setText(examplesFor(view.model)[0], "");
   keep(view);
   ask();
 }
@@ -256,7 +260,7 @@ function constrainSelected() {
 async function openFile(file, files) {
   const { text, problem = "" } = await textOf(file);
   notice("file", `${problem} ${files > 1 ? `Of ${files} files, only ${file.name} is shown.` : ""}`.trim());
-  if (text !== undefined) setText(text, fileName(file.name));
+  if (text !== undefined) setText(text, file.name);
 }
 
 // -- arriving --------------------------------------------------------------------------------------------------------------
@@ -264,20 +268,20 @@ async function openFile(file, files) {
 /** `typed`: what the reader wrote while the page was still loading; it is never overwritten. */
 async function arrive(typed = "") {
   for (const kind of ["link", "version", "constraints", "file"]) notice(kind, "");
-  if (typed) return show(typed, "hyperspan");
+  if (typed) return show(typed);
   if (history.state?.hyperspan) return restore(history.state.hyperspan);
   if (location.hash.includes("=")) {
     const { view: kept, problems } = await viewOf(location.hash);
     notice("version", problems.join(" "));
     return restore(kept);
   }
-  return show(examplesFor(view.model)[0], view.model.name);
+  return show(examplesFor(view.model)[0]);
 }
 
-function show(text, name) {
+function show(text) {
   showModel();
   showTab("mentions");
-  setText(text, name);
+  setText(text, "");
   ask();
 }
 
@@ -306,10 +310,10 @@ function wire() {
   on("constrain-words", "click", constrainSelected);
   on("model", "change", () => chooseModel($("model").value));
   on("about", "click", () => showModelCard(view.model));
-  on("clear", "click", () => (setText("", "hyperspan"), $("text").focus()));
+  on("clear", "click", () => (setText("", ""), $("text").focus()));
   on("example", "click", () => {
     const texts = examplesFor(view.model);
-    setText(texts[(texts.indexOf(view.text) + 1) % texts.length], view.model.name);
+    setText(texts[(texts.indexOf(view.text) + 1) % texts.length], "");
   });
   listen((...given) => begun.promise.then(() => openFile(...given)));
   on("threshold", "input", () => setLeast(null, $("threshold").valueAsNumber));
@@ -328,7 +332,7 @@ function wire() {
 
 async function begin() {
   try {
-    ({ models: view.models, limits: view.limits } = await new Latest().run((signal) => server.models(signal), busy));
+    ({ models: view.models, limits: view.limits, version: view.version } = await new Latest().run((signal) => server.models(signal), busy));
   } catch (error) {
     return notice("server", error.message, ["Try again", begin]);
   }

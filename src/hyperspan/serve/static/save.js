@@ -41,6 +41,24 @@ function sentenceRecord(sentence, mentions, place) {
   };
 }
 
+/** A table for spreadsheets, a mention a row, in the columns of corpora/mention_tables.py. */
+export function table({ name, text, mentions, sentences }, separator) {
+  const place = codePoints(text);
+  const rows = [...mentions].sort(byPlace).map((m) => {
+    const sentence = sentences.findIndex(({ start, end }) => start <= m.start && m.end <= end);
+    return [name, sentence, place(m.start), place(m.end), text.slice(m.start, m.end), m.label, m.probability ?? ""];
+  });
+  return [COLUMNS, ...rows].map((row) => `${row.map((value) => cell(value, separator)).join(separator)}\r\n`).join("");
+}
+
+const COLUMNS = ["document", "sentence", "start", "end", "text", "label", "probability"];
+
+function cell(value, separator) {
+  if (typeof value === "number") return String(value);
+  const shown = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value; // a spreadsheet would compute it
+  return shown.includes(separator) || /["\r\n]/.test(shown) ? `"${shown.replaceAll('"', '""')}"` : shown;
+}
+
 /** brat's .txt and .ann in one zip archive, and how many mentions brat cannot hold because of their labels. */
 export function brat({ name, text, mentions }) {
   const place = codePoints(text);
@@ -53,15 +71,16 @@ export function brat({ name, text, mentions }) {
 }
 
 /** A page without a script that shows the same text and bars, and a table of the mentions. */
-export async function html({ name, text, mentions, sentences, colouring, labels }) {
+export async function html({ title, text, mentions, sentences, colouring, labels, about }) {
   const style = await (await fetch("/static/text.css")).text();
-  const page = document.implementation.createHTMLDocument(name);
+  const page = document.implementation.createHTMLDocument(title);
   const add = (parent, tag, properties = {}) => parent.appendChild(Object.assign(page.createElement(tag), properties));
   for (const [key, content] of [["viewport", "width=device-width, initial-scale=1"], ["color-scheme", "light dark"]])
     add(page.head, "meta", { name: key, content });
   add(page.head, "style", { textContent: style });
   page.body.className = "hyperspan-page";
-  add(page.body, "h1", { textContent: name });
+  add(page.body, "h1", { textContent: title });
+  add(page.body, "p", { className: "about", textContent: about });
   const article = add(page.body, "article", { className: "hyperspan" });
   const legend = add(article, "ul", { className: "legend" });
   for (const label of labels) {
@@ -139,8 +158,16 @@ export function download(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
-/** A name of a file that no system refuses. */
-export function fileName(given) {
-  const stem = given.replace(/\.[^.]{1,8}$/, "").replace(/[^\p{L}\p{M}\p{N}._+-]+/gu, "_");
-  return stem.replace(/^[._]+/, "").slice(0, 80) || "hyperspan";
+/** What to call a text: the name of its file, or its first words; or the time, where it has none. */
+export function titleOf(name, text) {
+  if (name) return name;
+  const [words] = /(?:\S*[\p{L}\p{N}]\S*\s*){1,6}/u.exec(text.slice(0, 1000)) ?? [""];
+  const shown = words.replace(/\s+/g, " ").trim();
+  return shown.length > 60 ? `${[...shown].slice(0, 59).join("")}…` : shown || `text ${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}`;
+}
+
+/** The same as the name of a file, without its ending, that no system refuses. */
+export function fileName(title) {
+  const stem = title.replace(/(?<=\p{L})\.[A-Za-z][A-Za-z0-9]{0,7}$/u, "").replace(/[^\p{L}\p{M}\p{N}._+-]+/gu, "-");
+  return [...stem.replace(/^[._-]+|[._-]+$/g, "")].slice(0, 60).join("") || "text";
 }

@@ -58,16 +58,36 @@ class Heap {
   }
 }
 
-/** What a set has beyond the best one, and what it lacks. */
-export function difference(best, other) {
+/**
+ * How a set differs from the best one, by place: {from, to}, where both are there if a mention of the best has another type
+ * or other words, else one of them.
+ */
+export function changes(best, other) {
   const key = (m) => `${m.start}:${m.end}:${m.label}`;
   const [had, has] = [new Set(best.map(key)), new Set(other.map(key))];
-  return { added: other.filter((m) => !had.has(key(m))), removed: best.filter((m) => !has.has(key(m))) };
+  const added = other.filter((m) => !had.has(key(m)));
+  const found = best.filter((m) => !has.has(key(m))).map((from) => {
+    const likeness = (to) => (to.start === from.start && to.end === from.end ? 2 : to.label === from.label && meet(from, to) ? 1 : 0);
+    const to = added.reduce((nearest, one) => (likeness(one) > (nearest ? likeness(nearest) : 0) ? one : nearest), null);
+    if (to) added.splice(added.indexOf(to), 1);
+    return { from, to };
+  });
+  const place = ({ from, to }) => (from ?? to).start;
+  return [...found, ...added.map((to) => ({ from: null, to }))].sort((a, b) => place(a) - place(b));
 }
+
+/** Whether two spans share an end: then the one is the other, longer or shorter. */
+const meet = (a, b) => a.start === b.start || a.end === b.end;
 
 /** The log-probability of choosing these ranks. */
 export function logOf(lists, ranks) {
   return lists.reduce((sum, sets, sentence) => sum + Math.log(sets[ranks.get(sentence) ?? 0].probability), 0);
+}
+
+/** How probable something is compared to the best, of which it is this share: 94 %, or 1/400. */
+export function shareText(share) {
+  if (share >= 0.0095) return `${(100 * share).toFixed(0)} %`;
+  return share > 1e-9 ? `1/${Number((1 / share).toPrecision(1)).toLocaleString("en")}` : "≈ 0";
 }
 
 /** A probability given as its logarithm, in digits: 0.213, or 3.1 × 10⁻⁹ where that would show nothing. */

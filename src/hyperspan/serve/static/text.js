@@ -242,6 +242,14 @@ export function excerpt(text, { start, end }, most = 90) {
   return shown.length <= most ? shown : `${shown.slice(0, most - 1).toWellFormed().replace(/\ufffd$/, "")}…`;
 }
 
+/** The same with both ends of what is longer: mentions differ at their ends. */
+export function ends(text, { start, end }, most = 80) {
+  const words = text.slice(start, end).replace(/\s+/g, " ").trim();
+  if (words.length <= most) return words;
+  const half = most >> 1, whole = (part) => part.toWellFormed().replaceAll("\ufffd", "");
+  return `${whole(words.slice(0, half)).replace(/ \S*$/, "")} … ${whole(words.slice(-half)).replace(/^\S* /, "")}`;
+}
+
 function barAt(piece, bars, height, x, y) {
   const em = parseFloat(getComputedStyle(piece).fontSize);
   const rects = [...piece.getClientRects()];

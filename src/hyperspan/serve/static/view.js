@@ -10,9 +10,10 @@ const WITHOUT_ASKING = 20_000; // characters up to which they come at all withou
 export class View {
   models = [];
   limits = {}; // of the server
+  version = ""; // of hyperspan
   model = null; // one of models
   text = "";
-  name = "hyperspan"; // of files to download
+  name = ""; // of the file that the text is from
   tab = "mentions";
   mode = "set";
   least = 0.5;
@@ -84,7 +85,7 @@ export class View {
     const model = this.models.find((other) => other.name === kept.model);
     const { mode, least, byLabel, tab } = kept;
     Object.assign(this, { mode, least, tab, text, byLabel: { ...byLabel }, hidden: new Set(kept.hidden) });
-    this.name = kept.name ?? "hyperspan";
+    this.name = kept.name ?? "";
     this.answer = null;
     this.constraints = kept.constraints.filter((constraint) => constraint.end <= text.length);
     this.choose(model ?? this.model);
