@@ -101,7 +101,7 @@ export class Outbox {
       this.#settle(decision, { item: answer.item });
       return true;
     }
-    if (status === 409 && answer.item?.history.length === this.#seen.get(decision.item).history && decision.action !== "complete") {
+    if (status === 409 && answer.item?.history.length === this.#seen.get(decision.item)?.history && decision.action !== "complete") {
       this.see(answer.item); // another model drafts: what was decided about a mention still holds, what was shown does not
       decision.revision = answer.item.revision;
       return true;

@@ -61,7 +61,8 @@ export function drawItemActions(on) {
 
 export function drawProgress({ annotator, model, round, progress, draft, training }) {
   const { items, done, partial, skipped, words, mentions } = progress;
-  $("who").textContent = [annotator, round ? `${model}, round ${round}` : model].filter(Boolean).join(" · ");
+  $("who").textContent = [annotator, round ? `round ${round}` : model].filter(Boolean).join(" · ");
+  $("who").title = model;
   $("progress-line").textContent = `${done + partial} of ${items.toLocaleString("en")}`;
   const meter = make("div", { className: "meter", role: "img", "aria-label": `${done} done, ${partial} partial, ${skipped} skipped, of ${items}` },
     ...[["done", done], ["partial", partial], ["skipped", skipped]].map(([kind, sum]) => {

@@ -207,9 +207,13 @@ export class SentenceView {
     const bars = mention ? (this.#bars.get(keyOf(mention)) ?? []) : [];
     for (const bar of bars) bar.classList.add("current");
     const active = bars[0] ?? (mention ? null : this.#elements[place.focus]);
+    for (const word of this.element.querySelectorAll(".word[role]")) ["role", "aria-label"].forEach((name) => word.removeAttribute(name));
     if (active) this.element.setAttribute("aria-activedescendant", active.id);
     else this.element.removeAttribute("aria-activedescendant");
-    if (!mention) active?.setAttribute("aria-label", this.words.excerpt(place.words));
+    if (active && !mention) { // a word stands for all that are selected
+      active.setAttribute("role", "group");
+      active.setAttribute("aria-label", this.words.excerpt(place.words));
+    }
     active?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 

@@ -128,7 +128,7 @@ function refused(decision, error) {
 function waiting(error) {
   isGone = error !== null;
   const unsaved = `${count(outbox.decisions.length, "decision")} not saved yet`;
-  notice("server", error ? `${error.message} ${unsaved}; trying again.` : "", ["Try now", () => outbox.retry()]);
+  notice("server", error ? `${error.message} ${unsaved}; trying again.` : "", ["Try now", () => tryAgain(() => outbox.retry())]);
   drawSaving();
 }
 
@@ -151,7 +151,7 @@ async function show(id) {
   } catch (error) {
     if (mine !== showing) return;
     wanted = null;
-    notice("server", error.message, ["Try again", () => show(id)]);
+    notice("server", error.message, ["Try again", () => tryAgain(() => show(id))]);
     return;
   }
   arrived();
@@ -191,7 +191,7 @@ async function lookAgain(isOtherModel = false) {
   const found = await server.item(item.id).catch(() => null);
   if (!found || desk.item !== item || !outbox.isEmpty || desk.isEditing) return;
   if (found.revision === item.revision && !isOtherModel) return;
-  if (found.revision !== item.revision) notice("conflict", "Another window changed this sentence; it is shown as it is now.");
+  if (found.history.length !== item.history.length) notice("conflict", "Another window changed this sentence; it is shown as it is now.");
   desk.setItem(found);
   draw();
 }
@@ -208,7 +208,7 @@ async function poll() {
       if (desk.item && (isOtherModel || entry?.status !== desk.item.status)) await lookAgain(isOtherModel);
       else if (desk.item && !desk.isEditing) draw();
     } catch (error) {
-      if (outbox.isEmpty) notice("server", error.message, ["Try again", poll]);
+      if (outbox.isEmpty) notice("server", error.message, ["Try again", () => tryAgain(poll)]);
       isGone = true;
     }
   }
@@ -250,10 +250,19 @@ function chooseWords(anchor, focus, isDone) {
 }
 
 let asking = null; // several calls may be refused at once
+let isDeclined = false; // the annotator was asked and gave no link; he is asked again when he tries again
 
-function askToken() {
+function tryAgain(action) {
+  isDeclined = false;
+  return action();
+}
+
+async function askToken() {
+  if (isDeclined) return null;
   asking ??= askText("The server does not know this window", "", "Paste the link that “hyperspan label” printed. What is not saved yet is then sent again.").finally(() => (asking = null));
-  return asking;
+  const link = await asking;
+  isDeclined = !link;
+  return link;
 }
 
 function press(event) {
@@ -288,7 +297,7 @@ async function begin() {
   try {
     desk.setSession(await server.session());
   } catch (error) {
-    return notice("server", error.message, ["Try again", begin]);
+    return notice("server", error.message, ["Try again", () => tryAgain(begin)]);
   }
   notice("server", "");
   const asked = decodeURIComponent(location.hash.slice(1)), { queue } = desk.session;
