@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from hyperspan.corpora import json_values, read_corpus, source
-from hyperspan.corpora.registry import FORMATS
+from hyperspan.corpora.registry import FORMATS, READERS
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.errors import CorpusError, HyperspanError, InputError
 from tests.cli.process import hyperspan
@@ -124,7 +124,7 @@ def test_read_corpus_says_what_packed_a_file(name: str, content: bytes, packer: 
     (tmp_path / name).write_bytes(content)
     message = f"{tmp_path / name}: is packed with {packer}, but only gzip and zip can be read; unpack it first"
     assert attempt(tmp_path / name) == message
-    for reader in (entry.read for entry in FORMATS.values()):
+    for reader in (FORMATS[name].read for name in READERS):
         with pytest.raises(InputError, match=r"is packed with|two files|is beside it"):
             list(reader(Source("standard input", stream=io.BytesIO(content)), Problems()))
 
@@ -137,7 +137,7 @@ def test_read_corpus_refuses_tar_in_gzip(tmp_path: Path) -> None:
     assert "is packed with tar" in attempt(tmp_path / "a.tar.gz")
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("brat", "ace")])
+@pytest.mark.parametrize("name", [name for name in READERS if name not in ("brat", "ace")])
 def test_readers_refuse_damaged_gzip(name: str) -> None:
     packed = gzip.compress(LINES.encode())
     for damaged in (packed[:30], packed[:-8] + bytes(8), packed[:12] + b"\xff\xff" + packed[14:]):

@@ -6,7 +6,7 @@ import functools
 import tempfile
 from pathlib import Path
 
-from hyperspan.corpora import FORMATS, WRITERS, document_of, write_corpus
+from hyperspan.corpora import FORMATS, READERS, WRITERS, document_of, write_corpus
 from hyperspan.types import Document, Mention, Sentence
 
 TEXTS = (
@@ -106,7 +106,7 @@ def corpora(name: str) -> list[dict[str, bytes]]:
 
 @functools.cache
 def every_corpus() -> list[dict[str, bytes]]:
-    return [sample for name in FORMATS for sample in corpora(name)]
+    return [sample for name in READERS for sample in corpora(name)]
 
 
 TOKENS: dict[str, tuple[bytes, ...]] = {

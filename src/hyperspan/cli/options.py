@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from hyperspan.corpora.registry import FORMATS
+from hyperspan.corpora.registry import READERS
 from hyperspan.errors import InputError, SpanError
 from hyperspan.types import Mention
 
@@ -43,7 +43,7 @@ Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threa
 
 # -- corpora and scores ------------------------------------------------------------------------------------------------
 
-_KNOWN = ", ".join(FORMATS.built_in)
+_KNOWN = ", ".join(READERS)
 From = Annotated[
     str | None, typer.Option("--from", help=f"The format of the input. Default: recognised. One of {_KNOWN}.")
 ]

@@ -6,7 +6,7 @@ Whatever else they understand are keyword arguments with defaults.
 """
 
 from hyperspan.corpora.documents import document_of, with_sentences
-from hyperspan.corpora.registry import FORMATS, WRITERS, Format, detect, read_corpus, write_corpus
+from hyperspan.corpora.registry import FORMATS, READERS, WRITERS, Format, detect, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.splits import Split, split_corpus
 from hyperspan.corpora.statistics import Statistics, statistics
@@ -14,6 +14,7 @@ from hyperspan.corpora.target import Losses, Target
 
 __all__ = [
     "FORMATS",
+    "READERS",
     "WRITERS",
     "Format",
     "Losses",

@@ -10,7 +10,7 @@ from typing import Any
 
 from hyperspan.archives import is_office_document
 from hyperspan.corpora.jsonl import looks_like_jsonl, looks_like_texts, read_jsonl, read_texts
-from hyperspan.corpora.registry import FORMATS, detect, read_corpus
+from hyperspan.corpora.registry import FORMATS, READERS, detect, read_corpus, readable_formats
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.tables import TABLES, Columns, read_table
 from hyperspan.errors import InputError
@@ -19,7 +19,7 @@ from hyperspan.types import Document
 
 TEXTS = (".txt", ".text", ".md")
 CORPORA = tuple(
-    dict.fromkeys(suffix for entry in FORMATS.built_in.values() for suffix in entry.suffixes if suffix not in TEXTS)
+    dict.fromkeys(suffix for name in READERS for suffix in FORMATS.built_in[name].suffixes if suffix not in TEXTS)
 )
 """How the names of corpora end, in the formats that are built in."""
 _OTHER = (".csv", ".gz", ".zip", ".pdf", ".docx", ".html", ".parquet")
@@ -105,7 +105,7 @@ def _corpus_or_texts(
 
 def _named_as_corpus(name: str) -> bool:
     return name.endswith(CORPORA) or (
-        not name.endswith(TEXTS) and any(name.endswith(entry.suffixes) for _, entry in FORMATS.working())
+        not name.endswith(TEXTS) and any(name.endswith(entry.suffixes) for entry in readable_formats().values())
     )
 
 

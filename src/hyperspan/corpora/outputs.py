@@ -18,8 +18,14 @@ FOLDERS = ("brat",)
 """The formats that are folders of files."""
 FILES = (*DOCUMENT_SUFFIXES, *TEXTS, *CORPORA, ".parquet", ".csv", ".ndjson", ".gz")
 """How names of files end."""
-_OTHERS = {"terminal": TEXTS, "html": (".html", ".htm", ".xhtml"), "parquet": (".parquet",)}
-"""How names end of what is no format of corpora."""
+_OTHERS = {
+    "terminal": TEXTS,
+    "html": (".html", ".htm", ".xhtml"),
+    "parquet": (".parquet",),
+    "csv": (".csv",),
+    "tsv": (".tsv",),
+}
+"""How names end of what is no corpus that could be read again."""
 _FAMILIES = (
     (".json", ".jsonl", ".jsonlines", ".ndjson"),
     (".conll", ".data", ".tsv", ".iob", ".iob2", ".bio", ".txt"),
@@ -124,6 +130,8 @@ def _format_of_name(output: str) -> str:
     plain = output.removesuffix(".gz")
     if plain.endswith((".html", ".htm")):
         return "html"
+    if plain.endswith(".tsv"):  # found mentions are a table; corpora with such names are columns
+        return "tsv"
     if plain.endswith(TEXTS):
         return "terminal"
     try:

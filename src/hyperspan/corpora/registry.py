@@ -46,6 +46,8 @@ class Format:
     """Whether it can be written with what says that annotation is partial."""
     needs_sentences: bool = True
     """Whether documents are written by their sentences and tokens, and not by text and mentions alone."""
+    reads: bool = True
+    """Whether it can be read; where it cannot, `read` says why."""
 
 
 def _built_in(
@@ -103,11 +105,15 @@ _BUILT_IN: dict[str, Format] = {
     "doccano": _built_in("doccano", "doccano", (".jsonl",), "doccano", needs_sentences=False),
     "label-studio": _built_in("label_studio", "label_studio", (".json",), "Label Studio", needs_sentences=False),
     "docbin": _built_in("docbin", "docbin", (".spacy",), "spaCy, extra `spacy`", by_name=True),
+    "csv": _built_in("mention_tables", "csv", (".csv",), "a table of mentions for spreadsheets", reads=False),
+    "tsv": _built_in("mention_tables", "tsv", (".tsv",), "the same with tabs", reads=False),
 }
 """To add a format, add an entry; the first that recognises a file gets it."""
 
 FORMATS = PluginTable("formats", _BUILT_IN, Format)
 """By name: those that are built in, and those that other distributions add to the group ``hyperspan.formats``."""
+READERS = tuple(name for name, entry in _BUILT_IN.items() if entry.reads)
+"""The names of those that are built in and can be read."""
 WRITERS = tuple(name for name, entry in _BUILT_IN.items() if entry.write is not None)
 """The names of those that are built in and can be written."""
 
@@ -132,7 +138,7 @@ def detect(source: Source) -> str:
         raise InputError(f"{source.name} is empty, so it shows no format; name a file with text in it")
     raise UnknownFormatError(
         f"{source.name} is in no format that is known here; name its format (--from, or data.format in a configuration), one of "
-        f"{', '.join(FORMATS)}"
+        f"{', '.join(readable_formats())}"
     )
 
 
@@ -169,8 +175,8 @@ def sources_of(
     split: str | Path | None = None,
 ) -> tuple[list[Source], str | None]:
     """What is to be read of a corpus, and its format; that of a single file is None unless it is named."""
-    if format is not None and format not in FORMATS:
-        raise InputError(f"the format {format!r} cannot be read; choose one of {', '.join(FORMATS)}")
+    if format is not None and (format not in FORMATS or not FORMATS[format].reads):
+        raise InputError(f"the format {format!r} cannot be read; choose one of {', '.join(readable_formats())}")
     sources = sources_in(given, FORMATS[format].suffixes if format and _holds_several(given) else ())
     if format is None and len(sources) > 1:
         every = sources
@@ -209,7 +215,7 @@ def _of_one_format(sources: list[Source]) -> tuple[list[Source], str]:
         ending = next((suffix for suffix in FORMATS[name].suffixes if _plain_name(source).endswith(suffix)), "")
         return [other for other in sources if _plain_name(other).endswith(ending)], name
     raise unreadable or UnknownFormatError(
-        f"none of the {len(sources)} files is in a known format; name it with --from, one of {', '.join(FORMATS)}"
+        f"none of the {len(sources)} files is in a known format; name it with --from, one of {', '.join(readable_formats())}"
     )
 
 
@@ -275,6 +281,11 @@ def _checked(documents: Iterable[Document]) -> Iterator[Document]:
         if not isinstance(document, Document):
             raise InputError(f"{document!r:.80} cannot be written; give a list of Documents")
         yield document
+
+
+def readable_formats() -> dict[str, Format]:
+    """The formats that can be read, by name."""
+    return {name: entry for name, entry in FORMATS.working() if entry.reads}
 
 
 def writable_formats() -> dict[str, Format]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hyperspan.corpora.registry import FORMATS, WRITERS
+from hyperspan.corpora.registry import READERS, WRITERS
 from hyperspan.text import Tokenizer
 from tests.fuzz.target import Target
 from tests.fuzz.targets.command_lines import BulkJobs, CommandLines
@@ -15,8 +15,8 @@ from tests.fuzz.targets.texts import Annotation, Splitting
 TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
-        *map(Reader, FORMATS),
-        *map(Writer, WRITERS),
+        *map(Reader, READERS),
+        *(Writer(name) for name in WRITERS if name in READERS),
         Detection(),
         Archives(),
         ModelFolders("tiny", 5_000),

@@ -1,0 +1,128 @@
+"""Tables of mentions, CSV and TSV, for spreadsheets: a row is a mention. They are written, not read: they do not hold the texts.
+
+CSV begins with a byte order mark, by which Excel knows UTF-8, and its rows end in CR LF; TSV has neither. Cells are quoted as in
+RFC 4180, so a mention may go on over several lines. A spreadsheet would compute a cell that begins like a formula; an apostrophe
+before it makes it text.
+"""
+
+from __future__ import annotations
+
+import csv
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import IO
+
+from hyperspan.corpora.documents import by_characters, with_sentences
+from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.target import Losses, Target
+from hyperspan.errors import InputError
+from hyperspan.types import Document, Mention
+
+COLUMNS = ("document", "sentence", "start", "end", "text", "label", "probability")
+FRAGMENTS = "fragments"
+"""The column that there is where discontinuous mentions are to be kept."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""How a cell begins that a spreadsheet may take for a formula."""
+BYTE_ORDER_MARK = "\ufeff"
+
+
+def write_csv(
+    documents: Iterable[Document],
+    target: Target,
+    losses: Losses,
+    problems: Problems,
+    *,
+    fragments: bool = False,
+    guard: bool = True,
+) -> None:
+    """Writes a row for each mention; with `fragments` a column for those of discontinuous ones, without `guard` no apostrophes."""
+    with target.open() as file:
+        file.write(BYTE_ORDER_MARK)
+        _write(file, documents, "csv", losses, problems, (",", "\r\n"), fragments, guard)
+
+
+def write_tsv(
+    documents: Iterable[Document],
+    target: Target,
+    losses: Losses,
+    problems: Problems,
+    *,
+    fragments: bool = False,
+    guard: bool = True,
+) -> None:
+    """The same with tabs, without a byte order mark."""
+    with target.open() as file:
+        _write(file, documents, "tsv", losses, problems, ("\t", "\n"), fragments, guard)
+
+
+def read_csv(source: Source, problems: Problems) -> Iterator[Document]:
+    """Raises: a table of mentions is no corpus."""
+    raise InputError(
+        f"{source.name} is a table of mentions, which does not hold their texts, so it cannot be read; keep them as jsonl too"
+    )
+
+
+def read_tsv(source: Source, problems: Problems) -> Iterator[Document]:
+    """The same with tabs."""
+    return read_csv(source, problems)
+
+
+def looks_like_csv(head: str) -> bool:
+    """Whether it is a table of mentions.
+
+    >>> looks_like_csv("document,sentence,start,end,text,label,probability"), looks_like_csv("id,text")
+    (True, False)
+    """
+    return head.removeprefix(BYTE_ORDER_MARK).startswith(",".join(COLUMNS))
+
+
+def looks_like_tsv(head: str) -> bool:
+    """The same with tabs."""
+    return head.startswith("\t".join(COLUMNS))
+
+
+def _write(
+    file: IO[str],
+    documents: Iterable[Document],
+    name: str,
+    losses: Losses,
+    problems: Problems,
+    ends: tuple[str, str],
+    fragments: bool,
+    guard: bool,
+) -> None:
+    writer = csv.writer(file, delimiter=ends[0], lineterminator=ends[1])
+    writer.writerow((*COLUMNS, FRAGMENTS) if fragments else COLUMNS)
+    for number, document in enumerate(documents, start=1):
+        for row, mention in _rows(with_sentences(document, problems), number):
+            if len(mention.fragments) > 1 and not fragments:
+                losses.lose("discontinuous, so only the span is written")
+            else:
+                losses.written += 1
+            cells = [_guarded(cell) if guard else cell for cell in row]
+            spans = " ".join(f"{start}:{end}" for start, end in mention.fragments)
+            writer.writerow([*cells, spans] if fragments else cells)
+    losses.check(name)
+
+
+def _rows(document: Document, number: int) -> Iterator[tuple[tuple[str, ...], Mention]]:
+    """The rows of a document, by start, longer mentions first."""
+    placed = [(sentence.offsets[0][0], index) for index, sentence in enumerate(document.sentences) if sentence.offsets]
+    ends = {index: document.sentences[index].offsets[-1][1] for _, index in placed}
+    mentions = document.mentions | {
+        by_characters(mention, sentence.offsets, document.text)
+        for sentence in document.sentences
+        if sentence.offsets
+        for mention in sentence.mentions
+    }
+    for mention in sorted(mentions, key=lambda one: (one.start, -one.end, one.label, one.fragments)):
+        at = bisect_right(placed, (mention.start, len(document.sentences))) - 1
+        inside = at >= 0 and mention.start < ends[placed[at][1]]
+        probability = "" if mention.probability is None else f"{mention.probability:.6f}"
+        sentence = str(placed[at][1] + 1) if inside else ""
+        name, text = document.id or str(number), document.text[mention.start : mention.end]
+        yield (name, sentence, str(mention.start), str(mention.end), text, mention.label, probability), mention
+
+
+def _guarded(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(FORMULA) else cell

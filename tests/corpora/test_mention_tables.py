@@ -1,0 +1,72 @@
+"""Tables of mentions as spreadsheets and programs read them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from hyperspan.corpora import Problems, detect, read_corpus, write_corpus
+from hyperspan.corpora.outputs import choose_output
+from hyperspan.corpora.registry import format_for
+from hyperspan.corpora.source import Source
+from hyperspan.errors import InputError, LossError
+from hyperspan.types import Document, Mention
+
+TEXT = '=SUM(A1), the "zoo"\nof Oz. Ada said -5\u00e9 \U0001f981 lions.'
+ZOO = Document(
+    TEXT,
+    [
+        Mention(0, 8, "=X", probability=0.5),
+        Mention(10, 25, "FAC", probability=0.97312345),
+        Mention(23, 25, "GPE", probability=1e-9),
+        Mention(27, 30, "PER"),
+        Mention(36, 39, "num"),
+    ],
+)
+EXPECTED = [
+    ["1", "1", "0", "8", "'=SUM(A1)", "'=X", "0.500000"],
+    ["1", "1", "10", "25", 'the "zoo"\nof Oz', "FAC", "0.973123"],
+    ["1", "1", "23", "25", "Oz", "GPE", "0.000000"],
+    ["1", "2", "27", "30", "Ada", "PER", ""],
+    ["1", "2", "36", "39", "'-5\u00e9", "num", ""],
+]
+HEADER = ["document", "sentence", "start", "end", "text", "label", "probability"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "delimiter", "end", "mark"), [("csv", ",", b"\r\n", True), ("tsv", "\t", b"\n", False)]
+)
+def test_a_row_is_a_mention(suffix: str, delimiter: str, end: bytes, mark: bool, tmp_path: Path) -> None:
+    path = tmp_path / f"zoo.{suffix}"
+    write_corpus([ZOO, evolve(ZOO, id="-named")], path, choose_output(str(path)))
+    raw = path.read_bytes()
+    assert raw.startswith(b"\xef\xbb\xbf") == mark and raw.endswith(end) and (b"\r" in raw) == mark
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.reader(file, delimiter=delimiter))
+    assert rows == [HEADER, *EXPECTED, *(["'-named", *row[1:]] for row in EXPECTED)]
+    with pytest.raises(InputError, match=r"is a table of mentions, which does not hold their texts"):
+        list(read_corpus(path))
+    write_corpus([ZOO], path, suffix, force=True, guard=False)
+    assert "'=" not in path.read_text(encoding="utf-8") and detect(Source(path.name, path=path)) == suffix
+
+
+def test_discontinuous_mentions_are_refused_or_have_a_column(tmp_path: Path) -> None:
+    lungs = Document("left and right lung", [Mention(0, 19, "ORGAN", ((0, 4), (15, 19)))])
+    with pytest.raises(LossError, match="csv cannot hold 1 of 1 mentions"):
+        write_corpus([lungs], tmp_path / "lungs.csv")
+    assert not list(tmp_path.iterdir())
+    write_corpus([lungs], tmp_path / "lungs.csv", fragments=True)
+    assert "ORGAN,,0:4 15:19" in (tmp_path / "lungs.csv").read_text(encoding="utf-8")
+    losses = write_corpus([lungs], tmp_path / "lungs.tsv", "tsv", lossy="outermost", problems=Problems())
+    assert sum(losses.lost.values()) == 1 and "left and right lung" in (tmp_path / "lungs.tsv").read_text(
+        encoding="utf-8"
+    )
+
+
+def test_names_of_corpora_keep_their_formats() -> None:
+    assert (format_for("x.csv"), format_for("x.tsv"), choose_output("x.tsv.gz")) == ("csv", "columns", "tsv")
+    with pytest.raises(InputError, match=r"let it end in \.tsv"):
+        choose_output("x.conll", "tsv")
