@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 
 from hyperspan.inference.annotator import Annotator
+from hyperspan.labelling.desk import LabellingDesk
 from hyperspan.serve.app import create_app
 from hyperspan.serve.logs import ACCESS
 from hyperspan.serve.run import Server, address, listen
@@ -94,11 +95,15 @@ def until(condition: Callable[[], bool]) -> None:
 
 @contextmanager
 def running(
-    settings: Settings | None = None, annotators: Mapping[str, Annotator] | None = None, *, ready: bool = True
+    settings: Settings | None = None,
+    annotators: Mapping[str, Annotator] | None = None,
+    *,
+    ready: bool = True,
+    desk: LabellingDesk | None = None,
 ) -> Iterator[Running]:
     """A server with a small model, or others, from when it is ready until the block is left."""
     settings = settings or Settings()
-    app = create_app(settings, annotators if annotators is not None else {"small": Annotator(small_model())})
+    app = create_app(settings, annotators if annotators is not None else {"small": Annotator(small_model())}, desk)
     listener = listen("127.0.0.1", 0)
     server = Server(app, settings)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.evaluation.alignment import align
@@ -105,8 +106,8 @@ def agreement(a: Iterable[Document], b: Iterable[Document], problems: Problems |
     """
     of_a, of_b = list(a), list(b)
     matched = _matched(of_a, of_b)
-    aligned = align((one for one, _ in matched), (other for _, other in matched), problems=problems)
-    pairs = list(zip(aligned.gold, aligned.systems[0], strict=True))
+    problems = problems if problems is not None else Problems()
+    pairs = [pair for one, other in matched for pair in _paired(one, other, problems)]
     mentions, spans, by_label = PairCounts(), PairCounts(), defaultdict[str, PairCounts](PairCounts)
     for one, other in pairs:
         ours, theirs = _known_mentions(one, other), _known_mentions(other, one)
@@ -167,6 +168,20 @@ def _matched(a: Sequence[Document], b: Sequence[Document]) -> list[tuple[Documen
     if not matched:
         raise InputError("A and B have no text in common; compare annotations of the same texts")
     return matched
+
+
+def _paired(a: Document, b: Document, problems: Problems) -> list[tuple[Sentence, Sentence]]:
+    """The sentences of both annotators, with the same words and with what each says of partial annotation."""
+    ours, theirs = (with_sentences(document, problems).sentences for document in (a, b))
+    if [sentence.tokens for sentence in ours] == [sentence.tokens for sentence in theirs]:
+        return list(zip(ours, theirs, strict=True))
+    if any(part.is_partial for part in (a, b, *ours, *theirs)):
+        raise InputError(
+            f"the text {a.text[:40]!r} is cut into other words in B than in A, and annotated in part; compare annotations of the "
+            "same words"
+        )
+    aligned = align([a], [b], problems=problems)
+    return list(zip(aligned.gold, aligned.systems[0], strict=True))
 
 
 def _known_mentions(one: Sentence, other: Sentence) -> frozenset[Mention]:

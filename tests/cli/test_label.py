@@ -1,0 +1,154 @@
+"""`hyperspan label` as a process: killed in the middle, opened again, by two annotators, and with rounds of training."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from hyperspan.corpora import read_corpus
+from hyperspan.labelling.log import EventLog
+from hyperspan.models import save_model
+from tests.cli.process import hyperspan
+from tests.inference.test_annotator import small_model
+from tests.serve.running import until
+
+TEXT = "Ada left the zoo of Oz. The keeper of the zoo saw Ada. Nobody slept. Oz saw the keeper. Ada fed Oz. Ada slept."
+
+
+class Labelling:
+    """The command, and a client with the token that it printed."""
+
+    def __init__(self, folder: Path, *arguments: str):
+        command = [sys.executable, "-m", "hyperspan", "label", "small", "a.txt", "--no-browser", "--by", "order"]
+        self.popen = subprocess.Popen(
+            [*command, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+        assert self.popen.stdout is not None
+        link = re.search(r"(http://127\.0\.0\.1:\d+/)label\?token=([\w-]+) ", self.popen.stdout.readline())
+        assert link is not None
+        headers = {"Authorization": f"Bearer {link[2]}"}
+        self.client = httpx2.Client(base_url=f"{link[1]}v1/label/", headers=headers, timeout=30)
+
+    def session(self) -> dict[str, Any]:
+        return self.client.get("session").json()
+
+    def decide(self, item: str, action: str, **more: Any) -> dict[str, Any]:
+        revision = self.client.get(f"items/{item}").json()["revision"]
+        response = self.client.post(f"items/{item}/decisions", json={"revision": revision, "action": action} | more)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        self.popen.send_signal(how)
+        self.popen.communicate(timeout=20)
+        self.client.close()
+        return self.popen.returncode
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    save_model(small_model(), tmp_path / "small")
+    (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def started() -> Iterator[list[Labelling]]:
+    processes: list[Labelling] = []
+    yield processes
+    for one in processes:
+        if one.popen.poll() is None:
+            one.end(signal.SIGKILL)
+
+
+def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
+    folder: Path, started: list[Labelling]
+) -> None:
+    answered: list[int] = []
+
+    def keep_deciding(one: Labelling) -> None:
+        with suppress(httpx2.TransportError):
+            for number in range(10_000):
+                one.decide("0.0", "note", note=str(number))
+                answered.append(number)
+
+    one = Labelling(folder, "-o", "ann.jsonl", "--annotator", "ann")
+    started.append(one)
+    thread = threading.Thread(target=keep_deciding, args=[one])
+    thread.start()
+    until(lambda: len(answered) >= 15)
+    assert one.end(signal.SIGKILL) == -signal.SIGKILL
+    thread.join(20)
+    log = EventLog(folder / "ann.jsonl.log", {})
+    notes = [event for event in log.events if event["event"] == "decision"]
+    log.close()
+    assert len(answered) <= len(notes) <= len(answered) + 1 and notes[-1]["annotator"] == "ann"
+
+    ann, bob = (Labelling(folder, "-o", f"{name}.jsonl", "--annotator", name) for name in ("ann", "bob"))
+    started += [ann, bob]
+    assert ann.client.get("items/0.0").json()["note"] == notes[-1]["note"]
+    second = hyperspan("label", "small", "a.txt", "-o", "ann.jsonl", "--no-browser", cwd=folder)
+    assert second.returncode == 2 and "another process labels into ann.jsonl already" in second.stderr
+    for one in (ann, bob):
+        one.decide("0.0", "complete")
+        one.decide("0.1", "complete")
+    bob.decide("0.1", "reject", mention={"start": 0, "end": 5, "label": "person"})
+    bob.decide("0.1", "complete")
+    assert (ann.end(), bob.end()) == (0, 0)
+    found = hyperspan("agreement", "ann.jsonl", "bob.jsonl", "--format", "json", cwd=folder)
+    assert '"finished": 2' in found.stdout and '"only_a": 1' in found.stdout, found.stderr
+    (folder / "a.txt").write_text(TEXT + " More.", encoding="utf-8")
+    other = hyperspan("label", "small", "a.txt", "-o", "ann.jsonl", "--no-browser", cwd=folder)
+    assert other.returncode == 2 and "was labelled on other texts than those given now" in other.stderr
+
+
+@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_label_trains_in_the_background_and_goes_on_with_the_new_model(
+    folder: Path, started: list[Labelling], killed: bool
+) -> None:
+    rounds = ("-o", "c.jsonl", "--train-every", "3", "--set", "training.epochs=3")
+    one = Labelling(folder, *rounds)
+    started.append(one)
+    one.client.post("labels", json={"label": "verb"})
+    for item in ("0.0", "0.1", "0.2"):
+        one.decide(item, "add", mention={"start": 1, "end": 2, "label": "verb"})
+        answer = one.decide(item, "complete")
+    assert answer["session"]["round"] == 0
+    until(lambda: (folder / "c.models" / "round-1.log").exists())
+    assert one.session()["training"]["state"] == "training"
+    if killed:  # the round ends with it, and begins again
+        one.end(signal.SIGKILL)
+        one = Labelling(folder, *rounds)
+        started.append(one)
+    revision = one.client.get("items/0.4").json()["revision"]
+    until(lambda: one.session()["round"] == 1)
+    session = one.session()
+    assert session["training"]["state"] == "waiting" and session["model"].endswith("round-1")
+    assert session["progress"]["done"] == 3 and one.client.get("items/0.4").json()["revision"] > revision
+    (folder / "c.models" / "round-1" / "config.toml").unlink()
+    for item in ("0.3", "0.4", "0.5"):
+        one.decide(item, "complete")
+    until(lambda: one.session()["training"]["state"] == "failed")
+    assert "round 2 failed: " in one.session()["training"]["message"] and one.session()["round"] == 1
+    one.decide("0.5", "reopen")
+    assert one.end() == 0
+    [document] = read_corpus(folder / "c.jsonl")
+    assert all("verb" in {mention.label for mention in words.mentions} for words in document.sentences[:3])
+    refused = hyperspan("label", "small", "a.txt", "-o", "d.jsonl", "--dev", "x.jsonl", cwd=folder)
+    assert refused.returncode == 2 and "add --train-every" in refused.stderr
