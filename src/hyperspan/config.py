@@ -430,6 +430,16 @@ class DistillationConfig:
 
 
 @dataclass(frozen=True)
+class PartialConfig:
+    """Training sentences that are annotated in part: how many mentions are expected where annotation is unknown."""
+
+    rates: Mapping[str, float] = _by_label(0, 100)
+    """Mentions a word, by label. Labels that are not given have the rate that they have in dev."""
+    rate_weight: float = _number(1.0, 0)
+    """Penalty in nats for each mention that a batch is expected to have beyond chance above or below its rate; 0 for none."""
+
+
+@dataclass(frozen=True)
 class Config:
     """Everything that is needed to train a model again.
 
@@ -456,6 +466,7 @@ class Config:
     katiyar_cardie: KatiyarCardieConfig = KatiyarCardieConfig()
     transition: TransitionConfig = TransitionConfig()
     training: TrainingConfig = TrainingConfig()
+    partial: PartialConfig = PartialConfig()
     distillation: DistillationConfig = DistillationConfig()
     plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     """A table for each plug-in, of keys and values of its own: ``config.plugins["zoo"]`` is ``[plugins.zoo]``."""

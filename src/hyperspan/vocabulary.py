@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +15,8 @@ import numpy as np
 from hyperspan.config import Config
 from hyperspan.errors import InputError, LabelError
 from hyperspan.files import Target, read_regular
-from hyperspan.types import Sentence
+from hyperspan.structures.constraints import PartialMarks
+from hyperspan.types import ANY_LABEL, AnnotationScope, Mention, Sentence
 from hyperspan.words import UNKNOWN, Words
 
 CLUSTER_PREFIXES = (4, 6, 10, 32)
@@ -127,21 +128,24 @@ class Vocabulary:
         except KeyError as error:
             raise LabelError(f"the label {error} is not among those trained: {', '.join(self.labels)}") from None
 
-    def annotated(self, sentences: Sequence[Sentence]) -> np.ndarray | None:
-        """(B, m): whether all mentions of a type are known, by sentence; None if those of all types are in all sentences."""
-        if all(sentence.annotated is None for sentence in sentences):
+    def marks(self, sentences: Sequence[Sentence]) -> PartialMarks | None:
+        """What sentences say of partial annotation; None where all of all of them is annotated."""
+        if not any(sentence.is_partial for sentence in sentences):
             return None
-        known = np.array(
-            [
-                [
-                    s.annotated is None or s.annotated.types is None or label in s.annotated.types
-                    for label in self.labels
-                ]
-                for s in sentences
-            ],
-            dtype=bool,
-        )
-        return None if known.all() else known
+        scopes = [sentence.annotated or AnnotationScope() for sentence in sentences]
+        types = [[scope.types is None or label in scope.types for label in self.labels] for scope in scopes]
+        forbidden = [list(self._forbidden(sentence.forbidden)) for sentence in sentences]
+        regions = [scope.regions for scope in scopes]
+        if all(map(all, types)) and not any(forbidden) and not any(some is not None for some in regions):
+            return None
+        return PartialMarks(np.array(types, dtype=bool), regions, forbidden)
+
+    def _forbidden(self, mentions: Iterable[Mention]) -> Iterator[tuple[int, int, int]]:
+        for mention in mentions:
+            if mention.label == ANY_LABEL:
+                yield from ((mention.start, mention.end, kind) for kind in range(len(self.labels)))
+            elif mention.label in self._labels and not mention.fragments:
+                yield mention.start, mention.end, self._labels[mention.label]
 
     def save(self, folder: Path) -> None:
         """Writes vocabulary.json and words.txt into a folder."""

@@ -9,7 +9,14 @@ from hyperspan.kernels import libraries
 
 WITH_ENGINES = {"segmental", "mention hypergraph"}
 """The structures that engines make a difference to."""
-FILES = {"test_all_structures.py", "test_segmental.py", "test_losses.py", "test_risk.py", "test_mention_hypergraph.py"}
+FILES = {
+    "test_all_structures.py",
+    "test_partial.py",
+    "test_segmental.py",
+    "test_losses.py",
+    "test_risk.py",
+    "test_mention_hypergraph.py",
+}
 
 
 @pytest.fixture(autouse=True, params=["c", "reference", "dense"], scope="module")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan.structures import SegmentalHypergraph, cross_entropy, negative_log_likelihood, softmax_margin
+from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.scores import mean_scores
 from tests.structures.brute_force import BruteForce, all_mentions, all_sets, arrays
 from tests.structures.cases import edge_scores, segmental_score
@@ -48,36 +49,14 @@ def test_softmax_margin_is_the_papers_cost(data: st.DataObject, beta: float) -> 
         assert math.isclose(loss.values[sentence].item(), expected, abs_tol=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
-@given(data=st.data(), beta=st.sampled_from([None, 2.0]), untied=st.booleans())
-def test_what_is_not_annotated_is_summed_over(data: st.DataObject, beta: float | None, untied: bool) -> None:
-    """-log of the probability of all sets that agree with gold on the annotated types, set by set; the margin is of all types."""
-    scores = edge_scores(SHAPE, torch.float64, data.draw(st.integers(0, 1000)), 1.0, 0.0, untied=untied)
-    pools = [all_mentions(length, 2, 2) for length in LENGTHS]
-    gold = [data.draw(st.sets(st.sampled_from(pool), max_size=4)) for pool in pools]
-    annotated = torch.tensor(data.draw(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=2)))
-    loss = negative_log_likelihood(scores, gold, LENGTHS, beta, annotated)
-    known = arrays((scores if beta is None else softmax_margin(scores, gold, LENGTHS, beta)).untied())
-    for sentence, length in enumerate(LENGTHS):
-        kinds = {kind for kind in range(2) if annotated[sentence, kind]}
-
-        def of_kinds(mentions: Collection[tuple[int, int, int]], kinds: set[int] = kinds) -> set[tuple[int, int, int]]:
-            return {mention for mention in mentions if mention[2] in kinds}
-
-        sets = list(all_sets(pools[sentence]))
-        p = BruteForce({found: segmental_score(known, sentence, length, found) for found in sets})
-        agreeing = [found for found in sets if of_kinds(found) == of_kinds(gold[sentence])]
-        expected = -math.log(sum(p.probabilities[found] for found in agreeing))
-        assert math.isclose(loss.values[sentence].item(), expected, abs_tol=1e-9)
-
-
 def test_what_is_not_annotated_gets_no_gradient() -> None:
     scores = edge_scores(SHAPE, torch.float64, 3, 1.0, 0.0, untied=False)
-    gold, annotated = [{(0, 2, 0), (1, 2, 1)}, {(0, 1, 1)}], torch.tensor([[True, False], [False, True]])
+    gold = [{(0, 2, 0)}, {(0, 1, 1)}]
+    marks = PartialMarks(np.array([[True, False], [False, True]]), [None, None], [(), ()])
     leaves = [tensor.detach().requires_grad_() for tensor in scores.tensors().values()]
 
     def loss(*given: torch.Tensor) -> torch.Tensor:
-        return negative_log_likelihood(type(scores)(*given), gold, LENGTHS, 1.5, annotated).values
+        return negative_log_likelihood(type(scores)(*given), gold, LENGTHS, 1.5, marks).values
 
     assert torch.autograd.gradcheck(loss, leaves)
     for gradient in torch.autograd.grad(loss(*leaves).sum(), leaves):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from hyperspan.corpora.registry import write_corpus
 from hyperspan.errors import InputError
 from hyperspan.models import Recognizer, load_model, new_model
 from hyperspan.models.compact import compact
-from hyperspan.models.scorers.base import log_prob_of_annotated
 from hyperspan.models.tuning import best_mention_bias, best_temperature
 from hyperspan.models.validation import validate
+from hyperspan.structures.constraints import PartialMarks
 from hyperspan.training.data import check_annotated, read_dev, read_sentences, read_train
 from hyperspan.training.distillation import Distillation
 from hyperspan.training.loop import mention_counts
@@ -31,7 +32,7 @@ SMALL = ["encoder.hidden=8", "encoder.span_hidden=8", "words.dimension=8", "word
 QUICK = [*SMALL, "characters.encoder=none", "training.batch_size=4", "training.epochs=2", "training.learning_rate=0.02"]
 
 
-def of_labels(sentence: Sentence, labels: set[str]) -> Sentence:
+def of_labels(sentence: Sentence, labels: Collection[str]) -> Sentence:
     return sentence.with_mentions(mention for mention in sentence.mentions if mention.label in labels)
 
 
@@ -99,7 +100,7 @@ def test_losses_of_types_add_up(place: Path, kind: str) -> None:
 
     def loss(annotated: list[frozenset[str]]) -> torch.Tensor:
         given = [
-            Sentence(s.tokens, s.mentions, annotated=AnnotationScope(a))
+            Sentence(s.tokens, of_labels(s, a).mentions, annotated=AnnotationScope(a))
             for s, a in zip(sentences, annotated, strict=True)
         ]
         return model.loss(given).values
@@ -116,9 +117,9 @@ def test_annotated_types_have_a_probability_where_the_empty_set_has_none() -> No
     distribution = model.distribution([sentence]).condition(require=gold)
     assert gold[0] and distribution.log_prob([set()]).isneginf().all()
     everything = np.ones((1, len(model.labels)), dtype=bool)
-    found = log_prob_of_annotated(distribution, gold, everything)
+    found = distribution.log_prob_of_known(gold, PartialMarks(everything, [[(0, len(sentence))]], [()]))
     torch.testing.assert_close(found, distribution.log_prob(gold))
-    assert log_prob_of_annotated(distribution, gold, ~everything).tolist() == [0.0]
+    assert distribution.log_prob_of_known(gold, PartialMarks(~everything, [None], [()])).tolist() == [0.0]
 
 
 def test_a_student_learns_other_types_from_its_teacher_alone() -> None:
@@ -131,7 +132,10 @@ def test_a_student_learns_other_types_from_its_teacher_alone() -> None:
     objective = Distillation(student, [teacher], [])
 
     def loss(annotated: set[str], labelled: bool = True) -> torch.Tensor:
-        given = [Sentence(s.tokens, s.mentions, annotated=AnnotationScope(annotated)) for s in sentences]
+        given = [
+            Sentence(s.tokens, of_labels(s, annotated).mentions, annotated=AnnotationScope(annotated))
+            for s in sentences
+        ]
         return objective.loss(objective.collate(given, [labelled] * 3), None).values
 
     everything = set(student.labels)

@@ -9,6 +9,7 @@ BENCHMARKS = {
     "parallel": "training with one process and with two",
     "learning-curve": "F1 and time to train against training sentences, beside spaCy's spancat",
     "active": "how many words of labelling hyperspan suggest saves, against random order",
+    "partial": "F1 from partial annotation, beside full annotation and taking the rest as absent",
     "cost": "time and memory of a configuration, in training and in inference",
     "bulk": "bulk jobs from raw text to shards, with several workers for one GPU",
     "inference": "exact inference beside an elementwise exp and a loop in Python",

@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -20,7 +19,9 @@ from hyperspan.errors import InputError
 from hyperspan.kernels.choice import batch_entries
 from hyperspan.kernels.encoder_arrays import InferenceOptions, check_precision
 from hyperspan.models.scorers.base import WeightColumns
+from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
+from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
 from hyperspan.text.tokenize import Tokenizer
@@ -60,6 +61,11 @@ class Model(nn.Module):
     @classmethod
     def has_independent_types(cls, config: Config) -> bool:
         """Whether it can learn from sentences that are annotated with some of its types only."""
+        return False
+
+    @classmethod
+    def can_condition(cls, config: Config) -> bool:
+        """Whether it can learn from sentences that are annotated in part in any way, since it sums over all sets that agree."""
         return False
 
     @classmethod
@@ -138,19 +144,23 @@ class Model(nn.Module):
         return self.encoder.collate(sentences, self.device)
 
     def loss(
-        self, sentences: Sequence[Sentence], lm_loss: LanguageModelLoss | None = None, batch: Batch | None = None
+        self,
+        sentences: Sequence[Sentence],
+        lm_loss: LanguageModelLoss | None = None,
+        batch: Batch | None = None,
+        rates: ExpectedRates | None = None,
     ) -> Loss:
         """What training minimises, for each sentence; with `lm_loss`, that of a language model is added.
 
-        `batch` are the sentences collated, if they are already.
+        `batch` are the sentences collated, if they are already; `rates` how many mentions sentences that are annotated in part have.
         """
         batch = batch or self.collate(sentences)
         layers = self.encoder(batch)
-        gold, annotated = [self.vocabulary.gold(s) for s in sentences], self.vocabulary.annotated(sentences)
-        if annotated is None:
+        gold, marks = [self.vocabulary.gold(s) for s in sentences], self.vocabulary.marks(sentences)
+        if marks is None:
             loss = self.loss_of(layers[-1], gold, batch)
         else:
-            loss = self.loss_of_annotated(layers[-1], gold, batch, annotated)
+            loss = self.loss_of_partial(layers[-1], gold, batch, marks, rates)
         if lm_loss is None:
             return loss
         return loss._replace(values=loss.values + self.config.training.lm_loss_weight * lm_loss(layers[0], batch))
@@ -159,10 +169,15 @@ class Model(nn.Module):
         """(N, …), the encoded words, and the gold mentions of each sentence -> its loss."""
         raise NotImplementedError
 
-    def loss_of_annotated(
-        self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch, annotated: np.ndarray
+    def loss_of_partial(
+        self,
+        words: Tensor,
+        gold: Sequence[set[Mention]],
+        batch: Batch,
+        marks: PartialMarks,
+        rates: ExpectedRates | None = None,
     ) -> Loss:
-        """The same where `annotated` (B, m) says of which types the mentions are known; of models with independent types."""
+        """The same of sentences that are annotated in part; of models that can learn from them."""
         raise NotImplementedError
 
     def distribution(self, sentences: Sequence[Sentence]) -> Distribution:

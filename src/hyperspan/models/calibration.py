@@ -58,11 +58,11 @@ def chain_batch(
     found: MentionSets,
     gold: MentionSets,
     numbers: np.ndarray,
-    annotated: np.ndarray | None = None,
+    known: np.ndarray | None = None,
 ) -> ChainBatch:
     """The chains of a batch; `starts` (B, n, m) are their probabilities of a mention, `numbers` (B,) those of its sentences.
 
-    Where `annotated` (B, m) is false, nobody knows which mentions of a type are right.
+    Where `known` (B, n, m) is false, nobody knows all mentions of a chain.
     """
     marked = [np.zeros(scores.close.shape, dtype=bool) for _ in range(2)]
     for mask, sets in zip(marked, (found, gold), strict=True):
@@ -71,8 +71,8 @@ def chain_batch(
                 mask[sentence, start, end - start - 1, kind] = True
     here = np.arange(scores.close.shape[1]) < np.array(lengths)[:, None]  # (B, n)
     kept = ((starts > LEAST_PROBABLE) & here[:, :, None]) | (marked[0] | marked[1]).any(2)
-    if annotated is not None:
-        kept &= annotated[:, None]
+    if known is not None:
+        kept &= known
     sentence, start, kind = kept.nonzero()
 
     def chosen(array: np.ndarray) -> np.ndarray:

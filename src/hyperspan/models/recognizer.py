@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
 from hyperspan.batch import Batch
@@ -18,7 +17,9 @@ from hyperspan.models.base import Model
 from hyperspan.models.scorers import SCORERS, WeightColumns
 from hyperspan.models.tuning import tune
 from hyperspan.structures import EdgeScores
+from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
+from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
 from hyperspan.structures.segmental_calibration import TypeCalibration
@@ -99,10 +100,23 @@ class Recognizer(Model):
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         return self.scorer.loss(self.score(words, batch), gold, batch.lengths)
 
-    def loss_of_annotated(
-        self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch, annotated: np.ndarray
+    @classmethod
+    def can_condition(cls, config: Config) -> bool:
+        return SCORERS[config.model.kind].can_condition
+
+    def loss_of_partial(
+        self,
+        words: Tensor,
+        gold: Sequence[set[Mention]],
+        batch: Batch,
+        marks: PartialMarks,
+        rates: ExpectedRates | None = None,
     ) -> Loss:
-        return self.scorer.loss(self.score(words, batch), gold, batch.lengths, annotated)
+        scores = self.score(words, batch)
+        loss = self.scorer.loss(scores, gold, batch.lengths, marks)
+        if rates is None:
+            return loss
+        return loss._replace(values=loss.values + rates.penalty(self.scorer.distribution(scores, batch.lengths), marks))
 
     def weight_columns(self) -> list[WeightColumns]:
         return self.scorer.weight_columns() if self.encoder.named_features else []

@@ -28,11 +28,10 @@ from hyperspan.batching import batches_by_length
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.models.base import Model
 from hyperspan.models.calibration import PRIOR_MENTIONS, CalibrationFit, ChainBatch, DevChains, chain_batch
-from hyperspan.models.scorers.base import log_prob_of_annotated
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.mentions import MentionSet
 from hyperspan.structures.segmental_calibration import TypeCalibration
-from hyperspan.types import Sentence
+from hyperspan.types import Sentence, trusted_mention
 
 if TYPE_CHECKING:
     from hyperspan.models.recognizer import Recognizer
@@ -60,14 +59,16 @@ def _batches(model: Model, sentences: Sequence[Sentence]) -> Iterator[list[Sente
         yield [sentences[index] for index in indices]
 
 
-def _counted(found: list[MentionSet], annotated: np.ndarray | None) -> list[MentionSet]:
-    """The mentions that are of annotated types; nobody knows whether the others are right."""
-    if annotated is None:
-        return found
-    return [
-        frozenset(mention for mention in mentions if known[mention[2]])
-        for mentions, known in zip(found, annotated, strict=True)
-    ]
+def _counted(model: Model, found: list[MentionSet], sentences: Sequence[Sentence]) -> list[MentionSet]:
+    """The mentions of which it is known whether they are right."""
+
+    def known(sentence: Sentence, mentions: MentionSet) -> MentionSet:
+        if not sentence.is_partial:
+            return mentions
+        named = {one: trusted_mention(one[0], one[1], model.labels[one[2]]) for one in mentions}
+        return frozenset(one for one, mention in named.items() if sentence.knows(mention))
+
+    return [known(sentence, mentions) for sentence, mentions in zip(sentences, found, strict=True)]
 
 
 @torch.inference_mode()
@@ -81,12 +82,12 @@ def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
     for given in _batches(model, sentences):
         scores, lengths = model(model.collate(given)), [len(sentence) for sentence in given]
         gold = [scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
-        known = gold, model.vocabulary.annotated(given)
+        known = gold, model.vocabulary.marks(given)
         batches.append((scorer.add_mention_bias(scores, bias) if bias else scores, lengths, known))
 
     def negative_log_likelihood(temperature: float) -> float:
         distributions = ((scorer.distribution(s / temperature, lengths), known) for s, lengths, known in batches)
-        return sum(-float(log_prob_of_annotated(one, *known).sum()) for one, known in distributions)
+        return sum(-float(one.log_prob_of_known(*known).sum()) for one, known in distributions)
 
     def penalised(index: int) -> float:
         surer = max(0.0, math.log(model.config.model.temperature / TEMPERATURES[index]))
@@ -121,9 +122,9 @@ def best_by_f1(
     for given in _batches(model, sentences):
         gold = [_known_gold(model, sentence) for sentence in given]
         expected += sum(map(len, gold))
-        find, annotated = encode(given), model.vocabulary.annotated(given)
+        find = encode(given)
         for value in tried:
-            best = _counted(find(value), annotated)
+            best = _counted(model, find(value), given)
             found[value] += sum(map(len, best))
             right[value] += sum(len(one & other) for one, other in zip(best, gold, strict=True))
     return max(tried, key=lambda value: (right[value] / max(found[value] + expected, 1), -abs(value - now)))
@@ -187,10 +188,11 @@ def _chains(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[ChainB
         lengths = [len(sentence) for sentence in given]
         scores = model.scorer.add_mention_bias(model(model.collate(given)), bias)
         distribution = SegmentalHypergraph(scores / temperature, lengths)
-        starts, annotated = distribution.edge_marginals.present.cpu().numpy(), model.vocabulary.annotated(given)
+        starts, marks = distribution.edge_marginals.present.cpu().numpy(), model.vocabulary.marks(given)
         gold = [model.scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
         arrays = ScoreArrays(**{name: tensor.cpu().numpy() for name, tensor in scores.tensors().items()})
-        yield chain_batch(arrays, lengths, starts, distribution.argmax(), gold, np.array(numbers), annotated)
+        known = None if marks is None else marks.known_chains(lengths, *arrays.close.shape[1:3])
+        yield chain_batch(arrays, lengths, starts, distribution.argmax(), gold, np.array(numbers), known)
 
 
 def tune_threshold(

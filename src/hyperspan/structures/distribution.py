@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hyperspan.structures.constraints import CONTRADICTION, PartialMarks, constraint_masks, inside
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, NotSupportedError
 from hyperspan.structures.places import Places, rows_of_sets
 
@@ -22,6 +23,22 @@ SETS_PER_SET = 50
 """Where types depend on each other, `topk` of some types looks at so many of the best sets of all types for each set."""
 MOST_SETS = 10_000
 """It looks at no more sets than this, unless more are asked for."""
+
+
+Constraint = MentionSets | Tensor
+"""Mentions of each sentence, or a mask (B, n, c, m) of booleans."""
+
+
+def tensor_masks(
+    require: Constraint | None, forbid: Constraint | None, lengths: Sequence[int], like: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Both constraints as masks where the scores `like` (B, n, c, m) are, or an error that says what cannot be."""
+    masks = constraint_masks(require, forbid, lengths, like.shape)
+    required, forbidden = (torch.as_tensor(mask, device=like.device) for mask in masks)
+    beyond = torch.as_tensor(~inside(lengths, like.shape), device=like.device)
+    if bool((required & (forbidden | beyond)).any()):
+        raise ValueError(CONTRADICTION)
+    return required, forbidden
 
 
 class Distribution(ABC):
@@ -79,9 +96,39 @@ class Distribution(ABC):
         """k independent samples of each sentence's set; the same state of the generator gives the same samples."""
         raise self._not_supported("sample")
 
-    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Distribution:
-        """The distribution given that some mentions are in the set and others are not; one collection of each per sentence."""
+    def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Distribution:
+        """The distribution given that some mentions are in the set and others are not.
+
+        Each is a collection of mentions per sentence, or a mask (B, n, c, m) of booleans by start, width and type.
+        """
         raise self._not_supported("condition")
+
+    def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
+        """(B,): the log-probability that some mentions are in the set and others are not: log Z given both, minus log Z."""
+        return self.condition(require, forbid).log_partition - self.log_partition
+
+    def log_prob_of_known(self, gold: Sequence[set[Mention]], marks: PartialMarks | None) -> Tensor:
+        """(B,): log p of gold mentions; with `marks`, of all sets that agree with what is known of the sentences."""
+        if marks is None:
+            return self.log_prob(gold)
+        if not marks.of_whole_types(gold):
+            raise self._not_supported("condition")
+        found: list[Tensor] = []
+        for row in np.unique(marks.types, axis=0):
+            places = {kind: place for place, kind in enumerate(row.nonzero()[0].tolist())}
+            if not places:
+                continue
+            same = (marks.types == row).all(1)
+            sets = [
+                {(start, end, places[kind]) for start, end, kind in mentions} if here else set[Mention]()
+                for mentions, here in zip(gold, same, strict=True)
+            ]
+            values = self.restrict(list(places)).log_prob(sets)
+            found.append(values.masked_fill(~torch.from_numpy(same).to(values.device), 0.0))
+        if not found:  # nothing is annotated: zeros that gradients go through
+            values = self.log_prob(gold)
+            return values.masked_fill(torch.ones_like(values, dtype=torch.bool), 0.0)
+        return sum(found[1:], found[0])
 
     def restrict(self, types: Sequence[int]) -> Distribution:
         """The distribution over the mentions of some types alone, whatever mentions of other types there are.
@@ -188,11 +235,15 @@ class Restricted(Distribution):
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         return [[self._project(mentions) for mentions in drawn] for drawn in self.whole.sample(k, generator)]
 
-    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Distribution:
-        def of_all(sets: MentionSets | None) -> list[list[Mention]] | None:
-            if sets is None:
+    def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Distribution:
+        def of_all(given: Constraint | None) -> Constraint | None:
+            if given is None:
                 return None
-            return [[(start, end, self.chosen[kind]) for start, end, kind in some] for some in sets]
+            if isinstance(given, Tensor):
+                whole = given.new_zeros((*given.shape[:3], self.whole.types))
+                whole[..., self.chosen] = given
+                return whole
+            return [[(start, end, self.chosen[kind]) for start, end, kind in some] for some in given]
 
         return Restricted(self.whole.condition(of_all(require), of_all(forbid)), self.chosen)
 

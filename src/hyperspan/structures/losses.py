@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from hyperspan.kernels import chains
-from hyperspan.structures.mentions import MentionSets
+from hyperspan.structures.constraints import PartialMarks, mask_of
+from hyperspan.structures.mentions import Mention, MentionSets, check_mentions
 from hyperspan.structures.scores import EdgeScores, Hyperpaths, check_lengths, hyperpaths_of
 from hyperspan.structures.segmental import SegmentalHypergraph
 
@@ -27,18 +28,23 @@ def softmax_margin(
     """
     batch, n, c, m = scores.close.shape
     paths = hyperpaths_of(gold, check_lengths(lengths, batch, n), c, m, scores.close.device)
-    return _with_margin(scores, paths, beta)
+    return _with_margin(scores, _starts(scores, paths), beta)
 
 
-def _with_margin(scores: EdgeScores, paths: Hyperpaths, beta: float) -> EdgeScores:
+def _starts(scores: EdgeScores, paths: Hyperpaths) -> Tensor:
+    """(B, n, m): whether a gold mention of type k starts at i."""
+    starts = torch.zeros_like(scores.absent, dtype=torch.bool)
+    starts[tuple(paths.present)] = True
+    return starts
+
+
+def _with_margin(scores: EdgeScores, starts: Tensor, beta: float, empty: Tensor | None = None) -> EdgeScores:
+    """`empty` (B, n, m): where no gold mention starts; everywhere but at `starts` by default."""
     if beta < 1.0:
         raise ValueError(f"expected beta >= 1, so that a miss costs no less than a false alarm, got {beta}")
-    starts = torch.zeros_like(
-        scores.absent, dtype=torch.bool
-    )  # (B, n, m): whether a gold mention of type k starts at i
-    starts[tuple(paths.present)] = True
     miss = beta * starts.to(scores.absent.dtype)
-    return replace(scores, absent=scores.absent + miss, present=scores.present + (~starts).to(scores.absent.dtype))
+    false_alarm = (~starts if empty is None else empty).to(scores.absent.dtype)
+    return replace(scores, absent=scores.absent + miss, present=scores.present + false_alarm)
 
 
 class Loss(NamedTuple):
@@ -55,11 +61,12 @@ def negative_log_likelihood(
     gold: MentionSets,
     lengths: Tensor | Sequence[int],
     beta: float | None = None,
-    annotated: Tensor | None = None,
+    marks: PartialMarks | None = None,
 ) -> Loss:
     """-log p(gold) for each sentence, under scores augmented by :func:`softmax_margin` when `beta` is given.
 
-    Where `annotated` (B, m) is false, gold says nothing about a type: p(gold) is the sum over all sets that agree on the others.
+    With `marks`, sentences are annotated in part: p(gold) is the sum over all sets that agree with what is known. A start and type of
+    which nothing is listed and some mention is unknown has no margin.
 
     >>> from hyperspan.structures import EdgeScores
     >>> scores = EdgeScores(*(torch.zeros(1, 3, 1),) * 2, torch.zeros(1, 3, 1, 1), torch.zeros(1, 3, 2, 1))
@@ -71,11 +78,26 @@ def negative_log_likelihood(
     """
     batch, n, c, m = scores.close.shape
     known = check_lengths(lengths, batch, n)
+    if marks is not None:
+        return _partial_loss(scores, check_mentions(gold, known, m), known, beta, marks)
     paths = hyperpaths_of(gold, known, c, m, scores.close.device)
     if beta is not None:
-        scores = _with_margin(scores, paths, beta)
+        scores = _with_margin(scores, _starts(scores, paths), beta)
     fitting = replace(paths, too_wide=())
-    return Loss(-SegmentalHypergraph(scores, known).log_prob_of(fitting, annotated), paths.too_wide)
+    return Loss(-SegmentalHypergraph(scores, known).log_prob_of(fitting), paths.too_wide)
+
+
+def _partial_loss(
+    scores: EdgeScores, gold: Sequence[set[Mention]], lengths: list[int], beta: float | None, marks: PartialMarks
+) -> Loss:
+    """log Z minus the log Z of the sets that agree with what is known."""
+    _, n, c, _ = scores.close.shape
+    if beta is not None:
+        known = torch.from_numpy(marks.known_chains(lengths, n, c)).to(scores.close.device)
+        starts = torch.from_numpy(mask_of(gold, scores.close.shape).any(2)).to(scores.close.device)
+        scores = _with_margin(scores, starts, beta, ~starts & known)
+    too_wide = tuple(sum(end - start > c for start, end, _ in mentions) for mentions in gold)
+    return Loss(-SegmentalHypergraph(scores, lengths).log_prob_of_known(gold, marks), too_wide)
 
 
 def cross_entropy(
@@ -84,7 +106,7 @@ def cross_entropy(
     """(B,): -Σ p(set) log q(set) over all mention sets, where `scores` make q and those of a teacher, which get no gradient, make p.
 
     That is log Z of q minus the scores of all its edges, each times its probability under p. If the teacher knows wider
-    mentions than q, p is its distribution given that there are none. The part of each type counts as much as `weights` (B, m) say.
+    mentions than q, p is its distribution given that there are none. The part of each chain counts as much as `weights` (B, n, m) say.
 
     >>> from hyperspan.structures import EdgeScores
     >>> scores = EdgeScores(*(torch.zeros(1, 2, 1),) * 2, torch.zeros(1, 2, 1, 1), torch.zeros(1, 2, 2, 1))
@@ -101,7 +123,7 @@ def cross_entropy(
         # Padding may hold anything, and is never used.
         used = uses * tensor.masked_fill(uses == 0, 0.0)
         per_chain = per_chain - (used if used.dim() == 3 else used.sum(2))
-    return (per_chain if weights is None else per_chain * weights[:, None]).sum((1, 2))
+    return (per_chain if weights is None else per_chain * weights).sum((1, 2))
 
 
 def _expected_uses(scores: EdgeScores, lengths: Sequence[int], c: int, *, tied: bool) -> dict[str, Tensor]:

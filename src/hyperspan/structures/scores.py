@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import to_device
 from hyperspan.structures.common import ScoreTensors, check_scores
 from hyperspan.structures.mentions import MentionSets, check_mentions
@@ -72,6 +73,21 @@ class EdgeScores(ScoreTensors):
         if self.branch is not None:
             return self
         return replace(self, branch=self.extend + self.close[:, :, :-1])
+
+    def given(self, required: Tensor, forbidden: Tensor) -> EdgeScores:
+        """The scores of the same sets, -inf for those without a required mention or with a forbidden one: masks (B, n, c, m)."""
+        longer = required.flip(2).cumsum(2).flip(2) - required.int()  # (B, n, c, m): how many wider ones must be there
+        scores = self.untied()
+        blocked = {
+            "absent": required.any(2),
+            "extend": required[:, :, :-1],
+            "close": forbidden | (longer > 0),
+            "branch": forbidden[:, :, :-1],
+        }
+        values = scores.tensors()
+        return replace(
+            scores, **{name: values[name].masked_fill(mask, MINUS_INFINITY) for name, mask in blocked.items()}
+        )
 
     def narrowed(self, max_width: int) -> EdgeScores:
         """The scores of mentions of at most `max_width` words: the distribution given that there are no wider ones."""

@@ -22,9 +22,10 @@ from hyperspan.kernels.chains import PackedScores, Posteriors
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import check_count, entropy_term
-from hyperspan.structures.distribution import Distribution, check_types
+from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.distribution import Constraint, Distribution, check_types, tensor_masks
 from hyperspan.structures.expected_f1 import expected_f1
-from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_constraints
+from hyperspan.structures.mentions import Mention, MentionSet, MentionSets
 from hyperspan.structures.places import sets_of_rows
 from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
 from hyperspan.structures.scores import EdgeScores, Hyperpaths, check_lengths, hyperpaths_of
@@ -98,11 +99,8 @@ class SegmentalHypergraph(Distribution):
         device = self.scores.close.device
         return self.log_prob_of(hyperpaths_of(mention_sets, self.lengths, self.max_width, self.types, device))
 
-    def log_prob_of(self, paths: Hyperpaths, annotated: Tensor | None = None) -> Tensor:
-        """(B,): the log-probability of the sets that these hyperpaths stand for.
-
-        Where `annotated` (B, m) is false, a sentence may have any mentions of a type: their chains are summed over, to 1.
-        """
+    def log_prob_of(self, paths: Hyperpaths) -> Tensor:
+        """(B,): the log-probability of the sets that these hyperpaths stand for."""
         scores, log_partition = self.scores, self._log_partition
         active = torch.zeros_like(scores.absent, dtype=torch.bool)
         active[tuple(paths.present)] = True
@@ -123,14 +121,20 @@ class SegmentalHypergraph(Distribution):
         per_chain = per_chain.masked_fill(log_partition == MINUS_INFINITY, MINUS_INFINITY).masked_fill(
             chains.padding(scores, self.lengths), 0.0
         )
-        if annotated is not None:
-            per_chain = per_chain.masked_fill(~annotated[:, None], 0.0)
         # Rounding may put the log-probability of an almost certain choice a hair above 0.
         total = per_chain.clamp(max=0.0).sum((1, 2))
         if not any(paths.too_wide):
             return total
         too_wide = torch.tensor([count > 0 for count in paths.too_wide], dtype=torch.bool, device=total.device)
         return total.masked_fill(too_wide, MINUS_INFINITY)
+
+    def log_prob_of_known(self, gold: Sequence[set[Mention]], marks: PartialMarks | None) -> Tensor:
+        if marks is None:
+            return self.log_prob(gold)
+        _, n, c, _ = self.scores.close.shape
+        device = self.scores.close.device
+        required, forbidden = (torch.from_numpy(mask).to(device, non_blocking=True) for mask in marks.masks(gold, n, c))
+        return self.log_prob_given(required, forbidden)
 
     @property
     def marginals(self) -> Tensor:
@@ -175,28 +179,28 @@ class SegmentalHypergraph(Distribution):
         arrays = [each.cpu().numpy() for each in (edges.absent, edges.extend, edges.close, edges.branch)]
         return expected_f1(*arrays, mention_sets)
 
-    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> SegmentalHypergraph:
-        """The distribution given that some mentions are in the set and others are not; one collection of each a sentence.
+    def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> SegmentalHypergraph:
+        """The distribution given that some mentions are in the set and others are not.
 
-        Its `log_partition` minus that of `self` is the log-probability of what was required and forbidden.
+        Each is a collection of mentions a sentence, or a mask (B, n, c, m) of booleans. Its `log_partition` minus that of `self`
+        is the log-probability of what was required and forbidden.
         """
-        scores = self.scores.untied()
-        constraints = check_constraints(require, forbid, self.lengths, self.types, self.max_width)
-        blocked = {name: torch.zeros_like(tensor, dtype=torch.bool) for name, tensor in scores.tensors().items()}
-        for b, (required, forbidden) in enumerate(constraints):
-            for start, end, kind in required:
-                width = end - start - 1
-                blocked["absent"][b, start, kind] = True
-                blocked["close"][b, start, :width, kind] = True
-                blocked["extend"][b, start, width : width + 1, kind] = True
-            for start, end, kind in forbidden:
-                width = end - start - 1
-                for name in ("close", "branch"):
-                    blocked[name][b, start, width : width + 1, kind] = True
-        constrained = {
-            name: tensor.masked_fill(blocked[name], MINUS_INFINITY) for name, tensor in scores.tensors().items()
-        }
-        return SegmentalHypergraph(EdgeScores(**constrained), self.lengths)
+        required, forbidden = tensor_masks(require, forbid, self.lengths, self.scores.close)
+        return SegmentalHypergraph(self.scores.given(required, forbidden), self.lengths)
+
+    def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
+        """(B,): the log-probability that some mentions are in the set and others are not: log Z given both, minus log Z."""
+        return self.log_prob_given(*tensor_masks(require, forbid, self.lengths, self.scores.close))
+
+    def log_prob_given(self, required: Tensor, forbidden: Tensor) -> Tensor:
+        """The same of masks that are known to be right."""
+        total, given = self._log_partition, chains.log_partition(self.scores.given(required, forbidden), self.lengths)
+        # Chain by chain, so that large scores cancel before they are added up.
+        per_chain = given - finite(total)
+        per_chain = per_chain.masked_fill(total == MINUS_INFINITY, MINUS_INFINITY)
+        unknown = ~(required | forbidden).any(2)  # two kernels may round alike chains otherwise
+        # Rounding may put the log-probability of an almost certain choice a hair above 0.
+        return per_chain.masked_fill(unknown, 0.0).clamp(max=0.0).sum((1, 2))
 
     def restrict(self, types: Sequence[int]) -> SegmentalHypergraph:
         """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""

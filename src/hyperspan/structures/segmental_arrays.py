@@ -12,8 +12,9 @@ import numpy as np
 
 from hyperspan.kernels.chain_arrays import ChainResults, best_places, run_chains
 from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.structures.constraints import CONTRADICTION, constraint_masks, inside
 from hyperspan.structures.expected_f1 import expected_f1
-from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_constraints, check_mentions
+from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.places import Places, places_above, places_at, sets_of_rows
 from hyperspan.structures.segmental_kbest import best_sets
 
@@ -183,20 +184,24 @@ class ArrayHypergraph:
 
     # -- other distributions --------------------------------------------------------------------------------------
 
-    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> ArrayHypergraph:
-        """The distribution given that some mentions are in the set and others are not; one collection of each a sentence."""
-        both = check_constraints(require, forbid, self.lengths, self.types, self.max_width)
+    def condition(
+        self, require: MentionSets | np.ndarray | None = None, forbid: MentionSets | np.ndarray | None = None
+    ) -> ArrayHypergraph:
+        """The distribution given that some mentions are in the set and others are not.
+
+        Each is a collection of mentions a sentence, or a mask (B, n, c, m) of booleans.
+        """
+        required, forbidden = constraint_masks(require, forbid, self.lengths, self.scores.close.shape)
+        if (required & (forbidden | ~inside(self.lengths, self.scores.close.shape))).any():
+            raise ValueError(CONTRADICTION)
         absent, present, extend, close, branch = (array.copy() for array in self._untied().scores if array is not None)
-        for b, (required, forbidden) in enumerate(both):
-            for start, end, kind in required:
-                width = end - start - 1
-                absent[b, start, kind] = -np.inf
-                close[b, start, :width, kind] = -np.inf
-                extend[b, start, width : width + 1, kind] = -np.inf
-            for start, end, kind in forbidden:
-                width = end - start - 1
-                for array in (close, branch):
-                    array[b, start, width : width + 1, kind] = -np.inf
+        longer = (
+            required[:, :, ::-1].cumsum(2)[:, :, ::-1] > required
+        )  # (B, n, c, m): whether a wider one must be there
+        absent[required.any(2)] = -np.inf
+        extend[required[:, :, :-1]] = -np.inf
+        close[forbidden | longer] = -np.inf
+        branch[forbidden[:, :, :-1]] = -np.inf
         return ArrayHypergraph(ScoreArrays(absent, present, extend, close, branch), self.lengths)
 
     def restrict(self, types: Sequence[int]) -> ArrayHypergraph:

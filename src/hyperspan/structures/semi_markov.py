@@ -30,8 +30,9 @@ from hyperspan.structures.common import (
     portions,
     span_score,
 )
-from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_constraints, check_mentions
+from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.distribution import Constraint, Distribution, tensor_masks
+from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.scores import check_lengths
 from hyperspan.structures.tags import outermost
 
@@ -156,10 +157,10 @@ class SemiMarkov(Distribution):
         log_posteriors = self._log_posteriors
         return (self._begins(log_posteriors.exp()) * entropy_term(log_posteriors).sum((2, 3))).sum(1)
 
-    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> SemiMarkov:
-        """The distribution given that some mentions are in the set and others are not; one collection of each a sentence.
+    def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> SemiMarkov:
+        """The distribution given that some mentions are in the set and others are not.
 
-        Its `log_partition` minus that of `self` is the log-probability of what was required and forbidden: -inf where two
+        Each is a collection of mentions a sentence, or a mask (B, n, c, m) of booleans. Its `log_partition` minus that of `self` is the log-probability of what was required and forbidden: -inf where two
         required mentions overlap.
 
         >>> words = SemiMarkov(SegmentScores(outside=torch.zeros(1, 2), segment=torch.zeros(1, 2, 2, 1)), lengths=[2])
@@ -168,22 +169,25 @@ class SemiMarkov(Distribution):
                 [1.0000, 0.0000]])
         """
         outside = torch.zeros_like(self.scores.outside, dtype=torch.bool)
-        segment = torch.zeros_like(self.scores.segment, dtype=torch.bool)
-        constraints = check_constraints(require, forbid, self.lengths, self.types, self.max_width)
-        for b, (required, forbidden) in enumerate(constraints):
-            for start, end, kind in forbidden:
-                segment[b, start, end - start - 1 : end - start, kind] = True
-            for start, end, kind in required:
-                itself = segment[b, start, end - start - 1, kind].clone()
-                outside[b, start:end] = True
-                for other in range(max(start - self.max_width + 1, 0), end):  # segments that overlap it begin here
-                    segment[b, other, max(start - other, 0) :] = True
-                segment[b, start, end - start - 1, kind] = itself
+        required, forbidden = tensor_masks(require, forbid, self.lengths, self.scores.segment)
+        segment = forbidden.clone()
+        for b, start, width, kind in required.nonzero().tolist():
+            itself, end = segment[b, start, width, kind].clone(), start + width + 1
+            outside[b, start:end] = True
+            for other in range(max(start - self.max_width + 1, 0), end):  # segments that overlap it begin here
+                segment[b, other, max(start - other, 0) :] = True
+            segment[b, start, width, kind] = itself
         scores = SegmentScores(
             self.scores.outside.masked_fill(outside, MINUS_INFINITY),
             self.scores.segment.masked_fill(segment, MINUS_INFINITY),
         )
         return SemiMarkov(scores, self.lengths)
+
+    def log_prob_of_known(self, gold: Sequence[set[Mention]], marks: PartialMarks | None) -> Tensor:
+        if marks is None:
+            return self.log_prob(gold)
+        _, n, c, _ = self.scores.segment.shape
+        return self.constraint_log_prob(*map(torch.from_numpy, marks.masks(gold, n, c)))
 
     # -- decoding -------------------------------------------------------------------------------------------------
 

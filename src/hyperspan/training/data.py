@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from attrs import evolve
 
 from hyperspan.config import Config, CorpusConfig
@@ -13,6 +15,7 @@ from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.models.registry import model_class
+from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.distillation import context_of
 from hyperspan.types import AnnotationScope, Document, Sentence
@@ -79,22 +82,61 @@ def _in_scope(sentence: Sentence, types: frozenset[str]) -> Sentence:
 
 
 def check_annotated(config: Config, train: Sequence[Sentence]) -> None:
-    """Raises an InputError where corpora annotate types that none has, or different ones that a model cannot learn apart."""
-    scopes = {sentence.annotated for sentence in train if sentence.annotated is not None}
-    sets = {scope.types for scope in scopes if scope.types is not None}
-    labels = {mention.label for sentence in train for mention in sentence.mentions} if sets else set[str]()
-    if unknown := sorted(set[str]().union(*sets) - labels):
+    """Raises an InputError where corpora annotate types that none has, or a model cannot learn from what is annotated in part."""
+    labels = {mention.label for sentence in train for mention in sentence.mentions}
+    listed = {label for corpus in config.data.train_corpora for label in corpus.annotated}
+    if unknown := sorted(listed - labels):
         raise InputError(
             f"data.train says that {', '.join(unknown)} is annotated, but no training corpus has such a mention; the labels are "
             f"{', '.join(sorted(labels))}: correct annotated"
         )
     kind = config.model.kind
-    if any(annotated < labels for annotated in sets) and not model_class(kind).has_independent_types(config):
+    if model_class(kind).can_condition(config):
+        return
+    if any(map(_is_partial_within_types, train)):
+        raise InputError(
+            f"some sentences of data.train are annotated in part, with regions, forbidden spans or sure mentions alone, but model.kind "
+            f"{kind} cannot sum over all that agrees with them; set model.kind to segmental, or annotate these sentences in full"
+        )
+    sets = {
+        sentence.annotated.types for sentence in train if sentence.annotated and sentence.annotated.types is not None
+    }
+    if any(labels - annotated for annotated in sets) and not model_class(kind).has_independent_types(config):
         raise InputError(
             f"the corpora of data.train annotate different types, but the types of model.kind {kind} depend on each other, so that "
             "it cannot sum over those that a corpus leaves out; set model.kind to segmental, or map the labels of all corpora to "
             "the same ones"
         )
+
+
+def _is_partial_within_types(sentence: Sentence) -> bool:
+    """Whether some mentions of a type are known in a sentence and others are not."""
+    scope = sentence.annotated or AnnotationScope()
+    known = scope.types is None or all(mention.label in scope.types for mention in sentence.mentions)
+    return bool(sentence.forbidden) or scope.regions is not None or not known
+
+
+def teaches(sentence: Sentence) -> bool:
+    """Whether something is known of a sentence: a mention, or that something is none."""
+    scope = sentence.annotated
+    return bool(len(sentence)) and (
+        scope is None or not scope.is_empty or bool(sentence.mentions or sentence.forbidden)
+    )
+
+
+def expected_rates(config: Config, labels: Sequence[str], dev: Sequence[Sentence]) -> ExpectedRates | None:
+    """The mentions a word that each label is expected to have, as configured or as in dev; None where no penalty is wanted."""
+    weight, given = config.partial.rate_weight, config.partial.rates
+    if not weight:
+        return None
+    words, mentions = Counter[str](), Counter[str]()
+    for sentence in dev:
+        scope = sentence.annotated or AnnotationScope()
+        known = [label for label in labels if scope.regions is None and (scope.types is None or label in scope.types)]
+        words.update(dict.fromkeys(known, len(sentence)))
+        mentions.update(mention.label for mention in sentence.mentions if mention.label in known)
+    found = {label: mentions[label] / words[label] for label in labels if words[label]} | dict(given)
+    return ExpectedRates(np.array([found.get(label, np.nan) for label in labels]), weight)
 
 
 def _with_labels_of(documents: Iterable[Sequence[Sentence]], corpus: CorpusConfig) -> Iterator[Sequence[Sentence]]:

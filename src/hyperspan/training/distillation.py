@@ -170,13 +170,14 @@ class Distillation:
         else:
             weights = self.config.gold_weight * part.labelled  # (B,): 0 for unlabelled sentences
             known = [student.vocabulary.gold(sentence) for sentence in part.sentences]
-            annotated = student.vocabulary.annotated(part.sentences)
-            gold, unrepresentable = student.scorer.loss(scores, known, batch.lengths, annotated)
-            if annotated is None:
+            marks = student.vocabulary.marks(part.sentences)
+            gold, unrepresentable = student.scorer.loss(scores, known, batch.lengths, marks)
+            if marks is None:
                 rest = (1 - weights) * cross_entropy(scores, taught, batch.lengths)
-            else:  # types that nobody has annotated are the teacher's alone
-                by_type = 1 - weights[:, None] * to_device([annotated], student.device)[0]
-                rest = cross_entropy(scores, taught, batch.lengths, by_type)
+            else:  # what nobody has annotated is the teacher's alone
+                chains = marks.known_chains(batch.lengths, *scores.close.shape[1:3])
+                by_chain = 1 - weights[:, None, None] * to_device([chains], student.device)[0]
+                rest = cross_entropy(scores, taught, batch.lengths, by_chain)
             values = weights * gold + rest
         if lm_loss is not None:
             values = values + student.config.training.lm_loss_weight * lm_loss(layers[0], batch)

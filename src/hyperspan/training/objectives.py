@@ -11,6 +11,7 @@ from torch import Tensor
 from hyperspan.batch import Batch
 from hyperspan.encoders.language_model import LanguageModelLoss
 from hyperspan.models.base import Model
+from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.structures.losses import Loss
 from hyperspan.types import Sentence
 
@@ -50,14 +51,14 @@ class Objective(Protocol):
 class GoldObjective:
     """The loss of gold mentions alone."""
 
-    def __init__(self, model: Model):
-        self.model = model
+    def __init__(self, model: Model, rates: ExpectedRates | None = None):
+        self.model, self.rates = model, rates
 
     def collate(self, sentences: list[Sentence], labelled: Sequence[bool]) -> MicroBatch:
         return MicroBatch(sentences, self.model.collate(sentences))
 
     def loss(self, part: MicroBatch, lm_loss: LanguageModelLoss | None) -> Loss:
-        return self.model.loss(part.sentences, lm_loss, part.batch)
+        return self.model.loss(part.sentences, lm_loss, part.batch, self.rates)
 
     def unlabelled(self, epoch: int) -> Sequence[Sentence]:
         return ()

@@ -19,7 +19,7 @@ from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.models.validation import validate
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
-from hyperspan.training.data import TrainingData, check_annotated, read_data, read_sentences
+from hyperspan.training.data import TrainingData, check_annotated, expected_rates, read_data, read_sentences, teaches
 from hyperspan.training.data_checks import check_data, data_notes, offset_notes
 from hyperspan.training.defaults import CorpusFacts, fitted, typical, usual_steps
 from hyperspan.training.distillation import (
@@ -145,7 +145,9 @@ def _read(
         config = inherited(config, start.config, text_is_read=data is not None)
         validate(typical(config))
     data = data or read_data(config, problems)
-    train, dev = [sentence for sentence in data.train if len(sentence)], data.dev
+    train, dev = [sentence for sentence in data.train if teaches(sentence)], data.dev
+    if left_out := sum(map(bool, map(len, data.train))) - len(train):
+        problems.note("training sentence left out because nothing of it is annotated", left_out)
     check_data(config, train)
     check_annotated(config, train)
     corpus = CorpusFacts.of(train)
@@ -170,7 +172,11 @@ def _read(
         model = new_model(config, train)
     check_lengths(model, train)
     model = model.to(place)
-    objective = _distillation(model, teachers, problems) if teachers else GoldObjective(model)
+    objective = (
+        _distillation(model, teachers, problems)
+        if teachers
+        else GoldObjective(model, expected_rates(config, model.labels, dev))
+    )
     notes = [f"{times:,} × {what}" for what, times in problems.notes.items()]
     if corpus.sentences < len(train):
         notes.append(f"{counted(corpus.sentences, 'sentence')}, some more than once: an epoch reads {len(train):,}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -15,6 +14,7 @@ from hyperspan.encoders.base import Encoder
 from hyperspan.kernels.encoder import FusedEncoder
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.structures import Distribution
+from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
 from hyperspan.structures.segmental_calibration import TypeCalibration
@@ -37,30 +37,6 @@ def linear_axes(name: str) -> dict[str, tuple[int, ...]]:
     return {f"{name}.weight": (0,), f"{name}.bias": (0,)}
 
 
-def log_prob_of_annotated(
-    distribution: Distribution, gold: Sequence[set[Mention]], annotated: np.ndarray | None
-) -> Tensor:
-    """(B,): log p of gold mentions; where `annotated` (B, m) is false, whatever mentions of that type there are."""
-    if annotated is None:
-        return distribution.log_prob(gold)
-    found: list[Tensor] = []
-    for row in np.unique(annotated, axis=0):
-        places = {kind: place for place, kind in enumerate(row.nonzero()[0].tolist())}
-        if not places:
-            continue
-        same = (annotated == row).all(1)
-        sets = [
-            {(start, end, places[kind]) for start, end, kind in mentions if kind in places} if here else set[Mention]()
-            for mentions, here in zip(gold, same, strict=True)
-        ]
-        values = distribution.restrict(list(places)).log_prob(sets)
-        found.append(values.masked_fill(~torch.from_numpy(same).to(values.device), 0.0))
-    if not found:  # nothing is annotated: zeros that gradients go through
-        values = distribution.log_prob(gold)
-        return values.masked_fill(torch.ones_like(values, dtype=torch.bool), 0.0)
-    return sum(found[1:], found[0])
-
-
 class Scorer(nn.Module):
     """From words and spans to scores, and from scores to a distribution."""
 
@@ -80,6 +56,8 @@ class Scorer(nn.Module):
     """Outputs before those, which are of no type."""
     independent_types: ClassVar[bool] = False
     """Whether mentions of one type say nothing about those of another, so that sentences may be annotated with some types only."""
+    can_condition: ClassVar[bool] = False
+    """Whether its distributions take any mentions as required or forbidden, so that sentences may be annotated in part."""
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__()
@@ -147,14 +125,11 @@ class Scorer(nn.Module):
         scores: Any,
         gold: Sequence[set[Mention]],
         lengths: Sequence[int],
-        annotated: np.ndarray | None = None,
+        marks: PartialMarks | None = None,
     ) -> Loss:
-        """-log p of gold mentions, and how many of them the structure cannot represent.
-
-        Where `annotated` (B, m) is false, gold says nothing about a type; types must be independent then.
-        """
+        """-log p of gold mentions, or of what `marks` leave of them, and how many the structure cannot represent."""
         kept = [self.representable(mentions, max(lengths, default=0)) for mentions in gold]
-        values = -log_prob_of_annotated(self.distribution(scores, lengths), kept, annotated)
+        values = -self.distribution(scores, lengths).log_prob_of_known(kept, marks)
         return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))
 
     def _by_word(self, rows: Tensor, batch: Batch) -> Tensor:

@@ -16,13 +16,13 @@ from hyperspan.encoders.base import Encoder
 from hyperspan.kernels.encoder import FusedEncoder
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.kernels.transfer import to_device
 from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer, WeightColumns, linear_axes
 from hyperspan.structures import (
     EdgeScores,
     SegmentalHypergraph,
     negative_log_likelihood,
 )
+from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
 from hyperspan.structures.segmental_calibration import TypeCalibration, allowed_bias, chain_leads
@@ -35,7 +35,7 @@ class SegmentalScorer(Scorer):
     come here.
     """
 
-    over_spans = linear_memory = can_skip = can_calibrate = independent_types = True
+    over_spans = linear_memory = can_skip = can_calibrate = independent_types = can_condition = True
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -111,8 +111,7 @@ class SegmentalScorer(Scorer):
         scores: EdgeScores,
         gold: Sequence[set[Mention]],
         lengths: Sequence[int],
-        annotated: np.ndarray | None = None,
+        marks: PartialMarks | None = None,
     ) -> Loss:
         beta = self.config.training.beta if self.config.training.softmax_margin else None
-        known = None if annotated is None else to_device([annotated], scores.close.device)[0].bool()
-        return negative_log_likelihood(scores, gold, lengths, beta, known)
+        return negative_log_likelihood(scores, gold, lengths, beta, marks)

@@ -27,7 +27,7 @@ from hyperspan.structures.mentions import Mention
 class SegmentScorer(Scorer):
     """Segments scored as a whole, and words outside them: of the semi-Markov structure, and of the trees."""
 
-    over_spans = linear_memory = True
+    over_spans = linear_memory = can_condition = True
     allowed_mentions = "none overlapping"
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
@@ -68,6 +68,7 @@ class SegmentScorer(Scorer):
 class TreeScorer(SegmentScorer):
     """The same scores for trees: mentions nest, but do not cross."""
 
+    can_condition = False
     linear_memory = False  # the inside algorithm is cubic in the words of a sentence
     allowed_mentions = "nested, none crossing"
 

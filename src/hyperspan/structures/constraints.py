@@ -1,0 +1,118 @@
+"""Mentions that must be in a set and mentions that must not, as masks (B, n, c, m) by sentence, start, width and type.
+
+Partial annotation is such a constraint: what is listed is required, what is known to be absent is forbidden, and of the rest
+anything may be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hyperspan.structures.mentions import Mention, MentionSets, check_constraints
+
+CONTRADICTION = (
+    "expected masks in which no mention is both required and forbidden, and none is required beyond its sentence"
+)
+Shape = Sequence[int]
+"""(B, n, c, m)."""
+
+
+def mask_of(mention_sets: Sequence[Iterable[Mention]], shape: Shape) -> np.ndarray:
+    """(B, n, c, m): true for the given mentions; those wider than c are left out.
+
+    >>> np.argwhere(mask_of([{(0, 2, 0), (0, 3, 0)}], (1, 3, 2, 1))).tolist()
+    [[0, 0, 1, 0]]
+    """
+    mask = np.zeros(shape, dtype=bool)
+    rows = [(b, start, end - start - 1, kind) for b, some in enumerate(mention_sets) for start, end, kind in some]
+    found = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    mask[tuple(found[found[:, 2] < shape[2]].T)] = True
+    return mask
+
+
+def is_mask(given: Any) -> bool:
+    """Whether a constraint is given as a mask, an array or a tensor, and not as mentions."""
+    return hasattr(given, "dtype")
+
+
+def constraint_masks(
+    require: MentionSets | Any | None, forbid: MentionSets | Any | None, lengths: Sequence[int], shape: Shape
+) -> tuple[Any, Any]:
+    """Both constraints as masks, or an error that names what cannot be required or forbidden.
+
+    Where masks are given, they come back as they are; where mentions are, as NumPy arrays.
+    """
+    _, _, c, m = shape
+    masks: list[Any] = [given if is_mask(given) else None for given in (require, forbid)]
+    for mask in masks:
+        if mask is not None and (tuple(mask.shape) != tuple(shape) or "bool" not in str(mask.dtype)):
+            raise ValueError(
+                f"expected a mask of booleans (B, n, c, m) = {tuple(shape)}, got {mask.dtype} of shape {tuple(mask.shape)}"
+            )
+    listed = [given if mask is None else None for mask, given in zip(masks, (require, forbid), strict=True)]
+    checked = check_constraints(listed[0], listed[1], lengths, m, c)
+    found = zip(*checked, strict=True) if checked else ((), ())
+    required, forbidden = (
+        mask_of(sets, shape) if mask is None else mask for mask, sets in zip(masks, found, strict=True)
+    )
+    return required, forbidden
+
+
+def inside(lengths: Sequence[int], shape: Shape) -> np.ndarray:
+    """(B, n, c, 1): which spans are inside their sentence."""
+    _, n, c, _ = shape
+    ends = np.arange(n)[:, None] + np.arange(c) + 1  # (n, c)
+    return (ends <= np.array(lengths, dtype=np.int64).reshape(-1, 1, 1))[..., None]
+
+
+@dataclass(frozen=True)
+class PartialMarks:
+    """What sentences that are annotated in part say beside their mentions: of what all mentions are listed, and what is none.
+
+    >>> marks = PartialMarks(np.array([[True, False]]), [None], [{(1, 2, 1)}])
+    >>> required, forbidden = marks.masks([{(0, 1, 0)}], n=2, c=1)
+    >>> required[0, :, 0].tolist()  # by start and type
+    [[True, False], [False, False]]
+    >>> forbidden[0, :, 0].tolist()  # the second type is unknown at the first word
+    [[False, False], [True, True]]
+    """
+
+    types: np.ndarray
+    """(B, m): the types whose mentions are all listed …"""
+    regions: Sequence[Sequence[tuple[int, int]] | None]
+    """… inside these spans of each sentence, everywhere for None."""
+    forbidden: Sequence[Iterable[Mention]]
+    """For each sentence the mentions that are not there."""
+
+    def of_whole_types(self, gold: Sequence[Iterable[Mention]]) -> bool:
+        """Whether of each type in a sentence all is known or nothing."""
+        if any(self.forbidden) or any(regions is not None for regions in self.regions):
+            return False
+        return all(types[kind] for types, some in zip(self.types, gold, strict=True) for _, _, kind in some)
+
+    def known(self, n: int, c: int) -> np.ndarray:
+        """(B, n, c, m): the mentions that are absent if they are not listed."""
+        shape = (len(self.types), n, c, self.types.shape[1])
+        known = np.broadcast_to(self.types[:, None, None], shape).copy()
+        starts = np.arange(n)[:, None]
+        ends = starts + np.arange(c) + 1  # (n, c)
+        for sentence, regions in enumerate(self.regions):
+            if regions is not None:
+                covered = [(starts >= first) & (ends <= last) for first, last in regions]
+                known[sentence] &= np.any([np.zeros_like(ends, dtype=bool), *covered], axis=0)[..., None]
+        return known | mask_of(self.forbidden, shape)
+
+    def masks(self, gold: Sequence[Iterable[Mention]], n: int, c: int) -> tuple[np.ndarray, np.ndarray]:
+        """(B, n, c, m) each: the mentions that are there, and those that are not."""
+        known = self.known(n, c)
+        required = mask_of(gold, known.shape)
+        return required, known & ~required
+
+    def known_chains(self, lengths: Sequence[int], n: int, c: int) -> np.ndarray:
+        """(B, n, m): the starts and types of which all is known."""
+        known = self.known(n, c)
+        return np.asarray((known | ~inside(lengths, known.shape)).all(2))

@@ -1,0 +1,201 @@
+"""Partial annotation: the loss is a sum over all sets that agree with what is known, and how many mentions are expected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.structures import EdgeScores, NotSupportedError, SegmentalHypergraph, SegmentScores, SemiMarkov
+from hyperspan.structures import negative_log_likelihood as loss_of
+from hyperspan.structures.constraints import PartialMarks, mask_of
+from hyperspan.structures.expected_rates import ExpectedRates
+from hyperspan.structures.segmental_arrays import ArrayHypergraph
+from tests.structures.brute_force import BruteForce, all_mentions, all_sets, arrays
+from tests.structures.cases import edge_scores, segmental_score
+
+SHAPE = (2, 3, 2, 2)
+LENGTHS = [3, 2]
+POOLS = [all_mentions(length, 2, 2) for length in LENGTHS]
+Set = frozenset[tuple[int, int, int]]
+
+
+@st.composite
+def partial_annotations(draw: st.DrawFn) -> tuple[list[Set], PartialMarks]:
+    """Sure mentions, annotated types, regions and forbidden spans, in any mixture."""
+    gold = [draw(st.frozensets(st.sampled_from(pool), max_size=4)) for pool in POOLS]
+    types = draw(st.lists(st.lists(st.booleans(), min_size=2, max_size=2), min_size=2, max_size=2))
+    regions = [
+        draw(st.none() | st.lists(st.sampled_from([(s, e) for e in range(n + 1) for s in range(e)]), max_size=2))
+        for n in LENGTHS
+    ]
+    forbidden = [
+        draw(st.frozensets(st.sampled_from(pool), max_size=3)) - sure for pool, sure in zip(POOLS, gold, strict=True)
+    ]
+    return gold, PartialMarks(np.array(types), regions, forbidden)
+
+
+def is_known(marks: PartialMarks, sentence: int, mention: tuple[int, int, int]) -> bool:
+    start, end, kind = mention
+    regions = marks.regions[sentence]
+    within = regions is None or any(first <= start and end <= last for first, last in regions)
+    return mention in marks.forbidden[sentence] or bool(marks.types[sentence, kind] and within)
+
+
+def agrees(found: Set, gold: Set, marks: PartialMarks, sentence: int) -> bool:
+    return gold <= found and not any(is_known(marks, sentence, mention) for mention in found - gold)
+
+
+def cost(found: Set, gold: Set, marks: PartialMarks, sentence: int, beta: float) -> float:
+    """The margin: β where a sure mention starts and none is found, 1 where all is known, nothing starts and one is found."""
+    total = 0.0
+    for start in range(LENGTHS[sentence]):
+        for kind in range(2):
+            of_chain = [mention for mention in POOLS[sentence] if (mention[0], mention[2]) == (start, kind)]
+            sure, there = not gold.isdisjoint(of_chain), not found.isdisjoint(of_chain)
+            empty = not sure and all(is_known(marks, sentence, mention) for mention in of_chain)
+            total += beta * (sure and not there) + 1.0 * (empty and there)
+    return total
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    annotation=partial_annotations(),
+    beta=st.sampled_from([None, 1.0, 2.5]),
+    untied=st.booleans(),
+    single=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_partial_loss_is_the_sum_over_all_sets_that_agree(
+    annotation: tuple[list[Set], PartialMarks], beta: float | None, untied: bool, single: bool, seed: int
+) -> None:
+    gold, marks = annotation
+    dtype = torch.float32 if single else torch.float64
+    scores = edge_scores(SHAPE, dtype, seed, 1.0, 0.1, untied=untied)
+    values, _ = loss_of(scores, gold, LENGTHS, beta, marks)
+    known = arrays(scores.to(torch.float64).untied())
+    for sentence, length in enumerate(LENGTHS):
+        brute = BruteForce(
+            {
+                found: segmental_score(known, sentence, length, found)
+                + (0.0 if beta is None else cost(found, gold[sentence], marks, sentence, beta))
+                for found in all_sets(POOLS[sentence])
+            }
+        )
+        mass = sum(p for found, p in brute.probabilities.items() if agrees(found, gold[sentence], marks, sentence))
+        expected = -math.log(mass) if mass > 0 else math.inf
+        assert math.isclose(values[sentence].item(), expected, abs_tol=1e-4 if single else 1e-9)
+
+
+@settings(max_examples=2, deadline=None)
+@given(annotation=partial_annotations(), seed=st.integers(0, 1000))
+def test_partial_loss_has_right_gradients_also_beside_impossible_edges(
+    annotation: tuple[list[Set], PartialMarks], seed: int
+) -> None:
+    gold, marks = annotation
+    leaves = [
+        one.requires_grad_()
+        for one in edge_scores(SHAPE, torch.float64, seed, 1.0, 0.0, untied=False).tensors().values()
+    ]
+
+    def loss(*tensors: torch.Tensor) -> torch.Tensor:
+        return loss_of(EdgeScores(*tensors), gold, LENGTHS, 1.5, marks).values
+
+    assert torch.autograd.gradcheck(loss, leaves)
+    some = edge_scores(SHAPE, torch.float64, seed, 1.0, 0.2, untied=False)
+    impossible = [one.requires_grad_() for one in some.tensors().values()]
+    values = loss(*impossible)
+    finite = values[values.isfinite()].sum()
+    if finite.requires_grad:
+        assert all(one.isfinite().all() for one in torch.autograd.grad(finite, impossible))
+
+
+def test_with_everything_annotated_it_is_the_usual_loss() -> None:
+    scores = edge_scores(SHAPE, torch.float64, 5, 1.0, 0.0, untied=False)
+    gold: Sequence[set[tuple[int, int, int]]] = [{(0, 2, 0), (0, 1, 0), (1, 3, 1)}, set()]
+    marks = PartialMarks(np.ones((2, 2), dtype=bool), [None, [(0, 2)]], [(), ()])
+    for beta in (None, 2.0):
+        torch.testing.assert_close(
+            loss_of(scores, gold, LENGTHS, beta, marks).values, loss_of(scores, gold, LENGTHS, beta).values
+        )
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data(), untied=st.booleans(), seed=st.integers(0, 1000))
+def test_condition_takes_masks_as_well_as_mentions(data: st.DataObject, untied: bool, seed: int) -> None:
+    scores = edge_scores(SHAPE, torch.float64, seed, 1.0, 0.0, untied=untied)
+    require = [data.draw(st.frozensets(st.sampled_from(pool), max_size=3)) for pool in POOLS]
+    forbid = [data.draw(st.frozensets(st.sampled_from(pool))) - sure for pool, sure in zip(POOLS, require, strict=True)]
+    masks = [mask_of(sets, SHAPE) for sets in (require, forbid)]
+    whole = SegmentalHypergraph(scores, LENGTHS)
+    listed, masked = whole.condition(require, forbid), whole.condition(*map(torch.from_numpy, masks))
+    torch.testing.assert_close(masked.marginals, listed.marginals)
+    torch.testing.assert_close(whole.constraint_log_prob(require, forbid), listed.log_partition - whole.log_partition)
+    values = [
+        None if one is None else one.numpy()
+        for one in (scores.absent, scores.present, scores.extend, scores.close, scores.branch)
+    ]
+    array = ArrayHypergraph(ScoreArrays(*values), LENGTHS)  # type: ignore[arg-type]
+    np.testing.assert_allclose(array.condition(*masks).marginals, masked.marginals.numpy(), atol=1e-12)
+    np.testing.assert_allclose(array.condition(require, masks[1]).log_partition, masked.log_partition.numpy())
+
+
+@pytest.mark.parametrize(
+    ("require", "forbid", "message"),
+    [
+        (torch.ones(2, 3, 2, 1, dtype=torch.bool), None, r"\(B, n, c, m\) = \(2, 3, 2, 2\), got torch.bool of shape"),
+        (torch.ones(SHAPE), None, r"got torch.float32"),
+        (torch.ones(SHAPE, dtype=torch.bool), None, "none is required beyond its sentence"),
+        ([{(0, 1, 0)}, ()], torch.ones(SHAPE, dtype=torch.bool), "both required and forbidden"),
+    ],
+)
+def test_wrong_masks_are_explained(require: torch.Tensor, forbid: torch.Tensor | None, message: str) -> None:
+    scores = edge_scores(SHAPE, torch.float64, 0, 1.0, 0.0, untied=False)
+    with pytest.raises(ValueError, match=message):
+        SegmentalHypergraph(scores, LENGTHS).condition(require, forbid)
+
+
+def test_semi_markov_takes_partial_annotation_too() -> None:
+    generator = torch.Generator().manual_seed(0)
+    scores = SegmentScores(torch.randn(1, 3, generator=generator), torch.randn(1, 3, 2, 2, generator=generator))
+    words = SemiMarkov(scores, [3])
+    marks = PartialMarks(np.array([[True, False]]), [[(1, 3)]], [{(0, 1, 0)}])
+    gold: list[set[tuple[int, int, int]]] = [{(1, 2, 0)}]
+    sets = {found: words.log_prob([found]).exp().item() for found, _ in words.topk(1000)[0]}
+    mass = sum(p for found, p in sets.items() if agrees(found, frozenset(gold[0]), marks, 0))
+    assert words.log_prob_of_known(gold, marks).exp().item() == pytest.approx(mass, rel=1e-5)
+
+
+def test_expected_rates_count_what_is_beyond_chance() -> None:
+    """Of the first type the whole batch is open, of the second only the first sentence, and the third has no rate."""
+    scores = edge_scores((2, 3, 2, 3), torch.float64, 3, 1.0, 0.0, untied=False)
+    leaves = [one.requires_grad_() for one in scores.tensors().values()]
+    marks = PartialMarks(np.array([[False, False, False], [False, True, False]]), [None, None], [(), ()])
+    rates = ExpectedRates(np.array([0.01, 10.0, np.nan]), weight=2.0)
+
+    def penalty(*tensors: torch.Tensor) -> torch.Tensor:
+        return rates.penalty(SegmentalHypergraph(EdgeScores(*tensors), LENGTHS), marks)
+
+    expected = SegmentalHypergraph(scores, LENGTHS).marginals.sum((1, 2)).detach().numpy()  # (B, m)
+    wanted = [expected[:, 0].sum() - 0.05 - math.sqrt(0.05), 30 - math.sqrt(30) - expected[0, 1]]
+    assert min(wanted) > 0
+    np.testing.assert_allclose(penalty(*leaves).detach().numpy(), [sum(wanted)] * 2)
+    assert torch.autograd.gradcheck(penalty, leaves)
+    fine = ExpectedRates(expected.sum(0) / 5, 2.0).penalty(
+        SegmentalHypergraph(scores, LENGTHS), PartialMarks(np.zeros((2, 3), bool), [None] * 2, [(), ()])
+    )
+    assert not fine.any()
+
+
+def test_structures_that_cannot_condition_say_so() -> None:
+    from hyperspan.structures import ConstituencyTrees
+
+    trees = ConstituencyTrees(torch.zeros(1, 2, 2, 1), [2])
+    with pytest.raises(NotSupportedError, match="use a SegmentalHypergraph"):
+        trees.log_prob_of_known([set()], PartialMarks(np.ones((1, 1), dtype=bool), [None], [{(0, 1, 0)}]))
