@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,8 +35,9 @@ def write_error_file(
     with Target(name, force).open() as file:
         if name.removesuffix(".gz").endswith(PAGES):
             from hyperspan.render.errors_page import iter_errors_page
+            from hyperspan.render.provenance import today
 
-            made = {"hyperspan": __version__, "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
+            made = {"hyperspan": __version__, "date": today()}
             file.writelines(iter_errors_page(found, title, {**about, **made}, systems))
         else:
             from hyperspan.evaluation.error_records import error_lines

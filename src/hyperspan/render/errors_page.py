@@ -42,7 +42,7 @@ def iter_errors_page(
     """
     filters, colours = ErrorFilters(found), BarImages(_labels(found))
     yield page_head(title, errors_style(filters.classes, colours.variables))
-    yield '<dl class="about">' + "".join(
+    yield '<dl class="facts">' + "".join(
         f"<dt>{escape(clean(key))}<dd><bdi>{escape(clean(value))}</bdi>" for key, value in (about or {}).items()
     )
     yield '</dl>\n<form class="report" method="dialog">\n'

@@ -12,9 +12,9 @@ from hyperspan.render.page_style import style_sheet
 
 STYLE = """\
 .hyperspan-page { max-width: 72rem; }
-.about { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .9rem; margin: 0 0 1rem; font-size: .85rem; }
-.about dt { color: var(--soft); }
-.about dd { margin: 0; overflow-wrap: anywhere; }
+.facts { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .9rem; margin: 0 0 1rem; font-size: .85rem; }
+.facts dt { color: var(--soft); }
+.facts dd { margin: 0; overflow-wrap: anywhere; }
 .report { counter-reset: sentences; }
 .report > h2 { font-size: 1.05rem; margin: 1.4rem 0 .4rem; }
 .report > h3 { font-size: .85rem; margin: .7rem 0 .15rem; color: var(--soft); font-weight: 600; }

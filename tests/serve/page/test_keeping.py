@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from hyperspan.corpora import read_corpus
+from hyperspan.corpora import read_corpus, write_corpus
 from tests.serve.page.reader import (
     MARKED,
     NEEDS,
@@ -45,6 +45,11 @@ def test_downloads_say_what_is_shown(page: Page, server: Running, tmp_path: Path
     tokens = [[list(span) for span in sentence.offsets] for sentence in document.sentences]
     assert tokens == [sentence["tokens"] for sentence in answer["sentences"]]
     assert sum(len(sentence.mentions) for sentence in document.sentences) == len(document.mentions)
+
+    for kind in ("csv", "tsv"):  # to the byte what the command line writes
+        downloaded(page, kind).save_as(tmp_path / f"page.{kind}")
+        write_corpus([document], tmp_path / f"a.{kind}", kind)
+        assert (tmp_path / f"page.{kind}").read_bytes() == (tmp_path / f"a.{kind}").read_bytes()
 
     downloaded(page, "brat").save_as(tmp_path / "a.zip")
     zipfile.ZipFile(tmp_path / "a.zip").extractall(tmp_path / "brat")

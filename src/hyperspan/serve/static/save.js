@@ -44,18 +44,22 @@ function sentenceRecord(sentence, mentions, place) {
 /** A table for spreadsheets, a mention a row, in the columns of corpora/mention_tables.py. */
 export function table({ name, text, mentions, sentences }, separator) {
   const place = codePoints(text);
-  const rows = [...mentions].sort(byPlace).map((m) => {
-    const sentence = sentences.findIndex(({ start, end }) => start <= m.start && m.end <= end);
-    return [name, sentence, place(m.start), place(m.end), text.slice(m.start, m.end), m.label, m.probability ?? ""];
+  const rows = [...mentions].sort(longestFirst).map((m) => {
+    const sentence = sentences.findIndex(({ start, end }) => start <= m.start && m.start < end) + 1;
+    const sure = m.probability == null ? "" : m.probability.toFixed(6);
+    return [name, sentence || "", place(m.start), place(m.end), text.slice(m.start, m.end), m.label, sure];
   });
-  return [COLUMNS, ...rows].map((row) => `${row.map((value) => cell(value, separator)).join(separator)}\r\n`).join("");
+  const [mark, end] = separator === "," ? ["\ufeff", "\r\n"] : ["", "\n"]; // Excel knows UTF-8 by the mark
+  return mark + [COLUMNS, ...rows].map((row) => `${row.map((value) => cell(value, separator)).join(separator)}${end}`).join("");
 }
+
+const longestFirst = (a, b) => a.start - b.start || b.end - a.end || (a.label < b.label ? -1 : 1);
 
 const COLUMNS = ["document", "sentence", "start", "end", "text", "label", "probability"];
 
 function cell(value, separator) {
   if (typeof value === "number") return String(value);
-  const shown = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value; // a spreadsheet would compute it
+  const shown = /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value; // a spreadsheet would compute it
   return shown.includes(separator) || /["\r\n]/.test(shown) ? `"${shown.replaceAll('"', '""')}"` : shown;
 }
 
