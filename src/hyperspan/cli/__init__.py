@@ -14,7 +14,7 @@ from hyperspan import __version__
 from hyperspan.errors import CardWarning, HyperspanError, KernelWarning, PluginWarning
 from hyperspan.lazy import imported
 
-COMMANDS = "annotate bulk serve label init vectors pretrain train curve evaluate compare agreement calibrate compact profile convert split stats view draw explain reproduce models info benchmark".split()
+COMMANDS = "annotate bulk serve suggest label init vectors pretrain train curve evaluate compare agreement calibrate compact profile convert split stats view draw explain reproduce models info benchmark".split()
 """In the order of the help. A command is a function in the module of its name."""
 _SETTINGS: dict[str, dict[str, Any]] = {
     # What is too much for train, it explains itself.

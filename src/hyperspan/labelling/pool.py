@@ -58,6 +58,9 @@ class Pool:
         self._words = self._seen = 0
         self._index = PairIndex()
 
+    def __len__(self) -> int:
+        return len(self._kept)
+
     def leave_out(self, tokens: Iterable[str]) -> None:
         """Lets no near duplicate of these words in."""
         self._seen += 1

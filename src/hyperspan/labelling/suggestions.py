@@ -20,7 +20,7 @@ from hyperspan.inference.assembly import assemble
 from hyperspan.inference.streams import windows
 from hyperspan.labelling.pool import Candidate, Pool
 from hyperspan.labelling.uncertainty import Criterion, criterion_of, measure
-from hyperspan.types import Document, Sentence, trusted_document
+from hyperspan.types import NOTHING_ANNOTATED, Document, Sentence, trusted_document
 
 DEFAULT_COUNT = 100
 UNITS = ("sentence", "document")
@@ -40,7 +40,7 @@ class Suggestion:
     """The higher, the less the model knows."""
     words: int
     draft: Document
-    """What the model predicts, with probabilities. A sentence is a document of its own, whose metadata say where it is from."""
+    """What the model predicts, with probabilities; nothing else is known of it (`annotated`). A sentence is a document of its own, whose metadata say where it is from."""
 
 
 def rank(
@@ -97,9 +97,13 @@ class SentencePlace(NamedTuple):
         first, last = sentence.offsets[0][0], sentence.offsets[-1][1]
         offsets = tuple((start - first, end - first) for start, end in sentence.offsets)
         source = {"document": name, "sentence": self.index + 1, "start": first, "end": last}
-        words = evolve(sentence, offsets=offsets, mentions=(), duplicates=())
+        words = evolve(_unlabelled(sentence), offsets=offsets)
         text = self.document.text[first:last]
         return trusted_document(text, (), (words,), f"{name}-{self.index + 1}", {"source": source})
+
+
+def _unlabelled(sentence: Sentence) -> Sentence:
+    return evolve(sentence, mentions=(), duplicates=(), annotated=None, forbidden=())
 
 
 def _places(
@@ -147,8 +151,9 @@ def _offer_documents(pool: Pool, measured: Iterable[MeasuredPlace], criterion: C
         words = sum(len(place.sentence) for place in places)
         score = criterion.score(list(map(math.fsum, values)), words)
         if pool.admits(score, words):
-            sentences = [evolve(place.sentence, mentions=(), duplicates=()) for place in places]
-            source = evolve(places[0].document, mentions=(), sentences=sentences)
+            sentences = [_unlabelled(place.sentence) for place in places]
+            document = places[0].document
+            source = Document(document.text, (), sentences, document.id, document.metadata)
             cost = criterion.cost(words, len(places))
             pool.offer(Candidate(number, None, score, words, source, [*chain.from_iterable(values)], cost))
 
@@ -161,5 +166,7 @@ def _suggestions(annotator: Annotator, chosen: Iterable[Candidate]) -> Iterator[
         found = iter(annotator.find(sentences, options))
         for candidate in window:
             predicted = assemble(candidate.source, [next(found) for _ in candidate.source.sentences], options)
-            draft = evolve(predicted, metadata={**predicted.metadata, "score": candidate.score})
+            draft = evolve(
+                predicted, metadata={**predicted.metadata, "score": candidate.score}, annotated=NOTHING_ANNOTATED
+            )
             yield Suggestion(candidate.document, candidate.sentence, candidate.score, candidate.words, draft)

@@ -1,0 +1,112 @@
+"""``hyperspan suggest``: what to label next."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from hyperspan.cli.options import Device, Force, From, IdKey, OnError, Options, Seed, TextKey, parse_options
+from hyperspan.cli.output import counting, report
+from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.inputs import read_inputs
+from hyperspan.corpora.registry import read_corpus, write_corpus
+from hyperspan.corpora.source import Problems
+from hyperspan.corpora.tables import Columns
+from hyperspan.errors import counted
+from hyperspan.types import Document, Sentence
+
+if TYPE_CHECKING:
+    from hyperspan.labelling.suggestions import Suggestion
+
+
+def suggest(
+    model: Annotated[str, typer.Argument(help="The model that is to learn: a bundled one, or a folder.")],
+    given: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TEXT|FILE|-]...",
+            help="What may be labelled: all that hyperspan annotate takes. Standard input if nothing is given.",
+            show_default=False,
+        ),
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("--count", "-n", min=1, help="How many. Default: 100, or what --budget-words buys.")
+    ] = None,
+    by: Annotated[
+        str, typer.Option(help="What the model does not know: mix, entropy, best-set, margin or expected-f1.")
+    ] = "mix",
+    budget_words: Annotated[int | None, typer.Option(min=1, help="At most so many words in all.")] = None,
+    unit: Annotated[Literal["sentence", "document"], typer.Option(help="What is labelled as a whole.")] = "sentence",
+    labelled: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE", help="A corpus that is labelled already, and not suggested again; repeat for more."
+        ),
+    ] = None,
+    output: Annotated[str, typer.Option("--output", "-o", help="The JSON Lines to write; - is standard output.")] = "-",
+    force: Force = False,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    from_: From = None,
+    on_error: OnError = "raise",
+    option: Options = None,
+    text_column: TextKey = None,
+    id_column: IdKey = None,
+) -> None:
+    """Rank sentences or documents by what a model does not know, without near duplicates.
+
+    Writes JSON Lines, the most useful first, with the mentions that the model finds as a first draft.
+
+    Example: hyperspan suggest genia abstracts.jsonl --budget-words 5000 -o next.jsonl
+    """
+    columns = Columns(text_column or Columns.text, id_column or Columns.id) if text_column or id_column else None
+    problems = Problems(on_error)
+    documents = read_inputs(given or [], from_, columns, problems, parse_options(option))
+    from hyperspan.inference.loading import load
+    from hyperspan.labelling.suggestions import DEFAULT_COUNT, rank
+    from hyperspan.labelling.uncertainty import criterion_of
+
+    criterion = criterion_of(by)
+    annotator, totals = load(model, device), SuggestionTotals()
+    with counting("ranking", "words") as add_words:
+        suggestions = rank(
+            annotator,
+            documents,
+            by=criterion,
+            count=count or (None if budget_words else DEFAULT_COUNT),
+            budget_words=budget_words,
+            unit=unit,
+            labelled=_sentences(labelled or (), problems),
+            seed=seed,
+            on_words=add_words,
+            on_error=(lambda _, error: problems.skipped.append(str(error))) if on_error == "skip" else None,
+        )
+        write_corpus(totals.drafts(suggestions), output, "jsonl", force=force, problems=problems)
+    report(problems)
+    amount = f"{counted(totals.suggestions, unit)} of {counted(totals.words, 'word')}"
+    print(f"hyperspan: suggested {amount}", file=sys.stderr)
+
+
+class SuggestionTotals:
+    """Counts what is suggested."""
+
+    def __init__(self) -> None:
+        self.suggestions = self.words = 0
+
+    def drafts(self, suggestions: Iterable[Suggestion]) -> Iterator[Document]:
+        for one in suggestions:
+            self.suggestions += 1
+            self.words += one.words
+            yield one.draft
+
+
+def _sentences(corpora: Iterable[str], problems: Problems) -> Iterator[Sentence]:
+    """What is labelled in some corpora; sentences of which nothing is known yet are not."""
+    for name in corpora:
+        for document in read_corpus(name, None, problems):
+            for sentence in with_sentences(document, problems).sentences:
+                if sentence.mentions or sentence.forbidden or not (sentence.annotated and sentence.annotated.is_empty):
+                    yield sentence
