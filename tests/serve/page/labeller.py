@@ -59,13 +59,13 @@ def press(page: Page, *keys: str) -> None:
         expect(page.locator("#save-state")).to_have_text("✓ Saved")
 
 
-def write(page: Page, key: str, text: str) -> None:
-    """Opens a dialog with a key, types a text and confirms it."""
+def write(page: Page, key: str, text: str, happens: str) -> None:
+    """Opens a dialog with a key, types a text and confirms it, and waits for what the page then says."""
     page.keyboard.press(key)
     expect(page.locator("dialog[open]")).to_be_visible()
     page.keyboard.type(text)
-    press(page, "Enter")
-    expect(page.locator("dialog[open]")).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(page.locator("#happened")).to_contain_text(happens)
 
 
 def current(page: Page) -> str:
