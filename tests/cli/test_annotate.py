@@ -118,6 +118,7 @@ def test_pages_and_what_the_name_of_the_output_says(model: str, tmp_path: Path) 
     assert first.returncode == 0 and "mentions as html to page.html" in first.stderr
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>") and page.endswith("</html>\n") and "person" in page
+    assert "every mention at least this probable: 0.1; hyperspan " in page
     assert hyperspan("annotate", TEXT, "-m", model, "-f", "html", "--threshold", "0.1").stdout == page
     again = hyperspan("annotate", "Ada", "-m", model, "-o", "page.html", cwd=tmp_path)
     assert again.returncode == 2 and "--force" in again.stderr
@@ -350,6 +351,8 @@ def test_odd_texts(model: str, text: str) -> None:
     [
         (["missing.txt"], "missing.txt does not exist"),
         (["missing.jsonl.gz"], "does not exist"),
+        (["nosuchdir/"], "nosuchdir/ does not exist"),
+        (["no/such/place"], "no/such/place does not exist"),
         (["Ada", "--from", "brat"], "does not exist"),
         (["Ada", "-t", "gene"], "'gene' is not among those of the model; it knows person, place"),
         (["Ada", "--threshold", "2"], "must be a probability"),

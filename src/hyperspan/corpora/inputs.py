@@ -14,7 +14,7 @@ from hyperspan.corpora.registry import FORMATS, READERS, detect, read_corpus, re
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.tables import TABLES, Columns, read_table
 from hyperspan.errors import InputError
-from hyperspan.file_types import OFFICE, why_not_text
+from hyperspan.file_types import DOCUMENT_SUFFIXES, OFFICE, why_not_text
 from hyperspan.types import Document
 
 TEXTS = (".txt", ".text", ".md")
@@ -22,7 +22,7 @@ CORPORA = tuple(
     dict.fromkeys(suffix for name in READERS for suffix in FORMATS.built_in[name].suffixes if suffix not in TEXTS)
 )
 """How the names of corpora end, in the formats that are built in."""
-_OTHER = (".csv", ".gz", ".zip", ".pdf", ".docx", ".html", ".parquet")
+_OTHER = (".csv", ".gz", ".zip", ".parquet", *DOCUMENT_SUFFIXES)
 
 
 def read_inputs(
@@ -63,8 +63,7 @@ def _documents(
     name: str, format_name: str | None, columns: Columns | None, problems: Problems, options: Mapping[str, Any]
 ) -> Iterator[str | Document]:
     if name != "-" and not exists(name):
-        looks_like_a_path = name.endswith((*TEXTS, *CORPORA, *_OTHER)) or name.startswith(("/", "./", "../", "~/"))
-        if format_name is not None or (looks_like_a_path and not any(character.isspace() for character in name)):
+        if format_name is not None or _looks_like_a_path(name):
             raise InputError(f"{name} does not exist; check the name, or add a space to annotate it as a text")
         _refuse_options(options)
         return iter([name])
@@ -83,6 +82,19 @@ def _documents(
             return read_table(sources[0], kind, columns or Columns(), problems)
     _refuse_columns(columns, name)
     return _corpus_or_texts(name, sources, in_folder, problems, options)
+
+
+def _looks_like_a_path(name: str) -> bool:
+    """Whether a name that is no file's is more likely a mistake in one than a text.
+
+    >>> [_looks_like_a_path(name) for name in ("letters/", "data/train", "a.pdf", "and/or", "km/h", "Ada left.", "IL-2")]
+    [True, True, True, False, False, False, False]
+    """
+    if not name or any(character.isspace() for character in name):
+        return False
+    parts = [part for part in name.split("/") if part]
+    in_folder = len(parts) > 1 and (len(parts) > 2 or Path(parts[0]).is_dir() or min(map(len, parts)) > 3)
+    return name.endswith(("/", *TEXTS, *CORPORA, *_OTHER)) or name.startswith(("/", "./", "../", "~/")) or in_folder
 
 
 def _corpus_or_texts(
