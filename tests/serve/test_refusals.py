@@ -103,7 +103,7 @@ def test_wrong_addresses_methods_and_types(server: Running) -> None:
         ("GET", "/nothing", 404),
         ("GET", "/static/../app.py", 404),
         ("GET", "/static/%2e%2e/app.py", 404),
-        ("GET", "/docs", 404),
+        ("GET", "/redoc", 404),
         ("POST", "/v1/annotate/", 404),
         ("GET", "/v1/annotate", 405),
         ("DELETE", "/v1/models", 405),

@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -20,11 +20,13 @@ from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.options import parse_thresholds
 from hyperspan.labelling.desk import LabellingDesk
 from hyperspan.serve.bodies import LINES_TYPES, check_type, read
+from hyperspan.serve.compression import Compression, packed_json
 from hyperspan.serve.labelling import LabelRoutes
 from hyperspan.serve.middleware import RequestMiddleware
 from hyperspan.serve.openapi import describe
 from hyperspan.serve.pages import STATIC, page
 from hyperspan.serve.problems import CODES, JSON, Problem, shutting_down
+from hyperspan.serve.reference import reference_page
 from hyperspan.serve.schema import AnnotateRequest, HypergraphRequest, Options, check, check_query
 from hyperspan.serve.service import Service, answer_size
 from hyperspan.serve.settings import Settings
@@ -55,7 +57,10 @@ def create_app(
 
     app = Starlette(
         routes=[*routes.listed, Mount("/static", StaticFiles(directory=STATIC, check_dir=False))],
-        middleware=[Middleware(RequestMiddleware, service=service, paths={route.path for route in routes.listed})],
+        middleware=[
+            Middleware(RequestMiddleware, service=service, paths={route.path for route in routes.listed}),
+            Middleware(Compression),
+        ],
         exception_handlers={Problem: _answer_problem, InputError: _answer_mistake, HTTPException: _answer_http},
         lifespan=lifespan,
     )
@@ -78,23 +83,25 @@ class Routes:
             Route("/readyz", self.readyz),
             Route("/metrics", self.metrics),
             Route("/openapi.json", self.openapi),
+            Route("/docs", self.docs),
             Route("/", self.page),
             *more,
         ]
         self.description = describe(self.listed, with_key=service.settings.api_key is not None)
+        self.reference = reference_page(self.description)
 
     async def annotate(self, request: Request) -> Response:
         call, service = request.state.call, self.service
         asked = await read(request, service, call, AnnotateRequest)
         found = await service.annotate(asked.all_texts, asked, call)
         content = {"model": service.model(asked.model).name, "offset_unit": asked.offset_unit, "documents": found}
-        return await service.offload(answer_size(asked.all_texts, asked), call, JSON, content)
+        return await service.offload(answer_size(asked.all_texts, asked), call, packed_json, content, request.headers)
 
     async def hypergraph(self, request: Request) -> Response:
         call = request.state.call
         asked = await read(request, self.service, call, HypergraphRequest)
         content = await self.service.hypergraph(asked, call)
-        return await self.service.offload(len(content["svg"]), call, JSON, content)
+        return await self.service.offload(len(content["svg"]), call, packed_json, content, request.headers)
 
     async def stream(self, request: Request) -> Response:
         check_type(request, LINES_TYPES)
@@ -125,6 +132,9 @@ class Routes:
 
     async def openapi(self, _: Request) -> Response:
         return JSON(self.description)
+
+    async def docs(self, _: Request) -> Response:
+        return HTMLResponse(self.reference)
 
     async def page(self, _: Request) -> Response:
         return page("index.html")

@@ -27,7 +27,7 @@ from hyperspan.serve.service import Service
 
 HEALTH = ("/healthz", "/readyz")
 """What is answered under any name: probes come from everywhere, and answers hold nothing secret."""
-OPEN = ("/", "/label", *HEALTH)
+OPEN = ("/", "/docs", "/label", *HEALTH)
 """What anybody may ask for: the pages, which hold nothing secret, and whether the server is well."""
 CHUNK = 256 * 1024
 """A longer answer is sent in parts, each when the caller has taken the one before."""
