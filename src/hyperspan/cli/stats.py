@@ -31,6 +31,8 @@ ROWS = {
     "discontinuous": "discontinuous",
     "depth": "depth of nesting",
 }
+PARTIAL_ROWS = {"partial_sentences": "sentences annotated in part", "forbidden": "forbidden spans"}
+"""Shown where a corpus has such."""
 
 
 def stats(
@@ -60,7 +62,9 @@ def stats(
 
 def _print_table(counts: dict[str, Statistics], *, markdown: bool) -> None:
     labels = sorted({label for found in counts.values() for label in found.types})
-    rows = [[title, *(f"{getattr(found, name):,}" for found in counts.values())] for name, title in ROWS.items()]
+    partial = any(found.partial_sentences for found in counts.values())
+    shown = ROWS | (PARTIAL_ROWS if partial else {})
+    rows = [[title, *(f"{getattr(found, name):,}" for found in counts.values())] for name, title in shown.items()]
     rows += [[f"type {label}", *(f"{found.types[label]:,}" for found in counts.values())] for label in labels]
     names = [Path(file).name for file in counts]
     header = ["", *(names if len(set(names)) == len(names) else counts)]

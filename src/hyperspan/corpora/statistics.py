@@ -45,6 +45,10 @@ class Statistics:
     discontinuous: int = 0
     depth: int = 0
     """The most mentions (duplicates apart) that contain each other in a row."""
+    partial_sentences: int = 0
+    """Sentences of which not everything is annotated."""
+    forbidden: int = 0
+    """Spans that are marked as no mentions."""
     types: Counter[str] = field(default_factory=Counter)
 
     def add(self, document: Document, problems: Problems | None = None) -> None:
@@ -59,6 +63,8 @@ class Statistics:
         self.tokens += len(sentence)
         self.mentions += len(mentions)
         self.duplicates += len(sentence.duplicates)
+        self.partial_sentences += sentence.is_partial
+        self.forbidden += len(sentence.forbidden)
         self.types.update(mention.label for mention in mentions)
         self.discontinuous += sum(bool(mention.fragments) for mention in mentions)
         widths = [mention.end - mention.start for mention in mentions]

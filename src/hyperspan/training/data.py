@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from hyperspan.models.registry import model_class
 from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.distillation import context_of
-from hyperspan.types import AnnotationScope, Document, Sentence
+from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span
 
 DEFAULTS = Config()
 
@@ -159,15 +159,36 @@ def _with_labels_of(documents: Iterable[Sequence[Sentence]], corpus: CorpusConfi
 
 def _relabelled(sentence: Sentence, corpus: CorpusConfig, problems: Problems) -> Sentence:
     """The sentence with the model's labels for those of its corpus."""
-    if all(mention.label not in corpus.labels for mention in sentence.mentions):
+    if not corpus.labels or (not sentence.is_partial and all(m.label not in corpus.labels for m in sentence.mentions)):
         return sentence
     names = {mention: corpus.labels.get(mention.label, mention.label) for mention in sentence.mentions}
     dropped = sum(not name for name in names.values())
     for _ in range(dropped):
         problems.note("mention left out because data.train or data.dev gives its label no name")
-    return sentence.with_mentions(
-        evolve(mention, label=names[mention]) for mention in sentence.listed if names[mention]
-    )
+    listed = [evolve(mention, label=names[mention]) for mention in sentence.listed if names[mention]]
+    return _with_renamed_marks(sentence, corpus.labels).with_mentions(listed)
+
+
+def _with_renamed_marks(sentence: Sentence, names: Mapping[str, str]) -> Sentence:
+    """The words with the scope and the forbidden spans by the model's labels, and without mentions.
+
+    Where several labels become one, that is known only where all of them are.
+    """
+
+    def renamed(labels: Iterable[str]) -> set[str]:
+        known = set(labels)
+        new = {names.get(label, label) for label in known}
+        return {one for one in new if one and all(label in known for label, name in names.items() if name == one)}
+
+    if not sentence.is_partial:
+        return evolve(sentence, mentions=(), duplicates=())
+    scope, at = sentence.annotated, defaultdict[Span, list[str]](list)
+    for mention in sentence.forbidden:
+        at[mention.span].append(mention.label)
+    forbidden = [Mention(*span, label) for span, labels in at.items() for label in renamed(labels)]
+    if scope is not None and scope.types is not None:
+        scope = evolve(scope, types=renamed(scope.types))
+    return evolve(sentence, mentions=(), duplicates=(), annotated=scope, forbidden=forbidden)
 
 
 def read_sentences(

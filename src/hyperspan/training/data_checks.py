@@ -81,6 +81,7 @@ def check_data(config: Config, train: Sequence[Sentence]) -> None:
 def data_notes(model: DataReader, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
     """What a user may not expect of the data, in one sentence each."""
     yield from _about_train(model, train)
+    yield from _about_partial(model.config, train, dev)
     yield from _about_language(model.config, train)
     if not dev and not model.config.data.dev:
         yield (
@@ -124,6 +125,20 @@ def _about_train(model: DataReader, train: Sequence[Sentence]) -> Iterator[str]:
         )
 
 
+def _about_partial(config: Config, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
+    """How much is annotated in part, and whether something says how many mentions the rest has."""
+    partial = [sentence for sentence in train if sentence.is_partial]
+    if partial and not config.data.is_listed:
+        yield f"{_share(len(partial), len(train), 'training sentence')} are annotated in part; what is unknown is summed over"
+    only_sure = sum(sentence.annotated is not None and sentence.annotated.is_empty for sentence in partial)
+    unheld = not config.partial.rate_weight or not (dev or config.partial.rates)
+    if only_sure > len(train) / 2 and unheld and not config.distillation.teachers:
+        yield (
+            f"{_share(only_sure, len(train), 'training sentence')} list sure mentions alone, and nothing says how many there are, so the "
+            "model may find too many; set data.dev or partial.rates, with partial.rate_weight above 0"
+        )
+
+
 def _about_language(config: Config, train: Sequence[Sentence]) -> Iterator[str]:
     """English vectors, or an English model to start from, for another language."""
     english = {
@@ -148,7 +163,7 @@ def _about_annotation(train: Sequence[Sentence], mentions: Sequence[Mention]) ->
     if rare := {label: times for label, times in _by_label(mentions).items() if times < FEW_MENTIONS}:
         them = "it" if len(rare) == 1 else "them"
         yield f"labels with fewer than ten mentions: {_listed(rare)}; expect the model to miss {them}, or annotate more"
-    empty = sum(not sentence.mentions for sentence in train)
+    empty = sum(not sentence.mentions and not sentence.is_partial for sentence in train)
     if empty > WITHOUT_MENTIONS * len(train):
         yield (
             f"{_share(empty, len(train), 'training sentence')} have no mentions, from which the model learns to find none; "

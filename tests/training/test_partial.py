@@ -1,0 +1,110 @@
+"""Training on partial annotation, end to end: what is read, left out, noted, refused and scored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import hyperspan
+from hyperspan import AnnotationScope, Document, Mention, Sentence, write_corpus
+from hyperspan.config import Config, CorpusConfig
+from hyperspan.corpora.documents import document_of
+from hyperspan.errors import InputError
+from hyperspan.models import new_model
+from hyperspan.training.checkpoint import fingerprint
+from hyperspan.training.data import check_annotated, expected_rates, read_sentences
+from hyperspan.training.data_checks import data_notes
+from hyperspan.training.events import DataNote
+from hyperspan.training.loop import mention_counts
+from hyperspan.types import ANY_LABEL, NOTHING_ANNOTATED
+
+QUICK = ["words.dimension=4", "encoder.hidden=4", "encoder.span_hidden=4", "training.epochs=2", "training.start="]
+WORDS = ("Ada", "left", "the", "Seattle", "zoo")
+PER, GPE, FAC = Mention(0, 1, "PER"), Mention(3, 4, "GPE"), Mention(2, 5, "FAC")
+FULL = Sentence(WORDS, [PER, GPE, FAC])
+SURE = Sentence(WORDS, [PER], annotated=NOTHING_ANNOTATED, forbidden=[Mention(1, 2, ANY_LABEL)])
+TYPES = Sentence(WORDS, [PER, GPE], annotated=AnnotationScope(["PER", "GPE"]))
+REGION = Sentence(WORDS, [GPE, FAC], annotated=AnnotationScope(regions=[(2, 5)]))
+NOTHING = Sentence(WORDS, annotated=NOTHING_ANNOTATED)
+
+
+def test_training_takes_a_file_of_partial_annotation(tmp_path: Path) -> None:
+    train = [document_of([one]) for one in (FULL, SURE, TYPES, REGION, NOTHING)]
+    write_corpus(train, tmp_path / "train.jsonl")
+    write_corpus([document_of([FULL])], tmp_path / "dev.jsonl")
+    notes: list[str] = []
+    hyperspan.train(
+        {"data": {"train": f"{tmp_path}/train.jsonl", "dev": f"{tmp_path}/dev.jsonl"}},
+        tmp_path / "model",
+        overrides=QUICK,
+        device="cpu",
+        listeners=[lambda event: notes.append(event.text) if isinstance(event, DataNote) else None],
+    )
+    assert "1 × training sentence left out because nothing of it is annotated" in notes
+    assert "3 of 4 training sentences (75%) are annotated in part; what is unknown is summed over" in notes
+    assert hyperspan.load(tmp_path / "model").labels == ("FAC", "GPE", "PER")
+
+
+def test_every_mark_changes_loss_and_fingerprint() -> None:
+    given = [FULL, SURE, TYPES, REGION, evolve(SURE, forbidden=[]), evolve(REGION, annotated=None)]
+    model = new_model(Config().override(QUICK), [FULL]).eval()
+    assert len({round(model.loss([one]).values.item(), 4) for one in given}) == len(given)
+    assert len({fingerprint([one]) for one in given}) == len(given)
+    assert model.loss([NOTHING]).values.tolist() == [0.0]
+    together = model.loss(given).values.tolist()
+    assert together == pytest.approx([model.loss([one]).values.item() for one in given], rel=1e-5)
+
+
+def test_the_rate_keeps_unknown_mentions_from_being_free() -> None:
+    config = Config().override([*QUICK, "partial.rates={PER=2.0}"])
+    rates = expected_rates(config, ("FAC", "GPE", "PER"), [FULL, evolve(TYPES, mentions=[GPE])])
+    assert rates is not None
+    np.testing.assert_allclose(rates.rates, [1 / 5, 2 / 10, 2.0])
+    model = new_model(config, [FULL]).eval()
+    assert model.loss([NOTHING], rates=rates).values.item() > 1
+    assert model.loss([FULL], rates=rates).values.tolist() == model.loss([FULL]).values.tolist()
+    unknown = expected_rates(config, ("FAC", "GPE", "PER"), [])
+    assert unknown is not None and np.isnan(unknown.rates).tolist() == [True, True, False]
+    assert expected_rates(config.override(["partial.rate_weight=0"]), ("PER",), [FULL]) is None
+
+
+@pytest.mark.parametrize("kind", ["linear-chain", "mention-hypergraph"])
+def test_models_that_cannot_learn_from_it_say_so(kind: str) -> None:
+    config = Config().override([*QUICK, f"model.kind={kind}"])
+    for one in (SURE, REGION):
+        with pytest.raises(InputError, match=f"model.kind {kind} cannot sum over .*; set model.kind to segmental"):
+            check_annotated(config, [FULL, one])
+    check_annotated(config, [FULL])
+
+
+def test_dev_scores_count_only_what_is_known() -> None:
+    model = new_model(Config().override(QUICK), [FULL]).eval()
+    found = next(iter(hyperspan.Annotator(model).recognize([Sentence(WORDS)]))).mentions
+    everywhere = Sentence(WORDS, annotated=NOTHING_ANNOTATED)
+    assert mention_counts(model, [everywhere]).tolist() == [[0, 0, 0]]
+    assert mention_counts(model, [Sentence(WORDS)])[0, 1] == len(found)
+
+
+def test_labels_of_marks_are_renamed_with_those_of_mentions(tmp_path: Path) -> None:
+    text = "Ada left"
+    given = Document(
+        text,
+        [Mention(0, 3, "person")],
+        annotated=AnnotationScope(["person", "city", "org"]),
+        forbidden=[Mention(4, 8, "city"), Mention(4, 8, "person"), Mention(0, 3, "org")],
+    )
+    write_corpus([given], tmp_path / "train.jsonl")
+    names = {"person": "PER", "city": "PLACE", "country": "PLACE", "org": ""}
+    [sentence] = read_sentences(CorpusConfig(f"{tmp_path}/train.jsonl", names))
+    assert sentence.annotated == AnnotationScope(["PER"]), "a country may be unlisted, and organisations have no name"
+    assert (sentence.mentions, sentence.forbidden) == ({Mention(0, 1, "PER")}, {Mention(1, 2, "PER")})
+
+
+def test_sure_mentions_alone_need_a_rate() -> None:
+    model = new_model(Config().override(QUICK), [FULL])
+    notes = list(data_notes(model, [SURE] * 6, []))
+    assert any("list sure mentions alone, and nothing says how many" in note for note in notes)
+    assert not any("sure mentions alone" in note for note in data_notes(model, [SURE] * 6, [FULL]))
