@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hyperspan.errors import InputError, OutputExistsError, counted
+from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
 
 if TYPE_CHECKING:
@@ -22,8 +21,7 @@ def check_error_file(name: str | None, option: str, force: bool) -> None:
         return
     if not name.removesuffix(".gz").endswith((*PAGES, *RECORDS)):
         raise InputError(f"{option} {name} is neither a page nor JSON Lines; let the name end in .html or .jsonl")
-    if Path(name).is_file() and not force:
-        raise OutputExistsError(f"{name} exists; choose another name or overwrite it with --force")
+    Target(name, force).check()
 
 
 def write_error_file(
