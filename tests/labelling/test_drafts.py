@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 
 from hyperspan.config import Config
+from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
 from hyperspan.inference.annotator import Annotator
 from hyperspan.labelling.drafts import CANDIDATES, Drafter
 from hyperspan.labelling.queue import LabellingTexts, QueueItem
 from hyperspan.models import new_model
 from hyperspan.text.tokenize import WORDS
-from hyperspan.types import Document, Mention
+from hyperspan.types import Document, Mention, Sentence
 from tests.inference.test_annotator import TRAINING, small_model
 
 TEXT = "Ada left the zoo of Oz."
@@ -73,6 +74,11 @@ def test_sentences_that_are_too_long_and_those_with_hundreds_of_mentions() -> No
     annotator = Annotator(small_model())
     short = Annotator(small_model(), max_spans=25)
     assert Drafter("small", short).draft(item_of(TEXT), LABELS, set(), set()).mentions == ()
+    words = Sentence(["Ada", "saw", "the", "zoo"] * 500)
+    [long] = LabellingTexts([document_of([words])]).items(0)
+    first = Drafter("small", annotator).draft(long, LABELS, set(), {Mention(1996, 1997, "person")})
+    places = {mention.start for mention in first.mentions if mention.label == "person"}
+    assert long.size == 2000 and {0, 500, 1992} <= places and 1996 not in places
     many = item_of(" ".join(["Ada", "saw", "the", "zoo"] * 50))
     required = {Mention(start, end, "person") for start in range(20) for end in range(start + 1, start + 11)}
     draft = Drafter("small", annotator).draft(many, LABELS, required, {Mention(1, 2, "place")})

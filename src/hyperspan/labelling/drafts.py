@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Set
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from hyperspan.errors import HyperspanError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.assembly import SentencePrediction
 from hyperspan.inference.constraints import Constraints
+from hyperspan.inference.options import DecodingOptions
 from hyperspan.labelling.queue import QueueItem
-from hyperspan.types import Mention
+from hyperspan.types import Mention, Sentence
 
 CANDIDATES = 0.05
 """The least probability of a mention that is offered beside the draft."""
+
+PART = 100
+"""The tokens of a part of a sentence that is too long for the model; more would take seconds after each decision."""
 
 
 @frozen
@@ -52,24 +56,53 @@ class Drafter:
     def _predicted(
         self, item: QueueItem, labels: Collection[str], required: Set[Mention], forbidden: Set[Mention]
     ) -> SentencePrediction:
-        """What the model finds; where it cannot have all that is required, what it finds with less, or nothing."""
+        """What the model finds; in a sentence that is too long for it, what it finds in parts."""
         known = [label for label in self.annotator.labels if label in labels]
-        if not known or not self.annotator.can_take(item.words):
-            return SentencePrediction()
+        found = SentencePrediction()
+        if not known:
+            return found
         options = self.annotator.options(types=known, candidates=CANDIDATES)
-        forbid = frozenset(mention for mention in forbidden if self._represents(mention))
-        require = frozenset(mention for mention in required if self._represents(mention))
-        for constraints in (Constraints(require, forbid), Constraints((), forbid), Constraints()):
+        size = item.size if self.annotator.can_take(item.words) else PART
+        for first in range(0, item.size, size):
+            words = item.words if size == item.size else _part(item.words, first, first + size)
+            if not self.annotator.can_take(words):
+                continue
+            part = self._found(
+                words, options, self._inside(required, words, first), self._inside(forbidden, words, first)
+            )
+            found.mentions.extend(_moved(part.mentions, first))
+            found.candidates.extend(_moved(part.candidates, first))
+        return found
+
+    def _found(
+        self, words: Sentence, options: DecodingOptions, require: frozenset[Mention], forbid: frozenset[Mention]
+    ) -> SentencePrediction:
+        """What the model finds; where it cannot have all that is required, what it finds with less."""
+        for constraints in (Constraints(require, forbid), Constraints((), forbid)):
             try:
-                return self.annotator.find([item.words], options, {0: constraints} if constraints else {})[0]
+                return self.annotator.find([words], options, {0: constraints} if constraints else {})[0]
             except HyperspanError:  # impossible together, or the model cannot be conditioned
                 continue
-        return SentencePrediction()
+        return self.annotator.find([words], options)[0]
+
+    def _inside(self, mentions: Set[Mention], words: Sentence, first: int) -> frozenset[Mention]:
+        """Those that the model can have in a part of a sentence, in the tokens of the part."""
+        last = first + len(words)
+        inside = [m for m in mentions if first <= m.start and m.end <= last and self._represents(m)]
+        return frozenset(_moved(inside, -first))
 
     def _represents(self, mention: Mention) -> bool:
         """Whether the model can have such a mention at all; what it cannot have tells it nothing."""
         width = self.annotator.model.max_width
         return mention.label in self.annotator.labels and (width is None or mention.end - mention.start <= width)
+
+
+def _part(sentence: Sentence, first: int, last: int) -> Sentence:
+    return Sentence(sentence.tokens[first:last], tags=sentence.tags[first:last])
+
+
+def _moved(mentions: Iterable[Mention], by: int) -> list[Mention]:
+    return [evolve(mention, start=mention.start + by, end=mention.end + by) for mention in mentions]
 
 
 def _in_order(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
