@@ -26,7 +26,7 @@ class EventLog:
         """Opens a log; one that is not there yet begins with the header that is given."""
         self.path = path
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except FileNotFoundError:
             raise InputError(f"{path.parent} is not a directory; create it first to write {path.name} there") from None
         try:
@@ -138,7 +138,10 @@ def _check_header(header: Event, path: Path) -> None:
 
 def _sync_folder(folder: Path) -> None:
     """So that the name of a new file is on disk, too."""
-    handle = os.open(folder, os.O_RDONLY)
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # not on this system
+        return
     try:
         os.fsync(handle)
     finally:
