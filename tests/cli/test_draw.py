@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,16 @@ def test_writes_a_file_and_refuses_to_overwrite_it(tmp_path: Path) -> None:
     assert hyperspan("draw", "other words", "-t", "X", "-o", str(target), "--force").returncode == 0
     assert target.read_text(encoding="utf-8") != drawn
     assert [path.name for path in tmp_path.iterdir()] == ["out.svg"]
+
+
+@pytest.mark.parametrize(("name", "begins"), [("out.png", b"\x89PNG"), ("out.PDF", b"%PDF-")])
+def test_writes_png_and_pdf(tmp_path: Path, name: str, begins: bytes) -> None:
+    result = hyperspan("draw", SENTENCE, *MENTIONS, "-o", name, cwd=tmp_path)
+    if find_spec("cairosvg") is None:
+        assert result.returncode == 2 and 'pip install "hyperspan[pictures]"' in result.stderr
+        assert not list(tmp_path.iterdir())
+    else:
+        assert result.returncode == 0 and (tmp_path / name).read_bytes().startswith(begins)
 
 
 def test_reads_standard_input_and_writes_standard_output() -> None:

@@ -1,10 +1,11 @@
-"""``hyperspan draw``: a sentence's hypergraph, in any structure, and the hyperpath of its mentions, as SVG."""
+"""``hyperspan draw``: a sentence's hypergraph, in any structure, and the hyperpath of its mentions, as SVG, PNG or PDF."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import PurePath
 from typing import Annotated, Literal
 
 import typer
@@ -12,6 +13,7 @@ import typer
 from hyperspan.cli.options import Force, parse_mention, split_names
 from hyperspan.files import Target
 from hyperspan.render.hypergraphs import DIAGRAMS
+from hyperspan.render.raster import convert_svg
 from hyperspan.types import Mention
 
 READINGS = 8
@@ -51,7 +53,14 @@ def draw(
         Literal["both", "graph", "path"],
         typer.Option(help="The hypergraph with the hyperpath in it, the hypergraph, or the hyperpath."),
     ] = "both",
-    output: Annotated[str, typer.Option("--output", "-o", help="The SVG file to write; - is standard output.")] = "-",
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The file to write: .svg, or .png or .pdf (extra pictures); - is standard output, as SVG.",
+        ),
+    ] = "-",
     force: Force = False,
 ) -> None:
     """Draw the hypergraph of a sentence and the hyperpath that encodes its mentions.
@@ -68,12 +77,18 @@ def draw(
     picture = draw_hypergraph(
         words, mentions, types=labels or None, max_width=max_width, show=show, structure=structure
     )
-    with Target(output, force).open() as file:
-        file.write(picture + "\n")
+    _write(picture, Target(output, force))
     if output != "-":
         print(f"wrote {output}", file=sys.stderr)
     if show != "graph":
         list_readings(words, mentions, structure)
+
+
+def _write(picture: str, target: Target) -> None:
+    kind = PurePath(target.name).suffix.lower().removeprefix(".")
+    content = convert_svg(picture, kind) if kind == "png" or kind == "pdf" else f"{picture}\n".encode()
+    with target.open_binary() as file:
+        file.write(content)
 
 
 def list_readings(words: Sequence[str], mentions: Sequence[Mention], structure: str) -> None:

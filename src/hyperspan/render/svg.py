@@ -22,12 +22,18 @@ class Dot:
     radius: float = 19
 
     def svg(self) -> str:
-        name, superscript, subscript = self.label
-        small = f'<tspan font-size="9.5" dy="-6">{superscript}</tspan>' if superscript else ""
-        shift = 10 if superscript else 4
-        small += f'<tspan font-size="9.5" dy="{shift}">{subscript}</tspan>' if subscript else ""
-        circle = f'<circle cx="{self.x:.1f}" cy="{self.y:.1f}" r="{self.radius}" fill="{self.colour}" stroke="#444" stroke-width="1"/>'
-        return f'{circle}<text x="{self.x:.1f}" y="{self.y + 4.5:.1f}" font-size="13" font-weight="bold">{name}{small}</text>'
+        parts = [
+            (text, size, rise) for text, size, rise in zip(self.label, (13, 9.5, 9.5), (0, -6, 4), strict=True) if text
+        ]
+        widths = [0.69 * size * (len(text) - 0.45 * (text.count(",") + text.count("I"))) for text, size, _ in parts]
+        place = self.x - sum(widths) / 2
+        drawn = f'<circle cx="{self.x:.1f}" cy="{self.y:.1f}" r="{self.radius}" fill="{self.colour}" stroke="#444" stroke-width="1"/>'
+        # A text each: programs other than browsers do not centre a text whose parts are shifted.
+        for (text, size, rise), width in zip(parts, widths, strict=True):
+            middle = place + width / 2
+            drawn += f'<text x="{middle:.1f}" y="{self.y + 4.5 + rise:.1f}" font-size="{size}" font-weight="bold">{text}</text>'
+            place += width
+        return drawn
 
 
 @dataclass
@@ -63,7 +69,8 @@ class Arrow:
 
     def curve(self, start: Point, bend: Point, end: Point) -> None:
         """A curve with an arrowhead at its end; `bend` is its control point."""
-        self.paths.append(f'<path d="M{_xy(start)} Q{_xy(bend)} {_xy(end)}" class="to"/>')
+        first, second = (((p[0] + 2 * bend[0]) / 3, (p[1] + 2 * bend[1]) / 3) for p in (start, end))  # as a cubic one
+        self.paths.append(f'<path d="M{_xy(start)} C{_xy(first)} {_xy(second)} {_xy(end)}" class="to"/>')
 
     def along_bus(self, head: Dot, children: Sequence[Dot], bus: float) -> None:
         """Down a vertical line beside the head, with a branch to each child."""

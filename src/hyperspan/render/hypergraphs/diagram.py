@@ -134,7 +134,7 @@ class Diagram(ABC, Generic[Node]):
         x = left = float(MARGIN + 12)
         y += 24
         for symbol, meaning in self.legend():
-            width = 40 + 6.1 * cell_len(meaning)
+            width = 52 + 6.6 * cell_len(meaning)  # as wide as any usual font
             if x > left and x + width > right:
                 x, y = left, y + 30
             self.drawing.key(x, y, f'<g transform="translate({x:.1f},{y:.1f})">{symbol}</g>', meaning)
