@@ -17,8 +17,11 @@ import httpx2
 import pytest
 
 from hyperspan.corpora import read_corpus
+from hyperspan.labelling.decisions import Decision
 from hyperspan.labelling.log import EventLog
+from hyperspan.labelling.opening import LabellingSettings, open_desk
 from hyperspan.models import save_model
+from hyperspan.types import Mention
 from tests.cli.process import hyperspan
 from tests.inference.test_annotator import small_model
 from tests.serve.running import until
@@ -100,17 +103,19 @@ def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
     log.close()
     assert len(answered) <= len(notes) <= len(answered) + 1 and notes[-1]["annotator"] == "ann"
 
-    ann, bob = (Labelling(folder, "-o", f"{name}.jsonl", "--annotator", name) for name in ("ann", "bob"))
-    started += [ann, bob]
+    ann = Labelling(folder, "-o", "ann.jsonl", "--annotator", "ann")
+    started.append(ann)
     assert ann.client.get("items/0.0").json()["note"] == notes[-1]["note"]
     second = hyperspan("label", "small", "a.txt", "-o", "ann.jsonl", "--no-browser", cwd=folder)
     assert second.returncode == 2 and "another process labels into ann.jsonl already" in second.stderr
-    for one in (ann, bob):
-        one.decide("0.0", "complete")
-        one.decide("0.1", "complete")
-    bob.decide("0.1", "reject", mention={"start": 0, "end": 5, "label": "person"})
-    bob.decide("0.1", "complete")
-    assert (ann.end(), bob.end()) == (0, 0)
+    bob = open_desk(str(folder / "small"), [TEXT], LabellingSettings(folder / "bob.jsonl", "bob", by="order"))
+    for item in ("0.0", "0.1"):
+        if item == "0.1":
+            bob.decide(item, Decision("reject", Mention(0, 5, "person")), bob.session.revision(item))
+        bob.decide(item, Decision("complete"), bob.session.revision(item))
+        ann.decide(item, "complete")
+    bob.close()
+    assert ann.end() == 0
     found = hyperspan("agreement", "ann.jsonl", "bob.jsonl", "--format", "json", cwd=folder)
     assert '"finished": 2' in found.stdout and '"only_a": 1' in found.stdout, found.stderr
     (folder / "a.txt").write_text(TEXT + " More.", encoding="utf-8")
