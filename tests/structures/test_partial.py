@@ -64,7 +64,7 @@ def cost(found: Set, gold: Set, marks: PartialMarks, sentence: int, beta: float)
     return total
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     annotation=partial_annotations(),
     beta=st.sampled_from([None, 1.0, 2.5]),

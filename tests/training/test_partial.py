@@ -21,7 +21,15 @@ from hyperspan.training.events import DataNote
 from hyperspan.training.loop import mention_counts
 from hyperspan.types import ANY_LABEL, NOTHING_ANNOTATED
 
-QUICK = ["words.dimension=4", "encoder.hidden=4", "encoder.span_hidden=4", "training.epochs=2", "training.start="]
+QUICK = [
+    "words.dimension=4",
+    "encoder.hidden=4",
+    "encoder.span_hidden=4",
+    "training.epochs=1",
+    "training.start=",
+    "words.vectors=",
+    "characters.encoder=none",
+]
 WORDS = ("Ada", "left", "the", "Seattle", "zoo")
 PER, GPE, FAC = Mention(0, 1, "PER"), Mention(3, 4, "GPE"), Mention(2, 5, "FAC")
 FULL = Sentence(WORDS, [PER, GPE, FAC])
