@@ -172,6 +172,6 @@ export function titleOf(name, text) {
 
 /** The same as the name of a file, without its ending, that no system refuses. */
 export function fileName(title) {
-  const stem = title.replace(/(?<=\p{L})\.[A-Za-z][A-Za-z0-9]{0,7}$/u, "").replace(/[^\p{L}\p{M}\p{N}._+-]+/gu, "-");
+  const stem = title.replace(/(?<=[\p{L}\p{N}])\.[A-Za-z][A-Za-z0-9]{0,7}$/u, "").replace(/[^\p{L}\p{M}\p{N}._+-]+/gu, "-");
   return [...stem.replace(/^[._-]+|[._-]+$/g, "")].slice(0, 60).join("") || "text";
 }
