@@ -16,6 +16,8 @@ from hyperspan.errors import InputError, OutputExistsError
 FORMAT, VERSION = "hyperspan-labelling", 1
 KEYS = ("model", "annotator", "labels", "texts", "tokens", "tokenizer")
 """Of a header, beside format and version."""
+BEGINNING = json.dumps({"format": FORMAT}, separators=(",", ":")).removesuffix("}").encode()
+NO_LOG = "{} is not the log of a labelling session; choose another output"
 Event = dict[str, Any]
 
 
@@ -31,7 +33,7 @@ class EventLog:
             raise InputError(f"{path.parent} is not a directory; create it first to write {path.name} there") from None
         try:
             _lock(self._file, path)
-            lines, self._size = _whole_lines(self._file)
+            lines, self._size = _whole_lines(self._file, path)
             entries = [_parsed(line, path, number) for number, line in enumerate(lines, start=1)]
             os.ftruncate(self._file, self._size)
             self.is_new = not entries
@@ -98,11 +100,14 @@ def _lock(file: int, path: Path) -> None:
         return
 
 
-def _whole_lines(file: int) -> tuple[list[bytes], int]:
+def _whole_lines(file: int, path: Path) -> tuple[list[bytes], int]:
     """The lines of a log without one that was cut off, and how many bytes they have."""
     content = b""
     while part := os.read(file, 2**20):
         content += part
+    start = content[: len(BEGINNING)].rstrip(b"\0\n")  # a crash may leave zeros
+    if not BEGINNING.startswith(start):
+        raise InputError(NO_LOG.format(path))
     whole = content[: content.rfind(b"\n") + 1]
     lines = whole.splitlines(keepends=True)
     if lines and not _is_json(lines[-1]):  # as far as the disk has it
@@ -125,7 +130,7 @@ def _parsed(line: bytes, path: Path, number: int) -> Event:
 
 def _check_header(header: Event, path: Path) -> None:
     if header.get("format") != FORMAT:
-        raise InputError(f"{path} is not the log of a labelling session; choose another output")
+        raise InputError(NO_LOG.format(path))
     if header.get("version") != VERSION:
         raise InputError(
             f"{path} has version {header.get('version')!r:.20} of the log, and this hyperspan reads {VERSION}; update hyperspan"
