@@ -142,9 +142,11 @@ class Vocabulary:
 
     def _forbidden(self, mentions: Iterable[Mention]) -> Iterator[tuple[int, int, int]]:
         for mention in mentions:
+            if mention.fragments:  # its span as a whole may be a mention
+                continue
             if mention.label == ANY_LABEL:
                 yield from ((mention.start, mention.end, kind) for kind in range(len(self.labels)))
-            elif mention.label in self._labels and not mention.fragments:
+            elif mention.label in self._labels:
                 yield mention.start, mention.end, self._labels[mention.label]
 
     def save(self, folder: Path) -> None:

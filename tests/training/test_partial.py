@@ -62,6 +62,8 @@ def test_every_mark_changes_loss_and_fingerprint() -> None:
     assert len({round(model.loss([one]).values.item(), 4) for one in given}) == len(given)
     assert len({fingerprint([one]) for one in given}) == len(given)
     assert model.loss([NOTHING]).values.tolist() == [0.0]
+    in_two = Mention(1, 4, ANY_LABEL, fragments=((1, 2), (3, 4)))
+    assert model.loss([evolve(NOTHING, forbidden=[in_two])]).values.tolist() == [0.0], "its span may be a mention"
     together = model.loss(given).values.tolist()
     assert together == pytest.approx([model.loss([one]).values.item() for one in given], rel=1e-5)
 
@@ -97,18 +99,20 @@ def test_dev_scores_count_only_what_is_known() -> None:
 
 
 def test_labels_of_marks_are_renamed_with_those_of_mentions(tmp_path: Path) -> None:
-    text = "Ada left"
+    text = "Ada left Oz"
+    in_two = Mention(0, 11, "person", fragments=((0, 3), (9, 11)))
     given = Document(
         text,
         [Mention(0, 3, "person")],
         annotated=AnnotationScope(["person", "city", "org"]),
-        forbidden=[Mention(4, 8, "city"), Mention(4, 8, "person"), Mention(0, 3, "org")],
+        forbidden=[Mention(4, 8, "city"), Mention(4, 8, "person"), Mention(0, 3, "org"), in_two],
     )
     write_corpus([given], tmp_path / "train.jsonl")
     names = {"person": "PER", "city": "PLACE", "country": "PLACE", "org": ""}
     [sentence] = read_sentences(CorpusConfig(f"{tmp_path}/train.jsonl", names))
     assert sentence.annotated == AnnotationScope(["PER"]), "a country may be unlisted, and organisations have no name"
-    assert (sentence.mentions, sentence.forbidden) == ({Mention(0, 1, "PER")}, {Mention(1, 2, "PER")})
+    renamed = {Mention(1, 2, "PER"), Mention(0, 3, "PER", fragments=((0, 1), (2, 3)))}
+    assert (sentence.mentions, sentence.forbidden) == ({Mention(0, 1, "PER")}, renamed)
 
 
 def test_sure_mentions_alone_need_a_rate() -> None:

@@ -18,7 +18,7 @@ from hyperspan.models.registry import model_class
 from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.distillation import context_of
-from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span
+from hyperspan.types import ANY_LABEL, AnnotationScope, Document, Mention, Sentence
 
 DEFAULTS = Config()
 
@@ -182,10 +182,10 @@ def _with_renamed_marks(sentence: Sentence, names: Mapping[str, str]) -> Sentenc
 
     if not sentence.is_partial:
         return evolve(sentence, mentions=(), duplicates=())
-    scope, at = sentence.annotated, defaultdict[Span, list[str]](list)
+    scope, at = sentence.annotated, defaultdict[Mention, list[str]](list)
     for mention in sentence.forbidden:
-        at[mention.span].append(mention.label)
-    forbidden = [Mention(*span, label) for span, labels in at.items() for label in renamed(labels)]
+        at[evolve(mention, label=ANY_LABEL)].append(mention.label)
+    forbidden = [evolve(mention, label=label) for mention, labels in at.items() for label in renamed(labels)]
     if scope is not None and scope.types is not None:
         scope = evolve(scope, types=renamed(scope.types))
     return evolve(sentence, mentions=(), duplicates=(), annotated=scope, forbidden=forbidden)
