@@ -12,6 +12,7 @@ import sys
 import threading
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -134,7 +135,8 @@ class TrainingRounds:
             self._training = False
         if said is not None and not self._closing.is_set():
             self._message = said
-            session.fail_round()
+            with suppress(OSError):  # no room on the disk: the round counts as interrupted, and is tried again
+                session.fail_round()
 
     def _write(self, number: int, config: Path) -> None:
         """The sentences of a round, and its configuration, which is there when all else is."""
