@@ -39,8 +39,8 @@ class LabellingSession:
         self.labels: list[str] = list(log.header["labels"])
         self.order: list[str] = []
         self.model, self.round = str(log.header["model"]), 0
-        self.models = 0
-        """How many times a model was loaded."""
+        self._redrafts = 0
+        """How many times all drafts may have changed: another model was loaded, or a label was added."""
         self.is_own_model = False
         """Whether the model that drafts is that of a round."""
         self.rounds_begun = self.round_base = 0
@@ -69,8 +69,8 @@ class LabellingSession:
         return states[-1] if states else NEW_ITEM
 
     def revision(self, item: str) -> int:
-        """Grows with every decision about a sentence, and whenever another model drafts."""
-        return self._events.get(item, 0) + self.models
+        """Grows with every decision about a sentence, and whenever another model or one more label changes drafts."""
+        return self._events.get(item, 0) + self._redrafts
 
     def check_item(self, item: str) -> None:
         if item not in self._sizes:
@@ -211,13 +211,14 @@ class LabellingSession:
                 self._touch(item)
             case "label":
                 self.labels.append(event["label"])
+                self._redrafts += 1
             case "queue":
                 self.order = list(event["items"])
                 self.check_order()
             case "model":
                 self.model, self.is_own_model = event["model"], event["round"] is not None
                 self.round = self.round if event["round"] is None else event["round"]
-                self.models += 1
+                self._redrafts += 1
             case "round":
                 self.rounds_begun, self.round_base, self.round_failed = event["round"], event["finished"], False
             case "failed-round":
@@ -243,6 +244,8 @@ def open_session(
         raise OutputExistsError(f"{output} exists, and no labelling session has written it; choose another output")
     for label in labels:
         check_label(label)
+    if CONTROL_CHARACTERS.search(annotator):
+        raise InputError(f"the annotator {annotator[:60]!r} has characters that cannot be shown; leave them out")
     header = {
         "model": model,
         "annotator": annotator,

@@ -85,6 +85,7 @@ function saved(decision, answer) {
   if (!outbox.isEmpty) return;
   if (LEAVING.includes(action) && isHere) goOn();
   else if (wanted !== null) show(wanted);
+  else if (action === "label") lookAgain(); // the model may draft mentions of it
 }
 
 function takeSession(session) {
@@ -109,7 +110,7 @@ function conflict(decision, item, dropped) {
   const theirs = item.history.slice(known).map(({ action, annotator }) => `${action}${annotator ? ` by ${annotator}` : ""}`);
   const lost = dropped.map(({ action, mention, to }) => `${action}${mention && item.id === desk.item?.id ? ` ${desk.saying(to ?? mention)}` : ""}`);
   if (item.id === desk.item?.id) desk.setItem(item);
-  const why = theirs.length ? `Another window changed this sentence meanwhile (${theirs.join(", ")}).` : "The model was trained meanwhile, and drafts this sentence anew.";
+  const why = theirs.length ? `Another window changed this sentence meanwhile (${theirs.join(", ")}).` : "A new label or a newly trained model has changed the draft meanwhile.";
   notice("conflict", `${why} Not saved: ${lost.join(", ")}. Decide again if you still want it.`);
   say(`Not saved. ${why}`);
   draw();
@@ -200,12 +201,12 @@ async function lookAgain(isOtherModel = false) {
 async function poll() {
   if (document.visibilityState === "visible" && outbox.isEmpty && desk.session) {
     try {
-      const { round } = desk.session, session = await server.session();
+      const { round, labels } = desk.session, session = await server.session();
       if (outbox.isEmpty) takeSession(session);
       if (isGone) waiting(null);
       const entry = session.queue.find((other) => other.id === desk.item?.id);
-      const isOtherModel = round !== session.round;
-      if (desk.item && (isOtherModel || entry?.status !== desk.item.status)) await lookAgain(isOtherModel);
+      const isOtherModel = round !== session.round, hasNewLabel = labels.length !== session.labels.length;
+      if (desk.item && (isOtherModel || hasNewLabel || entry?.status !== desk.item.status)) await lookAgain(isOtherModel);
       else if (desk.item && !desk.isEditing) draw();
     } catch (error) {
       if (outbox.isEmpty) notice("server", error.message, ["Try again", () => tryAgain(poll)]);
