@@ -174,6 +174,11 @@ def test_log_that_is_damaged_or_of_another_session_is_refused(tmp_path: Path) ->
         log.write_text(broken)
         with pytest.raises(InputError, match=sentence), opened(output):
             pass
+    for foreign in ("precious", "precious\n", '{"format":"mine"}\n{'):
+        log.write_text(foreign)
+        with pytest.raises(InputError, match="is not the log of a labelling session"), opened(output):
+            pass
+        assert log.read_text() == foreign
     log.unlink()
     output.write_text("precious")
     with pytest.raises(OutputExistsError, match="no labelling session has written it"), opened(output):
@@ -208,7 +213,10 @@ def test_decisions_that_cannot_be_are_refused_and_leave_no_trace(tmp_path: Path)
 def test_a_label_that_comes_later_says_nothing_of_sentences_before_it(tmp_path: Path) -> None:
     with opened(tmp_path / "c.jsonl") as session:
         session.decide("0.0", Decision("complete", shown=frozenset([ADA]), labels=tuple(session.labels)))
+        shown = session.revision("0.1")
         session.add_label("verb")
+        with pytest.raises(StaleRevisionError):  # the model may draft mentions of it, which nobody has seen
+            session.decide("0.1", Decision("complete", labels=tuple(session.labels)), shown)
         session.decide("0.1", Decision("complete", labels=tuple(session.labels)))
         assert session.state("0.0").labels == {"PER", "LOC"} and session.state("0.1").labels == {"PER", "LOC", "verb"}
 
@@ -221,6 +229,17 @@ def test_the_agreement_of_drafts_counts_what_was_decided(tmp_path: Path) -> None
         assert session.draft_agreement() == {"accepted": 1, "rejected": 1, "added": 1, "f1": 0.5}
         session.decide("0.0", Decision("complete", shown=frozenset([ADA, Mention(1, 2, "LOC")]), labels=("PER", "LOC")))
         assert session.draft_agreement() == {"accepted": 1, "rejected": 2, "added": 1, "f1": 0.4}
+
+
+def test_what_no_file_can_hold_is_refused_in_the_beginning(tmp_path: Path) -> None:
+    for document in (Document("Ada", id="\ud800"), Document("Ada", metadata={"by": "\ud800"}), Document("Ada \ud800")):
+        with pytest.raises(InputError, match="holds what JSON cannot"):
+            LabellingTexts.read([document], WORDS, Problems())
+    with (
+        pytest.raises(InputError, match=r"the annotator .* cannot be shown"),
+        opened(tmp_path / "c.jsonl", annotator="\udcff"),
+    ):
+        pass
 
 
 def test_a_span_that_was_added_and_changed_again_leaves_nothing_behind(tmp_path: Path) -> None:

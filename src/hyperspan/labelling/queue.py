@@ -9,6 +9,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from hyperspan.corpora.documents import with_context, with_sentences
+from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.text.tokenize import Tokenizer
@@ -58,7 +59,8 @@ class LabellingTexts:
             for text in given
         ]
         for document in documents:
-            _check_unicode(document)
+            # An error now, not when the output is written.
+            json_bytes({"id": document.id, "text": document.text, "metadata": dict(document.metadata)})
         if not any(sentence.tokens for document in documents for sentence in document.sentences):
             raise InputError("the texts have no words, so there is nothing to label; give texts that have some")
         return cls(documents)
@@ -104,16 +106,6 @@ def _cut(document: Document, tokenizer: Tokenizer, problems: Problems, keep_ment
             "give their offsets, or leave the sentences out"
         )
     return cut
-
-
-def _check_unicode(document: Document) -> None:
-    """Raises an error now that writing the output would raise later."""
-    try:
-        document.text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"document {document.id!r} has half of a character at {error.start}, which no file can hold; remove it"
-        ) from None
 
 
 def _blank(sentence: Sentence) -> Sentence:

@@ -90,14 +90,19 @@ class Snapshot:
         with self._writing:
             with self.session.lock:
                 changed = sorted(self.session.changed)
-                self.session.changed.clear()
                 documents = {index: labelled_document(self.session, index) for index in changed}
-            for index, document in documents.items():
-                self._lines.pop(index, None)
-                if document is not None:
-                    self._lines[index] = written(document)
+                self.session.changed.clear()
+            self._lines.update((index, self._line(index, document)) for index, document in documents.items())
             with Target(str(self.path), force=True).open_binary() as file:
                 file.writelines(self._lines[index] for index in sorted(self._lines))
+
+    def _line(self, index: int, document: Document | None) -> bytes:
+        """What is written of a document; if that cannot be, what was written before, so that the others are."""
+        try:
+            return b"" if document is None else written(document)
+        except InputError as error:
+            self._on_error(error)
+            return self._lines.get(index, b"")
 
     def close(self) -> None:
         """Writes what is not written yet, and ends."""
