@@ -21,13 +21,12 @@ from hyperspan.corpora.documents import document_of
 from hyperspan.evaluation import evaluate
 from hyperspan.inference.annotator import Annotator
 from hyperspan.labelling.suggestions import rank
-from hyperspan.labelling.uncertainty import Criterion, entropy, errors_by_word
+from hyperspan.labelling.uncertainty import Criterion, entropy
 from hyperspan.training.data import TrainingData
 from hyperspan.types import Sentence
 
 VARIANTS = {
     "entropy-by-word": Criterion(entropy, overhead=0.0),
-    "mix-diverse": Criterion(errors_by_word, decay=0.8),
 }
 """Criteria beside those that the command offers, to see what matters."""
 MODEL_FREE = ("random", "longest")

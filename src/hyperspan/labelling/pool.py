@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import heapq
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from hyperspan.labelling.near_duplicates import PairIndex, word_pairs
 from hyperspan.types import Document
@@ -25,23 +24,10 @@ class Candidate:
     words: int
     source: Document
     """It alone, cut into sentences."""
-    by_word: Sequence[float] = ()
-    """What each of its words adds to the score times the cost, for criteria that know."""
-    cost: float = 1.0
 
     @property
     def tokens(self) -> Iterator[str]:
         return (token for sentence in self.source.sentences for token in sentence.tokens)
-
-    def score_after(self, counts: Mapping[str, int], decay: float) -> float:
-        """The score once some words have been chosen so many times, each of which makes them count less."""
-        seen: Counter[str] = Counter()
-        total = 0.0
-        for token, value in zip(self.tokens, self.by_word, strict=True):
-            word = token.casefold()
-            total += value * decay ** (counts.get(word, 0) + seen[word])
-            seen[word] += 1
-        return total / self.cost
 
 
 class Pool:
@@ -51,8 +37,8 @@ class Pool:
     number decides that depends on the seed and on how many were offered before.
     """
 
-    def __init__(self, count: int | None = None, budget_words: int | None = None, seed: int = 0, decay: float = 1.0):
-        self.count, self.budget_words, self.seed, self.decay = count, budget_words, seed, decay
+    def __init__(self, count: int | None = None, budget_words: int | None = None, seed: int = 0):
+        self.count, self.budget_words, self.seed = count, budget_words, seed
         self._kept: dict[int, Candidate] = {}
         self._worst_first: list[tuple[float, int, int]] = []  # score, chance, number; some are kept no more
         self._words = self._seen = 0
@@ -92,7 +78,7 @@ class Pool:
     def chosen(self) -> Iterator[Candidate]:
         """The best ones, best first, as many as were asked for. One that is too long for the rest of the budget is passed over."""
         words = taken = 0
-        for candidate in self._diverse() if self.decay < 1 else self._best_first():
+        for candidate in self._best_first():
             if self.budget_words is not None and words + candidate.words > self.budget_words:
                 continue
             words, taken = words + candidate.words, taken + 1
@@ -104,21 +90,6 @@ class Pool:
         for _, _, number in sorted(self._worst_first, reverse=True):
             if number in self._kept:
                 yield self._kept[number]
-
-    def _diverse(self) -> Iterator[Candidate]:
-        """Greedily: each time the one that scores highest after those before it. Scores only fall, so old ones are bounds."""
-        counts: Counter[str] = Counter()
-        waiting = [(-score, -chance, number) for score, chance, number in self._worst_first if number in self._kept]
-        heapq.heapify(waiting)
-        while waiting:
-            _, chance, number = heapq.heappop(waiting)
-            candidate = self._kept[number]
-            score = candidate.score_after(counts, self.decay)
-            if waiting and (entry := (-score, chance, number)) > waiting[0]:
-                heapq.heappush(waiting, entry)
-                continue
-            counts.update(token.casefold() for token in candidate.tokens)
-            yield replace(candidate, score=score)
 
     @property
     def _is_full(self) -> bool:

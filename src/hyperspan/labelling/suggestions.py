@@ -5,10 +5,9 @@ Texts pass by once. Only the most promising are kept meanwhile, so memory does n
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
@@ -73,7 +72,7 @@ def rank(
     if unit not in UNITS:
         raise InputError(f"the unit is {unit!r}, but must be one of {', '.join(UNITS)}")
     criterion = by if isinstance(by, Criterion) else criterion_of(by)
-    pool = Pool(count, budget_words, seed, criterion.decay)
+    pool = Pool(count, budget_words, seed)
     for sentence in labelled:
         pool.leave_out(sentence.tokens)
     places = _places(annotator, documents, on_error)
@@ -122,7 +121,7 @@ def _places(
             on_error(document, error)
 
 
-MeasuredPlace = tuple[SentencePlace, list[float]]
+MeasuredPlace = tuple[SentencePlace, float]
 
 
 def _measured(
@@ -139,23 +138,21 @@ def _measured(
 def _offer_sentences(pool: Pool, measured: Iterable[MeasuredPlace], criterion: Criterion) -> None:
     for place, value in measured:
         words = len(place.sentence)
-        score = criterion.score([math.fsum(value)], words)
+        score = criterion.score([value], words)
         if pool.admits(score, words):
-            cost = criterion.cost(words, 1)
-            pool.offer(Candidate(place.number, place.index, score, words, place.cut_out(), value, cost))
+            pool.offer(Candidate(place.number, place.index, score, words, place.cut_out()))
 
 
 def _offer_documents(pool: Pool, measured: Iterable[MeasuredPlace], criterion: Criterion) -> None:
     for number, group in groupby(measured, lambda pair: pair[0].number):
         places, values = zip(*group, strict=True)
         words = sum(len(place.sentence) for place in places)
-        score = criterion.score(list(map(math.fsum, values)), words)
+        score = criterion.score(values, words)
         if pool.admits(score, words):
             sentences = [_unlabelled(place.sentence) for place in places]
             document = places[0].document
             source = Document(document.text, (), sentences, document.id, document.metadata)
-            cost = criterion.cost(words, len(places))
-            pool.offer(Candidate(number, None, score, words, source, [*chain.from_iterable(values)], cost))
+            pool.offer(Candidate(number, None, score, words, source))
 
 
 def _suggestions(annotator: Annotator, chosen: Iterable[Candidate]) -> Iterator[Suggestion]:

@@ -38,43 +38,37 @@ class UncertainDistribution(Protocol):
     def places(self, wanted: Sequence[Sequence[float] | None]) -> list[Places]: ...
 
 
-Measure = Callable[[UncertainDistribution], list[list[float]]]
-"""For each sentence one number, or one for each of its words, which are added up."""
+Measure = Callable[[UncertainDistribution], list[float]]
+"""A number for each sentence."""
 
 
-def entropy(distribution: UncertainDistribution) -> list[list[float]]:
+def entropy(distribution: UncertainDistribution) -> list[float]:
     """The entropy over all sets, in nats."""
-    return [[value] for value in distribution.entropy.tolist()]
+    return distribution.entropy.tolist()
 
 
-def surprisal(distribution: UncertainDistribution) -> list[list[float]]:
+def surprisal(distribution: UncertainDistribution) -> list[float]:
     """Minus the log-probability of the best set."""
-    return [[-ranked[0][1]] for ranked in distribution.topk(1)]
+    return [-ranked[0][1] for ranked in distribution.topk(1)]
 
 
-def closeness(distribution: UncertainDistribution) -> list[list[float]]:
+def closeness(distribution: UncertainDistribution) -> list[float]:
     """How probable the second best set is beside the best, from 0 to 1: 1 where the two are equal."""
     both = distribution.topk(2)
-    return [[math.exp(ranked[1][1] - ranked[0][1])] if len(ranked) > 1 else [0.0] for ranked in both]
+    return [math.exp(ranked[1][1] - ranked[0][1]) if len(ranked) > 1 else 0.0 for ranked in both]
 
 
-def expected_error(distribution: UncertainDistribution) -> list[list[float]]:
+def expected_error(distribution: UncertainDistribution) -> list[float]:
     """1 less the expected F1 of the best set."""
-    return [[1.0 - value] for value in distribution.expected_f1(distribution.argmax()).tolist()]
+    return (1.0 - distribution.expected_f1(distribution.argmax())).tolist()
 
 
-def errors_by_word(distribution: UncertainDistribution) -> list[list[float]]:
-    """How many wrong decisions to expect: min(p, 1 - p) of each mention, in equal shares for the words that it covers."""
-    lengths = distribution.lengths
+def expected_mistakes(distribution: UncertainDistribution) -> list[float]:
+    """How many wrong decisions to expect: the sum of min(p, 1 - p) over all mentions."""
     [places] = distribution.places([[LEAST] * distribution.types])
-    sentence, start, end, _ = places.rows.T
     probability = places.probabilities.astype(np.float64)
-    shares = np.minimum(probability, 1 - probability) / (end - start)
-    changes = np.zeros((len(lengths), max(lengths, default=0) + 1))  # of the sum from one word to the next
-    np.add.at(changes, (sentence, start), shares)
-    np.add.at(changes, (sentence, end), -shares)
-    sums = np.maximum(changes.cumsum(1), 0.0)
-    return [sums[row, :length].tolist() for row, length in enumerate(lengths)]
+    mistakes = np.minimum(probability, 1 - probability)
+    return np.bincount(places.rows[:, 0], mistakes, minlength=len(distribution.lengths)).tolist()
 
 
 @dataclass(frozen=True)
@@ -86,20 +80,15 @@ class Criterion:
     """The measure of a document, from those of its sentences."""
     overhead: float | None = OVERHEAD
     """Scores are by cost: the words, and so many more for each sentence. None for scores of the sentence as a whole."""
-    decay: float = 1.0
-    """What a word counts for, by word, each time it is suggested again, as a share of what it counted before."""
 
     def score(self, values: Sequence[float], words: int) -> float:
         """The score of some sentences with these measures and so many words together."""
-        return self.combine(values) / self.cost(words, len(values))
-
-    def cost(self, words: int, sentences: int) -> float:
-        """What some sentences cost."""
-        return 1.0 if self.overhead is None else words + self.overhead * sentences
+        cost = 1.0 if self.overhead is None else words + self.overhead * len(values)
+        return self.combine(values) / cost
 
 
 CRITERIA = {
-    "mix": Criterion(errors_by_word),
+    "mix": Criterion(expected_mistakes),
     "entropy": Criterion(entropy),
     "best-set": Criterion(surprisal),
     "margin": Criterion(closeness, max, overhead=None),
@@ -115,9 +104,9 @@ def criterion_of(name: str) -> Criterion:
     return CRITERIA[name]
 
 
-def measure(model: InferenceModel, sentences: Sequence[Sentence], by: Measure) -> list[list[float]]:
-    """The measure of each sentence, computed in batches; none for one without words."""
-    values: list[list[float]] = [[] for _ in sentences]
+def measure(model: InferenceModel, sentences: Sequence[Sentence], by: Measure) -> list[float]:
+    """The measure of each sentence, computed in batches; 0 for one without words."""
+    values = [0.0] * len(sentences)
     for batch in batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries):
         with model.inference():
             try:
