@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence, Set
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from hyperspan.batching import batches_by_length
 from hyperspan.inference.decoding import MentionDistribution
 from hyperspan.inference.model import InferenceModel
 from hyperspan.structures.mentions import Mention as IndexedMention
-from hyperspan.structures.mentions import NotSupportedError
+from hyperspan.structures.mentions import MentionSets, NotSupportedError
 from hyperspan.types import Mention, Sentence
 
 MentionSetsOfSentence = Sequence[Set[Mention]]
 """Sets of mentions of one sentence, in its tokens."""
+
+
+class JudgingDistribution(MentionDistribution, Protocol):
+    """A distribution that also says how probable given sets and all mentions are."""
+
+    @property
+    def marginals(self) -> Any: ...  # (B, n, c, m)
+    def log_prob(self, mention_sets: MentionSets) -> Any: ...  # (B,)
 
 
 class SetProbabilities(NamedTuple):
@@ -49,7 +57,7 @@ def set_probabilities(
     found = [SetProbabilities((0.0,) * count, {}) for _ in sentences]
     for batch in batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries):
         with model.inference():
-            distribution: MentionDistribution = model.distribution([sentences[index] for index in batch])
+            distribution: JudgingDistribution = model.distribution([sentences[index] for index in batch])
             if types is not None and len(types) < len(model.labels):
                 distribution = distribution.restrict(types)
             judged = _batch_probabilities(distribution, [sets[index] for index in batch], labels)
@@ -59,7 +67,7 @@ def set_probabilities(
 
 
 def _batch_probabilities(
-    distribution: MentionDistribution, sets: Sequence[MentionSetsOfSentence], labels: Sequence[str]
+    distribution: JudgingDistribution, sets: Sequence[MentionSetsOfSentence], labels: Sequence[str]
 ) -> list[SetProbabilities]:
     kinds = {label: kind for kind, label in enumerate(labels)}
     marginals = distribution.marginals  # (B, n, c, m)
@@ -80,7 +88,7 @@ def _batch_probabilities(
 
 
 def _log_probabilities(
-    distribution: MentionDistribution,
+    distribution: JudgingDistribution,
     sets: Sequence[Set[Mention]],
     possible: Sequence[dict[Mention, float]],
     kinds: dict[str, int],

@@ -176,8 +176,10 @@ class SegmentalHypergraph(Distribution):
     def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
         edges = self._in_float64().edge_marginals
         assert edges.branch is not None
-        arrays = [each.cpu().numpy() for each in (edges.absent, edges.extend, edges.close, edges.branch)]
-        return expected_f1(*arrays, mention_sets)
+        absent, extend, close, branch = (
+            each.cpu().numpy() for each in (edges.absent, edges.extend, edges.close, edges.branch)
+        )
+        return expected_f1(absent, extend, close, branch, mention_sets)
 
     def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> SegmentalHypergraph:
         """The distribution given that some mentions are in the set and others are not.
