@@ -10,18 +10,21 @@
 `T` lines are mentions: id, label, one or more fragments, and the characters there, with fragments joined by a space and a
 space for each line break. All other lines (relations, events, attributes, notes …) are kept as they are in the document's
 metadata as "brat_other_lines" and written back; "brat_order" lists the ids of the mentions in the order of the file, with
-"" where one of the other lines stood.
+"" where one of the other lines stood. Lines that say that annotation is partial are read as such, see
+:mod:`hyperspan.corpora.brat_marks`, and written behind the others.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from attrs import evolve
 
+from hyperspan.corpora.brat_marks import BratMarks, WrittenMarks, unheld_marking
+from hyperspan.corpora.marking import MarkLabels, Marks, mark_labels, marked_by_characters
 from hyperspan.corpora.results import BRAT_ORDER, BRAT_OTHER_LINES
 from hyperspan.corpora.source import Problems, Source, quoted
 from hyperspan.corpora.target import Losses, Target
@@ -39,8 +42,10 @@ _LABEL = re.compile(_WORD)
 _LINE_BREAKS = str.maketrans("\r\n", "  ")
 
 
-def read_brat(source: Source, problems: Problems) -> Iterator[Document]:
+def read_brat(source: Source, problems: Problems, *, marks: Marks = True) -> Iterator[Document]:
     """The document of an ``.ann`` file and the text beside it (``.txt`` or ``.txt.gz``).
+
+    `marks` are other labels for ANNOTATED, NO_MENTION and ONLY_SURE; with False nothing marks partial annotation.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as name:
@@ -70,24 +75,50 @@ def read_brat(source: Source, problems: Problems) -> Iterator[Document]:
         problems.wrong(source.name, f"no {stem}.txt with the text is beside it; put it into the same folder")
         return
     try:
-        document = _document(annotations, text_file.text(), stem.rpartition("/")[2], problems)
+        name = stem.rpartition("/")[2]
+        document = _document(annotations, text_file.text(), name, mark_labels(marks), problems)
     except CorpusError as error:
         problems.skip_file(error)
     else:
         yield document
 
 
-def _document(annotations: Source, text: str, name: str, problems: Problems) -> Document:
+def _document(annotations: Source, text: str, name: str, labels: MarkLabels | None, problems: Problems) -> Document:
     mentions: dict[Mention, None] = {}
     others: list[str] = []
     order: list[str] = []
-    ids: set[str] = set()
-    for number, line in annotations.lines():
-        if not line.strip():
-            continue
-        if _OTHER.fullmatch(line):
+    lines = [(number, line) for number, line in annotations.lines() if line.strip()]
+    marks = BratMarks((line for _, line in lines), labels)
+    forbidden: list[tuple[int, Mention]] = []
+    for number, line, mention in _entities(annotations, lines, text, marks, problems):
+        if mention is None:
             others.append(line)
             order.append("")
+        elif marks.is_forbidden(mention):
+            forbidden.append((number, mention))
+            order.append(mention.id)
+        elif mention in mentions:
+            problems.note("mention annotated twice, kept once")
+            others.append(line)  # other lines may refer to its id
+            order.append("")
+        else:
+            mentions[mention] = None
+            order.append(mention.id)
+    for number, wrong in marks.forbid(forbidden, mentions.keys()):
+        problems.wrong(annotations.at(number), wrong)
+    metadata = {key: value for key, value in ((BRAT_OTHER_LINES, others), (BRAT_ORDER, order)) if value}
+    return Document(text, mentions, id=name, metadata=metadata, annotated=marks.scope(text), forbidden=marks.forbidden)
+
+
+def _entities(
+    annotations: Source, lines: Iterable[tuple[int, str]], text: str, marks: BratMarks, problems: Problems
+) -> Iterator[tuple[int, str, Mention | None]]:
+    """Each line, with the mention of a `T` line and None for others; without those that mark what is annotated."""
+    ids: set[str] = set()
+    for number, line in lines:
+        if _OTHER.fullmatch(line):
+            if not marks.owns(line):
+                yield number, line, None
             continue
         mention = _mention(line, text, problems)
         if isinstance(mention, str):
@@ -96,16 +127,12 @@ def _document(annotations: Source, text: str, name: str, problems: Problems) -> 
             problems.wrong(annotations.at(number), f"{mention.id} is the id of an earlier line too; give each its own")
         else:
             ids.add(mention.id)
-            [mention] = trimmed([mention], text, problems)
-            repeated = mention in mentions
-            if repeated:
-                problems.note("mention annotated twice, kept once")
-                others.append(line)  # other lines may refer to its id
-            else:
-                mentions[mention] = None
-            order.append("" if repeated else mention.id)
-    metadata = {key: value for key, value in ((BRAT_OTHER_LINES, others), (BRAT_ORDER, order)) if value}
-    return Document(text, mentions, id=name, metadata=metadata)
+            taken = marks.takes(mention, text)
+            if isinstance(taken, str):
+                problems.wrong(annotations.at(number), taken)
+            elif not taken:
+                [mention] = trimmed([mention], text, problems)
+                yield number, line, mention
 
 
 def _mention(line: str, text: str, problems: Problems) -> Mention | str:
@@ -146,8 +173,12 @@ def _covered(text: str, spans: Iterable[Span]) -> str:
     return " ".join(text[start:end] for start, end in spans).translate(_LINE_BREAKS)
 
 
-def write_brat(documents: Iterable[Document], target: Target, losses: Losses, problems: Problems) -> None:
+def write_brat(
+    documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, marks: Marks = True
+) -> None:
     """A folder with an ``.ann`` and a ``.txt`` for each document, named after its id.
+
+    `marks` are those of :func:`read_brat`.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -155,11 +186,12 @@ def write_brat(documents: Iterable[Document], target: Target, losses: Losses, pr
     ...     (pathlib.Path(folder) / "zoo.ann").read_text()
     'T1\\tGPE 4 11\\tSeattle\\n'
     """
-    names = _FileNames()
+    names, labels = _FileNames(), mark_labels(marks)
     with target.open_folder() as folder:
         for document in documents:
+            document = marked_by_characters(document, losses, "brat", labels, unheld_marking)
             kept = [mention for mention in document.mentions if _LABEL.fullmatch(mention.label)]
-            lines = _lines(document, kept, problems)
+            lines = _lines(document, kept, WrittenMarks(document, labels), problems)
             try:
                 text, annotations = document.text.encode(), "".join(f"{line}\n" for line in lines).encode()
             except UnicodeEncodeError as error:
@@ -181,16 +213,17 @@ def write_brat(documents: Iterable[Document], target: Target, losses: Losses, pr
         losses.check("brat")
 
 
-def _lines(document: Document, mentions: Iterable[Mention], problems: Problems) -> list[str]:
+def _lines(document: Document, mentions: Sequence[Mention], marks: WrittenMarks, problems: Problems) -> list[str]:
     """The lines of the ``.ann`` file: in the order it was read in, and what is new behind."""
     others = [line for line in _strings(document, BRAT_OTHER_LINES) if "\n" not in line and not line.endswith("\r")]
-    named = _with_ids(sorted(mentions), {line.partition("\t")[0] for line in others}, problems)
-    distinct = frozenset(named)
+    taken = {line.partition("\t")[0] for line in others}
+    named = _with_ids([*sorted(mentions), *marks.text_bounds], taken, problems)
+    distinct = frozenset(mentions)
     waiting = {mention.id: _line(mention, document.text) for mention in named}
     remaining = iter([line for line in others if _still_holds(line, document.text, distinct)])
-    order = _strings(document, BRAT_ORDER)
+    order, about = _strings(document, BRAT_ORDER), marks.lines(named[len(mentions) :], taken)
     lines = [waiting.pop(identifier, None) if identifier else next(remaining, None) for identifier in order]
-    return [line for line in (*lines, *waiting.values(), *remaining) if line is not None]
+    return [line for line in (*lines, *waiting.values(), *remaining, *about) if line is not None]
 
 
 def _strings(document: Document, key: str) -> list[str]:

@@ -6,6 +6,14 @@
 
 Offsets count Unicode code points; before its pull request #1559 they counted UTF-16 code units, where an emoji is two.
 Regions usually quote their text, which tells the two apart.
+
+Annotation may be partial. A region with the note (meta text) "forbidden" is no mention of its labels. The <Choices> tag named
+"annotated_types" lists the types that are annotated, or says ONLY_SURE. Of the labels ANNOTATED and NO_MENTION see
+:mod:`hyperspan.corpora.marking`::
+
+    {"id": "f1", "from_name": "label", "to_name": "text", "type": "labels", "meta": {"text": ["forbidden"]},
+     "value": {"start": 0, "end": 3, "text": "the", "labels": ["GPE"]}}
+    {"id": "c1", "from_name": "annotated_types", "to_name": "text", "type": "choices", "value": {"choices": ["GPE"]}}
 """
 
 from __future__ import annotations
@@ -36,6 +44,8 @@ from hyperspan.corpora.json_records import (
     value_of,
     write_records,
 )
+from hyperspan.corpora.label_studio_marks import LabelStudioMarks, is_forbidden, mark_results, unheld_marking
+from hyperspan.corpora.marking import Marks, mark_labels, marked_by_characters
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import trimmed
@@ -68,11 +78,13 @@ def read_label_studio(
     annotation: Literal["first", "all"] = "first",
     offset_unit: OffsetUnit = "auto",
     text_key: str | None = None,
+    marks: Marks = True,
 ) -> Iterator[Document]:
     """The documents of an export: a task with its first annotation, or as many times as it has annotations.
 
     `results` chooses between what people and what models found; scores become probabilities. `text_key` names the text
-    among the data of a task: by default "text", or the only string there.
+    among the data of a task: by default "text", or the only string there. `marks` are other labels for ANNOTATED, NO_MENTION and
+    ONLY_SURE; with False nothing marks partial annotation.
 
     >>> import io
     >>> task = b'[{"text": "the Seattle zoo", "label": [{"start": 4, "end": 11, "labels": ["GPE", "LOC"]}]}]'
@@ -92,11 +104,14 @@ def read_label_studio(
         if annotation == "first" and len(lists) > 1:
             problems.note("annotation left out because only the first of a task is read", len(lists) - 1)
         for regions in lists[:1] if annotation == "first" else lists:
-            listed, more = _mentions(regions, text, offset_unit, problems)
+            found = LabelStudioMarks(labels)
+            listed, more = _mentions(regions, text, offset_unit, found, problems)
             mentions = distinct(listed, problems)
             more |= remembered_order(mentions)
-            yield Document(text, mentions, id=id_of(name), metadata=metadata | more)
+            marking = found.marking(text)
+            yield Document(text, mentions, id=id_of(name), metadata=metadata | more, **marking)
 
+    labels = mark_labels(marks)
     return documents_in(source, problems, build)
 
 
@@ -109,6 +124,7 @@ def write_label_studio(
     results: Results = "annotations",
     from_name: str = "label",
     to_name: str = "text",
+    marks: Marks = True,
 ) -> None:
     """Tasks to import, as annotations or as predictions; discontinuous mentions are lost.
 
@@ -118,13 +134,16 @@ def write_label_studio(
 
     def tasks() -> Iterator[Record]:
         for document in documents:
+            document = marked_by_characters(document, losses, "label-studio", labels, unheld_marking)
             kept = losses.contiguous(in_order(document.mentions, document.metadata))
             losses.written += len(kept)
             names = {name: document.metadata.get(name, default) for name, default in defaults.items()}
             found = [*_regions(kept, names), *_other_results(document)]
+            if labels is not None:
+                found += mark_results(document, labels, names, {str(result.get("id")) for result in found})
             yield _task(document) | {results: [{"result": found}]}
 
-    defaults = {"from_name": from_name, "to_name": to_name}
+    defaults, labels = {"from_name": from_name, "to_name": to_name}, mark_labels(marks)
     write_records(tasks(), target, losses, "label-studio", lines=False)
 
 
@@ -193,22 +212,26 @@ def _is_region_list(value: object) -> bool:
 
 
 def _mentions(
-    results: Sequence[Record], text: str, unit: OffsetUnit, problems: Problems
+    results: Sequence[Record], text: str, unit: OffsetUnit, marks: LabelStudioMarks, problems: Problems
 ) -> tuple[list[Mention], Record]:
-    """The mentions that the results hold, and the metadata that the rest is."""
+    """The mentions that the results hold, and the metadata that the rest is; what marks partial annotation goes to `marks`."""
     regions = [result for result in results if result.get("type") == "labels"]
-    others = [result for result in results if result.get("type") != "labels"]
+    others = [result for result in results if result.get("type") != "labels" and not marks.takes_types(result)]
     for other in others:
         if str(other.get("type")).endswith("labels"):
             raise WrongValueError(f"a result has type {shown(other['type'])}, but regions of plain text are expected")
     if len(texts := {str(region.get("to_name")) for region in regions}) > 1:
         raise WrongValueError(f"its regions are in {len(texts)} texts, {', '.join(sorted(texts))}, but one is expected")
-    mentions = [mention for region in regions for mention in _region_mentions(region, problems)]
+    found = [(mention, is_forbidden(region)) for region in regions for mention in _region_mentions(region, problems)]
     more: Record = {OTHER_RESULTS: others} if others else {}
     for key, usual in (("from_name", "label"), ("to_name", "text")):
         if regions and isinstance(name := regions[0].get(key), str) and name != usual:
             more[key] = name
-    return trimmed(_in_code_points(mentions, text, unit, problems), text, problems), more
+    placed = _in_code_points([mention for mention, _ in found], text, unit, problems)
+    kept = [
+        mention for mention, (_, forbidden) in zip(placed, found, strict=True) if not marks.takes(mention, forbidden)
+    ]
+    return trimmed(kept, text, problems), more
 
 
 def _region_mentions(region: Record, problems: Problems) -> list[Mention]:

@@ -43,7 +43,7 @@ class Format:
     by_name: bool = False
     """Whether a file whose name ends so is in this format, whatever its content looks like."""
     holds_marking: bool = False
-    """Whether it can be written with what says that annotation is partial."""
+    """Whether its writer takes what says that annotation is partial, and writes or refuses it."""
     needs_sentences: bool = True
     """Whether documents are written by their sentences and tokens, and not by text and mentions alone."""
     reads: bool = True
@@ -75,6 +75,7 @@ _BUILT_IN: dict[str, Format] = {
         beside=(".txt",),
         by_name=True,
         needs_sentences=False,
+        holds_marking=True,
     ),
     "four-lines": _built_in(
         "four_lines",
@@ -103,7 +104,9 @@ _BUILT_IN: dict[str, Format] = {
     "cnn-ner": _built_in("token_json", "cnn_ner", (".jsonlines",), "CNN-NER and SpERT"),
     "gliner": _built_in("token_json", "gliner", (".json",), "GLiNER"),
     "doccano": _built_in("doccano", "doccano", (".jsonl",), "doccano", needs_sentences=False),
-    "label-studio": _built_in("label_studio", "label_studio", (".json",), "Label Studio", needs_sentences=False),
+    "label-studio": _built_in(
+        "label_studio", "label_studio", (".json",), "Label Studio", needs_sentences=False, holds_marking=True
+    ),
     "docbin": _built_in("docbin", "docbin", (".spacy",), "spaCy, extra `spacy`", by_name=True),
     "csv": _built_in("mention_tables", "csv", (".csv",), "a table of mentions for spreadsheets", reads=False),
     "tsv": _built_in("mention_tables", "tsv", (".tsv",), "the same with tabs", reads=False),

@@ -44,13 +44,13 @@ class Losses:
         self.lose("discontinuous", len(given) - len(kept))
         return kept
 
-    def unmarked(self, document: Document, format_name: str) -> Document:
-        """The document without what says that its annotation is partial; an error unless that may be lost."""
+    def unmarked(self, document: Document, format_name: str, reason: str = "") -> Document:
+        """The document without what says that its annotation is partial; an error, with the reason, unless that may be lost."""
         if not any(part.is_partial for part in (document, *document.sentences)):
             return document
         if self.lossy is None:
             raise LossError(
-                f"{format_name} cannot say that annotation is partial, as in document {document.id!r}, so nothing was written; "
+                f"{format_name} cannot say that annotation is partial, as in document {document.id!r}{reason and f' ({reason})'}, so nothing was written; "
                 f"choose jsonl, which can, or write all that is not listed as absent with --lossy outermost"
             )
         self.marking_lost += 1
