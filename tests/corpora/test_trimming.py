@@ -76,7 +76,8 @@ def test_writers_hold_mentions_that_differed_by_white_space(name: str, tmp_path:
     (tmp_path / "d.jsonl").write_text(DOCCANO, encoding="utf-8")
     losses = write_corpus(read_corpus(tmp_path / "d.jsonl", "doccano"), tmp_path / "out", name)
     assert (losses.written, losses.lost) == (1, {})
-    assert sum(len(document.mentions) for document in read_corpus(tmp_path / "out", name)) == 1
+    if FORMATS[name].reads:
+        assert sum(len(document.mentions) for document in read_corpus(tmp_path / "out", name)) == 1
 
 
 @pytest.mark.parametrize("name", [name for name in WRITERS if name not in ("brat", "jsonl", "doccano", "label-studio")])
