@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,9 @@ from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
 from hyperspan.inference.annotator import Annotator
 from hyperspan.labelling.drafts import CANDIDATES, Drafter
+from hyperspan.labelling.order import ranked
 from hyperspan.labelling.queue import LabellingTexts, QueueItem
+from hyperspan.labelling.session import open_session
 from hyperspan.models import new_model
 from hyperspan.text.tokenize import WORDS
 from hyperspan.types import Document, Mention, Sentence
@@ -93,3 +96,10 @@ def test_given_mentions_can_be_the_draft() -> None:
     probabilities = {mention.label: mention.probability for mention in draft.mentions}
     assert probabilities["person"] is not None and probabilities["verb"] is None
     assert item_of(document).words.tokens == ("Ada", "left", "the", "zoo", "of", "Oz", ".")
+
+
+def test_sentences_that_are_too_long_to_be_ranked_come_last(tmp_path: Path) -> None:
+    texts = LabellingTexts.read(["Ada left Oz now. Bo.", "Ada slept."], WORDS, Problems())
+    session = open_session(tmp_path / "c.jsonl", texts, model="small", tokenizer=WORDS, labels=LABELS)
+    assert [*ranked(session, Annotator(small_model(), max_spans=16), None)] == ["1.0", "0.0", "0.1"]
+    session.log.close()

@@ -34,15 +34,21 @@ def ranked(
 ) -> Iterator[str]:
     """The sentences of a session in their order; by a criterion, without near duplicates.
 
-    Without `by`, what `hyperspan suggest` has ranked stays in its order, and other texts are ranked.
+    Without `by`, what `hyperspan suggest` has ranked stays in its order, and other texts are ranked. Documents with a sentence that
+    is too long for the model cannot be ranked, and come last.
     """
     documents = session.texts.documents
     if by is None:
         by = TEXT_ORDER if all({"source", "score"} <= one.metadata.keys() for one in documents) else BEST_FIRST
     if by == TEXT_ORDER:
-        return (item.id for item in session.texts.items(0))
-    found = rank(annotator, documents, by=by, count=count, on_words=on_words, on_error=_pass_over)
-    return (f"{one.document}.{one.sentence}" for one in found)
+        yield from (item.id for item in session.texts.items(0))
+        return
+    too_long: set[int] = set()
+    for one in rank(
+        annotator, documents, by=by, count=count, on_words=on_words, on_error=lambda given, _: too_long.add(id(given))
+    ):
+        yield f"{one.document}.{one.sentence}"
+    yield from (item.id for item in session.texts.items(0) if id(documents[item.document]) in too_long)
 
 
 def reranked(session: LabellingSession, annotator: Annotator, by: str | None) -> Iterator[str]:
