@@ -104,6 +104,8 @@ def label(
         progress = desk.session.progress()
         done = progress["done"] + progress["partial"] + progress["skipped"]
         resumed = f", {done:,} of them dealt with already" if done else ""
+        alike = len(desk.items) - progress["items"] if count is None else 0
+        resumed += f", without {counted(alike, 'near duplicate')} (--by order shows all)" if alike else ""
         print(f"hyperspan: labelling {counted(progress['items'], 'sentence')}{resumed} into {output}", file=sys.stderr)
         print(f"hyperspan: labelling at {link} (stop with Ctrl-C)", flush=True)
         if browser and sys.stdout.isatty():
