@@ -13,7 +13,7 @@ from hyperspan.corpora.outputs import choose_output
 from hyperspan.corpora.registry import format_for
 from hyperspan.corpora.source import Source
 from hyperspan.errors import InputError, LossError
-from hyperspan.types import Document, Mention
+from hyperspan.types import NOTHING_ANNOTATED, Document, Mention
 
 TEXT = '=SUM(A1), the "zoo"\nof Oz. Ada said -5\u00e9 \U0001f981 lions.'
 ZOO = Document(
@@ -41,7 +41,8 @@ HEADER = ["document", "sentence", "start", "end", "text", "label", "probability"
 )
 def test_a_row_is_a_mention(suffix: str, delimiter: str, end: bytes, mark: bool, tmp_path: Path) -> None:
     path = tmp_path / f"zoo.{suffix}"
-    write_corpus([ZOO, evolve(ZOO, id="-named")], path, choose_output(str(path)))
+    partial = evolve(ZOO, id="-named", annotated=NOTHING_ANNOTATED)  # a table says of nothing that it is absent
+    write_corpus([ZOO, partial], path, choose_output(str(path)))
     raw = path.read_bytes()
     assert raw.startswith(b"\xef\xbb\xbf") == mark and raw.endswith(end) and (b"\r" in raw) == mark
     with path.open(encoding="utf-8-sig", newline="") as file:

@@ -43,7 +43,7 @@ class Format:
     by_name: bool = False
     """Whether a file whose name ends so is in this format, whatever its content looks like."""
     holds_marking: bool = False
-    """Whether its writer takes what says that annotation is partial, and writes or refuses it."""
+    """Whether its writer takes what says that annotation is partial: it writes or refuses it, or says of nothing that it is absent."""
     needs_sentences: bool = True
     """Whether documents are written by their sentences and tokens, and not by text and mentions alone."""
     reads: bool = True
@@ -108,8 +108,10 @@ _BUILT_IN: dict[str, Format] = {
         "label_studio", "label_studio", (".json",), "Label Studio", needs_sentences=False, holds_marking=True
     ),
     "docbin": _built_in("docbin", "docbin", (".spacy",), "spaCy, extra `spacy`", by_name=True),
-    "csv": _built_in("mention_tables", "csv", (".csv",), "a table of mentions for spreadsheets", reads=False),
-    "tsv": _built_in("mention_tables", "tsv", (".tsv",), "the same with tabs", reads=False),
+    "csv": _built_in(
+        "mention_tables", "csv", (".csv",), "a table of mentions for spreadsheets", reads=False, holds_marking=True
+    ),
+    "tsv": _built_in("mention_tables", "tsv", (".tsv",), "the same with tabs", reads=False, holds_marking=True),
 }
 """To add a format, add an entry; the first that recognises a file gets it."""
 
