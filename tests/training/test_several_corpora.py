@@ -68,7 +68,10 @@ def test_corpora_keep_map_and_leave_out_labels(place: Path) -> None:
     assert {sentence.annotated for sentence in read_dev(config)} == {AnnotationScope({"PER", "GPE"})}
     apart = read_train(config_of(place, {}))
     assert {sentence.annotated for sentence in apart[1]} == {AnnotationScope({"Per", "Fac", "Org"})}
-    alone = read_train(config.override([f"data.train={place}/one.jsonl"]))
+    own = Sentence(["Ada"], [Mention(0, 1, "PER")], annotated=AnnotationScope(["PER", "ORG"]))
+    write_corpus([document_of([own])], place / "one.jsonl", "jsonl", force=True)
+    assert read_train(config)[0][0].annotated == own.annotated, "it says that there is no ORG, though none occurs"
+    alone = read_train(config.override([f"data.train={place}/other.jsonl"]))
     assert {sentence.annotated for sentence in alone[0]} == {None}, "one corpus annotates all that there is"
 
 

@@ -64,7 +64,10 @@ def read_as_annotated(corpus: CorpusConfig, config: Config, problems: Problems |
 
 
 def _annotated(documents: Sequence[Sequence[Sentence]], corpus: CorpusConfig) -> list[list[Sentence]]:
-    """The sentences with the labels of which their corpus has all mentions: those that it says, or that occur in it."""
+    """The sentences with the labels of which their corpus has all mentions: those that it says, or that occur in it.
+
+    A sentence that names its labels itself keeps them, also those that occur nowhere: it says that it has no such mention.
+    """
     found = frozenset(mention.label for text in documents for sentence in text for mention in sentence.mentions)
     annotated = frozenset(corpus.annotated) or found
     if unlisted := sorted(found - annotated):
@@ -72,13 +75,14 @@ def _annotated(documents: Sequence[Sequence[Sentence]], corpus: CorpusConfig) ->
             f"{corpus.path} has mentions of {', '.join(unlisted)}, which its annotated = [{', '.join(sorted(annotated))}] does not "
             f'list; add them there, or leave these mentions out with labels = {{{unlisted[0]} = ""}}'
         )
-    return [[_in_scope(sentence, annotated) for sentence in text] for text in documents]
+    return [[_in_scope(sentence, annotated, bool(corpus.annotated)) for sentence in text] for text in documents]
 
 
-def _in_scope(sentence: Sentence, types: frozenset[str]) -> Sentence:
-    """The sentence, which says nothing about other types than these."""
+def _in_scope(sentence: Sentence, types: frozenset[str], is_limit: bool) -> Sentence:
+    """The sentence, which says nothing about other types than these, unless it names its own and these are no limit."""
     scope = sentence.annotated or AnnotationScope()
-    return evolve(sentence, annotated=evolve(scope, types=types if scope.types is None else scope.types & types))
+    own = types if scope.types is None else scope.types & types if is_limit else scope.types
+    return evolve(sentence, annotated=evolve(scope, types=own))
 
 
 def check_annotated(config: Config, train: Sequence[Sentence]) -> None:
