@@ -76,7 +76,7 @@ def test_the_rate_keeps_unknown_mentions_from_being_free() -> None:
     model = new_model(config, [FULL]).eval()
     assert model.loss([NOTHING], rates=rates).values.item() > 1
     assert model.loss([FULL], rates=rates).values.tolist() == model.loss([FULL]).values.tolist()
-    unknown = expected_rates(config, ("FAC", "GPE", "PER"), [])
+    unknown = expected_rates(config, ("FAC", "GPE", "PER"), [Sentence(WORDS)])
     assert unknown is not None and np.isnan(unknown.rates).tolist() == [True, True, False]
     assert expected_rates(config.override(["partial.rate_weight=0"]), ("PER",), [FULL]) is None
 

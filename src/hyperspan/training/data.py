@@ -129,7 +129,10 @@ def teaches(sentence: Sentence) -> bool:
 
 
 def expected_rates(config: Config, labels: Sequence[str], dev: Sequence[Sentence]) -> ExpectedRates | None:
-    """The mentions a word that each label is expected to have, as configured or as in dev; None where no penalty is wanted."""
+    """The mentions a word that each label is expected to have, as configured or as in dev; None where no penalty is wanted.
+
+    Of a label without a mention in dev, which may be small, no rate is known.
+    """
     weight, given = config.partial.rate_weight, config.partial.rates
     if not weight:
         return None
@@ -139,7 +142,7 @@ def expected_rates(config: Config, labels: Sequence[str], dev: Sequence[Sentence
         known = [label for label in labels if scope.regions is None and (scope.types is None or label in scope.types)]
         words.update(dict.fromkeys(known, len(sentence)))
         mentions.update(mention.label for mention in sentence.mentions if mention.label in known)
-    found = {label: mentions[label] / words[label] for label in labels if words[label]} | dict(given)
+    found = {label: mentions[label] / words[label] for label in labels if mentions[label]} | dict(given)
     return ExpectedRates(np.array([found.get(label, np.nan) for label in labels]), weight)
 
 
