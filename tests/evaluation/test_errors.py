@@ -102,6 +102,16 @@ def test_two_systems_are_judged_by_who_is_right() -> None:
     assert errors.cost == 2  # B's pair; what both have cancels out
 
 
+def test_probabilities_of_gold_do_not_count() -> None:
+    """Gold that was corrected by hand often still has those of the model that drafted it."""
+    gold = Sentence(["Oz"], [Mention(0, 1, "GPE", probability=0.9)])
+    missed = [Sentence(["Oz"])]
+    for systems in ([missed], [missed, [gold]]):
+        [errors] = find_errors([gold], *systems).errors
+        [difference] = errors.differences
+        assert difference.gold is not None and difference.gold.probability is None and errors.cost == 1.0
+
+
 def test_unknown_candidates_are_no_errors() -> None:
     gold = evolve(sentence("0:2:A"), annotated=AnnotationScope(types=["A"]))
     report = find_errors([gold], [sentence("4:5:B", "6:7:A")])

@@ -99,16 +99,20 @@ def find_errors(gold: Scorable, *systems: Scorable) -> ErrorReport:
 def error_report(
     aligned: Aligned, probabilities: Sequence[SentenceProbabilities] | None = None, limits: ModelLimits = NO_LIMITS
 ) -> ErrorReport:
-    """The same for what is aligned already; for one system with what a model says of its sets."""
+    """The same for what is aligned already; for one system with what a model says of its sets.
+
+    Probabilities that gold came with are not those of a system, so they do not count.
+    """
+    gold = [_without_probabilities(one) for one in aligned.gold]
     if len(aligned.systems) == 1:
-        known = probabilities or [NO_PROBABILITIES] * len(aligned.gold)
-        rows = zip(aligned.places, aligned.gold, aligned.systems[0], known, strict=True)
+        known = probabilities or [NO_PROBABILITIES] * len(gold)
+        rows = zip(aligned.places, gold, aligned.systems[0], known, strict=True)
         found = [_sentence_errors(*row, limits) for row in rows]
     else:
-        found = [_joint_errors(*row) for row in zip(aligned.places, aligned.gold, *aligned.systems, strict=True)]
+        found = [_joint_errors(*row) for row in zip(aligned.places, gold, *aligned.systems, strict=True)]
     errors = sorted((one for one in found if one.differences), key=lambda one: (-one.cost, -len(one.differences)))
-    counts = (sentence_counts(aligned.gold, system).sum(axis=0).tolist() for system in aligned.systems)
-    return ErrorReport(errors, len(aligned.gold), tuple(Score(*row) for row in counts))
+    counts = (sentence_counts(gold, system).sum(axis=0).tolist() for system in aligned.systems)
+    return ErrorReport(errors, len(gold), tuple(Score(*row) for row in counts))
 
 
 def _sentence_errors(
@@ -124,6 +128,12 @@ def _named(one: MentionDifference, known: SentenceProbabilities, limits: ModelLi
     if one.gold is None or one.gold not in known.impossible or limits.reason(one.gold):
         return one
     return replace(one, kind=known.impossible[one.gold])
+
+
+def _without_probabilities(sentence: Sentence) -> Sentence:
+    if all(one.probability is None for one in sentence.mentions):
+        return sentence
+    return evolve(sentence, mentions=frozenset(evolve(one, probability=None) for one in sentence.mentions))
 
 
 def _with_probability(mention: Mention, known: SentenceProbabilities) -> Mention:
