@@ -42,7 +42,7 @@ def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000) -> None
     names = {name_of(host)} if is_local else {name_of(host), socket.gethostname().lower()}
     settings = replace(settings, allow_hosts=(*settings.allow_hosts, *names))
     app = create_app(settings)
-    listener = listen(host, port)
+    listener = listen(host, port, "--host and --port")
     log_to_standard_error()
     if settings.api_key is None and not is_local:
         LOG.warning(
@@ -79,8 +79,8 @@ def run(server: Server, listener: socket.socket, on_end: Callable[[], None] = la
         os._exit(0)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens, or a sentence that says why it cannot."""
+def listen(host: str, port: int, options: str = "--port") -> socket.socket:
+    """A socket that listens, or a sentence that says why it cannot, and which options choose another address."""
     listener: socket.socket | None = None
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -93,7 +93,7 @@ def listen(host: str, port: int) -> socket.socket:
             listener.close()
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(
-            f"the address {host}:{port} cannot be used ({reason}); choose another with --host and --port, or --port 0 for any free one"
+            f"the address {host}:{port} cannot be used ({reason}); choose another with {options}, or --port 0 for any free one"
         ) from None
     return listener
 
