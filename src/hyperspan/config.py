@@ -489,7 +489,7 @@ class Config:
     def read(cls, path: str | Path, overrides: Iterable[str] = ()) -> Config:
         """The configuration in a TOML file, or the shipped one of a name, with ``section.key=value`` overrides."""
         path = find_config(path)
-        tables = read_toml(read_text(path), str(path))
+        tables = read_toml(read_text(path), str(path), "hyperspan init writes a configuration for a corpus")
         try:
             config = cls.from_mapping(tables)
         except InputError as error:

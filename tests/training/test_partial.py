@@ -56,6 +56,12 @@ def test_training_takes_a_file_of_partial_annotation(tmp_path: Path) -> None:
     assert hyperspan.load(tmp_path / "model").labels == ("FAC", "GPE", "PER")
 
 
+def test_training_refuses_a_file_in_which_nothing_is_annotated(tmp_path: Path) -> None:
+    write_corpus([document_of([NOTHING])], tmp_path / "train.jsonl")
+    with pytest.raises(InputError, match=r"nothing is annotated in the 1 sentence of .*train\.jsonl"):
+        hyperspan.train({"data": {"train": f"{tmp_path}/train.jsonl"}}, tmp_path / "model", device="cpu")
+
+
 def test_every_mark_changes_loss_and_fingerprint() -> None:
     given = [FULL, SURE, TYPES, REGION, evolve(SURE, forbidden=[]), evolve(REGION, annotated=None)]
     model = new_model(Config().override(QUICK), [FULL]).eval()

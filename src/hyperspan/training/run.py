@@ -134,6 +134,19 @@ def as_config(given: Config | Mapping[str, Any] | str | Path) -> Config:
     return Config.from_mapping(given) if isinstance(given, Mapping) else Config.read(given)
 
 
+def _teaching(sentences: Sequence[Sentence], config: Config, problems: Problems) -> list[Sentence]:
+    """The sentences of which something is known."""
+    found = [sentence for sentence in sentences if teaches(sentence)]
+    left_out = sum(map(bool, map(len, sentences))) - len(found)
+    if left_out and not found:
+        raise InputError(
+            f"nothing is annotated in the {counted(left_out, 'sentence')} of {config.data.train_names}; label some of them first"
+        )
+    if left_out:
+        problems.note("training sentence left out because nothing of it is annotated", left_out)
+    return found
+
+
 def _read(
     config: Config, place: torch.device, listeners: Sequence[Listener], data: TrainingData | None
 ) -> tuple[Model, Sequence[Sentence], Sequence[Sentence], Objective, LearntParameters]:
@@ -145,9 +158,7 @@ def _read(
         config = inherited(config, start.config, text_is_read=data is not None)
         validate(typical(config))
     data = data or read_data(config, problems)
-    train, dev = [sentence for sentence in data.train if teaches(sentence)], data.dev
-    if left_out := sum(map(bool, map(len, data.train))) - len(train):
-        problems.note("training sentence left out because nothing of it is annotated", left_out)
+    train, dev = _teaching(data.train, config, problems), data.dev
     check_data(config, train)
     check_annotated(config, train)
     corpus = CorpusFacts.of(train)
