@@ -34,6 +34,11 @@ def folder_of(name_or_path: str | Path) -> Path:
     return folder
 
 
+def is_model(name: str) -> bool:
+    """Whether a name is that of a model, where something else was asked for."""
+    return (Path(name) / "config.toml").is_file() or (name in bundled_models() and not Path(name).exists())
+
+
 def target_of(model: str, output: Path | None, force: bool) -> Path:
     """The folder for a changed model: another one, or with `force` its own; an error before any work if that must not be."""
     if output is None:

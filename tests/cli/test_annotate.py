@@ -143,6 +143,8 @@ def test_several_texts_become_one_page_or_one_file(model: str, tmp_path: Path) -
     assert shown.returncode == 0 and "Ada left one." in shown.stdout and "Ada left two." in shown.stdout
     unquoted = hyperspan("annotate", "Ada", "left", "Oz", "-m", model, cwd=tmp_path)
     assert unquoted.returncode == 2 and "several arguments must be files, folders or -" in unquoted.stderr
+    as_first = hyperspan("annotate", model, "one.txt", cwd=tmp_path)
+    assert as_first.returncode == 2 and f"name it with --model {model}" in as_first.stderr
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ def test_mistakes_get_one_sentence(files: dict[str, str]) -> None:
     for arguments, message in (
         ((files["half"], files["all"]), "Missing option '--gold'"),
         (("-", "-", "--gold", files["gold"]), "standard input is given more than once"),
+        ((files["half"], "genia", "--gold", files["gold"]), "genia is a model, but files of predictions are compared"),
         ((files["half"], "nowhere.data", "--gold", files["gold"]), "nowhere.data does not exist"),
     ):
         result = hyperspan("compare", *arguments)

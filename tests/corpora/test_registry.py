@@ -256,6 +256,9 @@ def test_unknown_names_and_options_are_explained(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("nothing that any format looks like\n", encoding="utf-8")
     with pytest.raises(InputError, match="in no format that is known here; name its format"):
         list(read_corpus(tmp_path / "a.txt"))
+    (tmp_path / "texts.jsonl").write_text('{"text": "Ada left."}\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"texts\.jsonl has texts without mentions; annotate them first"):
+        list(read_corpus(tmp_path / "texts.jsonl"))
     (tmp_path / "empty.jsonl").write_text(" \n", encoding="utf-8")
     with pytest.raises(InputError, match=r"empty\.jsonl is empty"):
         list(read_corpus(tmp_path / "empty.jsonl"))

@@ -40,7 +40,7 @@ from hyperspan.files import Target
 from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.domain import DomainTally
 from hyperspan.inference.options import parse_thresholds
-from hyperspan.model_folders import DEFAULT_MODEL
+from hyperspan.model_folders import DEFAULT_MODEL, is_model
 from hyperspan.render.provenance import provenance
 from hyperspan.text.scripts import unspaced_run
 from hyperspan.types import Document, Mention
@@ -107,6 +107,8 @@ def annotate(
             f"--engine {engine} is an option of hyperspan bulk, which writes a folder; use that, or leave it out"
         )
     inputs = given or []
+    if len(inputs) > 1 and is_model(inputs[0]):
+        raise InputError(f"{inputs[0]} is a model, but texts and files are annotated; name it with --model {inputs[0]}")
     format_name = choose_output(output, format_, inputs)
     columns = Columns(text_column or Columns.text, id_column or Columns.id) if text_column or id_column else None
     problems = Problems(on_error)

@@ -24,6 +24,7 @@ from hyperspan.cli.output import print_json, report, with_progress
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
+from hyperspan.model_folders import is_model
 
 
 def compare(
@@ -56,6 +57,10 @@ def compare(
 
     if (a, b, gold).count("-") > 1:
         raise InputError("standard input is given more than once; name a file for all but one of A, B and --gold")
+    if (model := next(filter(is_model, (a, b)), None)) is not None:
+        raise InputError(
+            f"{model} is a model, but files of predictions are compared; write them with hyperspan annotate --model {model} first"
+        )
     check_error_file(differences, "--differences", force)
     problems = Problems(on_error)
     truth = with_progress(read_corpus(gold, from_, problems, split=split, **parse_options(option)), gold)

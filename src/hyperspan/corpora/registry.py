@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hyperspan.archives import is_archive
+from hyperspan.corpora.jsonl import looks_like_texts
 from hyperspan.corpora.options import check_options
 from hyperspan.corpora.results import from_metadata, in_metadata
 from hyperspan.corpora.source import Problems, Source, sources_in
@@ -141,6 +142,10 @@ def detect(source: Source) -> str:
             return name
     if not head.strip():
         raise InputError(f"{source.name} is empty, so it shows no format; name a file with text in it")
+    if looks_like_texts(head):
+        raise UnknownFormatError(
+            f'{source.name} has texts without mentions; annotate them first, or add "mentions": [] where there are none'
+        )
     raise UnknownFormatError(
         f"{source.name} is in no format that is known here; name its format (--from, or data.format in a configuration), one of "
         f"{', '.join(readable_formats())}"
