@@ -85,7 +85,7 @@ export function drawCandidates(desk, on) {
   const found = [...desk.item.candidates].sort((a, b) => b.probability - a.probability);
   const rows = found.slice(0, CANDIDATES).map((mention) =>
     make("li", {}, make("button", { type: "button", className: "quiet", "data-key": `candidate-${keyOf(mention)}`, onclick: () => on.go(mention) },
-      typeName(desk.colouring, mention.label), make("span", { className: "number" }, number(mention.probability)), make("bdi", {}, desk.sentence.words.excerpt(mention, 50)))));
+      typeName(desk.colouring, mention.label), make("span", { className: "number" }, number(mention.probability)), make("bdi", {}, desk.sentence.words.excerpt(mention, 80)))));
   const all = found.length === 1 ? "it" : found.length === 2 ? "both" : `all ${found.length}`;
   fill($("candidates"), found.length ? make("ul", {}, ...rows) : note("None: no other mention has a probability of 0.05."),
     ...(found.length ? [actionButton("candidates", desk.showsCandidates ? `Hide ${all}` : `Show ${all} under the sentence`, on.toggle, { className: "quiet" })] : []));
