@@ -126,8 +126,10 @@ class AnnotateRequest(Options):
             ]
         }
     )
-    text: Text | None = None
-    texts: Annotated[list[Text], Field(fail_fast=True)] | None = None
+    text: Text | None = Field(default=None, description="The text, if it is one.")
+    texts: Annotated[list[Text], Field(fail_fast=True)] | None = Field(
+        default=None, description="The texts, if they are several."
+    )
 
     @model_validator(mode="after")
     def _one_of_both(self) -> AnnotateRequest:
