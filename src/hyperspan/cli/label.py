@@ -31,7 +31,9 @@ def label(
     annotator: Annotated[str, typer.Option(metavar="NAME", help="Who labels; recorded with each decision.")] = "",
     by: Annotated[
         str | None,
-        typer.Option(help="What comes first: mix, entropy, margin, best-set, expected-f1; or order, as in the texts."),
+        typer.Option(
+            help="What comes first: mix (default), entropy, margin, best-set, expected-f1; or order, as in the texts."
+        ),
     ] = None,
     draft: Annotated[
         Literal["model", "given"],
@@ -41,7 +43,15 @@ def label(
         list[str] | None,
         typer.Option("--labels", metavar="A,B", help="The labels to annotate. Default: the model's, and those given."),
     ] = None,
-    count: Annotated[int | None, typer.Option("-n", min=1, help="How many sentences. Default: all.")] = None,
+    count: Annotated[
+        int | None,
+        typer.Option(
+            "--count",
+            "-n",
+            min=1,
+            help="How many sentences. Default: all, without near duplicates unless --by is order.",
+        ),
+    ] = None,
     train_every: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Train in the background whenever N more sentences are finished."),
@@ -107,6 +117,9 @@ def label(
         alike = len(desk.items) - progress["items"] if count is None else 0
         resumed += f", without {counted(alike, 'near duplicate')} (--by order shows all)" if alike else ""
         print(f"hyperspan: labelling {counted(progress['items'], 'sentence')}{resumed} into {output}", file=sys.stderr)
+        if count is None and (left_out := desk.session.sentences - progress["items"]):
+            what = counted(left_out, "near duplicate")
+            print(f"hyperspan: left out {what} of these sentences; --by order shows all", file=sys.stderr)
         print(f"hyperspan: labelling at {link} (stop with Ctrl-C)", flush=True)
         if browser and sys.stdout.isatty():
             webbrowser.open(link)

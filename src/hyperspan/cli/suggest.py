@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from hyperspan.cli.options import Device, Force, From, IdKey, OnError, Options, Seed, TextKey, parse_options
+from hyperspan.cli.options import Device, Force, From, IdKey, OnError, Options, TextKey, parse_options
 from hyperspan.cli.output import counting, report
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.inputs import read_inputs
@@ -48,7 +48,7 @@ def suggest(
     ] = None,
     output: Annotated[str, typer.Option("--output", "-o", help="The JSON Lines to write; - is standard output.")] = "-",
     force: Force = False,
-    seed: Seed = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Decides between equal scores.")] = 0,
     device: Device = "cpu",
     from_: From = None,
     on_error: OnError = "raise",
@@ -87,7 +87,8 @@ def suggest(
         write_corpus(totals.drafts(suggestions), output, "jsonl", force=force, problems=problems)
     report(problems)
     amount = f"{counted(totals.suggestions, unit)} of {counted(totals.words, 'word')}"
-    print(f"hyperspan: suggested {amount}", file=sys.stderr)
+    none = "" if totals.suggestions else "; all that has words is labelled already or exceeds --budget-words"
+    print(f"hyperspan: suggested {amount}{none}", file=sys.stderr)
 
 
 class SuggestionTotals:

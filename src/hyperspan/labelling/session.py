@@ -89,6 +89,11 @@ class LabellingSession:
                 f"the label {mention.label[:60]!r} is not one of this session ({', '.join(self.labels)}); add it first"
             )
 
+    @property
+    def sentences(self) -> int:
+        """How many sentences the texts have; those that are near duplicates need not be in the queue."""
+        return len(self._sizes)
+
     def progress(self) -> dict[str, int]:
         """How much is done; words and mentions are those of sentences that are done or partial."""
         states = [(self._sizes[item][1], self.state(item)) for item in self.order]
