@@ -11,7 +11,7 @@ Values are frozen; :func:`attrs.evolve` copies one with some fields changed and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from operator import attrgetter
 from typing import Any, cast
 
@@ -146,6 +146,14 @@ class AnnotationScope:
         return (self.types is None or label in self.types) and (
             self.regions is None or any(first <= start and end <= last for first, last in self.regions)
         )
+
+    def covers_labels(self, labels: Set[str]) -> bool:
+        """Whether all mentions of these labels are listed, wherever they are.
+
+        >>> AnnotationScope(types=["PER", "GPE"]).covers_labels({"PER"}), AnnotationScope(types=[]).covers_labels({"PER"})
+        (True, False)
+        """
+        return self.regions is None and (self.types is None or labels <= self.types)
 
     @property
     def is_complete(self) -> bool:

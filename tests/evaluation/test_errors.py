@@ -18,7 +18,7 @@ from hyperspan.evaluation.error_records import error_lines
 from hyperspan.evaluation.errors import ErrorReport
 from hyperspan.evaluation.model_errors import model_errors
 from hyperspan.inference.set_probabilities import set_probabilities
-from hyperspan.types import AnnotationScope, Document, Mention, Sentence
+from hyperspan.types import NOTHING_ANNOTATED, AnnotationScope, Document, Mention, Sentence
 from tests.evaluation.cases import any_sentences, sentence
 
 LIMITS = ModelLimits(frozenset("AB"), max_width=5, contiguous=True)
@@ -144,6 +144,18 @@ def test_probabilities_are_those_of_the_model() -> None:
             if one.gold:
                 start, end = errors.gold.offsets[one.gold.start][0], errors.gold.offsets[one.gold.end - 1][1]
                 assert one.gold.probability == pytest.approx(known[start, end, one.gold.label], abs=1e-6)
+
+
+def test_gold_sets_are_known_where_all_labels_of_the_model_are_annotated() -> None:
+    """As in sentences that were completed in a labelling session; others of their document need not be."""
+    document = load("genia")(TEXT)
+    scopes = [AnnotationScope(load("genia").labels), NOTHING_ANNOTATED]
+    blank = [
+        evolve(sentence, mentions=[Mention(1, 2, "protein")], annotated=scope)
+        for sentence, scope in zip(document.sentences, scopes, strict=True)
+    ]
+    report = of_model([Document(TEXT, sentences=blank, annotated=NOTHING_ANNOTATED)])
+    assert [(one.place.number, one.gold_log_probability is None) for one in report.errors] == [(1, False), (2, True)]
 
 
 def test_gold_inside_words_of_the_model_is_named_and_impossible() -> None:

@@ -127,7 +127,8 @@ def _about_train(model: DataReader, train: Sequence[Sentence]) -> Iterator[str]:
 
 def _about_partial(config: Config, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
     """How much is annotated in part, and whether something says how many mentions the rest has."""
-    partial = [sentence for sentence in train if sentence.is_partial]
+    labels = {mention.label for sentence in train for mention in sentence.mentions}
+    partial = [one for one in train if one.is_partial and not (one.annotated and one.annotated.covers_labels(labels))]
     if partial and not config.data.is_listed:
         yield f"{_share(len(partial), len(train), 'training sentence')} are annotated in part; what is unknown is summed over"
     only_sure = sum(sentence.annotated is not None and sentence.annotated.is_empty for sentence in partial)
