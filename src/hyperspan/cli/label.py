@@ -117,7 +117,8 @@ def label(
         alike = len(desk.items) - progress["items"] if count is None else 0
         resumed += f", without {counted(alike, 'near duplicate')} (--by order shows all)" if alike else ""
         print(f"hyperspan: labelling {counted(progress['items'], 'sentence')}{resumed} into {output}", file=sys.stderr)
-        if count is None and (left_out := desk.session.sentences - progress["items"]):
+        left_out = desk.session.sentences - progress["items"]
+        if left_out and (count is None or progress["items"] < count):
             what = counted(left_out, "near duplicate")
             print(f"hyperspan: left out {what} of these sentences; --by order shows all", file=sys.stderr)
         print(f"hyperspan: labelling at {link} (stop with Ctrl-C)", flush=True)
