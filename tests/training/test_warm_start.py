@@ -24,7 +24,7 @@ from hyperspan.training.events import DataNote, TrainingEvent
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.training.run import train
 from hyperspan.training.warm_start import WarmStart, inherited, learnt_parameters, new_warm_model, resemblance
-from hyperspan.types import Mention, Sentence
+from hyperspan.types import AnnotationScope, Mention, Sentence
 from hyperspan.vocabulary import Vocabulary
 from tests.training.test_loop import same_result, train_command
 
@@ -86,6 +86,13 @@ def test_new_warm_model_encodes_any_text_as_its_start_does(changes: list[str]) -
     ]
     assert model.vocabulary.characters[: len(start.vocabulary.characters)] == start.vocabulary.characters
     assert "€" in model.vocabulary.characters
+
+
+def test_new_warm_model_keeps_labels_that_sentences_are_annotated_with() -> None:
+    start = trained(sentences=OTHERS)
+    assert [*started(start, sentences=OTHERS[:1]).labels] == ["PER", "money"]
+    without = evolve(OTHERS[0], annotated=AnnotationScope(["PER", "money", "VEH", "unheard"]))
+    assert [*started(start, sentences=[without]).labels] == ["PER", "VEH", "money"]
 
 
 def test_new_warm_model_copies_a_transformer_and_the_tags_of_its_start(tiny_encoder: Path) -> None:

@@ -8,7 +8,7 @@ begin as a mean of the labels that the trained model finds at their mentions.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -133,12 +133,19 @@ def new_warm_model(config: Config, start: Recognizer, sentences: Sequence[Senten
     config = config.settled()
     encoder = ENCODERS[config.encoder.kind]
     vocabulary, resources = encoder.prepare_from(start.vocabulary, config, sentences)
+    vocabulary = replace(vocabulary, labels=sorted({*vocabulary.labels, *_named(start.labels, sentences)}))
     check_learnable(vocabulary, config)
     torch.manual_seed(config.training.seed)
     model = Recognizer(config, vocabulary)
     model.encoder.copy_from(start.vocabulary, start.encoder.state_dict(), resources)
     model.scorer.copy_from(start.scorer.state_dict(), resemblance(start, vocabulary, sentences))
     return model
+
+
+def _named(labels: Iterable[str], sentences: Sequence[Sentence]) -> set[str]:
+    """Those labels that a sentence says it is annotated with, also where it has no such mention: they are not forgotten."""
+    scopes = {sentence.annotated for sentence in sentences if sentence.annotated is not None}
+    return {label for scope in scopes for label in scope.types or ()}.intersection(labels)
 
 
 @torch.no_grad()
