@@ -73,6 +73,7 @@ def test_reads_standard_input_and_writes_standard_output() -> None:
         ),
         ([SENTENCE, "-t", "PER", "-o", "nowhere/at/all.svg"], "is not a directory"),
         ([SENTENCE, "-t", "PER", "-o", "."], "is a directory"),
+        ([SENTENCE, "-t", "PER", "-o", "a.jpg"], "a.jpg cannot be drawn; let its name end in .svg, .png or .pdf"),
         ([SENTENCE, "-t", "PER", "-o", "x" * 300 + ".svg"], "File name too long"),
         ([SENTENCE, "-t", "PER", "-c", "many"], "valid int"),
         ([SENTENCE, "-m", "0:" + "1" * 5000 + ":PER"], "is not START:END:LABEL"),

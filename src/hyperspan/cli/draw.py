@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from hyperspan.cli.options import Force, parse_mention, split_names
+from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.render.hypergraphs import DIAGRAMS
 from hyperspan.render.raster import convert_svg
@@ -71,6 +72,8 @@ def draw(
     """
     from hyperspan.render.hypergraph_svg import draw_hypergraph
 
+    if PurePath(output).suffix.lower() not in ("", ".svg", ".png", ".pdf"):
+        raise InputError(f"{output} cannot be drawn; let its name end in .svg, .png or .pdf")
     words = (sys.stdin.read() if text == "-" else text).split()
     labels = split_names(types)
     mentions = [parse_mention(written) for written in mention or []]
