@@ -119,6 +119,12 @@ def test_labels_of_marks_are_renamed_with_those_of_mentions(tmp_path: Path) -> N
     assert sentence.annotated == AnnotationScope(["PER"]), "a country may be unlisted, and organisations have no name"
     renamed = {Mention(1, 2, "PER"), Mention(0, 3, "PER", fragments=((0, 1), (2, 3)))}
     assert (sentence.mentions, sentence.forbidden) == ({Mention(0, 1, "PER")}, renamed)
+    native = evolve(given, mentions=[Mention(0, 3, "PER")], forbidden=[Mention(0, 3, "person")])
+    write_corpus([native], tmp_path / "train.jsonl", force=True)
+    [sentence] = read_sentences(CorpusConfig(f"{tmp_path}/train.jsonl", names))
+    assert (sentence.annotated, sentence.forbidden) == (NOTHING_ANNOTATED, frozenset()), (
+        "PER is also a label of its own"
+    )
 
 
 def test_sure_mentions_alone_need_a_rate() -> None:

@@ -181,15 +181,17 @@ def _with_renamed_marks(sentence: Sentence, names: Mapping[str, str]) -> Sentenc
 
     Where several labels become one, that is known only where all of them are.
     """
-
-    def renamed(labels: Iterable[str]) -> set[str]:
-        known = set(labels)
-        new = {names.get(label, label) for label in known}
-        return {one for one in new if one and all(label in known for label, name in names.items() if name == one)}
-
     if not sentence.is_partial:
         return evolve(sentence, mentions=(), duplicates=())
     scope, at = sentence.annotated, defaultdict[Mention, list[str]](list)
+    used = {mention.label for mention in (*sentence.mentions, *sentence.forbidden)} | set((scope and scope.types) or ())
+    sources = {**{label: label for label in used}, **names}
+
+    def renamed(labels: Iterable[str]) -> set[str]:
+        known = set(labels)
+        new = {sources[label] for label in known}
+        return {one for one in new if one and all(label in known for label, name in sources.items() if name == one)}
+
     for mention in sentence.forbidden:
         at[evolve(mention, label=ANY_LABEL)].append(mention.label)
     forbidden = [evolve(mention, label=label) for mention, labels in at.items() for label in renamed(labels)]
