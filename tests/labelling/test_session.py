@@ -61,7 +61,9 @@ def expected(session: LabellingSession) -> list[Document]:
 
 
 spans = st.sampled_from([(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)])
-mentions = st.builds(lambda span, label: Mention(span[0], span[1], label), spans, st.sampled_from(["PER", "LOC"]))
+mentions = st.builds(
+    lambda span, label: Mention(span[0], span[1], label, probability=0.5), spans, st.sampled_from(["PER", "LOC"])
+)
 decisions = st.tuples(
     st.sampled_from(ITEMS), st.sampled_from(ACTIONS), mentions, mentions, st.sets(mentions, max_size=3)
 )
@@ -108,6 +110,8 @@ def test_log_gives_the_same_session_and_the_same_output(taken: list[Any]) -> Non
         read = list(read_corpus(output)) if wanted else []
         assert [(one.id, one.text, one.sentences) for one in read] == [(o.id, o.text, o.sentences) for o in wanted]
         assert all(one.annotated == NOTHING_ANNOTATED for one in read)
+        listed = [mention for one in read for part in (one, *one.sentences) for mention in part.mentions]
+        assert all(mention.probability is None for mention in listed)  # what is decided is no prediction
 
 
 @given(steps)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from hyperspan.config import Config
 from hyperspan.corpora.documents import document_of
@@ -135,6 +136,13 @@ def test_a_student_may_have_sentences_without_mentions() -> None:
             [],
             "60 of 72 training sentences (83%) have no mentions, from which the model learns to find none; leave out those that "
             "nobody has annotated",
+        ),
+        (
+            [*TRAIN, *(sentence(number, ZOO, evolve(CITY, probability=0.7)) for number in range(30, 33))],
+            DEV,
+            [],
+            "3 of 15 training sentences (20%) hold mentions with probabilities, which look like predictions that nobody has "
+            "corrected; correct them with hyperspan label, or remove the probabilities",
         ),
     ],
 )

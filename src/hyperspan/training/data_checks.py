@@ -126,11 +126,17 @@ def _about_train(model: DataReader, train: Sequence[Sentence]) -> Iterator[str]:
 
 
 def _about_partial(config: Config, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
-    """How much is annotated in part, and whether something says how many mentions the rest has."""
+    """How much is annotated in part, what looks predicted, and whether something says how many mentions the rest has."""
     labels = {mention.label for sentence in train for mention in sentence.mentions}
     partial = [one for one in train if one.is_partial and not (one.annotated and one.annotated.covers_labels(labels))]
     if partial and not config.data.is_listed:
         yield f"{_share(len(partial), len(train), 'training sentence')} are annotated in part; what is unknown is summed over"
+    drafts = sum(any(mention.probability is not None for mention in sentence.mentions) for sentence in train)
+    if drafts and not config.distillation.teachers:
+        yield (
+            f"{_share(drafts, len(train), 'training sentence')} hold mentions with probabilities, which look like predictions that nobody "
+            "has corrected; correct them with hyperspan label, or remove the probabilities"
+        )
     only_sure = sum(sentence.annotated is not None and sentence.annotated.is_empty for sentence in partial)
     unheld = not config.partial.rate_weight or not (dev or config.partial.rates)
     if only_sure > len(train) / 2 and unheld and not config.distillation.teachers:
