@@ -5,20 +5,22 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 import pytest
 from attrs import evolve
 from hypothesis import given
 
 from hyperspan import load
+from hyperspan.corpora.documents import by_characters, with_sentences
+from hyperspan.corpora.source import Problems
 from hyperspan.evaluation import evaluate_model, find_errors
 from hyperspan.evaluation.error_kinds import DIFFERENCES, ModelLimits, mention_differences
 from hyperspan.evaluation.error_records import error_lines
 from hyperspan.evaluation.errors import ErrorReport
 from hyperspan.evaluation.model_errors import model_errors
 from hyperspan.inference.set_probabilities import set_probabilities
-from hyperspan.types import NOTHING_ANNOTATED, AnnotationScope, Document, Mention, Sentence
+from hyperspan.types import ANY_LABEL, NOTHING_ANNOTATED, AnnotationScope, Document, Mention, Sentence
 from tests.evaluation.cases import any_sentences, sentence
 
 LIMITS = ModelLimits(frozenset("AB"), max_width=5, contiguous=True)
@@ -167,6 +169,31 @@ def test_gold_inside_words_of_the_model_is_named_and_impossible() -> None:
     assert joined.gold_log_probability == -math.inf and joined.probability_ratio == math.inf
     predicted = load("genia")(TEXT, top_k=1).alternatives or ()
     assert joined.predicted_log_probability == pytest.approx(sum(math.log(s.sets[0].probability) for s in predicted))
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_probabilities_of_partial_gold_are_those_of_all_sets_that_agree(cut: bool) -> None:
+    text = TEXT[:30]
+    scope, cells = AnnotationScope(["cell_line"], [(0, 30)]), Mention(15, 23, "cell_line")
+    forbidden = [Mention(0, 4, ANY_LABEL), Mention(15, 29, "cell_type")]
+    gold = Document(text, [cells], annotated=scope, forbidden=forbidden)
+    sentences = with_sentences(Document(text), Problems()).sentences if cut else ()  # the model's words are shorter
+    [errors] = of_model([evolve(gold, sentences=sentences)]).errors
+    alternatives = load("genia")(Document(text, sentences=sentences), top_k=3000).alternatives
+    assert alternatives is not None
+    sets = [(one.probability, set(one.mentions)) for one in alternatives[0].sets]
+    rest = 1 - math.fsum(probability for probability, _ in sets)
+    found = {by_characters(one, errors.gold.offsets) for one in errors.systems[0]}
+
+    def agree(wanted: Set[Mention]) -> float:
+        """The probability of the sets that have these mentions of those that gold knows, and no others of them."""
+        return math.fsum(p for p, mentions in sets if set(filter(gold.knows, mentions)) == wanted)
+
+    assert rest < 0.01 and errors.gold.is_partial
+    assert errors.gold_log_probability is not None and errors.predicted_log_probability is not None
+    assert agree({cells}) > 10 * rest or agree(found) > 10 * rest
+    for value, wanted in ((errors.gold_log_probability, {cells}), (errors.predicted_log_probability, found)):
+        assert agree(wanted) - 1e-6 < math.exp(value) < agree(wanted) + rest + 1e-6
 
 
 def test_records_are_json_with_the_same_differences() -> None:

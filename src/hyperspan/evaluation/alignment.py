@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from attrs import evolve
 
@@ -27,7 +28,7 @@ class PlaceInCorpus:
     id: str = ""
     number: int = 1
     partial: bool = False
-    """Whether a part of its document is not annotated."""
+    """Whether a part of its document is not annotated, but none of its sentences here says which."""
 
 
 @dataclass(frozen=True)
@@ -102,23 +103,27 @@ def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Prob
     words = [None if sentences is None else [s.tokens for s in sentences] for sentences in by_sentence]
     if words[0] is not None and all(other == words[0] for other in words[1:]):
         first, *rest = (sentences or [] for sentences in by_sentence)
-        numbers = (len(document.sentences) for document in truth)
-        return Aligned(first, tuple(rest), _places(truth, numbers)).where_known()
+        remaining = iter(first)
+        by_document = [list(islice(remaining, len(document.sentences))) for document in truth]
+        return Aligned(first, tuple(rest), _places(truth, by_document)).where_known()
     for documents in others:
         _check_same_texts(truth, documents)
     cut = [_by_words(versions, problems) for versions in zip(truth, *others, strict=True)]
     sides = [[one for versions in cut for one in versions[side]] for side in range(1 + len(others))]
-    return Aligned(sides[0], tuple(sides[1:]), _places(truth, (len(versions[0]) for versions in cut)))
+    return Aligned(sides[0], tuple(sides[1:]), _places(truth, [versions[0] for versions in cut]))
 
 
-def _places(documents: Iterable[Document], counts: Iterable[int]) -> list[PlaceInCorpus]:
-    """The places of the sentences of documents that have so many of them."""
-    pairs = zip(documents, counts, strict=True)
-    return [
-        PlaceInCorpus(index, document.id, number + 1, any(part.is_partial for part in (document, *document.sentences)))
-        for index, (document, count) in enumerate(pairs)
-        for number in range(count)
-    ]
+def _places(documents: Iterable[Document], gold: Iterable[Sequence[Sentence]]) -> list[PlaceInCorpus]:
+    """The places of gold's sentences, given by document."""
+    found: list[PlaceInCorpus] = []
+    for index, (document, sentences) in enumerate(zip(documents, gold, strict=True)):
+        partial = _is_partial(document) and not any(sentence.is_partial for sentence in sentences)
+        found += [PlaceInCorpus(index, document.id, number + 1, partial) for number in range(len(sentences))]
+    return found
+
+
+def _is_partial(document: Document) -> bool:
+    return any(part.is_partial for part in (document, *document.sentences))
 
 
 def sentences_to_score(gold: Scorable, *systems: Scorable) -> Aligned:
@@ -220,6 +225,7 @@ def _by_words(versions: Sequence[Document], problems: Problems) -> list[list[Sen
     if not _fit(every, layout):
         whole = evolve(versions[0], mentions=every, sentences=(), annotated=None, forbidden=())
         layout = with_sentences(whole, problems).sentences
+    marked = [sentence for sentence in _marked(versions[0], layout) if sentence.offsets]
     layout = [sentence for sentence in layout if sentence.offsets]
     sides: list[list[Sentence]] = []
     for chosen in mentions:
@@ -229,12 +235,22 @@ def _by_words(versions: Sequence[Document], problems: Problems) -> list[list[Sen
             if index is not None:
                 per_sentence[index].append(by_tokens(mention, layout[index].offsets))
         sides.append([_kept(words, here) for words, here in zip(layout, per_sentence, strict=True)])
+    sides[0] = [words.with_mentions(own.listed) for words, own in zip(marked, sides[0], strict=True)]
     return sides
+
+
+def _marked(gold: Document, layout: Sequence[Sentence]) -> Sequence[Sentence]:
+    """The sentences of a layout with what gold says of partial annotation, unless it says so of other sentences."""
+    blank = [evolve(words, mentions=(), duplicates=()) for words in layout]
+    own = any(sentence.annotated is not None or sentence.forbidden for sentence in gold.sentences)
+    if not blank or not _is_partial(gold) or (own and layout is not gold.sentences):
+        return [_kept(words, ()) for words in blank]
+    return with_sentences(evolve(gold, mentions=(), sentences=blank), Problems()).sentences
 
 
 def _knowledge(gold: Document, problems: Problems) -> Callable[[Mention], bool]:
     """Whether gold says of a mention, by characters, if it is right."""
-    if not any(part.is_partial for part in (gold, *gold.sentences)):
+    if not _is_partial(gold):
         return lambda mention: True
     layout = [sentence for sentence in with_sentences(gold, problems).sentences if sentence.offsets]
 

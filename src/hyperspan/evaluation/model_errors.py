@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol
 
-from hyperspan.corpora.documents import by_characters
+from attrs import evolve
+
+from hyperspan.corpora.documents import by_characters, contained, covered
 from hyperspan.evaluation.alignment import Aligned
 from hyperspan.evaluation.error_kinds import ModelLimits
 from hyperspan.evaluation.errors import ErrorReport, SentenceProbabilities, error_report
 from hyperspan.evaluation.models import Evaluated, SentenceRecognizer, sentences_read
-from hyperspan.types import Document, Mention, Sentence
+from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span
 
 
 class JudgedSets(Protocol):
@@ -25,16 +27,29 @@ class JudgedSets(Protocol):
     def mentions(self) -> dict[Mention, float]: ...
 
 
-SetJudge = Callable[[Sequence[Sentence], Sequence[Sequence[Set[Mention]]]], Sequence[JudgedSets]]
-"""What a model says of some sets of each sentence: :func:`hyperspan.inference.set_probabilities.set_probabilities`."""
+class SetJudge(Protocol):
+    """What a model says of some sets of each sentence: :func:`hyperspan.inference.set_probabilities.set_probabilities`."""
+
+    def __call__(
+        self,
+        sentences: Sequence[Sentence],
+        sets: Sequence[Sequence[Set[Mention]]],
+        /,
+        *,
+        known: Sequence[Sentence] | None = None,
+    ) -> Sequence[JudgedSets]: ...
 
 
 def model_errors(evaluated: Evaluated, model: SentenceRecognizer, judge: SetJudge, limits: ModelLimits) -> ErrorReport:
-    """What a model gets wrong, with the probabilities that it gives the gold set and its own of each sentence."""
+    """What a model gets wrong, with the probabilities that it gives the gold set and its own of each sentence.
+
+    Of sentences that are annotated in part they are those of all sets that agree with gold, or with the predictions, where gold is known.
+    """
     sentences = list(sentences_read(model, evaluated.documents))
     read = _ReadSentences(evaluated.aligned, evaluated.documents, sentences)
     gold, predicted = (read.sets(side) for side in (evaluated.aligned.gold, evaluated.aligned.systems[0]))
-    judged = judge(sentences, [(gold.sets[index], predicted.sets[index]) for index in range(len(sentences))])
+    pairs = [(gold.sets[index], predicted.sets[index]) for index in range(len(sentences))]
+    judged = judge(sentences, pairs, known=read.known(gold))
     known: list[SentenceProbabilities] = []
     for index, parts in enumerate(read.parts):
         mentions = {
@@ -109,20 +124,45 @@ class _ReadSentences:
         if self.same:
             moved = [{mention: (index, mention) for mention in one.mentions} for index, one in enumerate(side)]
         else:
-            moved = [self._moved(one, self.parts[index]) for index, one in enumerate(side)]
+            moved = [self._moved(one.mentions, one.offsets, self.parts[index]) for index, one in enumerate(side)]
         sets: list[set[Mention]] = [set() for _ in self.sentences]
         for one in moved:
             for place, mention in one.values():
                 sets[place].add(mention)
         return _MovedSets(sets, moved)
 
-    def _moved(self, sentence: Sentence, parts: Sequence[int]) -> dict[Mention, tuple[int, Mention]]:
+    def known(self, gold: _MovedSets) -> list[Sentence]:
+        """The model's sentences with what gold says of partial annotation."""
+        if self.same:
+            return self.aligned.gold
+        found = list(self.sentences)
+        for index, sentence in enumerate(self.aligned.gold):
+            if not sentence.is_partial:
+                continue
+            forbidden = self._moved(sentence.forbidden, sentence.offsets, self.parts[index]).values()
+            for part in self.parts[index]:
+                scope = sentence.annotated and _moved_scope(sentence.annotated, sentence.offsets, found[part].offsets)
+                absent = [mention for place, mention in forbidden if place == part]
+                found[part] = evolve(found[part], mentions=gold.sets[part], annotated=scope, forbidden=absent)
+        return found
+
+    def _moved(
+        self, mentions: Iterable[Mention], given: Sequence[Span], parts: Sequence[int]
+    ) -> dict[Mention, tuple[int, Mention]]:
         found: dict[Mention, tuple[int, Mention]] = {}
         for part in parts:
             offsets = self.sentences[part].offsets
             starts, ends = ({one[end]: i + end for i, one in enumerate(offsets)} for end in (0, 1))
-            for mention in sentence.mentions:
-                span = by_characters(mention, sentence.offsets).span
+            for mention in mentions:
+                span = by_characters(mention, given).span
                 if span[0] in starts and span[1] in ends and not mention.fragments:
                     found[mention] = part, Mention(starts[span[0]], ends[span[1]], mention.label)
         return found
+
+
+def _moved_scope(scope: AnnotationScope, given: Sequence[Span], offsets: Sequence[Span]) -> AnnotationScope:
+    """The scope of a sentence in other tokens; regions cover those that lie wholly inside."""
+    if scope.regions is None:
+        return scope
+    regions = [contained(covered(region, given), offsets) for region in scope.regions]
+    return AnnotationScope(scope.types, [(start, end) for start, end in regions if start < end])

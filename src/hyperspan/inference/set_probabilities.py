@@ -6,12 +6,15 @@ import math
 from collections.abc import Sequence, Set
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from hyperspan.batching import batches_by_length
 from hyperspan.inference.decoding import MentionDistribution
 from hyperspan.inference.model import InferenceModel
+from hyperspan.structures.constraints import PartialMarks, inside
 from hyperspan.structures.mentions import Mention as IndexedMention
 from hyperspan.structures.mentions import MentionSets, NotSupportedError
-from hyperspan.types import Mention, Sentence
+from hyperspan.types import ANY_LABEL, AnnotationScope, Mention, Sentence
 
 MentionSetsOfSentence = Sequence[Set[Mention]]
 """Sets of mentions of one sentence, in its tokens."""
@@ -41,10 +44,14 @@ def set_probabilities(
     sentences: Sequence[Sentence],
     sets: Sequence[MentionSetsOfSentence],
     types: Sequence[int] | None = None,
+    *,
+    known: Sequence[Sentence] | None = None,
 ) -> list[SetProbabilities]:
     """For each sentence the probabilities of its sets, all sentences with the same number of them.
 
-    With `types`, indices into the labels of the model, the distribution is that of the mentions of these types alone.
+    With `types`, indices into the labels of the model, the distribution is that of the mentions of these types alone. `known` are
+    the same sentences as a corpus has them: where one is annotated in part, the probability of a set is that of all sets that
+    agree with it in what is known.
 
     >>> from hyperspan import load
     >>> words, found = Sentence(["Jurkat", "cells"]), {Mention(0, 2, "cell_line")}
@@ -60,14 +67,18 @@ def set_probabilities(
             distribution: JudgingDistribution = model.distribution([sentences[index] for index in batch])
             if types is not None and len(types) < len(model.labels):
                 distribution = distribution.restrict(types)
-            judged = _batch_probabilities(distribution, [sets[index] for index in batch], labels)
+            here = [None if known is None else known[index] for index in batch]
+            judged = _batch_probabilities(distribution, [sets[index] for index in batch], labels, here)
         for index, one in zip(batch, judged, strict=True):
             found[index] = one
     return found
 
 
 def _batch_probabilities(
-    distribution: JudgingDistribution, sets: Sequence[MentionSetsOfSentence], labels: Sequence[str]
+    distribution: JudgingDistribution,
+    sets: Sequence[MentionSetsOfSentence],
+    labels: Sequence[str],
+    known_sentences: Sequence[Sentence | None],
 ) -> list[SetProbabilities]:
     kinds = {label: kind for kind, label in enumerate(labels)}
     marginals = distribution.marginals  # (B, n, c, m)
@@ -80,8 +91,12 @@ def _batch_probabilities(
             if mention.label in kinds and not mention.fragments and width < widest:
                 known[mention] = min(float(marginals[b, mention.start, width, kinds[mention.label]]), 1.0)
         by_sentence.append(known)
+    decided = [
+        _decided(sentence, kinds, *marginals.shape[1:3]) if sentence is not None and sentence.is_partial else None
+        for sentence in known_sentences
+    ]
     columns = [
-        _log_probabilities(distribution, [given[index] for given in sets], by_sentence, kinds)
+        _log_probabilities(distribution, [given[index] for given in sets], by_sentence, kinds, decided)
         for index in range(len(sets[0]))
     ]
     return [SetProbabilities(row, known) for row, known in zip(zip(*columns, strict=True), by_sentence, strict=True)]
@@ -92,17 +107,40 @@ def _log_probabilities(
     sets: Sequence[Set[Mention]],
     possible: Sequence[dict[Mention, float]],
     kinds: dict[str, int],
+    decided: Sequence[set[IndexedMention] | None],
 ) -> list[float | None]:
-    """Of one set a sentence; -inf where one of its mentions is not possible."""
+    """Of one set a sentence; -inf where one of its mentions is not possible. Only mentions that are decided must agree."""
     indexed: list[list[IndexedMention]] = [
         [(one.start, one.end, kinds[one.label]) for one in given if one in known]
         for given, known in zip(sets, possible, strict=True)
     ]
     try:
         values: list[float] = distribution.log_prob(indexed).tolist()
+        if any(some is not None for some in decided):
+            required = [some if held is not None else () for some, held in zip(indexed, decided, strict=True)]
+            absent = [held.difference(some) if held else () for some, held in zip(indexed, decided, strict=True)]
+            given = distribution.condition(required, absent).log_partition - distribution.log_partition
+            agreeing: list[float] = given.tolist()
+            rows = zip(values, agreeing, decided, strict=True)
+            values = [value if held is None else min(agreed, 0.0) for value, agreed, held in rows]
     except NotSupportedError:
         return [None] * len(sets)
     return [
         value if given <= known.keys() else -math.inf
         for value, given, known in zip(values, sets, possible, strict=True)
     ]
+
+
+def _decided(sentence: Sentence, kinds: dict[str, int], n: int, c: int) -> set[IndexedMention]:
+    """The mentions of which a sentence that is annotated in part says whether they are there: listed, absent or forbidden."""
+    scope = sentence.annotated if sentence.annotated is not None else AnnotationScope()
+    named = {
+        (one.start, one.end, kinds[one.label]) for one in sentence.mentions if one.label in kinds and not one.fragments
+    }
+    for one in sentence.forbidden:
+        chosen = kinds.values() if one.label == ANY_LABEL else [kinds[one.label]] if one.label in kinds else []
+        named |= {(one.start, one.end, kind) for kind in chosen if not one.fragments}
+    covered = np.array([[scope.types is None or label in scope.types for label in kinds]], dtype=bool)
+    (mask,) = PartialMarks(covered, [scope.regions], [named]).known(n, c)
+    places = np.argwhere(mask & inside([len(sentence)], (1, n, c, 1))[0]).tolist()
+    return {(start, start + width + 1, kind) for start, width, kind in places}

@@ -215,7 +215,13 @@ def _sets(errors: SentenceErrors) -> str:
     gold, predicted, ratio = errors.gold_log_probability, errors.predicted_log_probability, errors.probability_ratio
     if gold is None or predicted is None or ratio is None:
         return ""
-    shown = f"Probability of the gold set {_of_log(gold)}, of the predicted set {_of_log(predicted)}"
+    truth, found = "of the gold set", "of the predicted set"
+    if errors.gold.is_partial:
+        truth, found = (
+            "of all sets that agree with gold where it is known",
+            "of those that agree with the prediction there",
+        )
+    shown = f"Probability {truth} {_of_log(gold)}, {found} {_of_log(predicted)}"
     times = f": {_of_log(predicted - gold)} times as probable" if 1.05 < ratio < math.inf else ""
     return f'<p class="sets">{shown}{times}</p>'
 
