@@ -148,8 +148,8 @@ def test_probabilities_are_those_of_the_model() -> None:
                 assert one.gold.probability == pytest.approx(known[start, end, one.gold.label], abs=1e-6)
 
 
-def test_gold_sets_are_known_where_all_labels_of_the_model_are_annotated() -> None:
-    """As in sentences that were completed in a labelling session; others of their document need not be."""
+def test_sentences_that_were_completed_have_the_probability_of_their_set() -> None:
+    """They are annotated with all labels of the model; of others of their document one mention is sure."""
     document = load("genia")(TEXT)
     scopes = [AnnotationScope(load("genia").labels), NOTHING_ANNOTATED]
     blank = [
@@ -157,7 +157,11 @@ def test_gold_sets_are_known_where_all_labels_of_the_model_are_annotated() -> No
         for sentence, scope in zip(document.sentences, scopes, strict=True)
     ]
     report = of_model([Document(TEXT, sentences=blank, annotated=NOTHING_ANNOTATED)])
-    assert [(one.place.number, one.gold_log_probability is None) for one in report.errors] == [(1, False), (2, True)]
+    done, sure = sorted(report.errors, key=lambda errors: errors.place.number)
+    [judged] = set_probabilities(load("genia").model, [document.sentences[0]], [[done.gold.mentions]])
+    assert done.gold_log_probability == pytest.approx(judged.sets[0], abs=1e-4)
+    [mention] = sure.gold.mentions
+    assert mention.probability and sure.gold_log_probability == pytest.approx(math.log(mention.probability), abs=1e-4)
 
 
 def test_gold_inside_words_of_the_model_is_named_and_impossible() -> None:

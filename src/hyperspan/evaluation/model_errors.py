@@ -59,19 +59,12 @@ def model_errors(evaluated: Evaluated, model: SentenceRecognizer, judge: SetJudg
         }
         sums = [_sum(judged[part].sets[side] for part in parts) for side in (0, 1)]
         outside = dict.fromkeys(evaluated.aligned.gold[index].mentions - gold.moved[index].keys(), "not whole words")
-        if not _knows_gold_set(evaluated.aligned, index, limits):
+        if evaluated.aligned.places[index].partial:  # nobody knows what of it is annotated
             sums = [None, None]
         elif outside:
             sums[0] = -math.inf
         known.append(SentenceProbabilities(sums[0], sums[1], mentions, outside))
     return error_report(evaluated.aligned, known, limits)
-
-
-def _knows_gold_set(aligned: Aligned, index: int, limits: ModelLimits) -> bool:
-    """Whether all mentions of a sentence that the model could find are listed."""
-    scope = aligned.gold[index].annotated
-    is_covered = scope is not None and limits.labels is not None and scope.covers_labels(limits.labels)
-    return is_covered or not aligned.places[index].partial
 
 
 def _sum(log_probabilities: Iterable[float | None]) -> float | None:
