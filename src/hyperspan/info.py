@@ -15,6 +15,7 @@ from hyperspan.model_folders import bundled_models
 
 EXTRAS = {
     "parquet": ("pyarrow",),
+    "pictures": ("cairosvg",),
     "plots": ("matplotlib", "tensorboard"),
     "ray": ("pyarrow", "ray"),
     "serve": ("pydantic", "starlette", "uvicorn"),
