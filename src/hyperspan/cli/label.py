@@ -114,8 +114,6 @@ def label(
         progress = desk.session.progress()
         done = progress["done"] + progress["partial"] + progress["skipped"]
         resumed = f", {done:,} of them dealt with already" if done else ""
-        alike = len(desk.items) - progress["items"] if count is None else 0
-        resumed += f", without {counted(alike, 'near duplicate')} (--by order shows all)" if alike else ""
         print(f"hyperspan: labelling {counted(progress['items'], 'sentence')}{resumed} into {output}", file=sys.stderr)
         left_out = desk.session.sentences - progress["items"]
         if left_out and (count is None or progress["items"] < count):
