@@ -32,6 +32,8 @@ def test_a_mention_set_is_a_set() -> None:
     sentence = Sentence(["a", "b", "c"], [Mention(0, 2, "X"), Mention(0, 2, "X", probability=0.3), Mention(0, 2, "Y")])
     assert len(sentence.mentions) == 2 and len(sentence) == 3
     assert Mention(0, 3, "X") != Mention(0, 3, "X", fragments=((0, 1), (2, 3)))
+    assert Mention(0, 3, "X") == Mention(0, 3, "X", fragments=[(0, 3)])
+    assert hash(Mention(0, 3, "X", [[0, 1], [2, 3]])) == hash(Mention(0, 3, "X", ((0, 1), (2, 3))))  # pyright: ignore
 
 
 def test_values_are_frozen_and_hashable() -> None:

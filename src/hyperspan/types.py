@@ -30,21 +30,29 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
 
 
+def _fragments(values: Iterable[Span]) -> tuple[Span, ...]:
+    return tuple([(start, end) for start, end in values]) if values else ()
+
+
 @frozen(order=True, repr=False, weakref_slot=False)
 class Mention:
     """A labelled span. Two mentions are the same if span, fragments and label are, whatever their probabilities.
+
+    A discontinuous mention has several parts; its span is from the first to the last, and `fragments` are the parts.
 
     ``attrs.evolve(mention, start=0)`` keeps `text`, and a document refuses one that is wrong: evolve with ``text=""`` too.
 
     >>> Mention(0, 2, "PER") == Mention(0, 2, "PER", probability=0.9)
     True
+    >>> Mention(0, 2, "PER").parts, Mention(0, 4, "cell", [(0, 1), (3, 4)]).parts
+    (((0, 2),), ((0, 1), (3, 4)))
     """
 
     start: int
     end: int
     label: str
-    fragments: tuple[Span, ...] = ()
-    """The fragments of a discontinuous mention, in order; empty for a contiguous mention."""
+    fragments: tuple[Span, ...] = field(default=(), converter=_fragments)
+    """The parts of a discontinuous mention, in order and apart; empty for a contiguous mention."""
     text: str = field(default="", eq=False)
     """The characters that a mention of a document covers, from `start` to `end`."""
     probability: float | None = field(default=None, eq=False)
@@ -66,10 +74,17 @@ class Mention:
                 f"mention {self.label!r} at {self.start}:{self.end} has fragments {self.fragments}, but they must be in order, "
                 "apart from each other, and begin and end where the mention does"
             )
+        if len(self.fragments) == 1:  # one part is the span, so that equal mentions compare equal
+            object.__setattr__(self, "fragments", ())
 
     @property
     def span(self) -> Span:
         return self.start, self.end
+
+    @property
+    def parts(self) -> tuple[Span, ...]:
+        """Its spans in order: the fragments of a discontinuous mention, otherwise its span alone."""
+        return self.fragments or ((self.start, self.end),)
 
     def __repr__(self) -> str:
         fragments = f", fragments={self.fragments}" if self.fragments else ""

@@ -261,7 +261,7 @@ def _with_ids(mentions: list[Mention], taken: set[str], problems: Problems) -> l
 
 
 def _line(mention: Mention, text: str) -> str:
-    spans = mention.fragments or (mention.span,)
+    spans = mention.parts
     offsets = ";".join(f"{start} {end}" for start, end in spans)
     return f"{mention.id}\t{mention.label} {offsets}\t{_covered(text, spans)}"
 

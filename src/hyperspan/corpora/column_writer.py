@@ -91,7 +91,7 @@ class ColumnWriter:
         """The tags of a sentence in as many layers as it needs; what they cannot hold is lost."""
         spans: set[LabelledSpan] = set()
         for mention in sentence.mentions:
-            if len(mention.fragments) > 1:
+            if mention.fragments:
                 self.losses.lose("discontinuous")
             elif not mention.label or not {"\t", "\n", "\r"}.isdisjoint(mention.label):
                 self.losses.lose("with a label that is empty or holds a tab or newline")

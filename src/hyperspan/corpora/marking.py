@@ -48,7 +48,7 @@ def mark_labels(marks: Marks) -> MarkLabels | None:
 
 def regions_of(mention: Mention, text: str) -> list[Span]:
     """The regions of a mark; its fragments are one where only white space, such as a line break, is between them."""
-    spans = list(mention.fragments or (mention.span,))
+    spans = list(mention.parts)
     breaks = [place for place, ((_, end), (start, _)) in enumerate(pairwise(spans), 1) if text[end:start].strip()]
     return [(spans[first][0], spans[last - 1][1]) for first, last in pairwise([0, *breaks, len(spans)])]
 

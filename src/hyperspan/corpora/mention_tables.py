@@ -95,7 +95,7 @@ def _write(
     writer.writerow((*COLUMNS, FRAGMENTS) if fragments else COLUMNS)
     for number, document in enumerate(documents, start=1):
         for row, mention in _rows(with_sentences(document, problems), number):
-            if len(mention.fragments) > 1 and not fragments:
+            if mention.fragments and not fragments:
                 losses.lose("discontinuous, so only the span is written")
             else:
                 losses.written += 1

@@ -43,7 +43,7 @@ def words_of(mention: Mention) -> int:
     >>> bin(words_of(Mention(1, 3, "A"))), bin(words_of(Mention(0, 4, "A", ((0, 1), (3, 4)))))
     ('0b110', '0b1001')
     """
-    return sum((1 << end) - (1 << start) for start, end in mention.fragments or (mention.span,))
+    return sum((1 << end) - (1 << start) for start, end in mention.parts)
 
 
 def overlaps(mentions: Iterable[Mention]) -> bool:

@@ -40,7 +40,7 @@ class Losses:
         ([Mention(0, 3, 'A')], {'discontinuous': 1})
         """
         given = list(mentions)
-        kept = [mention for mention in given if len(mention.fragments) < 2]
+        kept = [mention for mention in given if not mention.fragments]
         self.lose("discontinuous", len(given) - len(kept))
         return kept
 

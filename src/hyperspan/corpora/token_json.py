@@ -217,7 +217,7 @@ def _from_index(item: Any, problems: Problems) -> Mention:
 
 
 def _to_index(mention: Mention, _: Sentence) -> Any:
-    spans = mention.fragments or (mention.span,)
+    spans = mention.parts
     return {"index": [position for span in spans for position in range(*span)], "type": mention.label}
 
 

@@ -36,12 +36,12 @@ def _has_space(mention: Mention, text: str) -> bool:
     """Whether a mention of the text begins or ends, or one of its fragments does, with white space."""
     if mention.end > len(text) or mention.text not in ("", text[mention.start : mention.end]):
         return False
-    spans = mention.fragments or (mention.span,)
+    spans = mention.parts
     return any(text[start].isspace() or text[end - 1].isspace() for start, end in spans)
 
 
 def _shorter(mention: Mention, text: str) -> Mention | None:
-    spans = [span for given in mention.fragments or (mention.span,) if (span := without_space(given, text))]
+    spans = [span for given in mention.parts if (span := without_space(given, text))]
     if not spans:
         return None
     start, end = spans[0][0], spans[-1][1]

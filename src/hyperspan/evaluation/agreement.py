@@ -234,7 +234,7 @@ def _token_tables(
 
 def _tokens_of(sentence: Sentence, label: str) -> set[int]:
     """The tokens in mentions of a label, those between fragments left out."""
-    spans = [span for m in sentence.mentions if m.label == label for span in (m.fragments or (m.span,))]
+    spans = [span for m in sentence.mentions if m.label == label for span in m.parts]
     return {place for start, end in spans for place in range(start, end)}
 
 

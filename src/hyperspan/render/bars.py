@@ -240,7 +240,7 @@ def probability(mention: Mention, before: str = "") -> str:
 
 
 def excerpt(mention: Mention, text: str) -> str:
-    spans = mention.fragments or (mention.span,)
+    spans = mention.parts
     shown = " … ".join(text[start : min(end, start + EXCERPT_CHARACTERS + 1)] for start, end in spans[:5])
     shown = " ".join(shown.split())
     return shown if len(shown) <= EXCERPT_CHARACTERS else shown[: EXCERPT_CHARACTERS - 1] + "…"
