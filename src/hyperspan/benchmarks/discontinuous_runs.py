@@ -1,0 +1,164 @@
+"""The runs of ``hyperspan benchmark discontinuous``: their data, training, and files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+import hyperspan
+from hyperspan.benchmarks.discontinuous_scores import scores
+from hyperspan.benchmarks.measure import processor
+from hyperspan.config import Config
+from hyperspan.corpora.registry import read_corpus, write_corpus
+from hyperspan.errors import InputError
+from hyperspan.types import Document, Mention
+
+ROWS = ("segmental", "hull", "joined", "biohd", "discontinuous", "discontinuous-3")
+"""What is compared: the names of configurations."""
+FOLDS = 5
+CORPORA = ("craft", *(f"genia-{fold}" for fold in range(1, FOLDS + 1)))
+SEEDS = (1, 2, 3)
+GENIA_XML = "genia/xml/GENIAcorpus3.02.first126articles.xml.gz"
+GENIA_SETTINGS = ("training.epochs=20", "training.batch_size=16", "training.ema_decay=0.99")
+"""Of 1,169 sentences, where CRAFT has 17,220 to learn from."""
+DEV_OF_FOLD = 9
+"""One in so many articles that are not tested is dev."""
+SPLITS = ("train", "dev", "test")
+Splits = dict[str, list[Document]]
+
+
+@dataclass(frozen=True, order=True)
+class DiscontinuousRun:
+    """One training."""
+
+    corpus: str
+    row: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.corpus}/{self.row}/{self.seed}"
+
+    @property
+    def name(self) -> str:
+        """The beginning of its files' names."""
+        return str(self).replace("/", "-")
+
+    def figures_in(self, output: Path) -> Path:
+        """The file of its figures."""
+        return output / f"{self.name}.jsonl"
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What is not in its configuration."""
+        return (f"training.seed={self.seed}", *(() if self.corpus == "craft" else GENIA_SETTINGS))
+
+
+def planned_runs(only: Sequence[str]) -> list[DiscontinuousRun]:
+    """All runs whose names one of the patterns matches.
+
+    >>> [str(run) for run in planned_runs(["craft/segmental/*"])]
+    ['craft/segmental/1', 'craft/segmental/2', 'craft/segmental/3']
+    """
+    runs = [DiscontinuousRun(corpus, row, seed) for corpus in CORPORA for seed in SEEDS for row in ROWS]
+    chosen = [run for run in runs if any(fnmatch(str(run), pattern) for pattern in only)]
+    if not chosen:
+        raise InputError(f"--only {' '.join(only)} matches no run; a run is CORPUS/ROW/SEED, such as {runs[0]}")
+    return chosen
+
+
+def read_splits(data: Path, corpus: str, documents: int = 0) -> Splits:
+    """The first documents of train, dev and test of a corpus, all for 0."""
+    if corpus == "craft":
+        found = {split: list(read_corpus(data / f"craft/{split}.jsonl.gz")) for split in SPLITS}
+    else:
+        found = folded(list(read_corpus(data / GENIA_XML)), int(corpus.removeprefix("genia-")))
+    return {split: listed[: documents or None] for split, listed in found.items()}
+
+
+def folded(documents: Sequence[Document], fold: int) -> Splits:
+    """Train, dev and test where one fold is tested.
+
+    >>> {split: len(found) for split, found in folded([Document(str(number)) for number in range(126)], 1).items()}
+    {'train': 88, 'dev': 12, 'test': 26}
+    """
+    others = [document for index, document in enumerate(documents) if index % FOLDS != fold - 1]
+    return {
+        "train": [document for index, document in enumerate(others) if index % DEV_OF_FOLD],
+        "dev": others[::DEV_OF_FOLD],
+        "test": list(documents[fold - 1 :: FOLDS]),
+    }
+
+
+def blank(document: Document) -> Document:
+    """The document as a model sees it."""
+    sentences = [evolve(sentence, mentions=(), duplicates=()) for sentence in document.sentences]
+    return evolve(document, mentions=(), sentences=sentences)
+
+
+def train_run(
+    run: DiscontinuousRun, splits: Splits, device: str, overrides: Sequence[str]
+) -> tuple[dict[str, Any], Splits]:
+    """Trains one run; its figures, and dev and test with what it finds."""
+    words: dict[str, int] = {}
+    found: Splits = {}
+    with tempfile.TemporaryDirectory() as place:
+        for split in ("train", "dev"):
+            write_corpus(splits[split], f"{place}/{split}.jsonl")
+        files = [f"data.{split}={place}/{split}.jsonl" for split in ("train", "dev")]
+        config = Config.read(f"craft/{run.row}", [*run.settings, "training.start=", *overrides, *files])
+        began = time.perf_counter()
+        hyperspan.train(config, f"{place}/model", device=device, threads=1)
+        seconds = {"train": time.perf_counter() - began}
+        annotator = hyperspan.load(f"{place}/model", device=device)
+        for split in ("dev", "test"):
+            began = time.perf_counter()
+            found[split] = list(annotator.pipe(map(blank, splits[split])))
+            seconds[split] = time.perf_counter() - began
+            words[split] = sum(len(sentence) for document in found[split] for sentence in document.sentences)
+    figures = {split: scores(splits[split], found[split]) for split in found}
+    about = {"device": device, "machine": processor(), "version": hyperspan.__version__}
+    return {**vars(run), **figures, "seconds": seconds, "words": words, "overrides": [*overrides], **about}, found
+
+
+def write_run(output: Path, run: DiscontinuousRun, figures: dict[str, Any], found: Splits) -> None:
+    """Writes the mentions that were found, then the figures, which say that the run is finished."""
+    output.mkdir(parents=True, exist_ok=True)
+    with gzip.open(output / f"{run.name}.found.json.gz", "wt", encoding="utf-8") as file:
+        for split, documents in found.items():
+            for number, document in enumerate(documents):
+                mentions = [
+                    [m.start, m.end, m.label, *([m.fragments] if m.fragments else [])]
+                    for m in sorted(document.mentions)
+                ]
+                print(json.dumps({"split": split, "number": number, "mentions": mentions}), file=file)
+    run.figures_in(output).write_text(json.dumps(figures) + "\n", encoding="utf-8")
+
+
+def read_figures(output: Path) -> list[dict[str, Any]]:
+    """The figures of all finished runs."""
+    files = sorted(output.glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def read_found(output: Path, run: DiscontinuousRun, splits: Splits) -> Splits:
+    """The documents of dev and test with the mentions that a run has found."""
+    with gzip.open(output / f"{run.name}.found.json.gz", "rt", encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    found: Splits = {"dev": [], "test": []}
+    for line in lines:
+        mentions = [
+            Mention(start, end, label, tuple((a, b) for part in parts for a, b in part))
+            for start, end, label, *parts in line["mentions"]
+        ]
+        document = splits[line["split"]][line["number"]]
+        found[line["split"]].append(evolve(blank(document), mentions=mentions))
+    return found
