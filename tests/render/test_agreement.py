@@ -17,25 +17,30 @@ from rich.cells import cell_len
 
 from hyperspan.corpora.documents import by_characters, document_of
 from hyperspan.corpora.jsonl import document_record
+from hyperspan.corpora.trimming import joined
 from hyperspan.render.html import html_fragment, render_html
 from hyperspan.render.hypergraph_svg import draw_hypergraph
 from hyperspan.render.notebook import sentence_html
 from hyperspan.render.terminal import render_sentence
-from hyperspan.types import Document, Mention, Sentence
+from hyperspan.types import Document, Mention, Sentence, Span
 
-Seen = set[tuple[int, int, str, int]]
-"""Start, end, label, and the probability in percent, which is unique to each mention here."""
+Seen = set[tuple[tuple[Span, ...], str, int]]
+"""The parts, the label, and the probability in percent, which is unique to each mention here."""
 LABELS = ["A", "BC", "LONGLABEL"]
 
 
 @st.composite
 def sentences(draw: st.DrawFn, first: int = 1) -> Sentence:
-    """Words with mentions that nest, cross and share spans; each has its own probability."""
+    """Words with mentions that nest, cross, share spans and have gaps; each has its own probability."""
     tokens = draw(
         st.lists(st.sampled_from(["a", "zoo", "longer-word", "<b>", "é", "東京", "שלום"]), min_size=1, max_size=9)
     )
     spans = st.tuples(st.integers(0, len(tokens) - 1), st.integers(1, len(tokens)), st.sampled_from(LABELS))
     found = draw(st.lists(spans.filter(lambda span: span[0] < span[1]), max_size=8, unique=True))
+    mentions = [Mention(*m, probability=(first + i) / 100) for i, m in enumerate(found)]
+    if len(cuts := draw(st.lists(st.integers(0, len(tokens)), max_size=6, unique=True).map(sorted))) in (4, 6):
+        parts = tuple(zip(cuts[::2], cuts[1::2], strict=True))
+        mentions.append(Mention(cuts[0], cuts[-1], "A", parts, probability=(first + 9) / 100))
     offsets: list[tuple[int, int]] = []
     place = 0
     for token in tokens:  # some without a space before, like a full stop
@@ -43,7 +48,7 @@ def sentences(draw: st.DrawFn, first: int = 1) -> Sentence:
         offsets.append((place, place + len(token)))
         place += len(token)
     placed = offsets if draw(st.booleans()) else ()
-    return Sentence(tokens, [Mention(*m, probability=(first + i) / 100) for i, m in enumerate(found)], offsets=placed)
+    return Sentence(tokens, mentions, offsets=placed)
 
 
 @st.composite
@@ -53,7 +58,7 @@ def documents(draw: st.DrawFn) -> Document:
 
 
 def truth(mentions: frozenset[Mention]) -> Seen:
-    return {(m.start, m.end, m.label, round(100 * (m.probability or 0))) for m in mentions}
+    return {(m.parts, m.label, round(100 * (m.probability or 0))) for m in mentions}
 
 
 # -- reading them back -------------------------------------------------------------------------------------------------
@@ -63,23 +68,31 @@ def in_json(document: Document) -> Seen:
     record = json.loads(json.dumps(document_record(document)))
     found = record["mentions"]
     assert all(record["text"][m["start"] : m["end"]] == m["text"] for m in found)
-    return {(m["start"], m["end"], m["label"], round(100 * m["probability"])) for m in found}
+    spans = [m.get("fragments", [[m["start"], m["end"]]]) for m in found]
+    return {
+        (tuple((start, end) for start, end in parts), m["label"], round(100 * m["probability"]))
+        for parts, m in zip(spans, found, strict=True)
+    }
 
 
 class Bars(HTMLParser):
-    """Reads the mentions of a page from its bars: each bar runs in one lane from one tick to another."""
+    """Reads the mentions of a page from its bars: each bar is in one lane, its parts from one tick to another, joined by a thin line."""
 
     def __init__(self, page: str):
         super().__init__()
         self.seen: Seen = set()
         self.place, self.height = 0, 0
-        self.open: dict[int, int] = {}  # by lane
+        self.open: dict[int, int] = {}  # by lane: where the part begins
+        self.parts: defaultdict[int, list[Span]] = defaultdict(list)  # by lane: those that have ended
         self.where: list[str] = []
         self.colours: dict[str, str] = {}
         self.sample = ""
-        self.bars: list[tuple[int, str, int]] = []  # of this segment: lane, image, ticks
+        self.gaps: set[int] = set()  # the lanes that have a gap in the segment before
+        self.images: dict[int, str] = {}
+        self.bars: list[tuple[int, str, int, bool]] = []  # of this segment: lane, image, ticks, whether it is a gap
         self.feed(page)
         assert not self.open
+        self.finish(list(self.parts))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -100,10 +113,10 @@ class Bars(HTMLParser):
         for image, place, size in layers:
             if size.startswith("100%"):
                 lane = self.height - 1 - int(float(place.split()[2].removesuffix("em")))
-                self.bars.append((lane, image, 0))
+                self.bars.append((lane, image, 0, float(size.split()[1].removesuffix("em")) < 0.1))
             else:
-                lane, image, ticks = self.bars[-1]
-                self.bars[-1] = (lane, image, ticks + 1)
+                lane, image, ticks, gap = self.bars[-1]
+                self.bars[-1] = (lane, image, ticks + 1, gap)
 
     def handle_data(self, data: str) -> None:
         if not self.where:
@@ -113,14 +126,28 @@ class Bars(HTMLParser):
         if self.where[-1] == "b":
             return
         start, self.place = self.place, self.place + len(data)
-        for lane, image, ticks in self.bars if self.where[-1] == "bars" else ():
+        here = self.bars if self.where[-1] == "bars" else []
+        gaps = {lane for lane, _, _, gap in here if gap}
+        self.finish([lane for lane in self.parts if lane not in gaps | self.gaps])
+        self.gaps = gaps
+        for lane, image, ticks, gap in here:
+            if gap:
+                assert not ticks and lane in self.parts and lane not in self.open
+                continue
             begins = lane not in self.open
             self.open.setdefault(lane, start)
             assert ticks >= begins
             if ticks > begins:
-                [(name, share)] = re.findall(r"color-mix\(in srgb,(var\(--c\d\)) (\d+)%", image)
+                self.parts[lane].append((self.open.pop(lane), self.place))
+                self.images[lane] = image
+
+    def finish(self, lanes: list[int]) -> None:
+        """The bars of these lanes have ended."""
+        for lane in lanes:
+            if lane not in self.open:
+                [(name, share)] = re.findall(r"color-mix\(in srgb,(var\(--c\d\)) (\d+)%", self.images[lane])
                 probability = (int(share) - 25) / 0.75  # to a hundredth or so
-                self.seen.add((self.open.pop(lane), self.place, self.colours[name], round(probability)))
+                self.seen.add((tuple(self.parts.pop(lane)), self.colours[name], round(probability)))
 
     def handle_endtag(self, tag: str) -> None:
         if self.where:
@@ -128,36 +155,41 @@ class Bars(HTMLParser):
 
 
 def in_table(page: str) -> Seen:
-    rows = re.findall(r"<tr><td><bdi>.*?</bdi><td>([A-Z]+)<td>(0\.\d\d)<td>(\d+)–(\d+)", page, re.DOTALL)
-    return {(int(start), int(end), label, round(100 * float(p))) for label, p, start, end in rows}
+    rows = re.findall(r"<tr><td><bdi>.*?</bdi><td>([A-Z]+)<td>(0\.\d\d)<td>([\d–, ]+)", page, re.DOTALL)
+    return {
+        (tuple((int(a), int(b)) for a, b in re.findall(r"(\d+)–(\d+)", places)), label, round(100 * float(p)))
+        for label, p, places in rows
+    }
 
 
-NAME = r"([A-Z]+ 0\.\d\d)"
-BAR = re.compile(rf"(╵){NAME}|([╰─]─*){NAME}(─*[╯─])|([╰─]─*╯?){NAME}")
-"""A bar of one column with its label after it, one with the label inside, and a longer one with the label after it."""
+BAR = re.compile(r"([╰─╯╵┄]+)([A-Z]+) (0\.\d\d)([╰─╯╵┄]*)")
+"""A bar with its label, which is inside one of its parts, between two of them, or after the bar."""
 
 
 def in_terminal(sentence: Sentence, width: int) -> Seen:
-    """Spans in tokens, by the columns of the bars; a mention has one bar on each line."""
+    """Parts in tokens, by the columns of the bars; a mention has one bar on each line."""
     apart = [before[1] < after[0] for before, after in pairwise(sentence.offsets)]
     gaps = [False, *(apart or [True] * (len(sentence) - 1))]
     waiting = list(zip(range(len(sentence)), sentence.tokens, gaps, strict=True))[::-1]
     columns: dict[int, int] = {}  # token by column, on this line
-    covered: dict[str, set[int]] = defaultdict(set)
+    covered: dict[tuple[str, int], set[int]] = defaultdict(set)
     for line in render_sentence(sentence, width).plain.split("\n"):
-        if not re.match(r"^ *[╰─╵]", line):
+        if not re.match(r"^ *[╰─╵┄]", line):
             columns = _tokens_of(line, waiting)
             continue
         for bar in BAR.finditer(line):
-            one, behind_one, left, inside, right, alone, behind = bar.groups()
-            drawn = one or alone or f"{left}{inside}{right}"
+            left, label, probability, right = bar.groups()
+            written = len(f"{label} {probability}") if right else 0  # else it is after the bar
+            drawn = left + ("┄" if left[-1] == "┄" else "─") * written + right
             start = cell_len(line[: bar.start()])
-            covered[behind_one or inside or behind] |= {
-                columns[start + i] for i in range(cell_len(drawn)) if start + i in columns
+            covered[label, round(100 * float(probability))] |= {
+                columns[start + i] for i, sign in enumerate(drawn) if start + i in columns and sign != "┄"
             }
     assert not waiting
-    assert all(tokens == set(range(min(tokens), max(tokens) + 1)) for tokens in covered.values())
-    return {(min(t), max(t) + 1, who.split()[0], round(100 * float(who.split()[1]))) for who, t in covered.items()}
+    return {
+        (tuple(joined((token, token + 1) for token in sorted(tokens))), label, probability)
+        for (label, probability), tokens in covered.items()
+    }
 
 
 def _tokens_of(line: str, waiting: list[tuple[int, str, bool]]) -> dict[int, int]:
@@ -191,7 +223,10 @@ def test_render_html_terminal_and_json_show_the_same_mentions(document: Document
     assert _rounded(Bars(page).seen, wanted) == wanted
     shown: Seen = set()
     for sentence in document.sentences:
-        found = [Mention(a, b, label, probability=p / 100) for a, b, label, p in in_terminal(sentence, width)]
+        found = [
+            Mention(parts[0][0], parts[-1][1], label, parts if len(parts) > 1 else (), probability=p / 100)
+            for parts, label, p in in_terminal(sentence, width)
+        ]
         shown |= truth(frozenset(by_characters(mention, sentence.offsets) for mention in found))
     assert shown == wanted
 
@@ -202,15 +237,15 @@ def test_render_sentence_and_sentence_html_show_the_same_mentions(sentence: Sent
     """Also without spaces between words."""
     assert in_terminal(sentence, width) == truth(sentence.mentions)
     fragment = sentence_html(sentence)
-    assert {mention[2:] for mention in in_table(fragment)} == {mention[2:] for mention in truth(sentence.mentions)}
+    assert {mention[1:] for mention in in_table(fragment)} == {mention[1:] for mention in truth(sentence.mentions)}
     assert in_table(fragment) == _rounded(Bars(fragment).seen, in_table(fragment))
 
 
 def _rounded(seen: Seen, wanted: Seen) -> Seen:
     """The mentions read from bars, with exact probabilities where the shade of the bar agrees to 1 percent."""
-    known = {(start, end, label): p for start, end, label, p in wanted}
-    assert all(abs(known.get((start, end, label), p) - p) <= 1 for start, end, label, p in seen)
-    return {(start, end, label, known.get((start, end, label), p)) for start, end, label, p in seen}
+    known = {(parts, label): p for parts, label, p in wanted}
+    assert all(abs(known.get((parts, label), p) - p) <= 1 for parts, label, p in seen)
+    return {(parts, label, known.get((parts, label), p)) for parts, label, p in seen}
 
 
 def test_repr_html_of_documents_sentences_and_pictures() -> None:

@@ -57,6 +57,30 @@ def test_render_sentence_moves_or_shortens_labels_without_room() -> None:
     assert lines(Sentence(["aaaaaaaa", "bbb", "cccccccc"], wide), 21)[1] == "         ╰─╯physiolo…"
 
 
+def test_render_sentence_joins_the_parts_of_a_mention_by_a_dotted_line() -> None:
+    words = ["loss", "of", "rod", "and", "cone", "photoreceptors", "in", "rats"]
+    mentions = [
+        Mention(2, 6, "CL", ((2, 3), (5, 6)), probability=0.9),
+        Mention(4, 6, "CL"),
+        Mention(0, 8, "GO", ((0, 1), (5, 6), (7, 8))),
+    ]
+    assert lines(Sentence(words, mentions)) == [
+        "loss of rod and cone photoreceptors in rats",
+        "                ╰───────CL────────╯",
+        "        ╰─╯┄┄┄┄┄┄┄┄┄┄╰──CL 0.90───╯",
+        "╰──╯┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄╰─────GO─────╯┄┄┄┄╰──╯",
+    ]
+    assert lines(Sentence(words, mentions[:1]), 20) == [  # the label in the gap, where no part has room on the line
+        "loss of rod and cone",
+        "        ╰─╯┄CL 0.90┄",
+        "photoreceptors in",
+        "╰──CL 0.90───╯",
+        "rats",
+    ]
+    beyond = Sentence(["aaaa"] * 15, [Mention(0, 15, "X", ((0, 1), (14, 15)))])
+    assert lines(beyond, 20)[2:4] == ["aaaa aaaa aaaa aaaa", "┄┄┄┄┄┄┄┄┄X┄┄┄┄┄┄┄┄┄"]  # a line inside the gap
+
+
 SIGNS = st.one_of(st.characters(), st.sampled_from("漢字ｱ한👩🏽🇺🇸❤\ufe0f\u200d\u0301\t\n"))
 TOKENS = st.lists(
     st.one_of(st.text(SIGNS, min_size=1, max_size=8), st.text(SIGNS, min_size=1, max_size=90)), min_size=1, max_size=14
@@ -77,6 +101,8 @@ def sentences(draw: st.DrawFn) -> Sentence:
     probabilities = st.one_of(st.none(), st.just(0.5))
     drawn = draw(st.lists(st.tuples(spans, LABELS, probabilities), max_size=6))
     mentions = [Mention(*span, label, probability=probability) for span, label, probability in drawn]
+    if len(cuts := draw(st.lists(st.integers(0, len(tokens)), max_size=6, unique=True).map(sorted))) in (4, 6):
+        mentions.append(Mention(cuts[0], cuts[-1], "A", tuple(zip(cuts[::2], cuts[1::2], strict=True))))
     return Sentence(tokens, mentions, offsets=offsets if draw(st.booleans()) else ())
 
 

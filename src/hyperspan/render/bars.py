@@ -173,7 +173,7 @@ def running_text(text: str, bars: Sequence[Bar], colours: Colours) -> Iterator[s
     cuts = {0, len(text)}
     for bar in bars:
         starting.setdefault(bar.mention.start, []).append(bar)
-        cuts.update(bar.mention.span, *bar.mention.fragments)
+        cuts.update(*bar.mention.parts)
         for place in bar.label_at:
             labelled.setdefault(place, []).append(bar)
             anchor = _ANCHOR.match(text, place)
@@ -195,13 +195,15 @@ def _segment(text: str, start: int, end: int, bars: Sequence[Bar], labelled: Seq
     for bar in bars:
         mention, image = bar.mention, colours.image(bar.mention.label, bar.strength)
         side, inside = bar.side, (heights[bar.above] - bar.place.top) * LANE
-        here = not mention.fragments or any(first <= start < last for first, last in mention.fragments)
+        part = next((span for span in mention.parts if span[0] <= start < span[1]), None)
         thick = BAR if bar.place.height == 1 else THIN_BAR * bar.place.height
-        tall = thick if here else thick / 3  # thinner between the fragments of a discontinuous mention
+        tall = thick if part else thick / 3  # a thin line between the parts of a discontinuous mention
         layers.append((image, f"left {side} {inside - tall:.2f}em", f"100% {tall:.2f}em"))
-        ends = [(near, start == mention.start), (far, end == mention.end)] if bar.place.height == 1 else []
+        ends = zip((near, far), (start, end), part, strict=True) if part and bar.place.height == 1 else ()
         layers += [
-            (image, f"{edge} {side} {inside - 0.02:.2f}em", f".13em {TICK}em") for edge, is_end in ends if is_end
+            (image, f"{edge} {side} {inside - 0.02:.2f}em", f".13em {TICK}em")
+            for edge, place, end_of_part in ends
+            if place == end_of_part
         ]
     images, positions, sizes = (",".join(column) for column in zip(*layers, strict=True))
     style = f"background-image:{images};background-position:{positions};background-size:{sizes}"
@@ -240,7 +242,6 @@ def probability(mention: Mention, before: str = "") -> str:
 
 
 def excerpt(mention: Mention, text: str) -> str:
-    spans = mention.parts
-    shown = " … ".join(text[start : min(end, start + EXCERPT_CHARACTERS + 1)] for start, end in spans[:5])
+    shown = " … ".join(text[start : min(end, start + EXCERPT_CHARACTERS + 1)] for start, end in mention.parts[:5])
     shown = " ".join(shown.split())
     return shown if len(shown) <= EXCERPT_CHARACTERS else shown[: EXCERPT_CHARACTERS - 1] + "…"

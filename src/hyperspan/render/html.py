@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from hyperspan.render.bars import Bar, Colours, bars_of, clean, excerpt, padding, probability, running_text
+from hyperspan.render.layout import words_of
 from hyperspan.render.page_style import style_sheet
 from hyperspan.types import Document, SentenceAlternatives
 
@@ -96,8 +97,9 @@ def _table(text: str, bars: Sequence[Bar]) -> Iterator[str]:
     yield f"<details><summary>{count}</summary><table><thead><tr>"
     yield '<th scope="col">Mention<th scope="col">Label<th scope="col">Probability<th scope="col">Characters</thead><tbody>'
     for bar in sorted(bars, key=lambda bar: (bar.mention.start, -bar.mention.end, bar.label)):
+        places = ", ".join(f"{start}–{end}" for start, end in bar.mention.parts)
         yield f"<tr><td><bdi>{escape(excerpt(bar.mention, text))}</bdi><td>{escape(bar.label)}"
-        yield f"<td>{probability(bar.mention) or '–'}<td>{bar.mention.start}–{bar.mention.end}"
+        yield f"<td>{probability(bar.mention) or '–'}<td>{places}"
     yield "</tbody></table></details>"
 
 
@@ -111,7 +113,7 @@ def _sets(text: str, alternatives: SentenceAlternatives) -> str:
     rows: list[str] = []
     for ranked in alternatives.sets:
         named = [
-            f"<bdi>{escape(text[one.start : one.end])}</bdi> <i>{escape(clean(one.label))}</i>"
+            f"<bdi>{escape(clean(words_of(one)))}</bdi> <i>{escape(clean(one.label))}</i>"
             for one in ranked.mentions
         ]
         rows.append(f"<tr><td>{ranked.probability:.3f}<td>{' · '.join(named) or 'no mentions'}")

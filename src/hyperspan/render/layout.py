@@ -101,6 +101,16 @@ def shortest_first(mentions: Iterable[Mention]) -> list[Mention]:
     return sorted(mentions, key=lambda mention: (mention.end - mention.start, mention))
 
 
+def words_of(mention: Mention) -> str:
+    """The words of a document's mention on one line, with … between the parts of a discontinuous one.
+
+    >>> words_of(Mention(2, 22, "ORGAN", ((2, 6), (17, 22)), text="left and right lungs"))
+    'left … lungs'
+    """
+    parts = (mention.text[start - mention.start : end - mention.start] for start, end in mention.parts)
+    return " ".join(" … ".join(parts).split())
+
+
 def colours(labels: Iterable[str]) -> dict[str, str]:
     """A colour for each label, independent of their order.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
-from typing import IO
+from itertools import accumulate, pairwise
+from typing import IO, NamedTuple
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from hyperspan.render.layout import colours, lanes, shortest_first, spaces_before
-from hyperspan.types import Document, Mention, RankedMentions, Sentence
+from hyperspan.render.layout import colours, lanes, shortest_first, spaces_before, words_of
+from hyperspan.types import Document, Mention, RankedMentions, Sentence, Span
 
 MIN_WIDTH = 20
 """Narrower terminals are treated as this wide."""
@@ -20,30 +20,41 @@ MIN_WIDTH = 20
 def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, str] | None = None) -> Text:
     """The sentence in lines of at most `width` columns, short mentions on top. Words wider than a line are broken.
 
-    A space separates tokens, except where their offsets show none.
+    A space separates tokens, except where their offsets show none. A dotted line joins the parts of a discontinuous mention.
 
     >>> print(render_sentence(Sentence("the Seattle zoo".split(), [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])).plain)
     the Seattle zoo
         ╰─GPE─╯
     ╰─────FAC─────╯
+    >>> print(render_sentence(Sentence("left and right lungs".split(), [Mention(0, 4, "X", ((0, 1), (3, 4)))])).plain)
+    left and right lungs
+    ╰──╯┄┄┄┄┄┄┄┄┄┄┄╰─X─╯
     """
     styles = styles if styles is not None else colours(mention.label for mention in sentence.mentions)
     width = max(width, MIN_WIDTH)
     broken = [chop_cells(_printable(token), width) or [""] for token in sentence.tokens]
-    first_part = [0, *accumulate(map(len, broken))]  # the index of each token's first part
-    parts = [part for token in broken for part in token]
-    sizes = [cell_len(part) for part in parts]
+    first_chunk = [0, *accumulate(map(len, broken))]  # the index of each token's first chunk
+    chunks = [chunk for token in broken for chunk in token]
+    sizes = [cell_len(chunk) for chunk in chunks]
     spaces = zip(spaces_before(sentence), broken, strict=True)
     gaps = [
-        int(part == 0 and space) for space, token in spaces for part in range(len(token))
-    ]  # columns before each part
-    spans = [(m, first_part[m.start], first_part[m.end]) for m in shortest_first(sentence.mentions)]
+        int(chunk == 0 and space) for space, token in spaces for chunk in range(len(token))
+    ]  # columns before each chunk
+    placed = [
+        (m, [(first_chunk[start], first_chunk[end]) for start, end in m.parts])
+        for m in shortest_first(sentence.mentions)
+    ]
     rendered = Text()
     for first, last in _lines(sizes, gaps, width):
-        line = "".join(" " * gap + part for gap, part in zip(gaps[first:last], parts[first:last], strict=True))
+        line = "".join(" " * gap + chunk for gap, chunk in zip(gaps[first:last], chunks[first:last], strict=True))
         rendered.append(line[gaps[first] if first < last else 0 :] + "\n")
-        here = [(mention, start - first, end - first) for mention, start, end in spans if start < last and end > first]
-        for row in _bars(here, _columns(sizes[first:last], gaps[first:last]), width, styles):
+        columns = _columns(sizes[first:last], gaps[first:last])
+        bars = [
+            _bar(mention, [(start - first, end - first) for start, end in parts], columns, width)
+            for mention, parts in placed
+            if parts[0][0] < last and parts[-1][1] > first
+        ]
+        for row in _rows(bars, styles):
             rendered.append_text(row).append("\n")
     rendered.rstrip()
     return rendered
@@ -59,7 +70,7 @@ def _printable(token: str) -> str:
 
 
 def _lines(sizes: Sequence[int], gaps: Sequence[int], width: int) -> Iterable[tuple[int, int]]:
-    """The first and last part of each line. Parts without a gap between them stay together if they fit on one line."""
+    """The first and last chunk of each line. Chunks without a gap between them stay together if they fit on one line."""
     first, used, together = 0, 0, 0
     for position, size in enumerate(sizes):
         if gaps[position]:
@@ -76,7 +87,7 @@ def _lines(sizes: Sequence[int], gaps: Sequence[int], width: int) -> Iterable[tu
 
 
 def _columns(sizes: Sequence[int], gaps: Sequence[int]) -> list[tuple[int, int]]:
-    """The first and last column of each part of a line."""
+    """The first and last column of each chunk of a line."""
     columns: list[tuple[int, int]] = []
     position = 0
     for size, gap in zip(sizes, gaps, strict=True):
@@ -86,49 +97,72 @@ def _columns(sizes: Sequence[int], gaps: Sequence[int]) -> list[tuple[int, int]]
     return columns
 
 
-def _bars(
-    mentions: Sequence[tuple[Mention, int, int]],
-    columns: Sequence[tuple[int, int]],
-    width: int,
-    styles: Mapping[str, str],
-) -> list[Text]:
-    """A row of bars for each lane of a line; mentions come with the indices of their first part and after their last."""
-    bars: list[tuple[int, str, str]] = []  # column, bar with label, style
-    for mention, start, end in mentions:
-        left = min(columns[max(start, 0)][0], width - 1)  # a part of width 0 may be after the last column
-        right = max(columns[min(end, len(columns)) - 1][1], left + 1)
-        column, drawn = _bar(mention, start >= 0, end <= len(columns), left, right, width)
-        bars.append((column, drawn, styles.get(mention.label, "")))
+class TerminalBar(NamedTuple):
+    """A bar with its label, and the column where it is drawn."""
+
+    column: int
+    drawn: str
+    label: str
+
+
+def _rows(bars: Sequence[TerminalBar], styles: Mapping[str, str]) -> list[Text]:
+    """A row of bars for each lane of a line."""
     rows = lanes([(column, column + cell_len(drawn) + 1) for column, drawn, _ in bars])
     texts: list[Text] = []
     for lane in range(max(rows, default=-1) + 1):
         text = Text()
-        for (column, drawn, style), own in sorted(zip(bars, rows, strict=True)):
+        for (column, drawn, label), own in sorted(zip(bars, rows, strict=True)):
             if own == lane:
-                text.append(" " * (column - cell_len(text.plain))).append(drawn, style=style)
+                text.append(" " * (column - cell_len(text.plain))).append(drawn, style=styles.get(label, ""))
         texts.append(text)
     return texts
 
 
-def _bar(mention: Mention, begins: bool, ends: bool, left: int, right: int, width: int) -> tuple[int, str]:
-    """A bar from column `left` up to `right`, open where a line break cuts it; and the column where it is drawn.
+def _bar(mention: Mention, parts: Sequence[Span], columns: Sequence[Span], width: int) -> TerminalBar:
+    """The bar of a mention on one line, given the chunks of its parts, some of which may be on other lines.
 
-    The label is inside, after or before the bar. Without enough room it loses its probability, or is shortened.
+    The label is inside a part, between two, after or before the bar. Without enough room it loses its probability, or is
+    shortened.
     """
-    size, opening, closing = right - left, "╰" if begins else "─", "╯" if ends else "─"
-    bar = "╵" if size == 1 else opening + "─" * (size - 2) + closing
+    here = [_stretch(part, columns, width) for part in parts if part[0] < len(columns) and part[1] > 0]
+    left = here[0][0] if parts[0][0] >= 0 and here else 0
+    right = max(here[-1][1] if parts[-1][1] <= len(columns) and here else columns[-1][1], left + 1)
+    bar = list("┄" * (right - left))
+    for start, end, drawn in here:
+        bar[start - left : end - left] = drawn
+    inside_parts = [(start, end) for start, end, _ in here]
+    between = [(before[1], after[0]) for before, after in pairwise([(0, left), *inside_parts, (right, 0)])]
+    widest_first = (sorted(group, key=lambda place: place[0] - place[1]) for group in (inside_parts, between))
+    places = [(start + 1, end - 1) for group in widest_first for start, end in group]
+    label = _label(mention, max(*(end - start for start, end in places), width - right, left))
+    needed = cell_len(label)
+    inside = next((place for place in places if place[1] - place[0] >= needed), None)
+    if inside is not None:
+        start = inside[0] - left + (inside[1] - inside[0] - needed) // 2
+        return TerminalBar(left, "".join([*bar[:start], label, *bar[start + needed :]]), mention.label)
+    drawn = "".join(bar)
+    if right + needed <= width:
+        return TerminalBar(left, f"{drawn}{label}", mention.label)
+    return TerminalBar(left - needed, f"{label}{drawn}", mention.label)
+
+
+def _stretch(part: Span, columns: Sequence[Span], width: int) -> tuple[int, int, str]:
+    """The columns of what is on this line of a part, and its bar, open where a line break cuts it."""
+    left = min(columns[max(part[0], 0)][0], width - 1)  # a chunk of width 0 may be after the last column
+    right = max(columns[min(part[1], len(columns)) - 1][1], left + 1)
+    opening, closing = "╰" if part[0] >= 0 else "─", "╯" if part[1] <= len(columns) else "─"
+    return left, right, "╵" if right - left == 1 else opening + "─" * (right - left - 2) + closing
+
+
+def _label(mention: Mention, room: int) -> str:
+    """The label with its probability, alone or shortened, as there is room."""
     name, probability = _printable(mention.label), mention.probability
-    room = max(size - 2, width - right, left)
     labels = (
         f"{name} {probability:.2f}" if probability is not None else name,
         name,
         f"{set_cell_size(name, room - 1)}…",
     )
-    label = next(label for label in labels if cell_len(label) <= room)
-    spare, needed = size - 2 - cell_len(label), cell_len(label)
-    if spare >= 0:
-        return left, f"{opening}{'─' * (spare // 2)}{label}{'─' * (spare - spare // 2)}{closing}"
-    return (left, f"{bar}{label}") if right + needed <= width else (left - needed, f"{label}{bar}")
+    return next(label for label in labels if cell_len(label) <= room)
 
 
 def print_documents(documents: Iterable[Document], file: IO[str] | None, labels: Iterable[str]) -> None:
@@ -150,7 +184,7 @@ def _alternative(ranked: RankedMentions, styles: dict[str, str], console: Consol
     """One of the best sets: its probability, and its mentions, on as many lines as they need."""
     mentions = Text("" if ranked.mentions else "no mentions", style="" if ranked.mentions else "italic")
     for index, mention in enumerate(ranked.mentions):
-        words = " ".join(mention.text.split())
+        words = words_of(mention)
         mentions.append(" | " if index else "").append(f"{words} [").append(mention.label, style=styles[mention.label])
         mentions.append("]")
     margin = f"  {ranked.probability:.3f}  "
