@@ -36,7 +36,7 @@ def sentences(draw: st.DrawFn, first: int = 1) -> Sentence:
         st.lists(st.sampled_from(["a", "zoo", "longer-word", "<b>", "é", "東京", "שלום"]), min_size=1, max_size=9)
     )
     spans = st.tuples(st.integers(0, len(tokens) - 1), st.integers(1, len(tokens)), st.sampled_from(LABELS))
-    found = draw(st.lists(spans.filter(lambda span: span[0] < span[1]), max_size=8, unique=True))
+    found = draw(st.lists(spans.filter(lambda span: span[0] < span[1]), max_size=7, unique=True))
     mentions = [Mention(*m, probability=(first + i) / 100) for i, m in enumerate(found)]
     if len(cuts := draw(st.lists(st.integers(0, len(tokens)), max_size=6, unique=True).map(sorted))) in (4, 6):
         parts = tuple(zip(cuts[::2], cuts[1::2], strict=True))

@@ -130,7 +130,7 @@ def lay_out(text: str, wishes: Iterable[BarWish], *, above: bool = False) -> lis
 
 
 def _label_positions(text: str, mention: Mention, room: int) -> Iterator[tuple[int, bool]]:
-    """The positions of a label: at the beginning, on a new line, at intervals; and whether on narrow pages only."""
+    """The positions of a label: at the beginning, on a new line, at intervals, never in a gap; and whether on narrow pages only."""
     place, narrow = mention.start, False
     while True:
         if place == mention.start or text[place] != "\n":  # an empty line has no bar
@@ -139,8 +139,10 @@ def _label_positions(text: str, mention: Mention, room: int) -> Iterator[tuple[i
         narrow = found < 0 and not narrow
         if found < 0:
             found = text.find(" ", place + LABEL_INTERVAL, mention.end)
-        place = found + 1
-        if found < 0 or place + room > mention.end:
+        if found < 0:
+            return
+        place = next((max(found + 1, start) for start, end in mention.parts if found + 1 < end), mention.end)
+        if place + room > mention.end:
             return
 
 

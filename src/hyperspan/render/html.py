@@ -113,8 +113,7 @@ def _sets(text: str, alternatives: SentenceAlternatives) -> str:
     rows: list[str] = []
     for ranked in alternatives.sets:
         named = [
-            f"<bdi>{escape(clean(words_of(one)))}</bdi> <i>{escape(clean(one.label))}</i>"
-            for one in ranked.mentions
+            f"<bdi>{escape(clean(words_of(one)))}</bdi> <i>{escape(clean(one.label))}</i>" for one in ranked.mentions
         ]
         rows.append(f"<tr><td>{ranked.probability:.3f}<td>{' · '.join(named) or 'no mentions'}")
     words = escape(text[alternatives.start : alternatives.end])
