@@ -48,9 +48,9 @@ def read(data: bytes, on_error: OnError = "raise", **options: Any) -> tuple[list
 
 
 def found(document: Document) -> list[tuple[str, str]]:
-    """The text of each mention, with .. between fragments, and its label."""
+    """The text of each mention, with .. between parts, and its label."""
     return sorted(
-        ("..".join(document.text[start:end] for start, end in mention.fragments or [mention.span]), mention.label)
+        ("..".join(document.text[start:end] for start, end in mention.parts), mention.label)
         for mention in document.mentions
     )
 
@@ -58,7 +58,7 @@ def found(document: Document) -> list[tuple[str, str]]:
 def found_by_tokens(sentence: Sentence) -> list[tuple[str, str]]:
     return sorted(
         (
-            "..".join(" ".join(sentence.tokens[start:end]) for start, end in mention.fragments or [mention.span]),
+            "..".join(" ".join(sentence.tokens[start:end]) for start, end in mention.parts),
             mention.label,
         )
         for mention in sentence.mentions
@@ -136,7 +136,7 @@ COORDINATED = {
 
 
 @pytest.mark.parametrize("term", COORDINATED)
-def test_coordinated_terms_as_fragments(term: str):
+def test_coordinated_terms_as_parts(term: str):
     ((document,), problems) = read(corpus(article(f"In {term}.")))
     assert found(document) == COORDINATED[term]
     tokens = [(text.replace("-", " - ").replace("  ", " "), label) for text, label in found(document)]

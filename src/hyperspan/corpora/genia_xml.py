@@ -34,7 +34,7 @@ from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document, Mention, Sentence, Span
 
 Types = Literal["five", "raw"]
-Coordination = Literal["fragments", "span"]
+Coordination = Literal["parts", "span"]
 
 DEEPEST = 100
 """How deep terms may be nested. The corpus has four levels; without bounds a file could ask for any amount of memory."""
@@ -51,7 +51,7 @@ def read_genia_xml(
     *,
     types: Types = "five",
     tokenizer: str = "split",
-    coordination: Coordination = "fragments",
+    coordination: Coordination = "parts",
 ) -> Iterator[Document]:
     """One document an article, its identifier that of the article, its sentences those of title and abstract.
 
@@ -59,7 +59,7 @@ def read_genia_xml(
         types: "five" keeps DNA, RNA, protein (with all their subtypes), cell_line and cell_type, as Finkel & Manning
             (2009) and all work on nested mentions in GENIA since; "raw" keeps every type under its own name.
         tokenizer: one of :data:`hyperspan.text.tokenize.TOKENIZERS`; "split" cuts as the 4-line files do.
-        coordination: "fragments" reads each member of a coordinated term as a mention of its own, discontinuous where
+        coordination: "parts" reads each member of a coordinated term as a mention of its own, discontinuous where
             its parts are apart; "span" reads the whole as one mention of each of its types, as the 4-line files have it.
 
     >>> import io
