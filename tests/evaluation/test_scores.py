@@ -14,6 +14,7 @@ from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.statistics import statistics
 from hyperspan.errors import InputError
 from hyperspan.evaluation import Report, Score, evaluate
+from hyperspan.evaluation.tables import report_sections
 from hyperspan.types import Mention, Sentence
 from tests.corpora.data import data_path
 from tests.evaluation.cases import WORDS, any_sentences, sentence
@@ -102,6 +103,23 @@ def test_evaluate_compares_discontinuous_mentions_by_fragments() -> None:
     assert evaluate([sentence(fragments)], [sentence(whole)]).boundaries.f1 == 0
 
 
+def test_evaluate_scores_discontinuous_mentions_and_sentences_with_one_apart() -> None:
+    two, three = Mention(0, 4, "A", ((0, 1), (3, 4))), Mention(0, 8, "A", ((0, 1), (2, 3), (7, 8)))
+    wrong = Mention(0, 5, "A", ((0, 1), (3, 5)))
+    gold = [sentence(two, three, "1:2:A"), sentence("0:1:B", "3:4:B"), sentence("0:1:A")]
+    report = evaluate(gold, [sentence(two, wrong, "1:2:A"), sentence("0:1:B"), sentence(two)])
+    assert report.discontinuous == Score(correct=1, predicted=3, gold=2)
+    assert report.with_discontinuous == Score(2, 3, 3) and report.counts["sentences_with_discontinuous"] == 1
+    assert report.by_parts == {"1": Score(2, 2, 4), "2": Score(1, 3, 1), "3": Score(0, 0, 1), ">3": Score()}
+    assert report.by_gap["2"] == Score(1, 3, 1) and report.by_gap["3-4"] == Score(0, 0, 1)
+    assert report.to_dict()["with_discontinuous"]["sentences"] == 1
+    titles = [section.title for section in report_sections(report)]
+    assert "By number of parts" in titles and ("discontinuous mentions", "33.33") in [
+        row[:2] for row in next(report_sections(report)).rows
+    ]
+    assert "By number of parts" not in [section.title for section in report_sections(evaluate(GOLD, PREDICTED))]
+
+
 def test_evaluate_scores_0_without_mentions() -> None:
     for gold, predicted in (([], []), ([sentence()], [sentence()])):
         found = evaluate(gold, predicted)
@@ -137,8 +155,10 @@ def test_evaluate_agrees_with_plain_sets(sentences: tuple[list[Sentence], ...]) 
 def test_evaluate_subsets_add_up_to_the_total(sentences: tuple[list[Sentence], ...]) -> None:
     report = evaluate(*sentences, samples=0)
     assert report.overlapping + report.non_overlapping == report.micro
-    for parts in (report.per_type, report.by_width):
+    for parts in (report.per_type, report.by_width, report.by_parts):
         assert sum(parts.values(), Score()) == report.micro
+    assert sum(report.by_gap.values(), report.by_parts["1"]) == report.micro
+    assert report.by_parts["1"] + report.discontinuous == report.micro
     for parts in (list(report.by_depth.values()), [report.by_overlap["none"], report.by_overlap["any"]]):
         totals = [sum(getattr(part, name) for part in parts) for name in ("correct", "predicted", "found", "gold")]
         assert totals == [report.micro.correct, report.micro.predicted, report.micro.correct, report.micro.gold]

@@ -20,7 +20,8 @@ from hyperspan.evaluation.significance import (
     exact_intervals,
     measures,
 )
-from hyperspan.types import Sentence
+from hyperspan.evaluation.tables import comparison_sections
+from hyperspan.types import Mention, Sentence
 from tests.evaluation.cases import any_sentences, sentence
 
 A = np.array([[1, 2, 3], [0, 1, 1], [2, 2, 2], [1, 3, 1], [0, 0, 2], [1, 1, 2]])
@@ -197,3 +198,17 @@ def test_compare_agreement_by_hand() -> None:
     found = compare(gold, a, b, rounds=10)
     assert found.found == Agreement(both=1, only_a=1, only_b=1, neither=1)
     assert found.spurious == Agreement(both=1, only_a=0, only_b=2, neither=0)
+
+
+def test_compare_tests_discontinuous_mentions_and_sentences_with_one_apart() -> None:
+    gap, whole = Mention(0, 4, "A", ((0, 1), (3, 4))), Mention(0, 4, "A")
+    gold = [sentence(gap, "1:2:B")] * 30 + [sentence("0:1:A")] * 30
+    hull = [sentence(whole, "1:2:B")] * 30 + [sentence("0:1:A")] * 30
+    found = compare(gold, hull, gold, rounds=200)
+    assert found.discontinuous is not None and found.with_discontinuous is not None
+    assert (found.discontinuous.f1.a, found.discontinuous.f1.b, found.discontinuous.gold) == (0, 1, 30)
+    assert found.discontinuous.f1.p_randomization < 0.01
+    assert (found.with_discontinuous.f1.a, found.with_discontinuous.sentences) == (0.5, 30)
+    titles = [section.title for section in comparison_sections(found, "hull", "parts")]
+    assert titles[1:3] == ["B − A on discontinuous mentions", "B − A on sentences with discontinuous mentions"]
+    assert compare(gold[30:], hull[30:], gold[30:], rounds=2).discontinuous is None

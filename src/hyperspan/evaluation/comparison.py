@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from hyperspan.errors import InputError
 from hyperspan.evaluation.alignment import Scorable, sentences_to_score
+from hyperspan.evaluation.groups import discontinuous_only, has_discontinuous
 from hyperspan.evaluation.scores import sentence_counts
-from hyperspan.evaluation.significance import Difference, differences, too_few
+from hyperspan.evaluation.significance import Counts, Difference, differences, too_few
 from hyperspan.types import Mention
+
+
+class _Tests(TypedDict):
+    rounds: int
+    seed: int
+    level: float
 
 
 @dataclass(frozen=True)
@@ -21,6 +28,18 @@ class Agreement:
     only_a: int
     only_b: int
     neither: int
+
+
+@dataclass(frozen=True)
+class SubsetComparison:
+    """The same tests on a part of the mentions or sentences."""
+
+    precision: Difference
+    recall: Difference
+    f1: Difference
+    sentences: int
+    gold: int
+    """How many gold mentions there are."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +59,10 @@ class Comparison:
     level: float
     note: str | None
     """What to think of sentences that are too few to tell; None if they are not."""
+    discontinuous: SubsetComparison | None = None
+    """On the mentions of several parts alone; None if nobody has any."""
+    with_discontinuous: SubsetComparison | None = None
+    """On the sentences where gold has a discontinuous mention; None if none has."""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `hyperspan compare --format json`; scores are fractions."""
@@ -69,8 +92,11 @@ def compare(
     if not truth:
         raise InputError("gold has no sentences, so there is nothing to compare; name a file that has some")
     counts = sentence_counts(truth, of_a), sentence_counts(truth, of_b)
+    tests: _Tests = {"rounds": rounds, "seed": seed, "level": level}
     sets = [(t.mentions, a.mentions, b.mentions) for t, a, b in zip(truth, of_a, of_b, strict=True)]
-    found = differences(*counts, rounds=rounds, seed=seed, level=level)
+    found = differences(*counts, **tests)
+    parted, *of_systems = (discontinuous_only(side) for side in (truth, of_a, of_b))
+    held = has_discontinuous(truth)
     return Comparison(
         **found,
         found=_agreement((g, g & a, g & b) for g, a, b in sets),
@@ -80,7 +106,16 @@ def compare(
         seed=seed,
         level=level,
         note=too_few(int(counts[0][:, 2].sum()), "difference of F1", found["f1"].interval, "+.1f"),
+        discontinuous=_subset([sentence_counts(parted, side) for side in of_systems], tests),
+        with_discontinuous=_subset([rows[held] for rows in counts], tests),
     )
+
+
+def _subset(counts: Sequence[Counts], tests: _Tests) -> SubsetComparison | None:
+    """The tests on what these counts have of each sentence; None where nobody has a mention."""
+    if not sum(int(rows.sum()) for rows in counts):
+        return None
+    return SubsetComparison(**differences(*counts, **tests), sentences=len(counts[0]), gold=int(counts[0][:, 2].sum()))
 
 
 def _agreement(sets: Iterable[tuple[Set[Mention], Set[Mention], Set[Mention]]]) -> Agreement:

@@ -1,12 +1,11 @@
 """Precision, recall and F1 of overlapping mentions by exact match, over all sentences and over subsets of them.
 
-A predicted mention is right if the gold sentence has one with the same span and type. 0/0 counts as 0, as in other scorers: the
-precision without predictions, the recall without gold mentions.
+A predicted mention is right if the gold sentence has one with the same span and type, and the same parts if it is discontinuous.
+0/0 counts as 0, as in other scorers: the precision without predictions, the recall without gold mentions.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,11 +17,19 @@ from attrs import evolve
 from hyperspan.corpora.overlaps import KINDS, Place, overlaps, places
 from hyperspan.evaluation.alignment import Scorable, sentences_to_score
 from hyperspan.evaluation.calibration import Calibration, calibration_of
+from hyperspan.evaluation.groups import (
+    GAPS,
+    PARTS,
+    WIDTHS,
+    Flags,
+    discontinuous_only,
+    group,
+    has_discontinuous,
+    widest_gap,
+    width,
+)
 from hyperspan.evaluation.significance import Confidence, Counts, confidence
 from hyperspan.types import Mention, Sentence
-
-WIDTHS = {"1": 1, "2": 2, "3": 3, "4-6": 6, "7-10": 10, ">10": math.inf}
-"""Groups of mentions by width, each with its largest number of words."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +110,16 @@ class Report:
     """In sentences where two gold mentions share a word."""
     non_overlapping: Score
     """In all other sentences."""
+    discontinuous: Score
+    """Of the mentions of several parts alone."""
+    with_discontinuous: Score
+    """Of all mentions in sentences where gold has a discontinuous one."""
     by_width: dict[str, Score]
     """By number of words, from the first to the last of a mention."""
+    by_parts: dict[str, Score]
+    """By number of parts."""
+    by_gap: dict[str, Score]
+    """Discontinuous mentions by the words in their widest gap."""
     by_depth: dict[str, Slice]
     """By nesting depth: how many mentions of the same set contain a mention, plus one. "1" is an outermost one."""
     by_overlap: dict[str, Slice]
@@ -128,9 +143,14 @@ class Report:
             "macro": asdict(self.macro),
             "overlapping": self.overlapping.to_dict() | {"sentences": self.counts["sentences_with_overlap"]},
             "non_overlapping": self.non_overlapping.to_dict() | {"sentences": self.counts["sentences_without_overlap"]},
+            "discontinuous": self.discontinuous.to_dict(),
+            "with_discontinuous": self.with_discontinuous.to_dict()
+            | {"sentences": self.counts["sentences_with_discontinuous"]},
             "boundaries": self.boundaries.to_dict(),
             "per_type": _to_dicts(self.per_type),
             "by_width": _to_dicts(self.by_width),
+            "by_parts": _to_dicts(self.by_parts),
+            "by_gap": _to_dicts(self.by_gap),
             "by_depth": _to_dicts(self.by_depth),
             "by_overlap": _to_dicts(self.by_overlap),
             "confusions": [
@@ -166,8 +186,9 @@ def evaluate(gold: Scorable, predicted: Scorable, *, samples: int = 1000, seed: 
     truth, [found] = aligned.gold, aligned.systems
     rows = sentence_counts(truth, found)
     with_overlap = np.array([overlaps(sentence.mentions) for sentence in truth], dtype=bool)
+    with_discontinuous = has_discontinuous(truth)
     per_type = dict(sorted(_by(lambda mention: mention.label, truth, found).items()))
-    by_width = _by(width_group, truth, found)
+    parted = discontinuous_only(truth), discontinuous_only(found)
     calibrated = calibration_of(truth, found)
     by_depth, by_overlap = _by_place(truth, found)
     return Report(
@@ -176,12 +197,16 @@ def evaluate(gold: Scorable, predicted: Scorable, *, samples: int = 1000, seed: 
         per_type=per_type,
         overlapping=_total(rows[with_overlap]),
         non_overlapping=_total(rows[~with_overlap]),
-        by_width={name: by_width[name] for name in WIDTHS},
+        discontinuous=_total(sentence_counts(*parted)),
+        with_discontinuous=_total(rows[with_discontinuous]),
+        by_width=_in_groups(WIDTHS, width, truth, found),
+        by_parts=_in_groups(PARTS, lambda mention: len(mention.parts), truth, found),
+        by_gap=_in_groups(GAPS, widest_gap, *parted),
         by_depth=by_depth,
         by_overlap=by_overlap,
         boundaries=_total(sentence_counts(_without_types(truth), _without_types(found))),
         confusions=_confusions(truth, found),
-        counts=_counts(truth, found, int(with_overlap.sum())),
+        counts=_counts(truth, found) | _sentences(with_overlap, with_discontinuous),
         confidence=confidence(rows, samples=samples, seed=seed, level=level) if len(rows) and samples else None,
         calibration={"predicted": calibrated} if calibrated else {},
     )
@@ -212,10 +237,15 @@ def _by(
     return scores
 
 
-def width_group(mention: Mention) -> str:
-    """That of :data:`WIDTHS` which a mention belongs to."""
-    width = mention.end - mention.start
-    return next(name for name, widest in WIDTHS.items() if width <= widest)
+def _in_groups(
+    groups: Mapping[str, float],
+    size: Callable[[Mention], int],
+    gold: Sequence[Sentence],
+    predicted: Sequence[Sentence],
+) -> dict[str, Score]:
+    """The scores of the mentions of each group, each named by its largest size; without mentions, too."""
+    scores = _by(lambda mention: group(groups, size(mention)), gold, predicted)
+    return {name: scores[name] for name in groups}
 
 
 def _macro(per_type: dict[str, Score]) -> Macro:
@@ -260,12 +290,18 @@ def _confusions(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> dict
     return dict(sorted(times.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _counts(gold: Sequence[Sentence], predicted: Sequence[Sentence], with_overlap: int) -> dict[str, int]:
+def _counts(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> dict[str, int]:
     return {
         "sentences": len(gold),
-        "sentences_with_overlap": with_overlap,
-        "sentences_without_overlap": len(gold) - with_overlap,
         "words": sum(map(len, gold)),
         "gold_duplicates_removed": sum(len(sentence.duplicates) for sentence in gold),
         "predicted_duplicates_removed": sum(len(sentence.duplicates) for sentence in predicted),
+    }
+
+
+def _sentences(with_overlap: Flags, with_discontinuous: Flags) -> dict[str, int]:
+    return {
+        "sentences_with_overlap": int(with_overlap.sum()),
+        "sentences_without_overlap": int((~with_overlap).sum()),
+        "sentences_with_discontinuous": int(with_discontinuous.sum()),
     }

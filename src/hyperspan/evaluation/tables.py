@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hyperspan.evaluation.agreement import AnnotatorAgreement, PairCounts
 from hyperspan.evaluation.calibration import Calibration
-from hyperspan.evaluation.comparison import Comparison
+from hyperspan.evaluation.comparison import Comparison, SubsetComparison
 from hyperspan.evaluation.scores import Report, Score, Slice
 from hyperspan.evaluation.significance import MEASURES, Confidence
 
@@ -50,6 +50,9 @@ def report_sections(report: Report) -> Iterator[Section]:
         yield calibration_section(f"Calibration of predicted mentions: ECE {found.ece:.3f}", found)
     yield _scores("By type", "type", report.per_type.items())
     yield _scores("By width", "words", report.by_width.items())
+    if _has_discontinuous(report):
+        yield _scores("By number of parts", "parts", report.by_parts.items())
+        yield _scores("Discontinuous, by widest gap", "words", report.by_gap.items())
     yield _slices("By depth", "depth", report.by_depth.items())
     yield _slices("By overlap", "kind", ((KIND_NAMES[kind], part) for kind, part in report.by_overlap.items()))
     if report.confusions:
@@ -68,24 +71,13 @@ def comparison_sections(comparison: Comparison, name_a: str, name_b: str) -> Ite
         f"{comparison.sentences:,} sentences, {comparison.rounds:,} rounds, seed {comparison.seed}",
         *filter(None, [comparison.note]),
     ]
-    measured = (("P", comparison.precision), ("R", comparison.recall), ("F1", comparison.f1))
-    yield Section(
-        "B − A",
-        ("", "A", "B", "B − A", f"{comparison.level:.0%} interval", "p (randomisation)", "p (bootstrap)"),
-        [
-            (
-                name,
-                _percent(found.a),
-                _percent(found.b),
-                f"{100 * found.difference:+.2f}",
-                f"{100 * found.interval[0]:+.2f} to {100 * found.interval[1]:+.2f}",
-                f"{found.p_randomization:.4f}",
-                f"{found.p_bootstrap:.4f}",
-            )
-            for name, found in measured
-        ],
-        "; ".join(notes),
-    )
+    yield _differences("B − A", comparison, comparison.level, "; ".join(notes))
+    if part := comparison.discontinuous:
+        note = f"{part.gold:,} in gold"
+        yield _differences("B − A on discontinuous mentions", part, comparison.level, note)
+    if part := comparison.with_discontinuous:
+        note = f"{part.sentences:,} sentences with {part.gold:,} mentions of any kind"
+        yield _differences("B − A on sentences with discontinuous mentions", part, comparison.level, note)
     found, spurious = comparison.found, comparison.spurious
     yield Section(
         "Who finds what",
@@ -95,6 +87,23 @@ def comparison_sections(comparison: Comparison, name_a: str, name_b: str) -> Ite
             ("wrong, predicted", *_numbers(spurious.both, spurious.only_a, spurious.only_b), NO_VALUE),
         ],
     )
+
+
+def _differences(title: str, part: Comparison | SubsetComparison, level: float, note: str) -> Section:
+    rows = [
+        (
+            name,
+            _percent(found.a),
+            _percent(found.b),
+            f"{100 * found.difference:+.2f}",
+            f"{100 * found.interval[0]:+.2f} to {100 * found.interval[1]:+.2f}",
+            f"{found.p_randomization:.4f}",
+            f"{found.p_bootstrap:.4f}",
+        )
+        for name, found in (("P", part.precision), ("R", part.recall), ("F1", part.f1))
+    ]
+    header = ("", "A", "B", "B − A", f"{level:.0%} interval", "p (randomisation)", "p (bootstrap)")
+    return Section(title, header, rows, note)
 
 
 def agreement_sections(found: AnnotatorAgreement, name_a: str, name_b: str) -> Iterator[Section]:
@@ -187,6 +196,10 @@ def _overview(report: Report) -> Section:
         (f"{counts['sentences_with_overlap']:,} sentences with overlap", *_score(report.overlapping)),
         (f"{counts['sentences_without_overlap']:,} without", *_score(report.non_overlapping)),
     ]
+    if _has_discontinuous(report):
+        rows.append(("discontinuous mentions", *_score(report.discontinuous)))
+        several = f"{counts['sentences_with_discontinuous']:,} sentences with one"
+        rows.append((several, *_score(report.with_discontinuous)))
     notes = [f"{counts['sentences']:,} sentences", f"{counts['words']:,} words"]
     removed = {side: counts[f"{side}_duplicates_removed"] for side in ("gold", "predicted")}
     notes += [f"{times:,} duplicates removed from {side}" for side, times in removed.items() if times]
@@ -197,6 +210,10 @@ def _overview(report: Report) -> Section:
     if intervals and intervals.note:
         notes.append(intervals.note)
     return Section("Scores", ("", *SCORE_HEADER), rows, "; ".join(notes))
+
+
+def _has_discontinuous(report: Report) -> bool:
+    return report.discontinuous != Score()
 
 
 def _about_intervals(intervals: Confidence) -> str:

@@ -1,0 +1,59 @@
+"""Groups of mentions that are scored apart: by width, by number of parts, by gap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperspan.types import Mention, Sentence
+
+Flags = NDArray[np.bool_]
+"""(sentences,): whether something is so of each."""
+WIDTHS = {"1": 1, "2": 2, "3": 3, "4-6": 6, "7-10": 10, ">10": math.inf}
+"""Groups of mentions by width, each with its largest number of words."""
+PARTS = {"1": 1, "2": 2, "3": 3, ">3": math.inf}
+"""Groups of mentions by their number of parts."""
+GAPS = {"1": 1, "2": 2, "3-4": 4, "5-8": 8, ">8": math.inf}
+"""Groups of discontinuous mentions by the words in their widest gap."""
+
+
+def width(mention: Mention) -> int:
+    """The words from the first to the last of a mention."""
+    return mention.end - mention.start
+
+
+def width_group(mention: Mention) -> str:
+    """That of :data:`WIDTHS` which a mention belongs to."""
+    return group(WIDTHS, width(mention))
+
+
+def group(groups: Mapping[str, float], size: int) -> str:
+    """The first group that is large enough.
+
+    >>> group(GAPS, 3)
+    '3-4'
+    """
+    return next(name for name, largest in groups.items() if size <= largest)
+
+
+def widest_gap(mention: Mention) -> int:
+    """The words in the widest gap of a mention; 0 for a contiguous one.
+
+    >>> widest_gap(Mention(0, 9, "cell", [(0, 1), (2, 4), (7, 9)]))
+    3
+    """
+    return max((later[0] - part[1] for part, later in pairwise(mention.parts)), default=0)
+
+
+def has_discontinuous(sentences: Sequence[Sentence]) -> Flags:
+    """(sentences,): whether each has a discontinuous mention."""
+    return np.array([any(mention.fragments for mention in one.mentions) for one in sentences], dtype=bool)
+
+
+def discontinuous_only(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """The sentences with their discontinuous mentions alone."""
+    return [one.with_mentions(mention for mention in one.mentions if mention.fragments) for one in sentences]
