@@ -8,13 +8,15 @@ BIOHD tags. discontinuous, discontinuous-3: the hypergraph of discontinuous ment
 
 The corpora are craft and genia-1 to genia-5: the articles of GENIA's XML in five folds, of which one is tested and a ninth of the
 others are dev. Each run writes its figures and what it found in dev and test into two files of its own in --output. Runs whose
-figures are there are not repeated, so that each may be a process of its own: ``--list`` prints their commands, ``--report`` the
-tables of what is there, with the significance of differences. ``--speed`` measures words a second of all rows in turns.
+figures are there are not repeated, and one that was stopped goes on, so that each may be a process of its own: ``--list`` prints
+their commands. ``--report`` prints tables of what is there, ``--compare`` also whether a row differs from the others by more than
+chance, ``--speed`` words a second of all rows, in turns.
 """
 
 from __future__ import annotations
 
 import shlex
+import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,7 +69,10 @@ def run(
         command = ["hyperspan", "benchmark", "discontinuous", *map(str, options), "--only"]
         return {"commands": [shlex.join([*command, str(run)]) for run in waiting]}
     for run in waiting if not report else ():
-        write_run(output, run, *train_run(run, read_splits(data, run.corpus, documents), device, overrides))
+        place = output / "unfinished" / run.name
+        splits = read_splits(data, run.corpus, documents)
+        write_run(output, run, *train_run(run, splits, place, device, overrides))
+        shutil.rmtree(place)
     figures: dict[str, Any] = {"runs": read_figures(output)}
     if compare:
         finished = [DiscontinuousRun(one["corpus"], one["row"], one["seed"]) for one in figures["runs"]]

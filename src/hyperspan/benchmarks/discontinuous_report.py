@@ -47,10 +47,10 @@ def score_table(runs: Sequence[Figures]) -> Iterator[str]:
     yield "|---|---|---|---:|---:|---:|---:|---:|---:|"
     for (corpus, split, row), seeds in sorted(pooled.items(), key=lambda i: (*i[0][:2], ROWS.index(i[0][2]))):
         found = [{name: _added(one[name] for one in folds) for name in MEASURED} for folds in seeds.values()]
-        every, some, sentences = ([one[name] for one in found] for name in MEASURED)
+        every, some, with_some = ([one[name] for one in found] for name in MEASURED)
         columns = [_mean([one.f1 for one in values]) for values in (every, some)]
         columns += [_mean([one.precision for one in some]), _mean([one.recall for one in some])]
-        columns += [_mean([one.f1 for one in sentences])]
+        columns += [_mean([one.f1 for one in with_some])]
         yield f"| {corpus} | {split} | {row} | {len(seeds)} | {' | '.join(columns)} |"
 
 

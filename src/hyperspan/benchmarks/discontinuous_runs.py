@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +19,9 @@ from hyperspan.benchmarks.measure import processor
 from hyperspan.config import Config
 from hyperspan.corpora.registry import read_corpus, write_corpus
 from hyperspan.errors import InputError
+from hyperspan.training.log import read_log
+from hyperspan.training.loop import CHECKPOINT
+from hyperspan.training.run import LOG
 from hyperspan.types import Document, Mention
 
 ROWS = ("segmental", "hull", "joined", "biohd", "discontinuous", "discontinuous-3")
@@ -105,28 +107,34 @@ def blank(document: Document) -> Document:
 
 
 def train_run(
-    run: DiscontinuousRun, splits: Splits, device: str, overrides: Sequence[str]
+    run: DiscontinuousRun, splits: Splits, place: Path, device: str, overrides: Sequence[str]
 ) -> tuple[dict[str, Any], Splits]:
-    """Trains one run; its figures, and dev and test with what it finds."""
+    """Trains one run in a folder, from where it was stopped there; its figures, and dev and test with what it finds."""
+    config = Config.read(f"craft/{run.row}", [*run.settings, "training.start=", *overrides, *_files(splits, place)])
+    began = time.perf_counter()
+    hyperspan.train(config, place / "model", device=device, threads=1, resume=(place / "model" / CHECKPOINT).is_file())
+    seconds = {"train": time.perf_counter() - began}
+    epochs = [one["dev"]["f1"] for one in read_log(place / "model" / LOG) if one["event"] == "epoch" and one["dev"]]
+    annotator = hyperspan.load(place / "model", device=device)
     words: dict[str, int] = {}
     found: Splits = {}
-    with tempfile.TemporaryDirectory() as place:
-        for split in ("train", "dev"):
-            write_corpus(splits[split], f"{place}/{split}.jsonl")
-        files = [f"data.{split}={place}/{split}.jsonl" for split in ("train", "dev")]
-        config = Config.read(f"craft/{run.row}", [*run.settings, "training.start=", *overrides, *files])
+    for split in ("dev", "test"):
         began = time.perf_counter()
-        hyperspan.train(config, f"{place}/model", device=device, threads=1)
-        seconds = {"train": time.perf_counter() - began}
-        annotator = hyperspan.load(f"{place}/model", device=device)
-        for split in ("dev", "test"):
-            began = time.perf_counter()
-            found[split] = list(annotator.pipe(map(blank, splits[split])))
-            seconds[split] = time.perf_counter() - began
-            words[split] = sum(len(sentence) for document in found[split] for sentence in document.sentences)
+        found[split] = list(annotator.pipe(map(blank, splits[split])))
+        seconds[split] = time.perf_counter() - began
+        words[split] = sum(len(sentence) for document in found[split] for sentence in document.sentences)
     figures = {split: scores(splits[split], found[split]) for split in found}
-    about = {"device": device, "machine": processor(), "version": hyperspan.__version__}
-    return {**vars(run), **figures, "seconds": seconds, "words": words, "overrides": [*overrides], **about}, found
+    about = {"device": device, "machine": processor(), "version": hyperspan.__version__, "overrides": [*overrides]}
+    return {**vars(run), **figures, "epochs": epochs, "seconds": seconds, "words": words, **about}, found
+
+
+def _files(splits: Splits, place: Path) -> list[str]:
+    """Writes train and dev; where they are, for the configuration."""
+    place.mkdir(parents=True, exist_ok=True)
+    files = {split: place / f"{split}.jsonl" for split in ("train", "dev")}
+    for split, file in files.items():
+        write_corpus(splits[split], file, force=True)
+    return [f"data.{split}={file}" for split, file in files.items()]
 
 
 def write_run(output: Path, run: DiscontinuousRun, figures: dict[str, Any], found: Splits) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from hyperspan.evaluation.alignment import align
+from hyperspan.evaluation.groups import discontinuous_only, has_discontinuous
 from hyperspan.evaluation.scores import Score, sentence_counts
 from hyperspan.evaluation.significance import Counts
 from hyperspan.types import Document, Sentence
 
-MEASURED = ("all", "discontinuous", "sentences")
+MEASURED = ("all", "discontinuous", "with_discontinuous")
 """What F1 is counted of: all mentions, discontinuous ones, all mentions of sentences whose gold has a discontinuous one."""
 
 
@@ -24,16 +23,11 @@ def measured_counts(gold: Sequence[Sentence], found: Sequence[Sentence]) -> dict
     >>> rod, cone = Mention(0, 4, "CL", ((0, 1), (3, 4))), Mention(2, 4, "CL")
     >>> counts = measured_counts([Sentence(words, [rod, cone]), Sentence(words, [cone])], [Sentence(words, [cone])] * 2)
     >>> {name: rows.sum(axis=0).tolist() for name, rows in counts.items()}
-    {'all': [2, 2, 3], 'discontinuous': [0, 0, 1], 'sentences': [1, 1, 2]}
+    {'all': [2, 2, 3], 'discontinuous': [0, 0, 1], 'with_discontinuous': [1, 1, 2]}
     """
     every = sentence_counts(gold, found)
-    has = np.array([any(mention.fragments for mention in sentence.mentions) for sentence in gold], dtype=bool)
-    some = sentence_counts([*map(_discontinuous, gold)], [*map(_discontinuous, found)])
-    return {"all": every, "discontinuous": some, "sentences": every * has[:, None]}
-
-
-def _discontinuous(sentence: Sentence) -> Sentence:
-    return sentence.with_mentions(mention for mention in sentence.mentions if mention.fragments)
+    some = sentence_counts(discontinuous_only(gold), discontinuous_only(found))
+    return {"all": every, "discontinuous": some, "with_discontinuous": every * has_discontinuous(gold)[:, None]}
 
 
 def scores(gold: Sequence[Document], found: Sequence[Document]) -> dict[str, dict[str, Any]]:
