@@ -302,6 +302,20 @@ class SegmentalConfig:
 
 
 @dataclass(frozen=True)
+class DiscontinuousConfig:
+    """The model discontinuous: mentions with gaps."""
+
+    parts: int = _number(2, 1, 4)
+    """P: the most parts of a mention."""
+    gap: int = _number(8, 1)
+    """g: the most words of a gap."""
+    later_width: int = _number(4, 1)
+    """c': the most words of a part after the first."""
+    hidden: int = _number(32, 1)
+    """Of the hidden layer that scores gaps."""
+
+
+@dataclass(frozen=True)
 class CascadedConfig:
     """The model cascaded."""
 
@@ -461,6 +475,7 @@ class Config:
     features: FeaturesConfig = FeaturesConfig()
     encoder: EncoderConfig = EncoderConfig()
     segmental: SegmentalConfig = SegmentalConfig()
+    discontinuous: DiscontinuousConfig = DiscontinuousConfig()
     cascaded: CascadedConfig = CascadedConfig()
     fofe: FofeConfig = FofeConfig()
     katiyar_cardie: KatiyarCardieConfig = KatiyarCardieConfig()

@@ -416,10 +416,11 @@ def trusted_mention(
     text: str = "",
     probability: float | None = None,
     id: str = "",  # noqa: A002
+    fragments: tuple[Span, ...] = (),
 ) -> Mention:
-    """A contiguous mention of what is known to be a span, and to read so where `text` is given."""
+    """A mention of what is known to be a span, and to read so where `text` is given."""
     made: Any = _MentionDraft()
-    made.start, made.end, made.label, made.fragments = start, end, label, ()
+    made.start, made.end, made.label, made.fragments = start, end, label, fragments
     made.text, made.probability, made.head, made.id = text, probability, None, id
     made.__class__ = Mention
     return made

@@ -120,11 +120,22 @@ class Vocabulary:
             counts=found.counts,
         )
 
-    def gold(self, sentence: Sentence) -> set[tuple[int, int, int]]:
-        """A sentence's mentions as a structure takes them: (start, end, index of the label). Discontinuous ones are left out."""
-        whole = (mention for mention in sentence.mentions if not mention.fragments)
+    def gold(self, sentence: Sentence, *, discontinuous: bool = False) -> set[Any]:
+        """A sentence's mentions as a structure takes them: (start, end, index of the label), and the parts if there are several.
+
+        Discontinuous ones are left out unless they are asked for.
+        """
+        whole = (mention for mention in sentence.mentions if discontinuous or not mention.fragments)
         try:
-            return {(mention.start, mention.end, self._labels[mention.label]) for mention in whole}
+            return {
+                (
+                    mention.start,
+                    mention.end,
+                    self._labels[mention.label],
+                    *((mention.fragments,) if mention.fragments else ()),
+                )
+                for mention in whole
+            }
         except KeyError as error:
             raise LabelError(f"the label {error} is not among those trained: {', '.join(self.labels)}") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from hyperspan.inference.assembly import SentencePrediction
 from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.options import DecodingOptions
 from hyperspan.structures.mentions import Mention as IndexedMention
-from hyperspan.structures.mentions import MentionSet, MentionSets, NotSupportedError
+from hyperspan.structures.mentions import MentionSet, MentionSets, NotSupportedError, fragments_of
 from hyperspan.structures.places import Places, rows_of_sets
 from hyperspan.types import Mention, trusted_mention
 
@@ -68,7 +69,7 @@ def decode(
     if options.top_k:
         for prediction, ranked in zip(predictions, distribution.topk(options.top_k), strict=True):
             for mentions, log_probability in ranked:
-                named = sorted(Mention(start, end, names[kind]) for start, end, kind in mentions)
+                named = sorted(Mention(*one[:2], names[one[2]], fragments_of(one)) for one in mentions)
                 prediction.sets.append((math.exp(log_probability), named))
     return predictions
 
@@ -76,10 +77,11 @@ def decode(
 def _add_mentions(places: Places, names: Sequence[str], to: Sequence[list[Mention]]) -> None:
     """Adds the mentions at these places to the list of the sentence that each is in."""
     labels: dict[int, str] = dict(enumerate(names))
-    for (sentence, start, end, kind), probability in zip(
-        places.rows.tolist(), places.probabilities.tolist(), strict=True
+    parts = places.parts or repeat(())
+    for (sentence, start, end, kind), probability, fragments in zip(
+        places.rows.tolist(), places.probabilities.tolist(), parts, strict=False
     ):
-        to[sentence].append(trusted_mention(start, end, labels[kind], probability=probability))
+        to[sentence].append(trusted_mention(start, end, labels[kind], probability=probability, fragments=fragments))
 
 
 def _by_type(mentions: Iterable[Mention], labels: Sequence[str]) -> list[IndexedMention]:

@@ -69,6 +69,16 @@ class Model(nn.Module):
         return False
 
     @classmethod
+    def finds_discontinuous(cls, config: Config) -> bool:
+        """Whether mentions may have several parts, with words between them."""
+        return False
+
+    @property
+    def discontinuous(self) -> bool:
+        """The same of this model."""
+        return self.finds_discontinuous(self.config)
+
+    @classmethod
     def can_calibrate(cls, config: Config) -> bool:
         """Whether each type can have a temperature and a bias of its own."""
         return False
@@ -143,6 +153,10 @@ class Model(nn.Module):
         """The sentences as this model reads them, on its device."""
         return self.encoder.collate(sentences, self.device)
 
+    def gold(self, sentence: Sentence) -> set[Mention]:
+        """The mentions of a sentence as its distributions take them; those with gaps only where it finds such."""
+        return self.vocabulary.gold(sentence, discontinuous=self.discontinuous)
+
     def loss(
         self,
         sentences: Sequence[Sentence],
@@ -156,7 +170,7 @@ class Model(nn.Module):
         """
         batch = batch or self.collate(sentences)
         layers = self.encoder(batch)
-        gold, marks = [self.vocabulary.gold(s) for s in sentences], self.vocabulary.marks(sentences)
+        gold, marks = [self.gold(s) for s in sentences], self.vocabulary.marks(sentences)
         if marks is None:
             loss = self.loss_of(layers[-1], gold, batch)
         else:

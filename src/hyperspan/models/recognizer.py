@@ -42,6 +42,10 @@ class Recognizer(Model):
         """Encoder and scorer in one, for use; None where the model is another than this computes."""
 
     @classmethod
+    def check(cls, config: Config) -> None:
+        SCORERS[config.model.kind].check(config)
+
+    @classmethod
     def limits_width(cls, config: Config) -> bool:
         return SCORERS[config.model.kind].over_spans
 
@@ -92,6 +96,10 @@ class Recognizer(Model):
     @classmethod
     def can_calibrate(cls, config: Config) -> bool:
         return SCORERS[config.model.kind].can_calibrate
+
+    @classmethod
+    def finds_discontinuous(cls, config: Config) -> bool:
+        return SCORERS[config.model.kind].discontinuous
 
     @classmethod
     def has_independent_types(cls, config: Config) -> bool:

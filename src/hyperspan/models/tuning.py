@@ -29,7 +29,7 @@ from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.models.base import Model
 from hyperspan.models.calibration import PRIOR_MENTIONS, CalibrationFit, ChainBatch, DevChains, chain_batch
 from hyperspan.structures import SegmentalHypergraph
-from hyperspan.structures.mentions import MentionSet
+from hyperspan.structures.mentions import MentionSet, fragments_of
 from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.types import Sentence, trusted_mention
 
@@ -50,7 +50,7 @@ Encode = Callable[[Sequence[Sentence]], Callable[[float], list[MentionSet]]]
 def _known_gold(model: Model, sentence: Sentence) -> set[tuple[int, int, int]]:
     """The mentions of a sentence whose labels the model has; dev may have others."""
     known = [mention for mention in sentence.mentions if mention.label in model.labels]
-    return model.vocabulary.gold(sentence.with_mentions(known))
+    return model.gold(sentence.with_mentions(known))
 
 
 def _batches(model: Model, sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
@@ -65,7 +65,9 @@ def _counted(model: Model, found: list[MentionSet], sentences: Sequence[Sentence
     def known(sentence: Sentence, mentions: MentionSet) -> MentionSet:
         if not sentence.is_partial:
             return mentions
-        named = {one: trusted_mention(one[0], one[1], model.labels[one[2]]) for one in mentions}
+        named = {
+            one: trusted_mention(one[0], one[1], model.labels[one[2]], fragments=fragments_of(one)) for one in mentions
+        }
         return frozenset(one for one, mention in named.items() if sentence.knows(mention))
 
     return [known(sentence, mentions) for sentence, mentions in zip(sentences, found, strict=True)]

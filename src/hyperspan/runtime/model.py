@@ -104,6 +104,11 @@ class RuntimeModel:
         return self.config.data.joined
 
     @property
+    def discontinuous(self) -> bool:
+        """Whether mentions may have several parts."""
+        return False
+
+    @property
     def reads_tags(self) -> bool:
         """Whether it was trained with part-of-speech tags, without which it finds less."""
         return bool(self.vocabulary.tags)

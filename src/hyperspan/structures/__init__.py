@@ -13,6 +13,8 @@ _HOME = {
     "CascadeScores": "cascaded",
     "CascadedChains": "cascaded",
     "ConstituencyTrees": "constituency",
+    "DiscontinuousHypergraph": "discontinuous",
+    "DiscontinuousScores": "discontinuous_scores",
     "Distribution": "distribution",
     "EdgeScores": "scores",
     "LinearChain": "linear_chain",
@@ -49,6 +51,8 @@ __all__ = [
     "CascadeScores",
     "CascadedChains",
     "ConstituencyTrees",
+    "DiscontinuousHypergraph",
+    "DiscontinuousScores",
     "Distribution",
     "EdgeScores",
     "LinearChain",
@@ -84,6 +88,8 @@ __all__ = [
 if TYPE_CHECKING:
     from hyperspan.structures.cascaded import CascadedChains, CascadeScores
     from hyperspan.structures.constituency import ConstituencyTrees, is_nested, without_crossing
+    from hyperspan.structures.discontinuous import DiscontinuousHypergraph
+    from hyperspan.structures.discontinuous_scores import DiscontinuousScores
     from hyperspan.structures.distribution import Distribution
     from hyperspan.structures.linear_chain import LinearChain
     from hyperspan.structures.losses import cross_entropy, negative_log_likelihood, softmax_margin

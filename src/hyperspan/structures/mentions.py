@@ -6,9 +6,42 @@ from collections.abc import Iterable, Sequence
 
 Mention = tuple[int, int, int]
 """(start, end, type index) in words, `end` exclusive."""
+Parts = tuple[tuple[int, int], ...]
+"""The parts of a mention as (start, end), in order, with words between them."""
+DiscontinuousMention = tuple[int, int, int, Parts]
+"""(start, end, type index, parts), from the start of the first part to the end of the last."""
+AnyMention = Mention | DiscontinuousMention
 MentionSet = frozenset[Mention]
 MentionSets = Sequence[Iterable[Mention]]
 """One collection of mentions for each sentence of a batch."""
+
+
+def parts_of(mention: AnyMention) -> Parts:
+    """The parts of a mention, one or more.
+
+    >>> parts_of((0, 2, 5)), parts_of((0, 4, 5, ((0, 1), (3, 4))))
+    (((0, 2),), ((0, 1), (3, 4)))
+    """
+    return mention[3] if len(mention) == 4 else ((mention[0], mention[1]),)
+
+
+def fragments_of(mention: AnyMention) -> Parts:
+    """The parts of a mention that has several; none otherwise.
+
+    >>> fragments_of((0, 2, 5)), fragments_of((0, 4, 5, ((0, 1), (3, 4))))
+    ((), ((0, 1), (3, 4)))
+    """
+    return mention[3] if len(mention) == 4 else ()
+
+
+def with_parts(parts: Parts, kind: int) -> AnyMention:
+    """The mention of these parts.
+
+    >>> with_parts(((0, 1), (3, 4)), 5), with_parts(((0, 1),), 5)
+    ((0, 4, 5, ((0, 1), (3, 4))), (0, 1, 5))
+    """
+    start, end = parts[0][0], parts[-1][1]
+    return (start, end, kind) if len(parts) == 1 else (start, end, kind, parts)
 
 
 class NotSupportedError(ValueError):
@@ -59,3 +92,22 @@ def check_constraints(
                     f"expected required mentions of at most c = {max_width} words, got {(start, end, kind)} in sentence {sentence}"
                 )
     return both
+
+
+def check_discontinuous(
+    mention_sets: Sequence[Iterable[AnyMention]] | None, lengths: Sequence[int], types: int
+) -> list[set[AnyMention]]:
+    """One set of mentions a sentence, with parts or without, or an error that names the first that cannot be there."""
+    given = [list(some) for some in mention_sets] if mention_sets is not None else None
+    if given is None:
+        return [set() for _ in lengths]
+    check_mentions([[mention[:3] for mention in some] for some in given], lengths, types)
+    for sentence, some in enumerate(given):
+        for mention in some:
+            ends = [position for part in parts_of(mention) for position in part]
+            if ends != sorted(set(ends)) or (ends[0], ends[-1]) != mention[:2] or len(ends) % 2:
+                raise ValueError(
+                    f"expected a mention (start, end, type, parts) whose parts are in order, with words between them, and begin and end "
+                    f"where it does, got {mention} in sentence {sentence}"
+                )
+    return [{with_parts(parts_of(mention), mention[2]) for mention in some} for some in given]

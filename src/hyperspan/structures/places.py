@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hyperspan.structures.mentions import Mention, MentionSet
+from hyperspan.structures.mentions import AnyMention, Mention, MentionSet, Parts, parts_of
 
 
 class Places(NamedTuple):
@@ -15,6 +15,22 @@ class Places(NamedTuple):
 
     rows: np.ndarray  # (mentions, 4): sentence, start, end, type
     probabilities: np.ndarray  # (mentions,)
+    parts: Sequence[Parts] = ()
+    """The parts of each mention, () for one of one part; no entries at all where all have one part."""
+
+
+def with_discontinuous(
+    contiguous: Places, longer: Sequence[tuple[int, AnyMention]], probabilities: Sequence[float]
+) -> Places:
+    """Mentions of one part, and others of more as (sentence, mention), in the order of sentences."""
+    if not longer:
+        return contiguous
+    rows = np.array([(sentence, *mention[:3]) for sentence, mention in longer], dtype=contiguous.rows.dtype)
+    every = np.concatenate([contiguous.rows, rows])
+    parts = [*((),) * len(contiguous.rows), *(parts_of(mention) for _, mention in longer)]
+    order = every[:, 0].argsort(kind="stable")
+    found = np.concatenate([contiguous.probabilities, np.array(probabilities, dtype=contiguous.probabilities.dtype)])
+    return Places(every[order], found[order], [parts[place] for place in order])
 
 
 def places_above(marginals: np.ndarray, least: Sequence[float]) -> Places:

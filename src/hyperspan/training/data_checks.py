@@ -15,6 +15,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.errors import InputError, counted
 from hyperspan.model_folders import bundled_models
+from hyperspan.models.registry import model_class
 from hyperspan.text.language import looks_english
 from hyperspan.types import Mention, Sentence
 
@@ -43,6 +44,9 @@ class DataReader(Protocol):
     def context(self) -> int: ...
 
     @property
+    def discontinuous(self) -> bool: ...
+
+    @property
     def reads_tags(self) -> bool: ...
 
 
@@ -64,7 +68,8 @@ def check_data(config: Config, train: Sequence[Sentence]) -> None:
         raise InputError(
             f"{path} holds no mentions in its {counted(len(train), 'sentence')}; name annotated sentences in data.train"
         )
-    widths = [mention.end - mention.start for mention in mentions if not mention.fragments]
+    finds_parts = model_class(config.model.kind).finds_discontinuous(config)
+    widths = [mention.parts[0][1] - mention.start for mention in mentions if finds_parts or not mention.fragments]
     if not widths:
         raise InputError(
             f"{path} holds only discontinuous mentions ({len(mentions):,}), but a model finds contiguous ones; "
@@ -109,7 +114,7 @@ def _about_train(model: DataReader, train: Sequence[Sentence]) -> Iterator[str]:
     mentions = _mentions(train)
     if not model.config.distillation.teachers:
         yield from _about_annotation(train, mentions)
-    if discontinuous := sum(bool(mention.fragments) for mention in mentions):
+    if not model.discontinuous and (discontinuous := sum(bool(mention.fragments) for mention in mentions)):
         yield f"{counted(discontinuous, 'discontinuous mention')} left out of training, because a model finds contiguous ones"
     widths = [mention.end - mention.start for mention in mentions if not mention.fragments]
     limit = model.max_width

@@ -28,6 +28,7 @@ from hyperspan.kernels.transfer import is_asynchronous
 from hyperspan.models.base import Model
 from hyperspan.models.storage import save_model
 from hyperspan.models.tensors import read_tensors, write_tensors
+from hyperspan.structures.mentions import fragments_of
 from hyperspan.training.checkpoint import (
     CHECKPOINT,
     difference,
@@ -324,7 +325,9 @@ def mention_counts(model: Model, sentences: Sequence[Sentence], processes: Proce
         found = model.distribution([sentences[index] for index in indices]).argmax()
         for index, mentions in zip(indices, found, strict=True):
             gold = sentences[index]
-            labelled = (trusted_mention(start, end, model.labels[kind]) for start, end, kind in mentions)
+            labelled = (
+                trusted_mention(one[0], one[1], model.labels[one[2]], fragments=fragments_of(one)) for one in mentions
+            )
             counted = [mention for mention in labelled if gold.knows(mention)]
             counts[index] = torch.tensor([len(gold.mentions.intersection(counted)), len(counted), len(gold.mentions)])
     return counts

@@ -56,12 +56,18 @@ class Scorer(nn.Module):
     """Outputs before those, which are of no type."""
     independent_types: ClassVar[bool] = False
     """Whether mentions of one type say nothing about those of another, so that sentences may be annotated with some types only."""
+    discontinuous: ClassVar[bool] = False
+    """Whether mentions may have several parts, with words between them."""
     can_condition: ClassVar[bool] = False
     """Whether its distributions take any mentions as required or forbidden, so that sentences may be annotated in part."""
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__()
         self.types, self.config = len(labels), config
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        """Raises an InputError where a configuration asks for what this scorer cannot do."""
 
     def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> Any:
         """The scores of a batch."""

@@ -1,0 +1,209 @@
+"""The scores of mentions with gaps, and the hyperedges that sets of them use."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad, softplus
+
+from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
+from hyperspan.structures.common import ScoreTensors, check_scores
+from hyperspan.structures.discontinuous_menus import Limits
+from hyperspan.structures.mentions import AnyMention, Mention, Parts, parts_of
+from hyperspan.structures.scores import EdgeScores
+
+
+@dataclass(frozen=True)
+class DiscontinuousScores(ScoreTensors):
+    """The scores of the edges of a :class:`~hyperspan.structures.DiscontinuousHypergraph`.
+
+    The first four are those of :class:`~hyperspan.structures.EdgeScores`: of mentions of one part, and of the first parts of others.
+    A mention of several parts adds `open` for each part but the last, `gap` for each gap, and `last` for the last part.
+
+    ========= ==================== ===========================================================================
+    absent    (B, n, m)            no mention of type k begins at i
+    present   (B, n, m)            one does
+    extend    (B, n, c - 1, m)     some mention there has a first part of more than w + 1 words
+    close     (B, n, c, m)         the words i to i + w are a mention
+    open      (B, n, c, m)         the words i to i + w are a part, and others follow
+    gap       (B, n, g, m)         the words j to j + d are a gap, and a part follows
+    last      (B, n, c', m)        the words s to s + u are the last of several parts
+    ========= ==================== ===========================================================================
+    """
+
+    absent: Tensor
+    present: Tensor
+    extend: Tensor
+    close: Tensor
+    open: Tensor
+    gap: Tensor
+    last: Tensor
+
+    def __post_init__(self) -> None:
+        if self.close.dim() != 4:
+            raise ValueError(f"expected close of shape (B, n, c, m), got {tuple(self.close.shape)}")
+        batch, n, c, m = self.close.shape
+        if c < 1:
+            raise ValueError("expected at least one width in close (c >= 1), got c = 0")
+        widths = {name: tensor.shape[2] if tensor.dim() == 4 else 0 for name, tensor in self.tensors().items()}
+        if widths["last"] > c:
+            raise ValueError(f"expected no wider later parts than first ones, got c' = {widths['last']} and c = {c}")
+        shapes = {
+            "close": (batch, n, c, m),
+            "absent": (batch, n, m),
+            "present": (batch, n, m),
+            "open": (batch, n, c, m),
+        }
+        shapes |= {"extend": (batch, n, c - 1, m)} | {name: (batch, n, widths[name], m) for name in ("gap", "last")}
+        check_scores({name: self.tensors()[name] for name in shapes}, shapes)
+
+    def __repr__(self) -> str:
+        batch, n, c, m = self.close.shape
+        sizes = f"B={batch}, n={n}, c={c}, g={self.gap.shape[2]}, c'={self.last.shape[2]}, m={m}"
+        return f"DiscontinuousScores({sizes}, {self.close.dtype} on {self.close.device})"
+
+    @property
+    def needs_gradient(self) -> bool:
+        """Whether autograd is following what is computed from these scores."""
+        return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors().values())
+
+    def limits(self, parts: int) -> Limits:
+        """What mentions can be, of so many parts at most."""
+        return Limits(parts, self.close.shape[2], self.gap.shape[2], self.last.shape[2])
+
+    @property
+    def contiguous(self) -> EdgeScores:
+        """The scores of mentions of one part alone."""
+        return EdgeScores(self.absent, self.present, self.extend, self.close)
+
+
+def log_some(items: Tensor, dimension: int) -> Tensor:
+    """log of the sum, over all choices of one item or more, of exp of their sum.
+
+    Each choice has a last item u: that is Σ_u e^u Π_{v before u} (1 + e^v), a sum without differences.
+
+    >>> log_some(torch.zeros(3), 0).exp()  # three items, so seven choices
+    tensor(7.0000)
+    """
+    items = items.movedim(dimension, -1)
+    before = softplus(items[..., :-1], threshold=50.0).cumsum(-1)  # exact: the default threshold stops at 20
+    return log_sum(items + pad(before, (1, 0)), -1)
+
+
+def log_either(one: Tensor, other: Tensor) -> Tensor:
+    """The same of two items: e^one + e^other + e^(one + other), in the logarithm."""
+    return log_some(torch.stack([one, other], -1), -1)
+
+
+def following(values: Tensor, count: int) -> Tensor:
+    """(B, n, m) -> (B, n, count, m): those of the next words, i + 1 to i + count; -inf beyond the last.
+
+    >>> following(torch.tensor([[[1.0], [2.0]]]), 2)[0, :, :, 0]
+    tensor([[2., -inf],
+            [-inf, -inf]])
+    """
+    batch, n, m = values.shape
+    if count == 0 or n == 0:
+        return values.new_zeros(batch, n, count, m)
+    beyond = values.new_full((batch, count, m), MINUS_INFINITY)
+    windows = torch.cat([values[:, 1:], beyond], dim=1).unfold(1, count, 1)  # (B, n, m, count)
+    return windows.transpose(2, 3)
+
+
+def masked_last(scores: DiscontinuousScores, lengths: Tensor) -> Tensor:
+    """(B, n, c', m): `last`, -inf where a part would reach beyond its sentence."""
+    _, n, c, _ = scores.last.shape
+    device = scores.last.device
+    ends = torch.arange(n, device=device)[:, None] + torch.arange(c, device=device)  # (n, c'): the last word
+    return scores.last.masked_fill((ends >= lengths[:, None, None])[..., None], MINUS_INFINITY)
+
+
+def continuations(scores: DiscontinuousScores, lengths: Tensor, parts: int) -> Tensor:
+    """(B, n, m): log of the sum over all that may follow a part that ends before word j: a gap and at most `parts` parts."""
+    last = masked_last(scores, lengths)
+    c = last.shape[2]
+    value = last.new_full(scores.absent.shape, MINUS_INFINITY)
+    for more in range(parts):
+        # What a part that begins at s may be, whether it is the last or not, and then what a gap may lead to.
+        items = last if more == 0 else torch.cat([last, scores.open[:, :, :c] + following(value, c)], dim=2)
+        value = log_some(scores.gap + following(log_some(items, 2), scores.gap.shape[2]), 2)
+    return value
+
+
+def event_scores(scores: DiscontinuousScores, lengths: Tensor, parts: int) -> tuple[Tensor, Tensor]:
+    """(B, n, c, m) each: of all mentions whose first part are the words i to i + w, of those with more parts alone and of one or
+    more of any kind."""
+    more = scores.open + following(continuations(scores, lengths, parts - 1), scores.close.shape[2])
+    return more, log_either(scores.close, more)
+
+
+def with_margin(scores: DiscontinuousScores, gold: Sequence[Iterable[AnyMention]], beta: float) -> DiscontinuousScores:
+    """Scores with the cost of the paper's softmax-margin: `beta` where a mention begins and none is found, 1 the other way round."""
+    starts = torch.zeros_like(scores.absent, dtype=torch.bool)
+    rows = [(sentence, mention[0], mention[2]) for sentence, mentions in enumerate(gold) for mention in mentions]
+    if rows:
+        starts[tuple(torch.tensor(rows, device=starts.device).T)] = True
+    return replace(
+        scores,
+        absent=scores.absent + beta * starts.to(scores.absent.dtype),
+        present=scores.present + (~starts).to(scores.present.dtype),
+    )
+
+
+class PartRows(NamedTuple):
+    """The scores that sets of mentions use beside those of the first chain: index columns (sentence, start, width, type)."""
+
+    events: Tensor
+    """(4, events): the first parts."""
+    close: Tensor
+    open: Tensor
+    gap: Tensor
+    last: Tensor
+
+
+def part_rows(sets: Sequence[Iterable[AnyMention]], device: torch.device) -> PartRows:
+    """The hyperedges of these sets, each once: mentions share the parts that they have in common from the first on."""
+    found: dict[str, dict[object, tuple[int, int, int, int]]] = {name: {} for name in PartRows._fields}
+    for sentence, mentions in enumerate(sets):
+        for mention in mentions:
+            for name, prefix, start, width in _edges(parts_of(mention)):
+                found[name][sentence, mention[2], prefix] = (sentence, start, width, mention[2])
+    return PartRows(
+        *(
+            torch.from_numpy(np.array(list(rows.values()), dtype=np.int64).reshape(-1, 4).T.copy()).to(device)
+            for rows in found.values()
+        )
+    )
+
+
+def _edges(parts: Parts) -> Iterator[tuple[str, object, int, int]]:
+    """The edges of a mention: the name of the scores, what it shares the edge with, and where the score stands."""
+    start, end = parts[0]
+    yield "events", parts[:1], start, end - start - 1
+    if len(parts) == 1:
+        yield "close", parts, start, end - start - 1
+        return
+    for index, ((start, end), (following_start, _)) in enumerate(itertools.pairwise(parts), 1):
+        yield "open", parts[:index], start, end - start - 1
+        yield "gap", (parts[:index], following_start), end, following_start - end - 1
+    start, end = parts[-1]
+    yield "last", parts, start, end - start - 1
+
+
+def first_parts(mentions: Iterable[AnyMention]) -> set[Mention]:
+    """The first parts of mentions, as mentions."""
+    return {(*parts_of(mention)[0], mention[2]) for mention in mentions}
+
+
+def conditional_score(scores: DiscontinuousScores, events: Tensor, rows: PartRows) -> Tensor:
+    """(B,): log of the probability of what follows each first part, given that mentions begin with it."""
+    total = scores.close.new_zeros(len(scores.close))
+    for tensor, columns in zip((scores.close, scores.open, scores.gap, scores.last), rows[1:], strict=True):
+        total = total.index_add(0, columns[0], tensor[tuple(columns)])
+    return total.index_add(0, rows.events[0], -finite(events[tuple(rows.events)]))
