@@ -39,7 +39,7 @@ class FakeModel:
 
 
 class FakeAnnotator(Annotator):
-    """Finds the first word of every text; refuses texts with "long", and fails on texts with a word of CRASHES.
+    """Finds the first word of every text, of one with "apart" the first and the last together; refuses texts with "long", and fails on texts with a word of CRASHES.
 
     On those with "split" it does so while they are split. Words are what stands between spaces.
     """
@@ -70,8 +70,13 @@ class FakeAnnotator(Annotator):
         self.asked += texts
         for text in texts:
             crash(text)
-        first = [Mention(0, 1, "first", probability=0.5)]
-        return [SentencePrediction(first if one.tokens and one.offsets[0][0] == 0 else []) for one in sentences]
+        return [SentencePrediction(_first(one) if one.tokens and one.offsets[0][0] == 0 else []) for one in sentences]
+
+
+def _first(sentence: Sentence) -> list[Mention]:
+    last = len(sentence)
+    parts = ((0, 1), (last - 1, last)) if "apart" in sentence.tokens else ()
+    return [Mention(0, last if parts else 1, "first", parts, probability=0.5)]
 
 
 def crash(text: str) -> None:

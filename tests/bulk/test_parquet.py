@@ -113,15 +113,18 @@ def test_parquet_shards_hold_what_json_lines_hold_and_can_be_annotated_again(
     fake: FakeAnnotator, tmp_path: Path
 ) -> None:
     records = [{"id": n, "text": f"wörd{n} 👩🏽‍🔬 slept" * (n % 3), "year": 1900 + n} for n in range(30)]
+    records.append({"id": 30, "text": "wörd30 👩🏽‍🔬 apart slept", "year": 1930})
     write_jsonl(tmp_path / "made.jsonl", [*records, {"no": "text"}])
     for name in ("jsonl", "parquet"):
         annotate_files([tmp_path / "made.jsonl"], tmp_path / name, format=name, shard_records=8)
     assert lines_in(tmp_path / "jsonl/rejected") == lines_in(tmp_path / "parquet/rejected")
     rows = pq.read_table(tmp_path / "parquet/documents").to_pylist()
     for row, record in zip(rows, lines_in(tmp_path / "jsonl/documents"), strict=True):
-        assert (row["id"], row["text"], row["mentions"]) == (record["id"], record["text"], record["mentions"])
+        mentions = [{"fragments": None} | mention for mention in record["mentions"]]
+        assert (row["id"], row["text"], row["mentions"]) == (record["id"], record["text"], mentions)
         assert json.loads(row["metadata"]) == record["metadata"]
         assert all(row["text"][m["start"] : m["end"]] == m["text"] for m in row["mentions"])
+    assert rows[-1]["mentions"][0]["fragments"] == [[0, 6], [18, 23]]
     annotate_files([tmp_path / "parquet/documents"], tmp_path / "again", shard_records=8)
     assert lines_in(tmp_path / "again/documents") == lines_in(tmp_path / "jsonl/documents")
 

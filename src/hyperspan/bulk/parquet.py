@@ -26,13 +26,15 @@ MENTION = pa.struct(
         ("label", pa.string()),
         ("text", pa.string()),
         ("probability", pa.float64()),
+        ("fragments", pa.list_(pa.list_(pa.int64()))),
     ]
 )
 SCHEMA = pa.schema(
     [("id", pa.string()), ("text", pa.string()), ("mentions", pa.list_(MENTION)), ("metadata", pa.string())],
     metadata={OURS: b"1"},
 )
-"""What is written: offsets count characters (Unicode code points), metadata are a JSON object."""
+"""What is written: offsets count characters (Unicode code points), metadata are a JSON object; `fragments` are null for mentions of
+one part."""
 ROWS, CHARACTERS = 1_000, 8_000_000
 """So much is written as one group of rows at most, but for a text that alone is more."""
 
@@ -40,7 +42,14 @@ ROWS, CHARACTERS = 1_000, 8_000_000
 def mention_rows(mentions: Iterable[Mention]) -> list[dict[str, Any]]:
     """The mentions as the column `mentions` has them, sorted."""
     return [
-        {"start": m.start, "end": m.end, "label": m.label, "text": m.text, "probability": m.probability}
+        {
+            "start": m.start,
+            "end": m.end,
+            "label": m.label,
+            "text": m.text,
+            "probability": m.probability,
+            "fragments": m.fragments or None,
+        }
         for m in sorted(mentions, key=MENTION_ORDER)
     ]
 

@@ -75,7 +75,8 @@ def annotate(
         list[str] | None,
         typer.Option(
             metavar="START:END:LABEL",
-            help="A mention that the text has, from character START to before END, counted from 0; repeat for more.",
+            help="A mention that the text has, from character START to before END, counted from 0; repeat for more. "
+            "Commas separate the parts of a discontinuous one: 0:4,15:20:LABEL.",
         ),
     ] = None,
     forbid: Annotated[

@@ -31,7 +31,8 @@ def draw(
             "--mention",
             "-m",
             metavar="START:END:LABEL",
-            help="A mention from word START to before word END, counted from 0; repeat for more.",
+            help="A mention from word START to before word END, counted from 0; repeat for more. "
+            "Commas separate the parts of a discontinuous one: 0:1,3:4:LABEL.",
         ),
     ] = None,
     types: Annotated[

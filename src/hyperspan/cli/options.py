@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 import typer
@@ -108,18 +109,19 @@ def split_names(given: list[str] | None) -> list[str]:
 
 
 def parse_mention(written: str, option: str = "--mention", counted: str = "words") -> Mention:
-    """START:END:LABEL, as it was given with an option, as a mention.
+    """START:END:LABEL, as it was given with an option, as a mention; with commas between the parts of a discontinuous one.
 
-    >>> parse_mention("0:3:PER")
-    Mention(0, 3, 'PER')
+    >>> parse_mention("0:3:PER"), parse_mention("0:1,3:4:cell")
+    (Mention(0, 3, 'PER'), Mention(0, 4, 'cell', fragments=((0, 1), (3, 4))))
     """
-    start, _, rest = written.partition(":")
-    end, _, label = rest.partition(":")
-    if not (start.isdecimal() and end.isdecimal() and label and len(start) < 10 and len(end) < 10):
+    found = re.fullmatch(r"((?:[0-9]{1,9}:[0-9]{1,9},)*[0-9]{1,9}:[0-9]{1,9}):(.+)", written, re.DOTALL)
+    if found is None:
         raise InputError(
-            f"{option} {written!r} is not START:END:LABEL; write for example 0:3:PER for the first three {counted}"
+            f"{option} {written!r} is not START:END:LABEL; write for example 0:3:PER for the first three {counted}, or "
+            "0:1,3:4:PER for the first and the fourth"
         )
+    ends = [(int(start), int(end)) for start, end in (part.split(":") for part in found[1].split(","))]
     try:
-        return Mention(int(start), int(end), label)
+        return Mention(ends[0][0], ends[-1][1], found[2], ends)
     except SpanError as error:
         raise SpanError(f"{option} {written!r}: {error}") from None

@@ -3,6 +3,8 @@
 {"alternatives": [{"start": 0, "end": 23, "sets": [
     {"probability": 0.81, "mentions": [{"start": 9, "end": 16, "label": "place"}]}]}],
  "candidates": [{"start": 9, "end": 16, "label": "place", "probability": 0.83}]}
+
+A discontinuous mention also has its "fragments".
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ def alternatives_records(alternatives: Iterable[SentenceAlternatives]) -> list[R
 
 
 def _span(mention: Mention) -> Record:
-    return {"start": mention.start, "end": mention.end, "label": mention.label}
+    record: Record = {"start": mention.start, "end": mention.end, "label": mention.label}
+    return record | {"fragments": [list(span) for span in mention.fragments]} if mention.fragments else record
 
 
 def in_metadata(document: Document) -> Document:
@@ -99,4 +102,5 @@ def _mention(record: Record, text: str) -> Mention:
     start, end = record["start"], record["end"]
     if end > len(text):
         raise ValueError(f"a mention reaches to {end} in a text of {len(text)} characters")
-    return Mention(start, end, record["label"], text=text[start:end], probability=record.get("probability"))
+    fragments = record.get("fragments", ())
+    return Mention(start, end, record["label"], fragments, text[start:end], record.get("probability"))

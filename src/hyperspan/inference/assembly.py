@@ -66,5 +66,5 @@ def _alternatives(text: str, sentence: Sentence, found: SentencePrediction) -> S
 
 
 def _candidates(text: str, sentence: Sentence, found: SentencePrediction) -> list[Mention]:
-    in_order = sorted(found.candidates, key=lambda mention: (mention.start, -mention.end, mention.label))
+    in_order = sorted(found.candidates, key=lambda one: (one.start, -one.end, one.label, one.fragments))
     return [by_characters(mention, sentence.offsets, text) for mention in in_order]

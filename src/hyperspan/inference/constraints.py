@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from attrs import field, frozen
 
+from hyperspan.corpora.trimming import joined
 from hyperspan.errors import InputError, LabelError, SpanError
-from hyperspan.types import Document, Mention, Sentence, mention_set
+from hyperspan.types import Document, Mention, Sentence, Span, mention_set
 
 
 @frozen
@@ -29,9 +30,15 @@ NO_CONSTRAINTS = Constraints()
 
 
 def constraints_by_sentence(
-    document: Document, constraints: Constraints, labels: Sequence[str], max_width: int | None = None
+    document: Document,
+    constraints: Constraints,
+    labels: Sequence[str],
+    max_width: int | None = None,
+    discontinuous: bool = False,
 ) -> dict[int, Constraints]:
     """The constraints of each sentence that has any, by its index, in tokens; those of the text are in characters.
+
+    `max_width` is the most words of a mention of one part that a model finds, `discontinuous` whether it finds those of several.
 
     >>> words = Document("the zoo of Oz", sentences=[Sentence(["the", "zoo"], offsets=[(0, 3), (4, 7)])])
     >>> constraints_by_sentence(words, Constraints(require=[Mention(0, 7, "FAC")]), ["FAC"])
@@ -39,9 +46,9 @@ def constraints_by_sentence(
     """
     for mention in sorted(constraints.require & constraints.forbid):
         raise InputError(
-            f"the mention {mention.label!r} at {mention.start}:{mention.end} is both required and forbidden; choose one"
+            f"the mention {mention.label!r} at {_place(mention)} is both required and forbidden; choose one"
         )
-    places = _TokenPlaces(document, labels)
+    places = _TokenPlaces(document, labels, discontinuous)
     require = [places.of(mention, "require", max_width) for mention in sorted(constraints.require)]
     forbid = [places.of(mention, "forbid", None) for mention in sorted(constraints.forbid)]
     return {
@@ -53,47 +60,60 @@ def constraints_by_sentence(
 class _TokenPlaces:
     """Where the tokens of a document begin and end, as (sentence, token)."""
 
-    def __init__(self, document: Document, labels: Sequence[str]):
-        self.document, self.labels = document, labels
-        parts = list(enumerate(document.sentences))
-        self.starts = {start: (s, i) for s, part in parts for i, (start, _) in enumerate(part.offsets)}
-        self.ends = {end: (s, i + 1) for s, part in parts for i, (_, end) in enumerate(part.offsets)}
+    def __init__(self, document: Document, labels: Sequence[str], discontinuous: bool):
+        self.document, self.labels, self.discontinuous = document, labels, discontinuous
+        numbered = list(enumerate(document.sentences))
+        self.starts = {start: (s, i) for s, sentence in numbered for i, (start, _) in enumerate(sentence.offsets)}
+        self.ends = {end: (s, i + 1) for s, sentence in numbered for i, (_, end) in enumerate(sentence.offsets)}
 
     def of(self, mention: Mention, what: str, max_width: int | None) -> tuple[int, Mention]:
         """The sentence of a mention, and the mention in its tokens; or an error that says why there is none."""
-        shown = f"the mention {mention.label!r} at {mention.start}:{mention.end} to {what}"
+        shown = f"the mention {mention.label!r} at {_place(mention)} to {what}"
         self._check(mention, shown)
-        first, last = self.starts.get(mention.start), self.ends.get(mention.end)
-        if first is None or last is None:
-            raise SpanError(f"{shown} does not begin and end with words; {_nearest(mention, self.document)}")
-        if first[0] != last[0]:
+        ends = [self._tokens(part, mention, shown) for part in mention.parts]
+        if len({sentence for part in ends for sentence, _ in part}) > 1:
             raise SpanError(
                 f"{shown} begins in one sentence and ends in another, and mentions lie inside sentences; choose a shorter one"
             )
-        if max_width is not None and last[1] - first[1] > max_width:
+        parts = joined((first, last) for (_, first), (_, last) in ends)  # those with only spaces between them are one
+        words = parts[0][1] - parts[0][0]
+        if max_width is not None and words > max_width:
+            whole = "" if len(parts) == 1 else "in its first part "
             raise SpanError(
-                f"{shown} has {last[1] - first[1]} words, and this model finds mentions of up to {max_width}; choose a shorter one"
+                f"{shown} has {whole}{words} words, and this model finds mentions of up to {max_width}; choose a shorter one"
             )
-        return first[0], Mention(first[1], last[1], mention.label)
+        return ends[0][0][0], Mention(parts[0][0], parts[-1][1], mention.label, tuple(parts))
+
+    def _tokens(self, part: Span, mention: Mention, shown: str) -> tuple[Span, Span]:
+        """Where a part begins and ends, as (sentence, token)."""
+        first, last = self.starts.get(part[0]), self.ends.get(part[1])
+        if first is not None and last is not None:
+            return first, last
+        where = f"does not begin and end with words in its part {part[0]}:{part[1]}" if mention.fragments else ""
+        raise SpanError(f"{shown} {where or 'does not begin and end with words'}; {_nearest(part, self.document)}")
 
     def _check(self, mention: Mention, shown: str) -> None:
         if mention.label not in self.labels:
             raise LabelError(
                 f"{shown} has a label that is not among those of the model; it knows {', '.join(self.labels)}"
             )
-        if mention.fragments:
+        if mention.fragments and not self.discontinuous:
             raise SpanError(f"{shown} is discontinuous, and the model finds contiguous mentions; give one span")
         if mention.end > len(self.document.text):
             raise SpanError(f"{shown} reaches beyond the text, which has {len(self.document.text)} characters")
 
 
-def _nearest(mention: Mention, document: Document) -> str:
+def _place(mention: Mention) -> str:
+    return ",".join(f"{start}:{end}" for start, end in mention.parts)
+
+
+def _nearest(part: Span, document: Document) -> str:
     """The remedy for a span that cuts words: the same with whole words."""
-    touched = [span for part in document.sentences for span in _inside(part, mention)]
+    touched = [span for sentence in document.sentences for span in _inside(sentence, part)]
     if not touched:
         return "there are only spaces; give a span with words"
     return f"whole words there are at {touched[0][0]}:{touched[-1][1]}"
 
 
-def _inside(sentence: Sentence, mention: Mention) -> Iterable[tuple[int, int]]:
-    return [(start, end) for start, end in sentence.offsets if start < mention.end and end > mention.start]
+def _inside(sentence: Sentence, part: Span) -> Iterable[Span]:
+    return [(start, end) for start, end in sentence.offsets if start < part[1] and end > part[0]]

@@ -25,8 +25,11 @@ def mention_row(mention: Mention) -> list[Any]:
 
     >>> mention_row(Mention(0, 2, "DNA"))
     [0, 2, 'DNA']
+    >>> mention_row(Mention(0, 4, "DNA", ((0, 1), (3, 4))))
+    [0, 4, 'DNA', [[0, 1], [3, 4]]]
     """
-    return [mention.start, mention.end, mention.label]
+    row = [mention.start, mention.end, mention.label]
+    return [*row, [list(span) for span in mention.fragments]] if mention.fragments else row
 
 
 def mention_rows(mentions: Iterable[Mention]) -> list[list[Any]]:

@@ -150,4 +150,5 @@ def _shown(mention: Mention, state: str) -> dict[str, Any]:
 
 def _candidate(mention: Mention) -> dict[str, Any]:
     probability = None if mention.probability is None else round(float(mention.probability), 6)
-    return {"start": mention.start, "end": mention.end, "label": mention.label, "probability": probability}
+    record = {"start": mention.start, "end": mention.end, "label": mention.label, "probability": probability}
+    return record | {"fragments": mention.fragments} if mention.fragments else record

@@ -89,7 +89,7 @@ def _domain(fit: DomainFit) -> dict[str, Any]:
 
 def in_order(mentions: Iterable[Mention]) -> list[Mention]:
     """As they come in answers: by start, the longest first, then by label."""
-    return sorted(mentions, key=lambda mention: (mention.start, -mention.end, mention.label))
+    return sorted(mentions, key=lambda mention: (mention.start, -mention.end, mention.label, mention.fragments))
 
 
 def _mention(mention: Mention, offsets: Offsets, probabilities: bool) -> dict[str, Any]:
@@ -106,4 +106,8 @@ def _alternatives(one: SentenceAlternatives, offsets: Offsets) -> dict[str, Any]
 
 
 def _span(mention: Mention, offsets: Offsets) -> dict[str, Any]:
-    return {"start": offsets.given(mention.start), "end": offsets.given(mention.end), "label": mention.label}
+    given = offsets.given
+    record: dict[str, Any] = {"start": given(mention.start), "end": given(mention.end), "label": mention.label}
+    if mention.fragments:
+        record["fragments"] = [[given(start), given(end)] for start, end in mention.fragments]
+    return record

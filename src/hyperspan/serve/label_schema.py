@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from hyperspan.labelling.decisions import Action
-from hyperspan.serve.schema import Place, StrictBody
+from hyperspan.serve.schema import ASKED_FRAGMENTS, FRAGMENTS, GivenFragments, Place, StrictBody
 
 MOST_NOTE = 10_000
 """Characters of a note."""
@@ -19,6 +19,7 @@ class TokenMention(StrictBody):
     start: Place
     end: Place
     label: Annotated[str, Field(min_length=1, max_length=100)]
+    fragments: GivenFragments = ASKED_FRAGMENTS
 
 
 class DecisionRequest(StrictBody):
@@ -100,6 +101,7 @@ class CandidateRecord(BaseModel):
     end: int
     label: str
     probability: float | None = Field(description="Given all that was decided; null for what was decided.")
+    fragments: list[tuple[int, int]] | None = FRAGMENTS
 
 
 class DecidedMention(CandidateRecord):

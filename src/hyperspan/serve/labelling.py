@@ -99,4 +99,6 @@ class LabelRoutes:
 
 
 def _mention(given: TokenMention | None) -> Mention | None:
-    return None if given is None else Mention(given.start, given.end, given.label)
+    if given is None:
+        return None
+    return Mention(given.start, given.end, given.label, [(start, end) for start, end in given.fragments or ()])

@@ -22,6 +22,8 @@ _Checked = TypeVar("_Checked", bound=BaseModel)
 PROBABILITY = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
 LARGEST = 2**53 - 1
 """Of whole numbers, so that JavaScript can hold them."""
+MOST_FRAGMENTS = 100
+"""Of a mention in a request."""
 
 
 def _text(value: Any) -> str:
@@ -75,6 +77,13 @@ Probability = Annotated[float, Field(gt=0, le=1)]
 Place = Annotated[int, Field(ge=0, le=LARGEST)]
 Unit = Literal["codepoint", "utf16"]
 
+Part = Annotated[list[Place], Field(min_length=2, max_length=2)]
+GivenFragments = Annotated[list[Part], Field(fail_fast=True, max_length=MOST_FRAGMENTS)] | None
+ASKED_FRAGMENTS: Any = Field(
+    default=None, description="The parts of a discontinuous mention, from its start to its end; null for one part."
+)
+FRAGMENTS: Any = Field(default=None, description="The parts of a discontinuous mention; others have no such field.")
+
 
 class StrictBody(BaseModel):
     """Types as they are in JSON, and no field that is not known."""
@@ -88,6 +97,7 @@ class KnownMention(StrictBody):
     start: Place
     end: Place
     label: str
+    fragments: GivenFragments = ASKED_FRAGMENTS
     document: Place = Field(default=0, description="Which of the texts it is in, counted from 0.")
 
 
@@ -175,6 +185,7 @@ class Span(BaseModel):
     start: int
     end: int
     label: str
+    fragments: list[tuple[int, int]] | None = FRAGMENTS
 
 
 class FoundMention(Span):

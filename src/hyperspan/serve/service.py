@@ -358,9 +358,9 @@ def _placed(known: Sequence[KnownMention], offsets: Sequence[Offsets]) -> list[l
                 f"a mention is in document {mention.document}, but there are {len(offsets)}, counted from 0"
             )
         here = offsets[mention.document]
-        placed[mention.document].append(
-            Mention(here.read(mention.start, "start"), here.read(mention.end, "end"), mention.label)
-        )
+        start, end = here.read(mention.start, "start"), here.read(mention.end, "end")
+        parts = [(here.read(first, "start"), here.read(last, "end")) for first, last in mention.fragments or ()]
+        placed[mention.document].append(Mention(start, end, mention.label, parts))
     return placed
 
 
