@@ -19,7 +19,7 @@ from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import OnError, Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import trimmed
-from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError, MissingExtraError
+from hyperspan.errors import CorpusError, HyperspanError, InputError, MissingExtraError
 from hyperspan.training.data import read_sentences
 from tests.corpora.data import data_path
 
@@ -206,12 +206,21 @@ def test_empty_spans_are_wrong(spacy: Any) -> None:
     assert read(bytes_of(doc), problems=problems) == [] and len(problems.skipped) == 1
 
 
-def test_losses_are_refused(spacy: Any) -> None:
-    document = Document("a b c", [Mention(0, 5, "X", ((0, 1), (4, 5))), Mention(0, 1, "X")])
-    with pytest.raises(LossError, match=r"docbin cannot hold 1 of 2 mentions \(1 discontinuous\)"):
-        written([document])
-    [again] = read(written([document], Losses("outermost")))
-    assert again.mentions == {Mention(0, 1, "X")}
+def test_discontinuous_mentions_are_spans_whose_group_has_their_parts(spacy: Any) -> None:
+    """Three with the same first and last token, and one over blanks that are tokens of spaCy's."""
+    parts = [((0, 1), (8, 9)), ((0, 3), (8, 9)), ((0, 1), (4, 5), (8, 9))]
+    text = "a b c d e\n\n f  g  h."
+    first = Document(text, [*(Mention(0, 9, "X", given) for given in parts), Mention(2, 3, "Y")])
+    second = Document(text, [Mention(12, 19, "X", ((12, 13), (18, 19)), probability=0.25)])
+    assert [document.mentions for document in read(written([first, second]))] == [first.mentions, second.mentions]
+    [doc, _] = docs_in(written([first, second]))
+    assert len(doc.spans["sc"].attrs["fragments"]) == 4 and doc.spans["sc"].attrs["fragments"].count([]) == 1
+    for wrong in ("none", [[]], [[[0, 1]], [[0, "1"]], [], []]):  # of another program: spans stay
+        doc.spans["sc"].attrs["fragments"] = wrong
+        assert {mention.span for mention in read(bytes_of(doc))[0].mentions} == {(0, 9), (2, 3)}
+
+
+def test_what_spacy_cannot_hold_is_refused(spacy: Any) -> None:
     with pytest.raises(InputError, match="spaCy cannot hold document 'x'"):
         written([document_of([Sentence(["a"])], "x", {"a": {1}})])
     with pytest.raises(InputError, match="spaCy cannot hold document ''"):

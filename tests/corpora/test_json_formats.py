@@ -219,9 +219,10 @@ def test_token_formats_round_trip(name: str, options: dict[str, Any], data: st.D
 
 
 @pytest.mark.parametrize("name", ["doccano", "label-studio"])
-@given(documents=st.lists(plain(), max_size=3))
-def test_text_formats_round_trip(name: str, documents: list[Document]) -> None:
+@given(data=st.data())
+def test_text_formats_round_trip(name: str, data: st.DataObject) -> None:
     read_format, write_format, _ = FORMATS[name]
+    documents = data.draw(st.lists(plain(discontinuous=name == "label-studio"), max_size=3))
     text = written(write_format, documents)
     again = read(read_format, text)
     assert [(d.id, d.text, d.mentions) for d in again] == [(d.id, d.text, d.mentions) for d in documents]
@@ -236,7 +237,7 @@ def test_plain_text_can_be_written_everywhere(name: str, document: Document) -> 
     broken = sum(len(mention.fragments) > 1 for mention in document.mentions)
     losses = Losses("outermost")
     again = read(read_format, written(write_format, [document], losses))
-    if name not in {"jsonl", "w2ner"} and broken:
+    if name not in {"jsonl", "w2ner", "label-studio"} and broken:
         assert losses.lost["discontinuous"] == broken
         with pytest.raises(LossError, match=f"cannot hold {broken} of {len(document.mentions)} mentions"):
             written(write_format, [document])
@@ -327,6 +328,39 @@ def test_sentences_with_the_same_document_are_one_document() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ single formats
+
+
+def test_label_studio_joins_regions_by_relations() -> None:
+    """The ids that people's regions have stay; a part that two mentions share is two regions."""
+    red, blue = Mention(0, 18, "cell", ((0, 3), (13, 18)), id="r", probability=0.5), Mention(8, 18, "cell", id="b")
+    document = Document("red and blue  cells", [red, blue, Mention(0, 3, "colour", id="r")])
+    [task] = json.loads(written(label_studio.write_label_studio, [document]))
+    [*regions, relation] = task["annotations"][0]["result"]
+    assert [(one["id"], one["value"]["text"]) for one in regions] == [
+        *(("r", "red"), ("r-2", "red"), ("r-2-part-2", " cell")),
+        ("b", "blue  cell"),
+    ]
+    assert relation == {
+        "type": "relation",
+        "from_id": "r-2",
+        "to_id": "r-2-part-2",
+        "direction": "right",
+        "labels": ["CONTINUES"],
+    }
+    [again] = read(label_studio.read_label_studio, json.dumps([task]))
+    assert {(one.parts, one.id) for one in again.mentions if one.label == "cell"} == {
+        (((0, 3), (14, 18)), "r-2"),
+        (((8, 18),), "b"),
+    }
+    [apart] = read(label_studio.read_label_studio, json.dumps([task]), continues="")
+    assert len(apart.mentions) == 4 and apart.metadata["other_results"] == [relation]
+    regions[1]["value"]["labels"] = ["X"]
+    with pytest.raises(CorpusError, match="regions that are joined have the labels X, cell, but each needs the same"):
+        read(label_studio.read_label_studio, json.dumps([task | {"annotations": [{"result": [*regions, relation]}]}]))
+    with pytest.raises(CorpusError, match='a relation joins the region "r-2-part-2", but no mention has'):
+        read(label_studio.read_label_studio, json.dumps([task | {"annotations": [{"result": [regions[1], relation]}]}]))
+    with pytest.raises(LossError, match="label-studio cannot hold 1 of 3 mentions"):
+        written(label_studio.write_label_studio, [document], continues="")
 
 
 def test_w2ner_reads_fragments_and_remembers_order() -> None:

@@ -6,6 +6,7 @@ import gzip
 import io
 import random
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,15 @@ def sentences(draw: st.DrawFn) -> Sentence:
     words = draw(st.lists(WORD, min_size=1, max_size=8))
     spans = st.tuples(st.integers(0, len(words) - 1), st.integers(1, len(words)), st.sampled_from(["PER", "cell_type"]))
     found = draw(st.lists(spans.filter(lambda span: span[0] < span[1]), max_size=6, unique=True))
-    return Sentence(words, [Mention(*span) for span in found])
+    return Sentence(words, [Mention(*span) for span in found] + draw(discontinuous(len(words))))
+
+
+@st.composite
+def discontinuous(draw: st.DrawFn, words: int) -> list[Mention]:
+    """No mention or one of two or three parts."""
+    ends = sorted(draw(st.sets(st.integers(0, words), max_size=6)))
+    parts = list(zip(ends[::2], ends[1::2], strict=False))
+    return [Mention(parts[0][0], parts[-1][1], "cell_type", parts)] if len(parts) > 1 else []
 
 
 HELD: dict[str, set[Relation]] = {
@@ -57,7 +66,10 @@ HELD: dict[str, set[Relation]] = {
 
 def fits(name: str, mentions: Iterable[Mention]) -> bool:
     """Whether a format can hold the mentions of a sentence."""
-    return all(relation in HELD[FORMATS[name].holds] for *_, relation in overlapping_pairs(list(mentions)))
+    listed = list(mentions)
+    if any(mention.fragments for mention in listed) and not FORMATS[name].discontinuous:
+        return False
+    return all(relation in HELD[FORMATS[name].holds] for *_, relation in overlapping_pairs(listed))
 
 
 def target_of(name: str, folder: Path) -> Path:
@@ -130,13 +142,36 @@ def test_a_format_that_needs_no_sentences_keeps_as_much_without_them(name: str, 
     assert one == other and one.mentions == document.mentions
 
 
+@pytest.mark.corpora
+@pytest.mark.parametrize("name", [name for name in WRITERS if FORMATS[name].discontinuous and FORMATS[name].reads])
+@pytest.mark.parametrize(
+    ("file", "several"), [("craft/dev.jsonl.gz", 154), ("genia/xml/GENIAcorpus3.02.first126articles.xml.gz", 63)]
+)
+def test_real_discontinuous_mentions_survive(name: str, file: str, several: int, tmp_path: Path) -> None:
+    documents = list(read_corpus(data_path(file)))
+    write_corpus(documents, target_of(name, tmp_path), name)
+    before, after = (
+        Counter(
+            (mention.label, *(re.sub(r"\s", "", document.text[slice(*part)]) for part in mention.parts))
+            for document in given
+            for mention in document.mentions
+        )
+        for given in (documents, read_corpus(target_of(name, tmp_path), name))
+    )
+    assert before == after and sum(times for parts, times in after.items() if len(parts) > 2) == several
+
+
 def test_the_page_on_formats_says_what_each_holds() -> None:
     page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\| `.*\|$", page, re.MULTILINE)]
-    table = {row[0].strip("`"): row[2:5] for row in rows if len(row) == 6}
+    table = {row[0].strip("`"): row[2:] for row in rows if len(row) == 6}
     overlap = {"any": "✓", "nested": "nested only", "flat": "rejected unless `--lossy`"}
+    several = {name: parts for name, (_, written, _, parts) in table.items() if written == "✓"}
+    assert several == {name: "✓" if FORMATS[name].discontinuous else "–" for name in WRITERS} | {
+        "four-lines": "span with `--lossy`"
+    }
     assert {
-        name: [read, written, held.removesuffix(", in layers")] for name, (read, written, held) in table.items()
+        name: [read, written, held.removesuffix(", in layers")] for name, (read, written, held, _) in table.items()
     } == {
         name: ["✓" if entry.reads else "–", "✓" if entry.write else "–", overlap[entry.holds]]
         for name, entry in FORMATS.built_in.items()

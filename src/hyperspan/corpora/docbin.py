@@ -10,7 +10,7 @@ import importlib
 import json
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import isnan
 from typing import Any
@@ -20,7 +20,7 @@ from attrs import evolve
 from hyperspan.corpora.documents import by_characters, with_sentences
 from hyperspan.corpora.source import LARGEST_TEXT, Problems, Source
 from hyperspan.corpora.target import Losses, Target
-from hyperspan.corpora.trimming import SPACE_LEFT_OUT
+from hyperspan.corpora.trimming import SPACE_LEFT_OUT, joined
 from hyperspan.errors import CorpusError, HyperspanError, InputError, MissingExtraError, SpanError
 from hyperspan.text.sentences import sentence_spans
 from hyperspan.types import Document, Mention, Sentence, Span
@@ -29,6 +29,8 @@ OURS = "hyperspan"
 """The key of a spaCy document's user data for its id and its metadata, as JSON."""
 USUAL_KEY = "sc"
 """The span group that spaCy's span categorizer reads and writes."""
+FRAGMENTS = "fragments"
+"""The attribute of a span group with the parts of each span, where one is discontinuous."""
 
 
 def read_docbin(source: Source, problems: Problems, *, spans_key: str | None = None) -> Iterator[Document]:
@@ -55,7 +57,8 @@ def write_docbin(
 ) -> None:
     """All mentions in one span group: the one given, or the one they were read from, or else "sc".
 
-    Probabilities become the group's scores, as the span categorizer has them. Discontinuous mentions are lost.
+    Probabilities become the group's scores, as the span categorizer has them. A discontinuous mention is a span from its first
+    to its last token; the group's attribute "fragments" has the parts of each span, in tokens, none for a contiguous one.
     """
     tokens, vocab = _spacy("writing spaCy's DocBin")
     docs = tokens.DocBin(attrs=["ORTH", "TAG", "SENT_START"], store_user_data=True)
@@ -112,43 +115,65 @@ def _brief(error: Exception) -> str:
 def _document(doc: Any, spans_key: str | None, problems: Problems) -> Document:
     name, metadata = _kept(doc)
     groups = {key: group for key, group in doc.spans.items() if spans_key in (None, key)}
-    spans = [(span, score) for group in groups.values() for span, score in zip(group, _scores(group), strict=True)]
+    spans = [
+        (_mention(span, parts), score)
+        for group in groups.values()
+        for span, parts, score in zip(group, _fragments(group), _scores(group), strict=True)
+    ]
     if not doc.spans and spans_key is None and doc.ents:
-        spans = [(span, None) for span in doc.ents]
+        spans = [(_mention(span), None) for span in doc.ents]
         problems.note("mentions read from doc.ents, as there is no span group")
     if len(groups) > 1:
         problems.note(f"span groups {', '.join(sorted(groups))} read together")
     elif groups and USUAL_KEY not in groups:
         metadata |= {"spans_key": next(iter(groups))}
     in_tokens = _without_space(spans, doc, problems)
-    in_characters = [
-        evolve(mention, start=doc[mention.start].idx, end=doc[mention.end - 1].idx + len(doc[mention.end - 1]))
-        for mention in in_tokens
-    ]
+    in_characters = [_moved(mention, lambda first, last: _characters(doc, first, last)) for mention in in_tokens]
     sentences = _sentences(doc, sorted(in_tokens), problems)
     return Document(doc.text, in_characters, sentences, name, metadata)
 
 
-def _without_space(spans: Sequence[tuple[Any, float | None]], doc: Any, problems: Problems) -> list[Mention]:
-    """The spans as mentions, in tokens, without tokens of blanks at their ends; one that is there already is then left out."""
-    known = {(span.start, span.end, span.label_) for span, _ in spans}
+def _mention(span: Any, fragments: Sequence[Sequence[int]] = ()) -> Mention:
+    """A span as a mention, in tokens of the document; parts with nothing but a space between them are one."""
+    parts = joined((start, end) for start, end in fragments)
+    return Mention(span.start, span.end, span.label_, tuple(parts), id=span.id_ if span.id else "")
+
+
+def _moved(mention: Mention, place: Callable[[int, int], Span]) -> Mention:
+    """The mention in other units; parts with nothing between them there are one."""
+    start, end = place(*mention.span)
+    return evolve(mention, start=start, end=end, fragments=joined(place(*span) for span in mention.fragments), text="")
+
+
+def _characters(doc: Any, start: int, end: int) -> Span:
+    return doc[start].idx, doc[end - 1].idx + len(doc[end - 1])
+
+
+def _without_space(given: Sequence[tuple[Mention, float | None]], doc: Any, problems: Problems) -> list[Mention]:
+    """The mentions, in tokens, without tokens of blanks at the ends of their parts; one that is there already is then left out."""
+    known = {mention for mention, _ in given}
     mentions: list[Mention] = []
-    for span, score in spans:
-        start, end = span.start, span.end
-        while start < end and doc[start].text.isspace():
-            start += 1
-        while start < end and doc[end - 1].text.isspace():
-            end -= 1
-        if start == end:  # nothing else is there
-            start, end = span.start, span.end
-        if (start, end) != (span.start, span.end):
+    for whole, score in given:
+        parts = joined(part for span in whole.parts if (part := _shorter(span, doc)))
+        mention = evolve(whole, start=parts[0][0], end=parts[-1][1], fragments=parts) if parts else whole
+        if mention != whole:
             problems.note(SPACE_LEFT_OUT)
-            if (start, end, span.label_) in known:
+            if mention in known:
                 problems.note("mention listed twice read as one")
                 continue
-            known.add((start, end, span.label_))
-        mentions.append(Mention(start, end, span.label_, probability=score, id=span.id_ if span.id else ""))
+            known.add(mention)
+        mentions.append(evolve(mention, probability=score))
     return mentions
+
+
+def _shorter(span: Span, doc: Any) -> Span | None:
+    """A span without tokens of blanks at its ends, or None if nothing else is there."""
+    start, end = span
+    while start < end and doc[start].text.isspace():
+        start += 1
+    while start < end and doc[end - 1].text.isspace():
+        end -= 1
+    return (start, end) if start < end else None
 
 
 def _kept(doc: Any) -> tuple[str, dict[str, Any]]:
@@ -169,6 +194,19 @@ def _scores(group: Any) -> list[float | None]:
     except (TypeError, ValueError):
         scores = []
     return [None if isnan(score) else score for score in scores] if len(scores) == len(group) else [None] * len(group)
+
+
+def _fragments(group: Any) -> list[list[list[int]]]:
+    """The parts of each span of the group, in tokens, where :func:`write_docbin` left them; none for a contiguous one."""
+    match group.attrs.get(FRAGMENTS):
+        case list() | tuple() as listed if len(listed) == len(group) and all(map(_are_parts, listed)):
+            return list(listed)
+    return [[] for _ in group]
+
+
+def _are_parts(value: Any) -> bool:
+    pairs = value if isinstance(value, list | tuple) else [None]
+    return all(isinstance(pair, list | tuple) and [type(place) for place in pair] == [int, int] for pair in pairs)
 
 
 def _sentences(doc: Any, mentions: Sequence[Mention], problems: Problems) -> list[Sentence]:
@@ -211,7 +249,7 @@ def _found_starts(doc: Any) -> list[int]:
 
 
 def _sentence(part: Any, mentions: Sequence[Mention]) -> Sentence:
-    touched = {place for mention in mentions for place in (mention.start, mention.end - 1)}
+    touched = {place for mention in mentions for start, end in mention.parts for place in (start, end - 1)}
     tokens = [token for token in part if not token.text.isspace() or token.i in touched]
     position = {token.i: number for number, token in enumerate(tokens)}
     tags = [token.tag_ for token in tokens]
@@ -221,8 +259,7 @@ def _sentence(part: Any, mentions: Sequence[Mention]) -> Sentence:
         offsets=[(token.idx, token.idx + len(token)) for token in tokens],
     )
     return words.with_mentions(
-        evolve(mention, start=position[mention.start], end=position[mention.end - 1] + 1, text="")
-        for mention in mentions
+        _moved(mention, lambda start, end: (position[start], position[end - 1] + 1)) for mention in mentions
     )
 
 
@@ -231,7 +268,7 @@ def _doc(document: Document, spans_key: str | None, tokens: Any, vocab: Any, los
     mentions = [*document.mentions]
     for sentence in document.sentences:
         mentions += [by_characters(mention, sentence.offsets) for mention in sentence.duplicates]
-    listed = sorted(losses.contiguous(mentions))
+    listed = sorted(mentions)
     losses.written += len(listed)
     spans, spaces = _tiled(document, listed)
     doc = tokens.Doc(
@@ -247,6 +284,10 @@ def _doc(document: Document, spans_key: str | None, tokens: Any, vocab: Any, los
         tokens.Span(doc, first[mention.start], last[mention.end], label=mention.label, span_id=mention.id)
         for mention in listed
     ]
+    if any(mention.fragments for mention in listed):
+        doc.spans[key].attrs[FRAGMENTS] = [
+            [[first[start], last[end]] for start, end in mention.fragments] for mention in listed
+        ]
     if any(mention.probability is not None for mention in listed):
         scores = [float("nan") if mention.probability is None else mention.probability for mention in listed]
         doc.spans[key].attrs["scores"] = importlib.import_module("numpy").asarray(scores, dtype="float64")
@@ -274,7 +315,7 @@ def _tiled(document: Document, mentions: Sequence[Mention]) -> tuple[list[Span],
     A space after a token belongs to it; other characters between tokens become tokens.
     """
     offsets = {offset for sentence in document.sentences for offset in sentence.offsets}
-    starts, ends = {mention.start for mention in mentions}, {mention.end for mention in mentions}
+    starts, ends = ({span[side] for mention in mentions for span in mention.parts} for side in (0, 1))
     cuts = {0, len(document.text), *starts, *ends, *(place for offset in offsets for place in offset)}
     spans: list[Span] = []
     spaces: list[bool] = []

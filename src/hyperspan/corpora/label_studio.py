@@ -14,6 +14,11 @@ Annotation may be partial. A region with the note (meta text) "forbidden" is no 
     {"id": "f1", "from_name": "label", "to_name": "text", "type": "labels", "meta": {"text": ["forbidden"]},
      "value": {"start": 0, "end": 3, "text": "the", "labels": ["GPE"]}}
     {"id": "c1", "from_name": "annotated_types", "to_name": "text", "type": "choices", "value": {"choices": ["GPE"]}}
+
+Regions are contiguous. The parts of a discontinuous mention are regions with the same labels, joined by relations with the label
+CONTINUES, which is a <Relation> of the project's configuration::
+
+    {"type": "relation", "from_id": "a1", "to_id": "a2", "direction": "right", "labels": ["CONTINUES"]}
 """
 
 from __future__ import annotations
@@ -45,6 +50,7 @@ from hyperspan.corpora.json_records import (
     write_records,
 )
 from hyperspan.corpora.label_studio_marks import LabelStudioMarks, is_forbidden, mark_results, unheld_marking
+from hyperspan.corpora.label_studio_parts import CONTINUES, continuations, is_continuation, join_parts
 from hyperspan.corpora.marking import Marks, mark_labels, marked_by_characters
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
@@ -79,12 +85,14 @@ def read_label_studio(
     offset_unit: OffsetUnit = "auto",
     text_key: str | None = None,
     marks: Marks = True,
+    continues: str = CONTINUES,
 ) -> Iterator[Document]:
     """The documents of an export: a task with its first annotation, or as many times as it has annotations.
 
     `results` chooses between what people and what models found; scores become probabilities. `text_key` names the text
     among the data of a task: by default "text", or the only string there. `marks` are other labels for ANNOTATED, NO_MENTION and
-    ONLY_SURE; with False nothing marks partial annotation.
+    ONLY_SURE; with False nothing marks partial annotation. `continues` is the label of relations that join the parts of a
+    discontinuous mention; "" for none.
 
     >>> import io
     >>> task = b'[{"text": "the Seattle zoo", "label": [{"start": 4, "end": 11, "labels": ["GPE", "LOC"]}]}]'
@@ -105,7 +113,10 @@ def read_label_studio(
             problems.note("annotation left out because only the first of a task is read", len(lists) - 1)
         for regions in lists[:1] if annotation == "first" else lists:
             found = LabelStudioMarks(labels)
-            listed, more = _mentions(regions, text, offset_unit, found, problems)
+            parts = [result for result in regions if is_continuation(result, continues)]
+            others = [result for result in regions if not is_continuation(result, continues)]
+            listed, more = _mentions(others, text, offset_unit, found, problems)
+            listed = join_parts(listed, parts) if parts else listed
             mentions = distinct(listed, problems)
             more |= remembered_order(mentions)
             marking = found.marking(text)
@@ -125,20 +136,23 @@ def write_label_studio(
     from_name: str = "label",
     to_name: str = "text",
     marks: Marks = True,
+    continues: str = CONTINUES,
 ) -> None:
-    """Tasks to import, as annotations or as predictions; discontinuous mentions are lost.
+    """Tasks to import, as annotations or as predictions.
 
     The names are those of the tags <Labels> and <Text> in the project's configuration; what a document read from Label
-    Studio remembers of them comes first.
+    Studio remembers of them comes first. `continues` is that of the <Relation> between the parts of a discontinuous mention;
+    without one these are lost.
     """
 
     def tasks() -> Iterator[Record]:
         for document in documents:
             document = marked_by_characters(document, losses, "label-studio", labels, unheld_marking)
-            kept = losses.contiguous(in_order(document.mentions, document.metadata))
+            ordered = in_order(document.mentions, document.metadata)
+            kept = ordered if continues else losses.contiguous(ordered)
             losses.written += len(kept)
             names = {name: document.metadata.get(name, default) for name, default in defaults.items()}
-            found = [*_regions(kept, names), *_other_results(document)]
+            found = [*_regions(kept, names, continues), *_other_results(document)]
             if labels is not None:
                 found += mark_results(document, labels, names, {str(result.get("id")) for result in found})
             yield _task(document) | {results: [{"result": found}]}
@@ -303,21 +317,35 @@ def _task(document: Document) -> Record:
     return task | {"data": data}
 
 
-def _regions(mentions: Sequence[Mention], names: Record) -> list[Record]:
-    """A region each, but one for all mentions with the same id, span and probability: these are its labels."""
+def _regions(mentions: Sequence[Mention], names: Record, continues: str) -> list[Record]:
+    """A region for each part, and relations between those of a discontinuous mention.
+
+    Contiguous mentions with the same id, span and probability have one region: these are its labels.
+    """
     regions: dict[str, Record] = {}
+    parts: list[Record] = []
+    joined: set[str] = set()
     for number, mention in enumerate(mentions, start=1):
-        value = {"start": mention.start, "end": mention.end, "text": mention.text, "labels": [mention.label]}
-        score = {} if mention.probability is None else {"score": float(mention.probability)}
-        known = regions.get(mention.id)
+        known = None if mention.fragments or mention.id in joined else regions.get(mention.id)
         if known and _place(known) == (mention.start, mention.end, mention.probability):
             known["value"]["labels"].append(mention.label)
             continue
-        region: Record = {"id": mention.id, **names, "type": "labels", "value": value, **score}
-        while not region["id"] or region["id"] in regions:
-            region["id"] = f"{region['id'] or 'mention'}-{number}"
-        regions[region["id"]] = region
-    return list(regions.values())
+        ids: list[str] = []
+        for index, span in enumerate(mention.parts, start=1):
+            name = f"{ids[0]}-part-{index}" if ids else mention.id
+            while not name or name in regions:
+                name = f"{name or 'mention'}-{number}"
+            regions[name] = {"id": name, **names, "type": "labels", **_value(mention, *span)}
+            ids.append(name)
+        joined.update(ids[: len(mention.fragments)])
+        parts += continuations(ids, continues)
+    return [*regions.values(), *parts]
+
+
+def _value(mention: Mention, start: int, end: int) -> Record:
+    text = mention.text[start - mention.start : end - mention.start]
+    score = {} if mention.probability is None else {"score": float(mention.probability)}
+    return {"value": {"start": start, "end": end, "text": text, "labels": [mention.label]}, **score}
 
 
 def _place(region: Record) -> tuple[int, int, float | None]:

@@ -2,14 +2,16 @@
 
 CSV begins with a byte order mark, by which Excel knows UTF-8, and its rows end in CR LF; TSV has neither. Cells are quoted as in
 RFC 4180, so a mention may go on over several lines. A spreadsheet would compute a cell that begins like a formula; an apostrophe
-before it makes it text.
+before it makes it text. The last column, "fragments", is there where a mention is discontinuous: "0:4 15:19".
 """
 
 from __future__ import annotations
 
 import csv
+import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from tempfile import SpooledTemporaryFile
 from typing import IO
 
 from hyperspan.corpora.documents import by_characters, with_sentences
@@ -20,7 +22,7 @@ from hyperspan.types import Document, Mention
 
 COLUMNS = ("document", "sentence", "start", "end", "text", "label", "probability")
 FRAGMENTS = "fragments"
-"""The column that there is where discontinuous mentions are to be kept."""
+"""The column of the parts of discontinuous mentions."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """How a cell begins that a spreadsheet may take for a formula."""
 BYTE_ORDER_MARK = "\ufeff"
@@ -32,13 +34,12 @@ def write_csv(
     losses: Losses,
     problems: Problems,
     *,
-    fragments: bool = False,
     guard: bool = True,
 ) -> None:
-    """Writes a row for each mention; with `fragments` a column for those of discontinuous ones, without `guard` no apostrophes."""
+    """Writes a row for each mention; without `guard` no apostrophes."""
     with target.open() as file:
         file.write(BYTE_ORDER_MARK)
-        _write(file, documents, "csv", losses, problems, (",", "\r\n"), fragments, guard)
+        _write(file, documents, "csv", losses, problems, (",", "\r\n"), guard)
 
 
 def write_tsv(
@@ -47,12 +48,11 @@ def write_tsv(
     losses: Losses,
     problems: Problems,
     *,
-    fragments: bool = False,
     guard: bool = True,
 ) -> None:
     """The same with tabs, without a byte order mark."""
     with target.open() as file:
-        _write(file, documents, "tsv", losses, problems, ("\t", "\n"), fragments, guard)
+        _write(file, documents, "tsv", losses, problems, ("\t", "\n"), guard)
 
 
 def read_csv(source: Source, problems: Problems) -> Iterator[Document]:
@@ -88,20 +88,24 @@ def _write(
     losses: Losses,
     problems: Problems,
     ends: tuple[str, str],
-    fragments: bool,
     guard: bool,
 ) -> None:
     writer = csv.writer(file, delimiter=ends[0], lineterminator=ends[1])
-    writer.writerow((*COLUMNS, FRAGMENTS) if fragments else COLUMNS)
-    for number, document in enumerate(documents, start=1):
-        for row, mention in _rows(with_sentences(document, problems), number):
-            if mention.fragments and not fragments:
-                losses.lose("discontinuous, so only the span is written")
-            else:
+    discontinuous = False
+    with SpooledTemporaryFile(
+        max_size=1 << 24, mode="w+", encoding="utf-8"
+    ) as spool:  # the last row tells which columns
+        for number, document in enumerate(documents, start=1):
+            for row, mention in _rows(with_sentences(document, problems), number):
                 losses.written += 1
-            cells = [_guarded(cell) if guard else cell for cell in row]
-            spans = " ".join(f"{start}:{end}" for start, end in mention.fragments)
-            writer.writerow([*cells, spans] if fragments else cells)
+                discontinuous = discontinuous or bool(mention.fragments)
+                cells = [_guarded(cell) if guard else cell for cell in row]
+                parts = " ".join(f"{start}:{end}" for start, end in mention.fragments)
+                spool.write(json.dumps([*cells, parts]) + "\n")
+        width = len(COLUMNS) + discontinuous
+        writer.writerow((*COLUMNS, FRAGMENTS)[:width])
+        spool.seek(0)
+        writer.writerows(json.loads(line)[:width] for line in spool)
     losses.check(name)
 
 

@@ -41,6 +41,8 @@ class Format:
     """How the names of files end that it reads along with those: they are no files of their own."""
     holds: Literal["any", "nested", "flat"] = "any"
     """Which mentions it can be written with: overlapping in any way, not crossing, or not overlapping."""
+    discontinuous: bool = False
+    """Whether it can be written with mentions of several parts, as they are."""
     by_name: bool = False
     """Whether a file whose name ends so is in this format, whatever its content looks like."""
     holds_marking: bool = False
@@ -66,7 +68,13 @@ def _built_in(
 
 _BUILT_IN: dict[str, Format] = {
     "jsonl": _built_in(
-        "jsonl", "jsonl", (".jsonl",), "hyperspan's own, lossless", needs_sentences=False, holds_marking=True
+        "jsonl",
+        "jsonl",
+        (".jsonl",),
+        "hyperspan's own, lossless",
+        discontinuous=True,
+        needs_sentences=False,
+        holds_marking=True,
     ),
     "brat": _built_in(
         "brat",
@@ -74,6 +82,7 @@ _BUILT_IN: dict[str, Format] = {
         (".ann",),
         "stand-off, a folder of .txt and .ann",
         beside=(".txt",),
+        discontinuous=True,
         by_name=True,
         needs_sentences=False,
         holds_marking=True,
@@ -101,18 +110,32 @@ _BUILT_IN: dict[str, Format] = {
         (".tsv", ".iob2", ".bio", ".iob", ".conll", ".data", ".txt"),
         "a word a line, any number of IOB1, IOB2, BIOES or BILOU columns",
     ),
-    "w2ner": _built_in("token_json", "w2ner", (".json",), "W2NER"),
+    "w2ner": _built_in("token_json", "w2ner", (".json",), "W2NER", discontinuous=True),
     "cnn-ner": _built_in("token_json", "cnn_ner", (".jsonlines",), "CNN-NER and SpERT"),
     "gliner": _built_in("token_json", "gliner", (".json",), "GLiNER"),
     "doccano": _built_in("doccano", "doccano", (".jsonl",), "doccano", needs_sentences=False),
     "label-studio": _built_in(
-        "label_studio", "label_studio", (".json",), "Label Studio", needs_sentences=False, holds_marking=True
+        "label_studio",
+        "label_studio",
+        (".json",),
+        "Label Studio",
+        discontinuous=True,
+        needs_sentences=False,
+        holds_marking=True,
     ),
-    "docbin": _built_in("docbin", "docbin", (".spacy",), "spaCy, extra `spacy`", by_name=True),
+    "docbin": _built_in("docbin", "docbin", (".spacy",), "spaCy, extra `spacy`", discontinuous=True, by_name=True),
     "csv": _built_in(
-        "mention_tables", "csv", (".csv",), "a table of mentions for spreadsheets", reads=False, holds_marking=True
+        "mention_tables",
+        "csv",
+        (".csv",),
+        "a table of mentions for spreadsheets",
+        discontinuous=True,
+        reads=False,
+        holds_marking=True,
     ),
-    "tsv": _built_in("mention_tables", "tsv", (".tsv",), "the same with tabs", reads=False, holds_marking=True),
+    "tsv": _built_in(
+        "mention_tables", "tsv", (".tsv",), "the same with tabs", discontinuous=True, reads=False, holds_marking=True
+    ),
 }
 """To add a format, add an entry; the first that recognises a file gets it."""
 
