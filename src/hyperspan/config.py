@@ -136,6 +136,9 @@ class ModelConfig:
     """The kind of model: segmental is the segmental hypergraph; docs/models.md lists the others."""
     max_width: int | Literal["n"] = field(default="n", metadata={"low": 1})
     """c: the widest mention in words; "n" for no limit."""
+    discontinuous: Literal["drop", "hull"] = "drop"
+    """What a model of contiguous mentions learns of a discontinuous one: drop nothing, hull one mention from its first to its
+    last word."""
     tied: bool = True
     """Whether I → (X, I) scores as the sum of I → I and I → X, as in the paper, or has its own weights."""
     scorer_hidden: int = _number(0, 0, MOST_UNITS)

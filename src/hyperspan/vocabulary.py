@@ -120,21 +120,21 @@ class Vocabulary:
             counts=found.counts,
         )
 
-    def gold(self, sentence: Sentence, *, discontinuous: bool = False) -> set[Any]:
+    def gold(self, sentence: Sentence, *, discontinuous: bool = False, hulls: bool = False) -> set[Any]:
         """A sentence's mentions as a structure takes them: (start, end, index of the label), and the parts if there are several.
 
-        Discontinuous ones are left out unless they are asked for.
+        Discontinuous ones are left out unless they are asked for, or, with `hulls`, are mentions from their first to their last word.
         """
-        whole = (mention for mention in sentence.mentions if discontinuous or not mention.fragments)
+        kept = (mention for mention in sentence.mentions if discontinuous or hulls or not mention.fragments)
         try:
             return {
                 (
                     mention.start,
                     mention.end,
                     self._labels[mention.label],
-                    *((mention.fragments,) if mention.fragments else ()),
+                    *((mention.fragments,) if mention.fragments and discontinuous else ()),
                 )
-                for mention in whole
+                for mention in kept
             }
         except KeyError as error:
             raise LabelError(f"the label {error} is not among those trained: {', '.join(self.labels)}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hyperspan.benchmarks.discontinuous_runs import ROWS
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.models.validation import validate
@@ -39,3 +40,22 @@ def test_lbfgs_is_refused_with_word_dropout_where_words_have_vectors() -> None:
     with pytest.raises(InputError, match=r"words\.word_dropout is 0\.1, but L-BFGS .*; set words\.word_dropout to 0"):
         validate(config)
     validate(config.override(["encoder.kind=handcrafted", "model.kind=linear-chain", "training.softmax_margin=false"]))
+
+
+def test_validate_refuses_hulls_for_a_model_that_learns_parts() -> None:
+    config = Config().override(["model.discontinuous=hull"])
+    validate(config)
+    with pytest.raises(
+        InputError, match=r"model\.discontinuous is hull, but model\.kind discontinuous learns the parts"
+    ):
+        validate(config.override(["model.kind=discontinuous"]))
+
+
+def test_craft_configurations_share_encoder_and_schedule() -> None:
+    every = {name: Config.read(f"craft/{name}") for name in ROWS}
+    same = ("data", "words", "characters", "transformer", "encoder", "training")
+    first = every["segmental"]
+    for name, config in every.items():
+        assert [getattr(config, section) for section in same] == [getattr(first, section) for section in same], name
+        assert config.model.tokenizer == first.model.tokenizer
+        validate(config)

@@ -63,6 +63,17 @@ def test_data_that_teach_nothing_are_refused(train: list[Sentence], changes: lis
         check_data(Config().override(["data.train=mine.data", *changes]), train)
 
 
+def test_hulls_of_discontinuous_mentions_are_something_to_learn() -> None:
+    only = [sentence(1, Mention(0, 4, "FAC", ((0, 1), (3, 4))))]
+    config = Config().override(["model.discontinuous=hull", "model.max_width=4"])
+    check_data(config, only)
+    model = new_model(config.settled(), only)
+    assert model.gold(only[0]) == {(0, 4, 0)}
+    assert any("1 discontinuous mention learnt as contiguous ones" in note for note in data_notes(model, only, []))
+    with pytest.raises(InputError, match=r"are wider, up to 4 words"):
+        check_data(config.override(["model.max_width=3"]), only)
+
+
 def test_a_student_may_have_sentences_without_mentions() -> None:
     check_data(Config().override(["distillation.teacher=large"]), [sentence(1)])
 

@@ -154,8 +154,9 @@ class Model(nn.Module):
         return self.encoder.collate(sentences, self.device)
 
     def gold(self, sentence: Sentence) -> set[Mention]:
-        """The mentions of a sentence as its distributions take them; those with gaps only where it finds such."""
-        return self.vocabulary.gold(sentence, discontinuous=self.discontinuous)
+        """The mentions of a sentence as its distributions take them; those with gaps only where it finds such, or as hulls."""
+        hulls = self.config.model.discontinuous == "hull"
+        return self.vocabulary.gold(sentence, discontinuous=self.discontinuous, hulls=hulls)
 
     def loss(
         self,

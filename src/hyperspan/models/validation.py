@@ -47,6 +47,10 @@ def validate(config: Config) -> None:
         raise InputError(
             f"calibration has values by label, but model.kind {model.kind} has one temperature for all; leave them out"
         )
+    if model.discontinuous == "hull" and kind.finds_discontinuous(config):
+        raise InputError(
+            f'model.discontinuous is hull, but model.kind {model.kind} learns the parts of mentions; set it to "drop"'
+        )
     kind.check(config)
     encoder.check(config)
     if config.training.optimizer == "lbfgs":

@@ -69,7 +69,12 @@ def check_data(config: Config, train: Sequence[Sentence]) -> None:
             f"{path} holds no mentions in its {counted(len(train), 'sentence')}; name annotated sentences in data.train"
         )
     finds_parts = model_class(config.model.kind).finds_discontinuous(config)
-    widths = [mention.parts[0][1] - mention.start for mention in mentions if finds_parts or not mention.fragments]
+    hulls = config.model.discontinuous == "hull"
+    widths = [
+        (mention.end if hulls else mention.parts[0][1]) - mention.start
+        for mention in mentions
+        if finds_parts or hulls or not mention.fragments
+    ]
     if not widths:
         raise InputError(
             f"{path} holds only discontinuous mentions ({len(mentions):,}), but a model finds contiguous ones; "
@@ -114,9 +119,14 @@ def _about_train(model: DataReader, train: Sequence[Sentence]) -> Iterator[str]:
     mentions = _mentions(train)
     if not model.config.distillation.teachers:
         yield from _about_annotation(train, mentions)
+    hulls = model.config.model.discontinuous == "hull"
     if not model.discontinuous and (discontinuous := sum(bool(mention.fragments) for mention in mentions)):
-        yield f"{counted(discontinuous, 'discontinuous mention')} left out of training, because a model finds contiguous ones"
-    widths = [mention.end - mention.start for mention in mentions if not mention.fragments]
+        some = counted(discontinuous, "discontinuous mention")
+        if hulls:
+            yield f"{some} learnt as contiguous ones from their first to their last word (model.discontinuous = hull)"
+        else:
+            yield f"{some} left out of training, because a model finds contiguous ones"
+    widths = [mention.end - mention.start for mention in mentions if hulls or not mention.fragments]
     limit = model.max_width
     if limit is not None and (wider := sum(width > limit for width in widths)):
         yield (
