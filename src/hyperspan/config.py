@@ -319,6 +319,16 @@ class DiscontinuousConfig:
 
 
 @dataclass(frozen=True)
+class JoinedConfig:
+    """The model joined, whose mentions have the limits of the model discontinuous."""
+
+    hidden: int = _number(128, 1, MOST_UNITS)
+    """Of the hidden layers that say whether two segments belong together."""
+    threshold: float = _number(0.5, 0, 1)
+    """How probable that must be; training chooses it on dev at the end."""
+
+
+@dataclass(frozen=True)
 class CascadedConfig:
     """The model cascaded."""
 
@@ -479,6 +489,7 @@ class Config:
     encoder: EncoderConfig = EncoderConfig()
     segmental: SegmentalConfig = SegmentalConfig()
     discontinuous: DiscontinuousConfig = DiscontinuousConfig()
+    joined: JoinedConfig = JoinedConfig()
     cascaded: CascadedConfig = CascadedConfig()
     fofe: FofeConfig = FofeConfig()
     katiyar_cardie: KatiyarCardieConfig = KatiyarCardieConfig()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 import torch
 from torch import Tensor
 
 from hyperspan.structures.common import check_count
-from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.mentions import Mention, MentionSet
+from hyperspan.structures.distribution import Distribution, check_types
+from hyperspan.structures.mentions import AnyMention, MentionSet, fragments_of
+from hyperspan.structures.places import Places
 
 
 class GreedySets(Distribution):
@@ -17,14 +21,19 @@ class GreedySets(Distribution):
 
     def __init__(
         self,
-        found: list[dict[Mention, float]],
+        found: Sequence[Mapping[AnyMention, float]],
         log_probabilities: list[float],
         lengths: list[int],
         types: int,
         device: torch.device,
     ):
-        self.found, self.log_probabilities = found, log_probabilities
+        self.found, self._log_probabilities = found, log_probabilities
         self.lengths, self.types, self.device = lengths, types, device
+
+    @property
+    def log_probabilities(self) -> list[float]:
+        """Of all decisions in each sentence together."""
+        return self._log_probabilities
 
     @property
     def exact_marginals(self) -> bool:
@@ -32,19 +41,45 @@ class GreedySets(Distribution):
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, n, m): the probability of the mention from i to i + w inclusive of type k; 0 where it was not found."""
+        """(B, n, n, m): the probability of the mention of one part from i to i + w inclusive of type k; 0 where it was not found."""
         n = max(self.lengths, default=0)
         result = torch.zeros(len(self.lengths), n, max(n, 1), self.types)
         for b, mentions in enumerate(self.found):
-            for (start, end, kind), probability in mentions.items():
-                result[b, start, end - start - 1, kind] = probability
+            for mention, probability in mentions.items():
+                if not fragments_of(mention):
+                    start, end, kind = mention[:3]
+                    result[b, start, end - start - 1, kind] = probability
         return result.to(self.device)
 
     def argmax(self) -> list[MentionSet]:
         """The mentions that were found."""
-        return [frozenset(mentions) for mentions in self.found]
+        return [frozenset(mentions) for mentions in self.found]  # type: ignore[misc]
 
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
         """The one set that was found, with its log-probability."""
         check_count(k)
         return [[pair][:k] for pair in zip(self.argmax(), self.log_probabilities, strict=True)]
+
+    def restrict(self, types: Sequence[int]) -> GreedySets:
+        """What was found of some types; the log-probabilities are still those of all."""
+        place = {kind: index for index, kind in enumerate(check_types(types, self.types))}
+        found = [
+            {(*one[:2], place[one[2]], *one[3:]): value for one, value in mentions.items() if one[2] in place}
+            for mentions in self.found
+        ]
+        return GreedySets(found, self.log_probabilities, self.lengths, len(place), self.device)  # type: ignore[arg-type]
+
+    def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
+        every = [
+            (sentence, one, mentions[one])
+            for sentence, mentions in enumerate(self.found)
+            for one in sorted(mentions, key=lambda mention: (mention[:3], fragments_of(mention)))
+        ]
+        result: list[Places] = []
+        for least in wanted:
+            kept = [row for row in every if least is None or (row[2] >= least[row[1][2]] and row[2] > 0)]
+            rows = np.array([(sentence, *one[:3]) for sentence, one, _ in kept], dtype=np.int64).reshape(-1, 4)
+            parts = [fragments_of(one) for _, one, _ in kept]
+            values = np.array([value for *_, value in kept], dtype=np.float64)
+            result.append(Places(rows, values, parts if any(parts) else ()))
+        return result
