@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hyperspan.errors import InputError
 from hyperspan.models.base import Model
+from hyperspan.models.biohd import Biohd
 from hyperspan.models.fofe import Fofe
 from hyperspan.models.joined import Joined
 from hyperspan.models.katiyar_cardie import KatiyarCardie
@@ -15,6 +16,7 @@ from hyperspan.plugins import PluginTable
 
 _BUILT_IN: dict[str, type[Model]] = {
     **dict.fromkeys(SCORERS.built_in, Recognizer),
+    "biohd": Biohd,
     "fofe": Fofe,
     "joined": Joined,
     "katiyar-cardie": KatiyarCardie,
