@@ -6,7 +6,7 @@ all types and sentences are computed together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -19,11 +19,12 @@ from hyperspan.errors import InputError
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
 from hyperspan.kernels.transfer import to_device
 from hyperspan.models.base import Model
-from hyperspan.models.biohd_tags import OUTSIDE, TAGS, may_follow, mentions_of_parts, tags_of_parts
+from hyperspan.models.biohd_tags import OF_PARTS, OUTSIDE, TAGS, may_follow, mentions_of_parts, tags_of_parts
 from hyperspan.models.greedy import GreedySets
+from hyperspan.models.tuning import tune_discontinuous_bias
 from hyperspan.structures.discontinuous_menus import Limits
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.mentions import AnyMention, Mention, parts_of
+from hyperspan.structures.mentions import AnyMention, Mention, MentionSet, parts_of
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
@@ -118,10 +119,11 @@ class Biohd(Model):
     def finds_discontinuous(cls, config: Config) -> bool:
         return True
 
-    def _chains(self, words: Tensor, batch: Batch) -> TypeChains:
-        """(N, d) -> chains; the batch has a word."""
+    def _chains(self, words: Tensor, batch: Batch, bias: float = 0.0) -> TypeChains:
+        """(N, d) -> chains; the batch has a word. The bias is added to the tags of discontinuous mentions."""
         shape = (len(batch.lengths), batch.longest, len(self.labels), len(TAGS))
         emit = self.emit(words).float().index_select(0, batch.row_of).view(shape)
+        emit = emit + bias * emit.new_tensor([tag in OF_PARTS for tag in range(len(TAGS))])
         (lengths,) = to_device([np.array(batch.lengths)], self.device)
         illegal: Tensor = self._illegal  # type: ignore[assignment]
         step = self.step.masked_fill(illegal, MINUS_INFINITY)
@@ -156,12 +158,26 @@ class Biohd(Model):
         (wanted,) = to_device([tags], self.device)
         return Loss((chains.log_partition - chains.score(wanted)).sum(1).clamp(min=0.0), tuple(left_out))
 
+    def tune(self, sentences: Sequence[Sentence]) -> None:
+        """Chooses the bias of the tags of discontinuous mentions, by F1 on dev."""
+        tune_discontinuous_bias(self, self.found_at, sentences)
+
+    def found_at(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
+        """From a bias to the mentions found with it."""
+        batch = self.collate(sentences)
+        words = self.encoder(batch)[-1]
+        return lambda bias: self._sets(words, batch, bias).argmax()
+
     def distribution(self, sentences: Sequence[Sentence]) -> GreedySets:
         """What the best tags stand for. The probability of a mention is that of its least probable tag: it is no more probable than that."""
-        batch, m = self.collate(sentences), len(self.labels)
+        batch = self.collate(sentences)
+        return self._sets(self.encoder(batch)[-1], batch, self.config.discontinuous.bias)
+
+    def _sets(self, words: Tensor, batch: Batch, bias: float) -> GreedySets:
+        m, sentences = len(self.labels), range(len(batch.lengths))
         if batch.longest == 0:
             return GreedySets([{} for _ in sentences], [0.0] * len(sentences), batch.lengths, m, self.device)
-        chains = self._chains(self.encoder(batch)[-1], batch)
+        chains = self._chains(words, batch, bias)
         best = chains.best()  # (B, n, m)
         probable = chains.posteriors().gather(3, best[..., None])[..., 0].clamp(max=1.0).cpu().numpy()
         values = (chains.score(best) - chains.log_partition).sum(1).clamp(max=0.0).tolist()
@@ -169,6 +185,6 @@ class Biohd(Model):
         found: list[dict[AnyMention, float]] = [{} for _ in sentences]
         for sentence, kind in np.argwhere((tags != OUTSIDE).any(1)).tolist():
             for one in mentions_of_parts(tags[sentence, :, kind].tolist(), kind, self.limits):
-                words = [word for start, end in parts_of(one) for word in range(start, end)]
-                found[sentence][one] = float(probable[sentence, words, kind].min())
+                covered = [word for start, end in parts_of(one) for word in range(start, end)]
+                found[sentence][one] = float(probable[sentence, covered, kind].min())
         return GreedySets(found, values, batch.lengths, m, self.device)

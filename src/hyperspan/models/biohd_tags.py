@@ -24,6 +24,8 @@ from hyperspan.structures.tags import outermost
 TAGS = ("O", "B", "I", "BD", "ID", "BH", "IH")
 OUTSIDE, BEGIN, BEGIN_D, BEGIN_H = 0, 1, 3, 5
 """A tag that goes on is one higher than the one that begins."""
+OF_PARTS = range(BEGIN_D, len(TAGS))
+"""The tags of mentions with gaps, and of those that share words with them."""
 Span = tuple[int, int]
 
 

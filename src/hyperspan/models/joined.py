@@ -34,7 +34,7 @@ from hyperspan.models.greedy import GreedySets
 from hyperspan.models.joining import Pair, joined_mentions, pairs_of, segments_of
 from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS
 from hyperspan.models.scorers.segmental import SegmentalScorer
-from hyperspan.models.tuning import tune_threshold
+from hyperspan.models.tuning import tune_joining_threshold
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.discontinuous_menus import Limits
 from hyperspan.structures.losses import Loss
@@ -249,7 +249,7 @@ class Joined(Model):
 
     def tune(self, sentences: Sequence[Sentence]) -> None:
         """Chooses the threshold, by F1 on dev."""
-        tune_threshold(self, "joined", self.found_at, sentences, THRESHOLDS)
+        tune_joining_threshold(self, self.found_at, sentences, THRESHOLDS, neutral=0.5)
 
 
 class FoundPairs(NamedTuple):

@@ -214,7 +214,7 @@ class LabelSets(GreedySets):
 
     def __init__(self, shares: Tensor, lengths: list[int], reading: Reading):
         """(B, n, labels): the probability of each label, 0 where it was not chosen; anything in padding."""
-        found: list[dict[Mention, float]] = []
+        found: list[dict[AnyMention, float]] = []
         for rows, length in zip(shares.cpu().numpy(), lengths, strict=True):
             mentions = mentions_of(rows[:length] > 0, reading)
             found.append({m: float(min(rows[word, label] for word, label in labelled([m]))) for m in mentions})

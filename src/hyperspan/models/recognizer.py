@@ -86,12 +86,19 @@ class Recognizer(Model):
         model = self.config.model
         calibration = self.config.calibration.of(self.labels, model.temperature)
         temperature = model.temperature if calibration is None else 1.0
-        scores = self(batch, temperature)
-        if model.mention_bias:
-            scores = self.scorer.add_mention_bias(scores, model.mention_bias / temperature)
+        scores = self.biased(self(batch, temperature), temperature)
         if calibration is not None:
             scores = self.scorer.calibrated(scores, batch.lengths, TypeCalibration(*calibration))
         return self.scorer.distribution(scores, batch.lengths)
+
+    def biased(self, scores: Any, temperature: float = 1.0) -> Any:
+        """Scores, which were divided by a temperature, with the biases of the configuration."""
+        mention_bias, discontinuous_bias = self.config.model.mention_bias, self.config.discontinuous.bias
+        if mention_bias:
+            scores = self.scorer.add_mention_bias(scores, mention_bias / temperature)
+        if discontinuous_bias and self.discontinuous:
+            scores = self.scorer.add_discontinuous_bias(scores, discontinuous_bias / temperature)
+        return scores
 
     @classmethod
     def can_calibrate(cls, config: Config) -> bool:

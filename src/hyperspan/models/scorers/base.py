@@ -81,6 +81,10 @@ class Scorer(nn.Module):
         """The scores with this much added for every mention, or, where mentions share what is scored, for every start."""
         raise NotImplementedError
 
+    def add_discontinuous_bias(self, scores: Any, bias: float) -> Any:
+        """The scores with this much added for every part after which others follow; only where `discontinuous`."""
+        raise NotImplementedError
+
     def calibrated(self, scores: Any, lengths: Sequence[int], calibration: TypeCalibration) -> Any:
         """The scores of a distribution with the same most probable sets, calibrated by type; only where `can_calibrate`."""
         raise NotImplementedError

@@ -91,6 +91,9 @@ class DiscontinuousScorer(Scorer):
     def add_mention_bias(self, scores: DiscontinuousScores, bias: float) -> DiscontinuousScores:
         return replace(scores, present=scores.present + bias)
 
+    def add_discontinuous_bias(self, scores: DiscontinuousScores, bias: float) -> DiscontinuousScores:
+        return replace(scores, open=scores.open + bias)
+
     def distribution(self, scores: DiscontinuousScores, lengths: Sequence[int]) -> DiscontinuousHypergraph:
         return DiscontinuousHypergraph(scores, lengths, self.config.discontinuous.parts)
 
