@@ -18,6 +18,7 @@ from hyperspan.errors import InputError
 from hyperspan.models import MODELS, Model, load_model, new_model, save_model
 from hyperspan.models.compact import compact
 from hyperspan.models.katiyar_cardie import label_sets, mentions_of
+from hyperspan.models.registry import model_class
 from hyperspan.models.scorers import SCORERS
 from hyperspan.structures import read, structure_of
 from hyperspan.training.data import read_sentences
@@ -125,6 +126,26 @@ def corpus() -> list[Sentence]:
     ]
 
 
+DISCONTINUOUS = [
+    Sentence(
+        ["The", "North", "and", "the", "South", "Lindau", "Harbour", "sleep"],
+        [Mention(1, 7, "FAC", ((1, 2), (5, 7))), Mention(4, 7, "FAC")],
+        tags=["UP", "UP", "LOW", "LOW", "UP", "UP", "UP", "LOW"],
+    ),
+    Sentence(
+        ["Captain", "of", "the", "old", "Amsel", "Wren"],
+        [Mention(0, 6, "PER", ((0, 1), (5, 6))), Mention(2, 5, "VEH")],
+        tags=["UP", "LOW", "LOW", "LOW", "UP", "UP"],
+    ),
+]
+
+
+def corpus_for(config: Config) -> list[Sentence]:
+    """The corpus, with discontinuous mentions for models that find them."""
+    finds_parts = model_class(config.model.kind).finds_discontinuous(config)
+    return [*corpus(), *(DISCONTINUOUS if finds_parts else ())]
+
+
 @pytest.fixture(params=CASES)
 def config(request: pytest.FixtureRequest) -> Config:
     changes = [*SMALL, *request.param]
@@ -146,7 +167,7 @@ def best_possible(model: Model, sentences: list[Sentence]) -> float:
     """The F1 of a model that has learnt all that its structure can hold, as far as that can be told apart."""
     found = expected = right = 0
     for sentence in sentences:
-        gold = model.vocabulary.gold(sentence)
+        gold = model.gold(sentence)
         held = model.representable(gold, len(sentence))
         if model.config.model.kind.startswith("mention-"):
             held = read(structure_of(held), model.config.model.reading)
@@ -158,7 +179,7 @@ def best_possible(model: Model, sentences: list[Sentence]) -> float:
 
 @pytest.mark.parametrize("config", LEARNING_CASES, indirect=True)
 def test_a_model_learns_a_small_corpus_and_is_kept_whole(config: Config, tmp_path: Path) -> None:
-    sentences = corpus()[:: 2 if config.model.kind in SLOW_KINDS else 1]
+    sentences = corpus_for(config)[:: 2 if config.model.kind in SLOW_KINDS else 1]
     model = new_model(config, sentences)
     best = best_possible(model, sentences)
 
@@ -183,7 +204,7 @@ def test_a_model_learns_a_small_corpus_and_is_kept_whole(config: Config, tmp_pat
 
 
 def test_every_parameter_gets_a_gradient(config: Config) -> None:
-    sentences = corpus()
+    sentences = corpus_for(config)
     model = new_model(config, sentences).train()
     torch.manual_seed(0)
     model.loss(sentences).values.sum().backward()
