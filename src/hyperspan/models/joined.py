@@ -46,8 +46,8 @@ LEARNT_FROM = 32
 """So many of the most probable parts of a sentence are learnt from, and all gold ones."""
 LOOKED_AT = 64
 """In inference so many of them are looked at."""
-PROBABLE = 0.05
-"""Parts that are less probable are not looked at in inference."""
+PROBABLE, PROBABLE_ENOUGH_TO_LEARN = 0.05, 0.01
+"""Parts that are less probable are not looked at in inference, and not learnt from."""
 THRESHOLDS = [step / 40 for step in range(4, 40)]
 """From 0.1 to 0.975."""
 
@@ -209,7 +209,7 @@ class Joined(Model):
         same = [found.place[pair[0]] == one[:, None] for one in pair[1:]]  # (gold pairs, K) each
         target = torch.zeros(batch, *[found.place.shape[1]] * 2, dtype=torch.bool, device=self.device)
         target[pair[0], same[0].int().argmax(1), same[1].int().argmax(1)] = True
-        pairs = found.pairs(self.reach, 0.0)
+        pairs = found.pairs(self.reach, PROBABLE_ENOUGH_TO_LEARN)
         wrong = self._wrong(self.join(found, pairs, vectors), target[tuple(pairs)])
         return wrong.new_zeros(batch).index_add(0, pairs[0], wrong)
 
