@@ -139,26 +139,28 @@ class Vocabulary:
         except KeyError as error:
             raise LabelError(f"the label {error} is not among those trained: {', '.join(self.labels)}") from None
 
-    def marks(self, sentences: Sequence[Sentence]) -> PartialMarks | None:
-        """What sentences say of partial annotation; None where all of all of them is annotated."""
+    def marks(self, sentences: Sequence[Sentence], *, discontinuous: bool = False) -> PartialMarks | None:
+        """What sentences say of partial annotation; None where all of all of them is annotated.
+
+        Forbidden mentions with gaps are left out unless they are asked for: the span of one as a whole may be a mention.
+        """
         if not any(sentence.is_partial for sentence in sentences):
             return None
         scopes = [sentence.annotated or AnnotationScope() for sentence in sentences]
         types = [[scope.types is None or label in scope.types for label in self.labels] for scope in scopes]
-        forbidden = [list(self._forbidden(sentence.forbidden)) for sentence in sentences]
+        forbidden = [list(self._forbidden(sentence.forbidden, discontinuous)) for sentence in sentences]
         regions = [scope.regions for scope in scopes]
         if all(map(all, types)) and not any(forbidden) and not any(some is not None for some in regions):
             return None
         return PartialMarks(np.array(types, dtype=bool), regions, forbidden)
 
-    def _forbidden(self, mentions: Iterable[Mention]) -> Iterator[tuple[int, int, int]]:
+    def _forbidden(self, mentions: Iterable[Mention], discontinuous: bool) -> Iterator[Any]:
         for mention in mentions:
-            if mention.fragments:  # its span as a whole may be a mention
+            if mention.fragments and not discontinuous:
                 continue
-            if mention.label == ANY_LABEL:
-                yield from ((mention.start, mention.end, kind) for kind in range(len(self.labels)))
-            elif mention.label in self._labels:
-                yield mention.start, mention.end, self._labels[mention.label]
+            every = range(len(self.labels)) if mention.label == ANY_LABEL else [self._labels.get(mention.label)]
+            parts = (mention.fragments,) if mention.fragments else ()
+            yield from ((mention.start, mention.end, kind, *parts) for kind in every if kind is not None)
 
     def save(self, folder: Path) -> None:
         """Writes vocabulary.json and words.txt into a folder."""

@@ -69,6 +69,11 @@ class Model(nn.Module):
         return False
 
     @classmethod
+    def can_learn_from_teachers(cls, config: Config) -> bool:
+        """Whether its distributions have a cross-entropy under those of another model of its kind."""
+        return False
+
+    @classmethod
     def finds_discontinuous(cls, config: Config) -> bool:
         """Whether mentions may have several parts, with words between them."""
         return False
@@ -158,6 +163,10 @@ class Model(nn.Module):
         hulls = self.config.model.discontinuous == "hull"
         return self.vocabulary.gold(sentence, discontinuous=self.discontinuous, hulls=hulls)
 
+    def marks(self, sentences: Sequence[Sentence]) -> PartialMarks | None:
+        """What sentences say of partial annotation, as its distributions take it; None where all of all of them is annotated."""
+        return self.vocabulary.marks(sentences, discontinuous=self.discontinuous)
+
     def loss(
         self,
         sentences: Sequence[Sentence],
@@ -171,7 +180,7 @@ class Model(nn.Module):
         """
         batch = batch or self.collate(sentences)
         layers = self.encoder(batch)
-        gold, marks = [self.gold(s) for s in sentences], self.vocabulary.marks(sentences)
+        gold, marks = [self.gold(s) for s in sentences], self.marks(sentences)
         if marks is None:
             loss = self.loss_of(layers[-1], gold, batch)
         else:

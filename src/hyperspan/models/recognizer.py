@@ -105,6 +105,10 @@ class Recognizer(Model):
         return SCORERS[config.model.kind].can_calibrate
 
     @classmethod
+    def can_learn_from_teachers(cls, config: Config) -> bool:
+        return SCORERS[config.model.kind].has_cross_entropy
+
+    @classmethod
     def finds_discontinuous(cls, config: Config) -> bool:
         return SCORERS[config.model.kind].discontinuous
 

@@ -95,7 +95,7 @@ def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
     for given in _batches(model, sentences):
         scores, lengths = model(model.collate(given)), [len(sentence) for sentence in given]
         gold = [scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
-        known = gold, model.vocabulary.marks(given)
+        known = gold, model.marks(given)
         batches.append((model.biased(scores), lengths, known))
 
     def negative_log_likelihood(temperature: float) -> float:
@@ -241,7 +241,7 @@ def _chains(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[ChainB
         lengths = [len(sentence) for sentence in given]
         scores = model.scorer.add_mention_bias(model(model.collate(given)), bias)
         distribution = SegmentalHypergraph(scores / temperature, lengths)
-        starts, marks = distribution.edge_marginals.present.cpu().numpy(), model.vocabulary.marks(given)
+        starts, marks = distribution.edge_marginals.present.cpu().numpy(), model.marks(given)
         gold = [model.scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
         arrays = ScoreArrays(**{name: tensor.cpu().numpy() for name, tensor in scores.tensors().items()})
         known = None if marks is None else marks.known_chains(lengths, *arrays.close.shape[1:3])

@@ -135,9 +135,10 @@ def _check_distillation(config: Config) -> None:
                 f"distillation.text is {given.text}, but there is no distillation.teacher to say what is in it; name a model"
             )
         return
-    if config.model.kind != "segmental":
+    if not model_class(config.model.kind).can_learn_from_teachers(config):
         raise InputError(
-            f"distillation.teacher is {names}, but a model of kind {config.model.kind} cannot have one; set model.kind to segmental"
+            f"distillation.teacher is {names}, but a model of kind {config.model.kind} cannot have one; set model.kind to segmental "
+            "or discontinuous"
         )
     if config.training.optimizer == "lbfgs":
         raise InputError(

@@ -32,7 +32,7 @@ _HOME = {
     "TagScores": "tag_chain",
     "WordEdgeScores": "mention_hypergraph",
     "closure": "readings",
-    "cross_entropy": "losses",
+    "cross_entropy": "teaching",
     "is_ambiguous": "readings",
     "is_nested": "constituency",
     "labels_of": "separators",
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from hyperspan.structures.discontinuous_scores import DiscontinuousScores
     from hyperspan.structures.distribution import Distribution
     from hyperspan.structures.linear_chain import LinearChain
-    from hyperspan.structures.losses import cross_entropy, negative_log_likelihood, softmax_margin
+    from hyperspan.structures.losses import negative_log_likelihood, softmax_margin
     from hyperspan.structures.mention_hypergraph import MentionHypergraph, WordEdgeScores
     from hyperspan.structures.mention_separators import MentionSeparators
     from hyperspan.structures.mentions import Mention, MentionSet, NotSupportedError
@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     from hyperspan.structures.separators import labels_of, structure_of_labels
     from hyperspan.structures.tag_chain import TagChain, TagScores
     from hyperspan.structures.tags import mentions_of_tags, outermost, tags_of
+    from hyperspan.structures.teaching import cross_entropy
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ set of mentions is one hyperpath, is in :mod:`hyperspan.structures.discontinuous
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from torch.nn.functional import softplus
 
 from hyperspan.kernels import chains
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
+from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous_menus import (
     Menus,
     PartArrays,
@@ -28,7 +30,7 @@ from hyperspan.structures.discontinuous_scores import (
     conditional_score,
     event_scores,
     first_parts,
-    masked_last,
+    mean_scores,
     part_rows,
 )
 from hyperspan.structures.distribution import Distribution, check_types
@@ -36,6 +38,7 @@ from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts
 from hyperspan.structures.places import Places, places_above, places_at, with_discontinuous
 from hyperspan.structures.scores import EdgeScores, check_lengths
 from hyperspan.structures.segmental import SegmentalHypergraph
+from hyperspan.structures.teaching import widened, without_expected
 
 
 class DiscontinuousHypergraph(Distribution):
@@ -67,8 +70,12 @@ class DiscontinuousHypergraph(Distribution):
     def _lengths_there(self) -> Tensor:
         return chains.lengths_on(self.lengths, self.scores.close.device)
 
+    @property
+    def _inside(self) -> DiscontinuousScores:
+        return self.scores.inside(self._lengths_there)
+
     def _event_scores(self) -> tuple[Tensor, Tensor]:
-        return event_scores(self.scores, self._lengths_there, self.parts)
+        return event_scores(self._inside, self.parts)
 
     def _first(self, events: Tensor) -> SegmentalHypergraph:
         """The distribution over first parts: sets of events, each a first part of one or more mentions."""
@@ -76,8 +83,13 @@ class DiscontinuousHypergraph(Distribution):
         return SegmentalHypergraph(EdgeScores(scores.absent, scores.present, scores.extend, events), self.lengths)
 
     @property
+    def _log_partition(self) -> Tensor:
+        """(B, n, m): that of each chain, all mentions of a type that begin at a word; 0 in padding."""
+        return self._first(self._event_scores()[1]).chain_log_partition
+
+    @property
     def log_partition(self) -> Tensor:
-        return self._first(self._event_scores()[1]).log_partition
+        return self._log_partition.sum((1, 2))
 
     def log_prob(self, mention_sets: Sequence[Sequence[AnyMention] | set[AnyMention]]) -> Tensor:
         """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention beyond the limits."""
@@ -116,11 +128,36 @@ class DiscontinuousHypergraph(Distribution):
         chosen = check_types(types, self.types)
         return DiscontinuousHypergraph(self.scores.map(lambda tensor: tensor[..., chosen]), self.lengths, self.parts)
 
+    def cross_entropy(self, teacher: DiscontinuousHypergraph, weights: Tensor | None = None) -> Tensor:
+        limits = self.limits_of_mentions.shared(teacher.limits_of_mentions)
+        with torch.enable_grad():
+            leaves = teacher.scores.narrowed(limits).map(lambda tensor: tensor.detach().requires_grad_())
+            narrow = DiscontinuousHypergraph(leaves, self.lengths, limits.parts)
+            total = narrow._log_partition if weights is None else narrow._log_partition * weights
+            uses = torch.autograd.grad(total.sum(), list(leaves.tensors().values()), materialize_grads=True)
+        own, found = self.scores.tensors(), dict(zip(leaves.tensors(), uses, strict=True))
+        found = {name: widened(found[name], tensor.shape) for name, tensor in own.items()}
+        log_partition = self._log_partition if weights is None else self._log_partition * weights
+        return without_expected(log_partition, own, found).sum((1, 2))
+
+    def known_chains(self, marks: PartialMarks) -> np.ndarray:
+        n = self.scores.close.shape[1]
+        # Single mentions that are known to be absent do not say all of a start: others of more parts may begin there.
+        everything = replace(marks, forbidden=[()] * len(self.lengths))
+        return everything.known_chains(self.lengths, n, min(self.limits_of_mentions.hull, max(n, 1)))
+
+    def geometric_mean(self, others: Sequence[DiscontinuousHypergraph]) -> DiscontinuousHypergraph:
+        limits = self.limits_of_mentions
+        for other in others:
+            limits = limits.shared(other.limits_of_mentions)
+        scores = mean_scores([self.scores, *(other.scores for other in others)], limits)
+        return DiscontinuousHypergraph(scores, self.lengths, limits.parts)
+
     # -- decoding -------------------------------------------------------------------------------------------------
 
     def _arrays(self) -> PartArrays:
-        scores = self.scores
-        tensors = scores.close, scores.open, scores.gap, masked_last(scores, self._lengths_there)
+        scores = self._inside
+        tensors = scores.close, scores.open, scores.gap, scores.last
         return PartArrays(*(tensor.detach().cpu().numpy() for tensor in tensors))
 
     def _probable(self) -> tuple[Menus, np.ndarray, np.ndarray]:

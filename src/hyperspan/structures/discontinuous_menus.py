@@ -35,6 +35,15 @@ class Limits(NamedTuple):
     later_width: int
     """c': the most words of a later part."""
 
+    @property
+    def hull(self) -> int:
+        """The most words from the first of a mention to its last."""
+        return self.width + (self.parts - 1) * (self.gap + self.later_width)
+
+    def shared(self, other: Limits) -> Limits:
+        """What both limits allow."""
+        return Limits(*map(min, self, other))
+
     def allow(self, mention: AnyMention) -> bool:
         """Whether a mention is possible.
 

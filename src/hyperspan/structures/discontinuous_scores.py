@@ -16,7 +16,6 @@ from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
 from hyperspan.structures.common import ScoreTensors, check_scores
 from hyperspan.structures.discontinuous_menus import Limits
 from hyperspan.structures.mentions import AnyMention, Mention, Parts, parts_of
-from hyperspan.structures.scores import EdgeScores
 
 
 @dataclass(frozen=True)
@@ -77,10 +76,38 @@ class DiscontinuousScores(ScoreTensors):
         """What mentions can be, of so many parts at most."""
         return Limits(parts, self.close.shape[2], self.gap.shape[2], self.last.shape[2])
 
-    @property
-    def contiguous(self) -> EdgeScores:
-        """The scores of mentions of one part alone."""
-        return EdgeScores(self.absent, self.present, self.extend, self.close)
+    def narrowed(self, limits: Limits) -> DiscontinuousScores:
+        """The scores of mentions within some limits: the distribution given that there are no others."""
+        return DiscontinuousScores(
+            self.absent,
+            self.present,
+            self.extend[:, :, : limits.width - 1],
+            self.close[:, :, : limits.width],
+            self.open[:, :, : limits.width],
+            self.gap[:, :, : limits.gap],
+            self.last[:, :, : min(limits.later_width, limits.width)],
+        )
+
+    def inside(self, lengths: Tensor) -> DiscontinuousScores:
+        """The same, -inf where a part or a gap would reach beyond its sentence, whatever stands there."""
+        return replace(
+            self, **{name: _inside(self.tensors()[name], lengths) for name in ("close", "open", "gap", "last")}
+        )
+
+
+def _inside(values: Tensor, lengths: Tensor) -> Tensor:
+    """(B, n, widths, m): -inf where the words i to i + w are not all in the sentence."""
+    _, n, widths, _ = values.shape
+    last = torch.arange(n, device=values.device)[:, None] + torch.arange(widths, device=values.device)  # (n, widths)
+    return values.masked_fill((last >= lengths[:, None, None])[..., None], MINUS_INFINITY)
+
+
+def mean_scores(given: Sequence[DiscontinuousScores], limits: Limits) -> DiscontinuousScores:
+    """The scores of the normalised geometric mean of some distributions over mentions within these limits."""
+    parts = [scores.narrowed(limits).tensors() for scores in given]
+    return DiscontinuousScores(
+        **{name: sum((part[name] for part in parts[1:]), parts[0][name]) / len(parts) for name in parts[0]}
+    )
 
 
 def log_some(items: Tensor, dimension: int) -> Tensor:
@@ -116,18 +143,9 @@ def following(values: Tensor, count: int) -> Tensor:
     return windows.transpose(2, 3)
 
 
-def masked_last(scores: DiscontinuousScores, lengths: Tensor) -> Tensor:
-    """(B, n, c', m): `last`, -inf where a part would reach beyond its sentence."""
-    _, n, c, _ = scores.last.shape
-    device = scores.last.device
-    ends = torch.arange(n, device=device)[:, None] + torch.arange(c, device=device)  # (n, c'): the last word
-    return scores.last.masked_fill((ends >= lengths[:, None, None])[..., None], MINUS_INFINITY)
-
-
-def continuations(scores: DiscontinuousScores, lengths: Tensor, parts: int) -> Tensor:
+def continuations(scores: DiscontinuousScores, parts: int) -> Tensor:
     """(B, n, m): log of the sum over all that may follow a part that ends before word j: a gap and at most `parts` parts."""
-    last = masked_last(scores, lengths)
-    c = last.shape[2]
+    last, c = scores.last, scores.last.shape[2]
     value = last.new_full(scores.absent.shape, MINUS_INFINITY)
     for more in range(parts):
         # What a part that begins at s may be, whether it is the last or not, and then what a gap may lead to.
@@ -136,10 +154,10 @@ def continuations(scores: DiscontinuousScores, lengths: Tensor, parts: int) -> T
     return value
 
 
-def event_scores(scores: DiscontinuousScores, lengths: Tensor, parts: int) -> tuple[Tensor, Tensor]:
+def event_scores(scores: DiscontinuousScores, parts: int) -> tuple[Tensor, Tensor]:
     """(B, n, c, m) each: of all mentions whose first part are the words i to i + w, of those with more parts alone and of one or
     more of any kind."""
-    more = scores.open + following(continuations(scores, lengths, parts - 1), scores.close.shape[2])
+    more = scores.open + following(continuations(scores, parts - 1), scores.close.shape[2])
     return more, log_either(scores.close, more)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -129,6 +129,22 @@ class Distribution(ABC):
             values = self.log_prob(gold)
             return values.masked_fill(torch.ones_like(values, dtype=torch.bool), 0.0)
         return sum(found[1:], found[0])
+
+    def cross_entropy(self, teacher: Any, weights: Tensor | None = None) -> Tensor:
+        """(B,): -Σ p(set) log q(set) over all sets, where q is this distribution and p that of a teacher of its kind, which gets no gradient.
+
+        If the teacher knows mentions that are impossible here, p is given that there are none. The part of each chain, all mentions of a
+        type that begin at a word, counts as much as `weights` (B, n, m) say.
+        """
+        raise self._not_supported("cross_entropy")
+
+    def known_chains(self, marks: PartialMarks) -> np.ndarray:
+        """(B, n, m): the starts and types of which partial annotation says all."""
+        raise self._not_supported("known_chains")
+
+    def geometric_mean(self, others: Sequence[Any]) -> Distribution:
+        """The normalised geometric mean of this distribution and others of its kind; it has the mentions that all of them have."""
+        raise self._not_supported("geometric_mean")
 
     def restrict(self, types: Sequence[int]) -> Distribution:
         """The distribution over the mentions of some types alone, whatever mentions of other types there are.

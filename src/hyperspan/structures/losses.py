@@ -1,5 +1,4 @@
-"""What is minimised in training: the negative log-likelihood, the margin that makes misses cost more, and the cross-entropy
-under a teacher."""
+"""What is minimised in training: the negative log-likelihood, and the margin that makes misses cost more."""
 
 from __future__ import annotations
 
@@ -9,9 +8,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
-from hyperspan.kernels import chains
 from hyperspan.structures.constraints import PartialMarks, mask_of
 from hyperspan.structures.mentions import Mention, MentionSets, check_mentions
 from hyperspan.structures.scores import EdgeScores, Hyperpaths, check_lengths, hyperpaths_of
@@ -98,46 +95,3 @@ def _partial_loss(
         scores = _with_margin(scores, starts, beta, ~starts & known)
     too_wide = tuple(sum(end - start > c for start, end, _ in mentions) for mentions in gold)
     return Loss(-SegmentalHypergraph(scores, lengths).log_prob_of_known(gold, marks), too_wide)
-
-
-def cross_entropy(
-    scores: EdgeScores, teacher: EdgeScores, lengths: Tensor | Sequence[int], weights: Tensor | None = None
-) -> Tensor:
-    """(B,): -Σ p(set) log q(set) over all mention sets, where `scores` make q and those of a teacher, which get no gradient, make p.
-
-    That is log Z of q minus the scores of all its edges, each times its probability under p. If the teacher knows wider
-    mentions than q, p is its distribution given that there are none. The part of each chain counts as much as `weights` (B, n, m) say.
-
-    >>> from hyperspan.structures import EdgeScores
-    >>> scores = EdgeScores(*(torch.zeros(1, 2, 1),) * 2, torch.zeros(1, 2, 1, 1), torch.zeros(1, 2, 2, 1))
-    >>> cross_entropy(scores, scores, lengths=[2])  # eight sets, all alike: log 8
-    tensor([2.0794])
-    """
-    batch, n, c, _ = scores.close.shape
-    known = check_lengths(lengths, batch, n)
-    expected = _expected_uses(teacher, known, c, tied=scores.branch is None)
-    # Chain by chain, so that large scores cancel before they are added up.
-    per_chain = chains.log_partition(scores, known)
-    for name, tensor in scores.tensors().items():
-        uses = expected[name]
-        # Padding may hold anything, and is never used.
-        used = uses * tensor.masked_fill(uses == 0, 0.0)
-        per_chain = per_chain - (used if used.dim() == 3 else used.sum(2))
-    return (per_chain if weights is None else per_chain * weights).sum((1, 2))
-
-
-def _expected_uses(scores: EdgeScores, lengths: Sequence[int], c: int, *, tied: bool) -> dict[str, Tensor]:
-    """How often each score is used on average by sets without mentions wider than c, in tensors of c widths; if `tied`, I → (X, I)
-    uses two."""
-    narrow = (scores if tied else scores.untied()).narrowed(c)
-    with torch.enable_grad():
-        leaves = narrow.map(lambda tensor: tensor.detach().requires_grad_()).tensors()
-        total = chains.log_partition(EdgeScores(**leaves), lengths).sum()
-        uses = dict(zip(leaves, torch.autograd.grad(total, list(leaves.values())), strict=True))
-    if tied and "branch" in uses:
-        branch = uses.pop("branch")
-        uses |= {"extend": uses["extend"] + branch, "close": uses["close"] + pad(branch, (0, 0, 0, 1))}
-    missing = c - uses["close"].shape[2]
-    if not missing:
-        return uses
-    return {name: pad(tensor, (0, 0, 0, missing)) if tensor.dim() == 4 else tensor for name, tensor in uses.items()}

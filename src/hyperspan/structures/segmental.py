@@ -28,8 +28,9 @@ from hyperspan.structures.expected_f1 import expected_f1
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets
 from hyperspan.structures.places import sets_of_rows
 from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
-from hyperspan.structures.scores import EdgeScores, Hyperpaths, check_lengths, hyperpaths_of
+from hyperspan.structures.scores import EdgeScores, Hyperpaths, check_lengths, hyperpaths_of, mean_scores
 from hyperspan.structures.segmental_kbest import best_sets
+from hyperspan.structures.teaching import cross_entropy
 
 SAMPLE_PORTION = 256
 """`sample` draws in portions of this many, so that its memory does not grow with k."""
@@ -72,8 +73,8 @@ class SegmentalHypergraph(Distribution):
         return chains.pack(self._layout, self.scores)
 
     @property
-    def _log_partition(self) -> Tensor:
-        """(B, n, m): each chain's own; 0 in padding."""
+    def chain_log_partition(self) -> Tensor:
+        """(B, n, m): the log-partition of each chain, all mentions of a type that begin at a word; 0 in padding."""
         return chains.log_partition(self.scores, self.lengths)
 
     @property
@@ -92,7 +93,7 @@ class SegmentalHypergraph(Distribution):
 
     @property
     def log_partition(self) -> Tensor:
-        return self._log_partition.sum((1, 2))
+        return self.chain_log_partition.sum((1, 2))
 
     def log_prob(self, mention_sets: MentionSets) -> Tensor:
         """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention wider than c."""
@@ -101,7 +102,7 @@ class SegmentalHypergraph(Distribution):
 
     def log_prob_of(self, paths: Hyperpaths) -> Tensor:
         """(B,): the log-probability of the sets that these hyperpaths stand for."""
-        scores, log_partition = self.scores, self._log_partition
+        scores, log_partition = self.scores, self.chain_log_partition
         active = torch.zeros_like(scores.absent, dtype=torch.bool)
         active[tuple(paths.present)] = True
         if scores.branch is None:
@@ -196,7 +197,10 @@ class SegmentalHypergraph(Distribution):
 
     def log_prob_given(self, required: Tensor, forbidden: Tensor) -> Tensor:
         """The same of masks that are known to be right."""
-        total, given = self._log_partition, chains.log_partition(self.scores.given(required, forbidden), self.lengths)
+        total, given = (
+            self.chain_log_partition,
+            chains.log_partition(self.scores.given(required, forbidden), self.lengths),
+        )
         # Chain by chain, so that large scores cancel before they are added up.
         per_chain = given - finite(total)
         per_chain = per_chain.masked_fill(total == MINUS_INFINITY, MINUS_INFINITY)
@@ -208,6 +212,15 @@ class SegmentalHypergraph(Distribution):
         """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
         chosen = check_types(types, self.types)
         return SegmentalHypergraph(self.scores.map(lambda tensor: tensor[..., chosen]), self.lengths)
+
+    def cross_entropy(self, teacher: SegmentalHypergraph, weights: Tensor | None = None) -> Tensor:
+        return cross_entropy(self.scores, teacher.scores, self.lengths, weights)
+
+    def known_chains(self, marks: PartialMarks) -> np.ndarray:
+        return marks.known_chains(self.lengths, *self.scores.close.shape[1:3])
+
+    def geometric_mean(self, others: Sequence[SegmentalHypergraph]) -> SegmentalHypergraph:
+        return SegmentalHypergraph(mean_scores([self.scores, *(other.scores for other in others)]), self.lengths)
 
     # -- decoding -------------------------------------------------------------------------------------------------
 
@@ -234,14 +247,14 @@ class SegmentalHypergraph(Distribution):
         arrays = (None if tensor is None else tensor.detach().cpu().numpy() for tensor in _in_order(self.scores))
         found = best_sets(ScoreArrays(*arrays), self.lengths, k)  # type: ignore[arg-type]
         if found is None:
-            chains.check_possible(self._log_partition)
+            chains.check_possible(self.chain_log_partition)
         return found or []
 
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         check_count(k)
         exact = self._in_float64()
-        chains.check_possible(exact._log_partition)
+        chains.check_possible(exact.chain_log_partition)
         reach = exact.node_marginals.transpose(2, 3)  # (B, n, m, c): P(a mention of this width or more)
         share = exact._layout.unpack_extensions(exact._shorter_probability).transpose(2, 3)  # (B, n, m, c - 1)
 
@@ -287,7 +300,7 @@ class SegmentalHypergraph(Distribution):
         F1 is 1 when both sets are empty.
         """
         exact = self._in_float64()
-        chains.check_possible(exact._log_partition)
+        chains.check_possible(exact.chain_log_partition)
         layout = exact._layout
         absent = layout.unpack_chains(exact._posteriors.absent)
         longest = layout.unpack_widths(exact._posteriors.stopped).transpose(2, 3)

@@ -1,7 +1,7 @@
 """A student that learns from one or several teachers (Hinton et al. 2015), also on text without annotations.
 
 The loss of a sentence is the exact cross-entropy of the student's distribution over mention sets under the teacher's
-(:func:`hyperspan.structures.cross_entropy`). For training sentences it is mixed with the loss of their gold mentions.
+(:meth:`hyperspan.structures.Distribution.cross_entropy`). For training sentences it is mixed with the loss of their gold mentions.
 Of several teachers the target is the normalised geometric mean, whose scores are the mean of theirs.
 """
 
@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from attrs import evolve
-from torch import Tensor
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
@@ -29,8 +28,8 @@ from hyperspan.kernels.transfer import to_device
 from hyperspan.model_folders import folder_of
 from hyperspan.models import Recognizer, load_model
 from hyperspan.models.registry import model_class
-from hyperspan.structures.losses import Loss, cross_entropy
-from hyperspan.structures.scores import EdgeScores, mean_scores
+from hyperspan.structures.distribution import Distribution
+from hyperspan.structures.losses import Loss
 from hyperspan.text.sentences import iter_sentences
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.objectives import MicroBatch
@@ -163,40 +162,36 @@ class Distillation:
         student, batch = self.student, part.batch
         layers = student.encoder(batch)
         scores = student.score(layers[-1], batch)
-        taught = self._teacher_scores(part)
+        own, taught = student.scorer.distribution(scores, batch.lengths), self._teacher(part)
         unrepresentable: tuple[int, ...] = (0,) * len(part.sentences)
         if part.labelled is None or not self.config.gold_weight:
-            values = cross_entropy(scores, taught, batch.lengths)
+            values = own.cross_entropy(taught)
         else:
             weights = self.config.gold_weight * part.labelled  # (B,): 0 for unlabelled sentences
-            known = [student.vocabulary.gold(sentence) for sentence in part.sentences]
-            marks = student.vocabulary.marks(part.sentences)
+            known = [student.gold(sentence) for sentence in part.sentences]
+            marks = student.marks(part.sentences)
             gold, unrepresentable = student.scorer.loss(scores, known, batch.lengths, marks)
             if marks is None:
-                rest = (1 - weights) * cross_entropy(scores, taught, batch.lengths)
+                rest = (1 - weights) * own.cross_entropy(taught)
             else:  # what nobody has annotated is the teacher's alone
-                chains = marks.known_chains(batch.lengths, *scores.close.shape[1:3])
-                by_chain = 1 - weights[:, None, None] * to_device([chains], student.device)[0]
-                rest = cross_entropy(scores, taught, batch.lengths, by_chain)
+                by_chain = 1 - weights[:, None, None] * to_device([own.known_chains(marks)], student.device)[0]
+                rest = own.cross_entropy(taught, by_chain)
             values = weights * gold + rest
         if lm_loss is not None:
             values = values + student.config.training.lm_loss_weight * lm_loss(layers[0], batch)
         return Loss(values, unrepresentable)
 
     @torch.no_grad()
-    def _teacher_scores(self, part: MicroBatch) -> EdgeScores:
-        """The mean of the teachers' scores, each computed in the precision that it was trained in."""
-        found: list[EdgeScores] = []
+    def _teacher(self, part: MicroBatch) -> Distribution:
+        """The mean of the teachers' distributions, each computed in the precision that it was trained in."""
+        found: list[Distribution] = []
         for teacher, batch, order in zip(self.teachers, part.teacher_batches, self.orders, strict=True):
             half = teacher.config.training.precision == "bfloat16"
             with torch.autocast("cuda", torch.bfloat16, enabled=half and teacher.device.type == "cuda"):
                 scores = teacher(batch, self.config.temperature)
-            found.append(scores if order is None else _in_order(scores, order))
-        return mean_scores(found)
-
-
-def _in_order(scores: EdgeScores, order: Tensor) -> EdgeScores:
-    return scores.map(lambda tensor: tensor.index_select(tensor.dim() - 1, order))
+            whole = teacher.scorer.distribution(scores, batch.lengths)
+            found.append(whole if order is None else whole.restrict(order))
+        return found[0].geometric_mean(found[1:])
 
 
 def _read_alike(one: Recognizer, other: Recognizer) -> bool:
@@ -211,11 +206,11 @@ def _read_alike(one: Recognizer, other: Recognizer) -> bool:
     return one.config.encoder.kind == "neural" and reading(one) == reading(other)
 
 
-def _order_of_labels(student: Recognizer, teacher: Recognizer) -> Tensor | None:
-    """(m,): which type of the teacher each type of the student is, None if that is the same; types are independent of each other."""
+def _order_of_labels(student: Recognizer, teacher: Recognizer) -> list[int] | None:
+    """Which type of the teacher each type of the student is, None if that is the same; types are independent of each other."""
     if student.labels == teacher.labels:
         return None
-    return torch.tensor([teacher.labels.index(label) for label in student.labels], device=student.device)
+    return [teacher.labels.index(label) for label in student.labels]
 
 
 def read_unlabelled(config: Config, read: Callable[[str], Iterable[Sentence]], context: int = 0) -> list[Sentence]:

@@ -58,6 +58,8 @@ class Scorer(nn.Module):
     """Whether mentions of one type say nothing about those of another, so that sentences may be annotated with some types only."""
     discontinuous: ClassVar[bool] = False
     """Whether mentions may have several parts, with words between them."""
+    has_cross_entropy: ClassVar[bool] = False
+    """Whether its distributions have a cross-entropy, so that a model can learn from teachers of its kind."""
     can_condition: ClassVar[bool] = False
     """Whether its distributions take any mentions as required or forbidden, so that sentences may be annotated in part."""
 

@@ -35,7 +35,7 @@ class SegmentalScorer(Scorer):
     come here.
     """
 
-    over_spans = linear_memory = can_skip = can_calibrate = independent_types = can_condition = True
+    over_spans = linear_memory = can_skip = can_calibrate = independent_types = can_condition = has_cross_entropy = True
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)

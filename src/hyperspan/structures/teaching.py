@@ -1,0 +1,69 @@
+"""The cross-entropy of a distribution under another, a teacher's: what a student minimises.
+
+It is log Z of the student minus the expected score of a set that the teacher draws. Scores are added up edge by edge, so that takes only how
+often a teacher's sets use each score on average: the gradient of its log Z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from hyperspan.kernels import chains
+from hyperspan.structures.scores import EdgeScores, check_lengths
+
+
+def cross_entropy(
+    scores: EdgeScores, teacher: EdgeScores, lengths: Tensor | Sequence[int], weights: Tensor | None = None
+) -> Tensor:
+    """(B,): -Σ p(set) log q(set) over all mention sets, where `scores` make q and those of a teacher, which get no gradient, make p.
+
+    That is log Z of q minus the scores of all its edges, each times its probability under p. If the teacher knows wider
+    mentions than q, p is its distribution given that there are none. The part of each chain counts as much as `weights` (B, n, m) say.
+
+    >>> from hyperspan.structures import EdgeScores
+    >>> scores = EdgeScores(*(torch.zeros(1, 2, 1),) * 2, torch.zeros(1, 2, 1, 1), torch.zeros(1, 2, 2, 1))
+    >>> cross_entropy(scores, scores, lengths=[2])  # eight sets, all alike: log 8
+    tensor([2.0794])
+    """
+    batch, n, c, _ = scores.close.shape
+    known = check_lengths(lengths, batch, n)
+    expected = _expected_uses(teacher, known, c, tied=scores.branch is None)
+    per_chain = without_expected(chains.log_partition(scores, known), scores.tensors(), expected)
+    return (per_chain if weights is None else per_chain * weights).sum((1, 2))
+
+
+def without_expected(log_partition: Tensor, scores: dict[str, Tensor], uses: dict[str, Tensor]) -> Tensor:
+    """(B, n, m): log-partitions minus scores, each as often as it is used; by start, so that large ones cancel before they are added up."""
+    for name, tensor in scores.items():
+        # Padding may hold anything, and is never used.
+        used = uses[name] * tensor.masked_fill(uses[name] == 0, 0.0)
+        log_partition = log_partition - (used if used.dim() == 3 else used.sum(2))
+    return log_partition
+
+
+def _expected_uses(scores: EdgeScores, lengths: Sequence[int], c: int, *, tied: bool) -> dict[str, Tensor]:
+    """How often each score is used on average by sets without mentions wider than c, in tensors of c widths; if `tied`, I → (X, I)
+    uses two."""
+    narrow = (scores if tied else scores.untied()).narrowed(c)
+    with torch.enable_grad():
+        leaves = narrow.map(lambda tensor: tensor.detach().requires_grad_()).tensors()
+        total = chains.log_partition(EdgeScores(**leaves), lengths).sum()
+        uses = dict(zip(leaves, torch.autograd.grad(total, list(leaves.values())), strict=True))
+    if tied and "branch" in uses:
+        branch = uses.pop("branch")
+        uses |= {"extend": uses["extend"] + branch, "close": uses["close"] + pad(branch, (0, 0, 0, 1))}
+    missing = c - uses["close"].shape[2]
+    widths = {name: tensor.shape[2] + missing for name, tensor in uses.items()}
+    return {
+        name: tensor if tensor.dim() == 3 else widened(tensor, (*tensor.shape[:2], widths[name]))
+        for name, tensor in uses.items()
+    }
+
+
+def widened(values: Tensor, shape: Sequence[int]) -> Tensor:
+    """(B, n, widths, m), with zeros for more widths, or (B, n, m) as it is."""
+    return pad(values, (0, 0, 0, shape[2] - values.shape[2])) if values.dim() == 4 else values
