@@ -41,7 +41,7 @@ from hyperspan.models.base import Model
 from hyperspan.models.greedy import GreedySets
 from hyperspan.models.tuning import tune_threshold
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.mentions import Mention, MentionSet
+from hyperspan.structures.mentions import AnyMention, Mention, MentionSet
 from hyperspan.structures.readings import Reading, pairs_of
 from hyperspan.structures.tags import BEGIN, INSIDE, LAST, OUTSIDE, UNIT
 from hyperspan.types import Sentence
