@@ -42,7 +42,7 @@ from hyperspan.structures.mentions import AnyMention, Mention, MentionSet, fragm
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
-LEARNT_FROM = 32
+LEARNT_FROM = 16
 """So many of the most probable parts of a sentence are learnt from, and all gold ones."""
 LOOKED_AT = 64
 """In inference so many of them are looked at."""
