@@ -20,7 +20,7 @@ def all_mentions(n: int, types: int, max_width: int) -> list[Mention]:
     return [(i, j, k) for i in range(n) for j in range(i + 1, min(i + max_width, n) + 1) for k in range(types)]
 
 
-def all_sets(mentions: Iterable[Mention]) -> Iterator[MentionSet]:
+def all_sets(mentions: Iterable[Any]) -> Iterator[Any]:
     pool = list(mentions)
     for size in range(len(pool) + 1):
         yield from map(frozenset, itertools.combinations(pool, size))
@@ -77,7 +77,9 @@ class BruteForce:
         """The sets of mentions of these types, each with the sum over the mentions of the others."""
         scores: dict[MentionSet, list[float]] = {}
         for mentions, score in self.scores.items():
-            kept = frozenset((start, end, types.index(kind)) for start, end, kind in mentions if kind in types)
+            kept: Any = frozenset(
+                (start, end, types.index(kind), *parts) for start, end, kind, *parts in mentions if kind in types
+            )
             scores.setdefault(kept, []).append(score)
         return BruteForce({mentions: log_sum(values) for mentions, values in scores.items()})
 
@@ -118,3 +120,10 @@ class Case:
     """Whether it can be conditioned on mentions."""
     independent_types: bool = False
     """Whether its types are independent, so that a restriction to some gives all that the whole does."""
+    longer: list[list[Any]] | None = None
+    """For each sentence its mentions of several parts, where there are any."""
+
+    def pools(self) -> list[list[Any]]:
+        """For each sentence every mention that it can hold."""
+        short = [all_mentions(length, self.types, self.max_width) for length in self.lengths]
+        return [[*some, *more] for some, more in zip(short, self.longer or [[]] * len(short), strict=True)]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import torch
+from hypothesis import strategies as st
 
-from hyperspan.structures import DiscontinuousScores
-from hyperspan.structures.discontinuous_menus import Limits
+from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores
+from hyperspan.structures.discontinuous_limits import Limits
+from hyperspan.structures.graphs import Hyperedge, discontinuous_hypergraph, discontinuous_mentions
 from hyperspan.structures.mentions import AnyMention, Parts, parts_of, with_parts
-from tests.structures.brute_force import BruteForce, all_sets, arrays
+from tests.structures.brute_force import BruteForce, Case, Explicit, all_sets, arrays
 
 MANY = 9
 """Sentences with more possible mentions than this are not enumerated: 2 ** 9 sets."""
@@ -91,3 +94,72 @@ def discontinuous_scores(
     return DiscontinuousScores(
         draw(share=0.0), draw(), draw(c - 1), draw(c), draw(c), draw(limits.gap), draw(limits.later_width)
     )
+
+
+def discontinuous_weights(scores: SimpleNamespace, sentence: int) -> Callable[[Hyperedge], float]:
+    """The log-weight of each hyperedge of the explicit graph."""
+
+    def weight(edge: Hyperedge) -> float:
+        symbol, start, kind, last, parts = edge.head  # type: ignore[misc]
+        below = [node.symbol for node in edge.tail]  # type: ignore[attr-defined]
+        if symbol == "T":
+            return (scores.absent if below == ["X"] else scores.present)[sentence, start, kind]
+        if symbol == "I":
+            return scores.extend[sentence, start, last - start, kind] if "I" in below else 0.0
+        if symbol == "G":
+            return scores.gap[sentence, parts[-1][1], start - parts[-1][1] - 1, kind] if "P" in below else 0.0
+        if symbol != "D":
+            return 0.0
+        start, end = parts[-1]
+        own = {"X": scores.close if len(parts) == 1 else scores.last, "G": scores.open}
+        return sum(own[node][sentence, start, end - start - 1, kind] for node in below)
+
+    return weight
+
+
+def discontinuous_case(scores: DiscontinuousScores, lengths: list[int], parts: int, tolerance: float) -> Case:
+    _, _, c, m = scores.close.shape
+    limits, known = scores.limits(parts), arrays(scores)
+    pools = [all_discontinuous(length, m, limits) for length in lengths]
+    return Case(
+        DiscontinuousHypergraph(scores, lengths, parts),
+        lengths,
+        m,
+        c,
+        brute_force_of(scores, lengths, parts),
+        [
+            Explicit(
+                discontinuous_hypergraph(length, m, limits),
+                discontinuous_weights(known, sentence),
+                discontinuous_mentions,
+            )
+            for sentence, length in enumerate(lengths)
+        ],
+        tolerance,
+        conditions=True,
+        independent_types=True,
+        longer=[[mention for mention in pool if len(mention) == 4] for pool in pools],
+    )
+
+
+@st.composite
+def discontinuous_cases(draw: st.DrawFn) -> Case:
+    parts, m = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 2]))
+    c = draw(st.integers(1, 3))
+    limits = Limits(parts, c, draw(st.integers(0, 3)), draw(st.integers(0, c)))
+    n, batch = draw(st.integers(0, 5)), draw(st.integers(1, 2))
+    lengths = draw(st.lists(st.integers(0, n), min_size=batch, max_size=batch))
+    while len(all_discontinuous(max(lengths), m, limits)) > MANY:
+        lengths = [max(length - 1, 0) for length in lengths]
+    single = draw(st.booleans())
+    scores = discontinuous_scores(
+        batch,
+        n,
+        limits,
+        m,
+        torch.float32 if single else torch.float64,
+        seed=draw(st.integers(0, 2**31)),
+        spread=draw(st.sampled_from([0.0, 1.0, 5.0])),
+        impossible=draw(st.sampled_from([0.0, 0.2])),
+    )
+    return discontinuous_case(scores, lengths, parts, tolerance=2e-4 if single else 1e-9)

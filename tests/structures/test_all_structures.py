@@ -57,6 +57,12 @@ def test_marginals(structure: str, data: st.DataObject) -> None:
         for i, j, k in all_mentions(length, case.types, case.max_width):
             expected[i, j - i - 1, k] = brute.marginal((i, j, k))
         torch.testing.assert_close(marginals[sentence], expected, rtol=case.tolerance, atol=case.tolerance)
+    if case.longer is not None:
+        found = case.vectorised.discontinuous_marginals(least=0.0)
+        for probabilities, pool, brute in zip(found, case.longer, case.brute, strict=True):
+            assert probabilities.keys() <= set(pool)
+            for mention in pool:
+                assert close(probabilities.get(mention, 0.0), brute.marginal(mention), case.tolerance)
 
 
 @structures
@@ -108,7 +114,7 @@ def test_condition(structure: str, data: st.DataObject) -> None:
         with pytest.raises(NotSupportedError, match=r"has no condition: .*; use a SegmentalHypergraph"):
             case.vectorised.condition()
         return
-    pools = [all_mentions(length, case.types, case.max_width) for length in case.lengths]
+    pools = case.pools()
     chosen = [
         data.draw(st.lists(st.sampled_from(pool), max_size=4, unique=True) if pool else st.just([])) for pool in pools
     ]
@@ -126,10 +132,15 @@ def test_condition(structure: str, data: st.DataObject) -> None:
         assert close(log_partition[sentence], distribution.log_partition, case.tolerance)
         if possible[sentence]:
             assert close(entropy[sentence], distribution.entropy, case.tolerance)
-            for i, j, k in pools[sentence]:
-                assert close(
-                    marginals[sentence, i, j - i - 1, k].item(), distribution.marginal((i, j, k)), case.tolerance
-                )
+            for mention in pools[sentence]:
+                expected = distribution.marginal(mention)
+                if len(mention) == 4:
+                    assert close(
+                        conditioned.discontinuous_marginals(0.0)[sentence].get(mention, 0.0), expected, case.tolerance
+                    )
+                    continue
+                i, j, k = mention
+                assert close(marginals[sentence, i, j - i - 1, k].item(), expected, case.tolerance)
             some = data.draw(st.sampled_from(list(distribution.scores)))
             sets = [some if other == sentence else frozenset() for other in range(len(brute))]
             assert close(conditioned.log_prob(sets)[sentence].item(), distribution.log_prob(some), case.tolerance)

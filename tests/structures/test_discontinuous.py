@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from hyperspan.structures import DiscontinuousHypergraph
-from hyperspan.structures.discontinuous_menus import Limits
+from hyperspan.structures.discontinuous_limits import Limits
 from tests.structures.brute_force import BruteForce
 from tests.structures.cases_discontinuous import (
     brute_force_of,

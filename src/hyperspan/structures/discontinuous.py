@@ -6,17 +6,20 @@ set of mentions is one hyperpath, is in :mod:`hyperspan.structures.discontinuous
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
 
 from hyperspan.kernels import chains
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
+from hyperspan.structures.common import check_count, check_no_nan
 from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.discontinuous_events import Events, events_of
+from hyperspan.structures.discontinuous_given import Known, known_of, known_of_marks
+from hyperspan.structures.discontinuous_kbest import FirstParts, best_sets
 from hyperspan.structures.discontinuous_menus import (
     Menus,
     PartArrays,
@@ -25,27 +28,30 @@ from hyperspan.structures.discontinuous_menus import (
     probability_of,
     probable_mentions,
 )
+from hyperspan.structures.discontinuous_sampling import draw_mentions
 from hyperspan.structures.discontinuous_scores import (
     DiscontinuousScores,
     conditional_score,
-    event_scores,
     first_parts,
     mean_scores,
     part_rows,
 )
-from hyperspan.structures.distribution import Distribution, check_types
+from hyperspan.structures.distribution import Constraint, Distribution, check_types, tensor_masks
+from hyperspan.structures.expected_f1 import expected_f1_of
 from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
 from hyperspan.structures.places import Places, places_above, places_at, with_discontinuous
 from hyperspan.structures.scores import EdgeScores, check_lengths
 from hyperspan.structures.segmental import SegmentalHypergraph
 from hyperspan.structures.teaching import widened, without_expected
 
+AnySets = Sequence[Iterable[AnyMention]]
+
 
 class DiscontinuousHypergraph(Distribution):
     """A distribution over the mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of its edges' scores).
 
     A mention has one part, ``(start, end, type)``, or up to `parts` of them, ``(start, end, type, ((start, end), …))`` with words between them.
-    With one part at most it is the :class:`SegmentalHypergraph`.
+    With one part at most it is the :class:`SegmentalHypergraph`. Everything is exact.
 
     >>> zeros = torch.zeros(1, 3, 1)
     >>> first, later = torch.zeros(1, 3, 1, 1), torch.zeros(1, 3, 1, 1)
@@ -53,16 +59,28 @@ class DiscontinuousHypergraph(Distribution):
     >>> words = DiscontinuousHypergraph(scores, lengths=[3])
     >>> words.log_partition.exp()  # each of the three words may be a mention, and the first and last together
     tensor([16.])
+    >>> words.condition(require=[[(0, 3, 0, ((0, 1), (2, 3)))]]).log_partition.exp()
+    tensor([8.])
     """
 
-    def __init__(self, scores: DiscontinuousScores, lengths: Tensor | Sequence[int], parts: int = 2):
+    def __init__(
+        self,
+        scores: DiscontinuousScores,
+        lengths: Tensor | Sequence[int],
+        parts: int = 2,
+        known: Known | None = None,
+    ):
         if parts < 1:
             raise ValueError(f"expected mentions of at least one part, got parts = {parts}")
         batch, n, c, m = scores.close.shape
-        self.scores, self.parts = scores, parts
+        self.scores, self.parts, self.known = scores, parts, known
         self.lengths = check_lengths(lengths, batch, n)
         self.max_width, self.types = c, m
         self.limits_of_mentions = scores.limits(parts)
+
+    def _like(self, scores: DiscontinuousScores) -> DiscontinuousHypergraph:
+        """The distribution of other scores, given the same."""
+        return DiscontinuousHypergraph(scores, self.lengths, self.parts, self.known)
 
     # -- probabilities --------------------------------------------------------------------------------------------
 
@@ -74,70 +92,169 @@ class DiscontinuousHypergraph(Distribution):
     def _inside(self) -> DiscontinuousScores:
         return self.scores.inside(self._lengths_there)
 
-    def _event_scores(self) -> tuple[Tensor, Tensor]:
-        return event_scores(self._inside, self.parts)
+    def _events(self, known: Known | None = None) -> Events:
+        return events_of(self._inside, self.parts, known or self.known)
 
-    def _first(self, events: Tensor) -> SegmentalHypergraph:
+    def _first(self, events: Tensor, required: Tensor | None) -> SegmentalHypergraph:
         """The distribution over first parts: sets of events, each a first part of one or more mentions."""
-        scores = self.scores
-        return SegmentalHypergraph(EdgeScores(scores.absent, scores.present, scores.extend, events), self.lengths)
+        edges = EdgeScores(self.scores.absent, self.scores.present, self.scores.extend, events)
+        if required is not None:
+            edges = edges.given(required, torch.zeros_like(required))
+        return SegmentalHypergraph(edges, self.lengths)
 
-    @property
-    def _log_partition(self) -> Tensor:
-        """(B, n, m): that of each chain, all mentions of a type that begin at a word; 0 in padding."""
-        return self._first(self._event_scores()[1]).chain_log_partition
+    def _chains(self, known: Known | None = None) -> Tensor:
+        """(B, n, m): the log-partition of each chain, all mentions of a type that begin at a word; 0 in padding."""
+        events = self._events(known)
+        return self._first(events.all, events.required).chain_log_partition
 
     @property
     def log_partition(self) -> Tensor:
-        return self._log_partition.sum((1, 2))
+        return self._chains().sum((1, 2))
 
-    def log_prob(self, mention_sets: Sequence[Sequence[AnyMention] | set[AnyMention]]) -> Tensor:
+    def log_prob(self, mention_sets: AnySets) -> Tensor:  # type: ignore[override]
         """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention beyond the limits."""
         sets = check_discontinuous(mention_sets, self.lengths, self.types)
-        limits = self.limits_of_mentions
+        limits, known = self.limits_of_mentions, self.known
         kept = [{mention for mention in some if limits.allow(mention)} for some in sets]
-        impossible = [len(some) < len(every) for some, every in zip(kept, sets, strict=True)]
-        events = self._event_scores()[1]
-        first = self._first(events).log_prob([first_parts(some) for some in kept])
-        rows = part_rows(kept, events.device)
+        impossible = [
+            len(some) < len(every) or (known is not None and not known.allows(sentence, some))
+            for sentence, (some, every) in enumerate(zip(kept, sets, strict=True))
+        ]
+        events = self._events()
+        first = self._first(events.all, events.required).log_prob([first_parts(some) for some in kept])
         never = (first == MINUS_INFINITY) | torch.tensor(impossible, dtype=torch.bool, device=first.device)
-        total = finite(first) + conditional_score(self.scores, events, rows)
+        total = finite(first) + conditional_score(self.scores, events.all, part_rows(kept, first.device))
         return total.masked_fill(never, MINUS_INFINITY).clamp(max=0.0)
+
+    def log_prob_of_known(self, gold: AnySets, marks: PartialMarks | None) -> Tensor:  # type: ignore[override]
+        if marks is None:
+            return self.log_prob(gold)
+        sets = check_discontinuous(gold, self.lengths, self.types)
+        return self._log_prob_given(known_of_marks(sets, marks, self.scores.close.shape, self.limits_of_mentions))
+
+    def _log_prob_given(self, known: Known) -> Tensor:
+        """(B,): the log-probability of what is known; chain by chain, so that large scores cancel before they are added up."""
+        total, given = self._chains(), self._chains(self._joined(known))
+        per_chain = (given - finite(total)).masked_fill(total == MINUS_INFINITY, MINUS_INFINITY)
+        unknown = torch.from_numpy(~known.chains).to(total.device)
+        # Rounding may put the log-probability of an almost certain choice a hair above 0.
+        return per_chain.masked_fill(unknown, 0.0).clamp(max=0.0).sum((1, 2))
 
     @property
     def marginals(self) -> Tensor:
         """(B, n, c, m): the probability of each mention of one part; :meth:`discontinuous_marginals` has the others."""
-        more, events = self._event_scores()
-        probability = self._first(events).marginals
-        given = self.scores.close + softplus(more, threshold=50.0) - finite(events)
-        impossible = (events == MINUS_INFINITY) | (self.scores.close == MINUS_INFINITY)
-        return probability * given.masked_fill(impossible, 0.0).exp().masked_fill(impossible, 0.0)
+        events, close = self._events(), self._inside.close
+        probability = self._first(events.all, events.required).marginals
+        impossible = (events.all == MINUS_INFINITY) | (close == MINUS_INFINITY) | (events.rest == MINUS_INFINITY)
+        if self.known is not None:
+            impossible = impossible | torch.from_numpy(self.known.forbidden).to(close.device)
+        given = close.masked_fill(impossible, 0.0) + events.rest.masked_fill(impossible, 0.0) - finite(events.all)
+        return probability * given.exp().masked_fill(impossible, 0.0)
 
     @torch.no_grad()
     def discontinuous_marginals(self, least: float = 0.01) -> list[dict[AnyMention, float]]:
         """For each sentence the mentions of more than one part that are at least so probable."""
         menus, _, goes_on = self._probable()
-        found = probable_mentions(menus, goes_on, [least] * self.types)
         result: list[dict[AnyMention, float]] = [{} for _ in self.lengths]
-        for (sentence, mention), probability in zip(*found, strict=True):
-            result[sentence][mention] = probability
+        for (sentence, mention), probability in zip(
+            *probable_mentions(menus, goes_on, [least] * self.types), strict=True
+        ):
+            result[sentence][mention] = min(probability, 1.0)
         return result
+
+    @property
+    def entropy(self) -> Tensor:
+        """(B,): that of the first parts, and of what follows each of them: log of its sum less the expected score."""
+        differentiable = self.scores.needs_gradient
+        with torch.inference_mode(False), torch.enable_grad():
+            leaves = self.scores.map(lambda one: one.double() if differentiable else one.detach().double().clone())
+            leaves = leaves.map(lambda one: one if one.requires_grad else one.requires_grad_())
+            exact = self._like(leaves)
+            events = exact._events()
+            first = exact._first(events.all, events.required)
+            probability = first.marginals
+            inner = {name: leaves.tensors()[name] for name in ("close", "open", "gap", "last")}
+            uses = torch.autograd.grad(
+                events.all,
+                list(inner.values()),
+                probability,
+                create_graph=differentiable,
+                retain_graph=True,
+                materialize_grads=True,
+            )
+            below = (probability * finite(events.all)).sum(2)  # (B, n, m)
+            below = without_expected(below, inner, dict(zip(inner, uses, strict=True)))
+            total = (first.entropy + below.sum((1, 2))).to(self.scores.close.dtype)
+        return total if differentiable else total.detach()
+
+    @torch.no_grad()
+    def expected_f1(self, mention_sets: AnySets) -> np.ndarray:  # type: ignore[override]
+        sets = check_discontinuous(mention_sets, self.lengths, self.types)
+        exact = self._like(self.scores.to(torch.float64))
+        total = exact.log_partition.numpy(force=True)
+
+        def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
+            """E[t^|Y|], and that times the expected number of given mentions if each mention weighs t times as much."""
+            scores = exact.scores
+            more = float(np.log(t))
+            some = exact._like(replace(scores, close=scores.close + more, last=scores.last + more))
+            return np.exp(some.log_partition.numpy(force=True) - total), np.array(some._expected_hits(sets))
+
+        return expected_f1_of(
+            [len(some) for some in sets], tilted, exact.log_prob([()] * len(sets)).exp().numpy(force=True)
+        )
+
+    def _expected_hits(self, sets: AnySets) -> list[float]:
+        """For each sentence how many of these mentions are expected in its set."""
+        menus, alone, goes_on = self._probable()
+        allow = self.limits_of_mentions.allow
+        return [
+            sum(_probability(menus, alone, goes_on, b, one) for one in some if allow(one))
+            for b, some in enumerate(sets)
+        ]
+
+    # -- given, and of some types ---------------------------------------------------------------------------------
+
+    def _joined(self, known: Known) -> Known:
+        return known if self.known is None else self.known.joined(known)
+
+    def _known_of(self, require: Constraint | None, forbid: Constraint | None) -> Known:
+        close = self.scores.close
+        longer, *short = known_of(require, forbid, self.lengths, close.shape, self.limits_of_mentions)
+        required, forbidden = (mask.numpy(force=True) for mask in tensor_masks(*short, self.lengths, close))
+        return replace(longer, required=required, forbidden=forbidden)
+
+    def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> DiscontinuousHypergraph:
+        """The distribution given that some mentions are in the set and others are not.
+
+        Each is a collection of mentions a sentence, of one part or several, or a mask (B, n, c, m) of booleans for those of one part.
+        """
+        known = self._joined(self._known_of(require, forbid))
+        return DiscontinuousHypergraph(self.scores, self.lengths, self.parts, known)
+
+    def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
+        return self._log_prob_given(self._known_of(require, forbid))
 
     def restrict(self, types: Sequence[int]) -> DiscontinuousHypergraph:
         """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
         chosen = check_types(types, self.types)
-        return DiscontinuousHypergraph(self.scores.map(lambda tensor: tensor[..., chosen]), self.lengths, self.parts)
+        known = None if self.known is None else self.known.restrict(chosen)
+        return DiscontinuousHypergraph(
+            self.scores.map(lambda tensor: tensor[..., chosen]), self.lengths, self.parts, known
+        )
+
+    # -- teaching -------------------------------------------------------------------------------------------------
 
     def cross_entropy(self, teacher: DiscontinuousHypergraph, weights: Tensor | None = None) -> Tensor:
         limits = self.limits_of_mentions.shared(teacher.limits_of_mentions)
         with torch.enable_grad():
             leaves = teacher.scores.narrowed(limits).map(lambda tensor: tensor.detach().requires_grad_())
-            narrow = DiscontinuousHypergraph(leaves, self.lengths, limits.parts)
-            total = narrow._log_partition if weights is None else narrow._log_partition * weights
-            uses = torch.autograd.grad(total.sum(), list(leaves.tensors().values()), materialize_grads=True)
+            taught = DiscontinuousHypergraph(leaves, self.lengths, limits.parts)._chains()
+            total = (taught if weights is None else taught * weights).sum()
+            uses = torch.autograd.grad(total, list(leaves.tensors().values()), materialize_grads=True)
         own, found = self.scores.tensors(), dict(zip(leaves.tensors(), uses, strict=True))
         found = {name: widened(found[name], tensor.shape) for name, tensor in own.items()}
-        log_partition = self._log_partition if weights is None else self._log_partition * weights
+        log_partition = self._chains() if weights is None else self._chains() * weights
         return without_expected(log_partition, own, found).sum((1, 2))
 
     def known_chains(self, marks: PartialMarks) -> np.ndarray:
@@ -155,32 +272,48 @@ class DiscontinuousHypergraph(Distribution):
 
     # -- decoding -------------------------------------------------------------------------------------------------
 
-    def _arrays(self) -> PartArrays:
-        scores = self._inside
+    def _menus(self, *, best: bool = False, dtype: torch.dtype | None = None) -> Menus:
+        scores = self._inside.to(dtype or self.scores.close.dtype)
         tensors = scores.close, scores.open, scores.gap, scores.last
-        return PartArrays(*(tensor.detach().cpu().numpy() for tensor in tensors))
+        arrays = PartArrays(*(tensor.numpy(force=True) for tensor in tensors))
+        return Menus(arrays, self.parts, best=best, known=self.known)
 
-    def _probable(self) -> tuple[Menus, np.ndarray, np.ndarray]:
+    def _first_of(self, menus: Menus) -> SegmentalHypergraph:
+        """The distribution over first parts, or one with the same best set."""
+        device = self.scores.close.device
+        required = None if self.known is None else torch.from_numpy(menus.required.any(0)).to(device)
+        exact = self._like(self.scores.to(torch.from_numpy(menus.events).dtype))
+        return exact._first(torch.from_numpy(menus.events).to(device), required)
+
+    def _probable(self, dtype: torch.dtype | None = None) -> tuple[Menus, np.ndarray, np.ndarray]:
         """The menus, and for each first part how probable it is that it is a mention, and that others follow it."""
-        menus = Menus(self._arrays(), self.parts)
-        events = torch.from_numpy(menus.events).to(self.scores.close.device)
-        return menus, *event_probabilities(menus, self._first(events).marginals.cpu().numpy())
+        menus = self._menus(dtype=dtype)
+        alone, goes_on = event_probabilities(menus, self._first_of(menus).marginals.numpy(force=True))
+        if self.known is not None:  # rounding may have made what is certain a hair less probable
+            alone[self.known.required] = goes_on[self.known.opened] = 1.0
+        return menus, alone, goes_on
 
     def _best(self) -> tuple[np.ndarray, list[tuple[int, AnyMention]]]:
-        menus = Menus(self._arrays(), self.parts, best=True)
-        events = torch.from_numpy(menus.events).to(self.scores.close.device)
-        return best_mentions(menus, self._first(events).best_rows())
+        menus = self._menus(best=True)
+        return best_mentions(menus, self._first_of(menus).best_rows())
 
     @torch.no_grad()
     def argmax(self) -> list[frozenset[AnyMention]]:  # type: ignore[override]
         """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
         rows, longer = self._best()
-        sets: list[set[AnyMention]] = [set() for _ in self.lengths]
-        for sentence, start, end, kind in rows.tolist():
-            sets[sentence].add((start, end, kind))
-        for sentence, mention in longer:
-            sets[sentence].add(mention)
-        return [frozenset(mentions) for mentions in sets]
+        return _sets(Places(rows, np.zeros(len(rows))), longer, len(self.lengths))
+
+    @torch.no_grad()
+    def above(self, threshold: float) -> list[frozenset[AnyMention]]:
+        """For each sentence, every mention with a probability of at least `threshold`.
+
+        At 0.5 this is the set with the fewest expected errors; lower thresholds trade precision for recall.
+        """
+        if not 0.0 < threshold <= 1.0:
+            raise ValueError(f"expected a threshold above 0 and at most 1, got {threshold}")
+        menus, alone, goes_on = self._probable()
+        least = [threshold] * self.types
+        return _sets(places_above(alone, least), probable_mentions(menus, goes_on, least).rows, len(self.lengths))
 
     @torch.no_grad()
     def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
@@ -190,21 +323,49 @@ class DiscontinuousHypergraph(Distribution):
             if least is None:
                 rows, longer = self._best()
                 contiguous = places_at(alone, rows)
-                probable = [
-                    probability_of(
-                        menus,
-                        b,
-                        parts_of(one),
-                        one[2],
-                        float(goes_on[b, one[0], parts_of(one)[0][1] - one[0] - 1, one[2]]),
-                    )
-                    for b, one in longer
-                ]
+                probable = [_probability(menus, alone, goes_on, sentence, one) for sentence, one in longer]
             else:
                 contiguous = places_above(alone, least)
                 longer, probable = probable_mentions(menus, goes_on, least)
-            found.append(with_discontinuous(contiguous, longer, probable))
+            found.append(with_discontinuous(contiguous, longer, np.minimum(probable, 1.0).tolist()))
         return found
 
+    @torch.no_grad()
     def topk(self, k: int) -> list[list[tuple[frozenset[AnyMention], float]]]:  # type: ignore[override]
-        raise self._not_supported("topk")
+        """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist."""
+        check_count(k)
+        exact = self._like(self.scores.to(torch.float64))
+        log_partition = exact._chains()
+        check_no_nan(log_partition.sum((1, 2)))
+        menus = exact._menus(best=True)
+        edges = exact._first_of(menus).scores
+        first = FirstParts.of(edges, exact.scores.extend, menus.events, self.lengths)
+        possible = (log_partition > MINUS_INFINITY).all(2).all(1).tolist()
+        return best_sets(menus, first, log_partition.numpy(force=True), possible, k)
+
+    @torch.no_grad()
+    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[frozenset[AnyMention]]]:  # type: ignore[override]
+        check_count(k)
+        menus = self._menus(dtype=torch.float64)
+        events = self._first_of(menus).sample(k, generator)
+        device = generator.device if generator is not None else self.scores.close.device
+        seed = int(torch.randint(2**62, (1,), generator=generator, device=device))
+        return draw_mentions(menus, events, np.random.default_rng(seed))
+
+
+def _probability(menus: Menus, alone: np.ndarray, goes_on: np.ndarray, sentence: int, mention: AnyMention) -> float:
+    """The probability of a mention, given those of first parts."""
+    parts, kind = parts_of(mention), mention[2]
+    place = sentence, parts[0][0], parts[0][1] - parts[0][0] - 1, kind
+    if len(parts) == 1:
+        return float(alone[place])
+    return probability_of(menus, sentence, parts, kind, float(goes_on[place]))
+
+
+def _sets(contiguous: Places, longer: Iterable[tuple[int, AnyMention]], sentences: int) -> list[frozenset[AnyMention]]:
+    sets: list[set[AnyMention]] = [set() for _ in range(sentences)]
+    for sentence, start, end, kind in contiguous.rows.tolist():
+        sets[sentence].add((start, end, kind))
+    for sentence, mention in longer:
+        sets[sentence].add(mention)
+    return [frozenset(mentions) for mentions in sets]

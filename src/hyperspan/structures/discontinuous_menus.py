@@ -14,50 +14,14 @@ which costs O(n m (c + P (g + c'))).
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyperspan.structures.mentions import AnyMention, Parts, parts_of, with_parts
-
-
-class Limits(NamedTuple):
-    """What mentions can be."""
-
-    parts: int
-    """P: the most parts."""
-    width: int
-    """c: the most words of a first part."""
-    gap: int
-    """g: the most words of a gap."""
-    later_width: int
-    """c': the most words of a later part."""
-
-    @property
-    def hull(self) -> int:
-        """The most words from the first of a mention to its last."""
-        return self.width + (self.parts - 1) * (self.gap + self.later_width)
-
-    def shared(self, other: Limits) -> Limits:
-        """What both limits allow."""
-        return Limits(*map(min, self, other))
-
-    def allow(self, mention: AnyMention) -> bool:
-        """Whether a mention is possible.
-
-        >>> Limits(parts=2, width=3, gap=1, later_width=1).allow((0, 3, 0, ((0, 1), (2, 3))))
-        True
-        """
-        (start, end), *later = parts = parts_of(mention)
-        gaps = [second[0] - first[1] for first, second in itertools.pairwise(parts)]
-        return (
-            len(parts) <= self.parts
-            and end - start <= self.width
-            and max(gaps, default=0) <= self.gap
-            and max((end - start for start, end in later), default=0) <= self.later_width
-        )
+from hyperspan.structures.discontinuous_given import Known, PrivateMenus
+from hyperspan.structures.discontinuous_limits import Limits
+from hyperspan.structures.mentions import AnyMention, Parts, with_parts
 
 
 class PartArrays(NamedTuple):
@@ -112,77 +76,126 @@ def following(values: np.ndarray, count: int) -> np.ndarray:
     )
 
 
-class Menus:
-    """What the menus of a batch weigh: sums over all choices, or, if `best`, the best of them."""
+def log_some_given(items: np.ndarray, required: np.ndarray, axis: int) -> np.ndarray:
+    """The same over all choices that have the required items, of one item or more."""
+    given = np.where(required, items, softplus(items)).sum(axis)
+    return np.where(required.any(axis), given, log_some(items, axis))
 
-    def __init__(self, arrays: PartArrays, parts: int, *, best: bool = False):
+
+def best_some_given(items: np.ndarray, required: np.ndarray, axis: int) -> np.ndarray:
+    """The weight of the best choice that has the required items, of one item or more."""
+    given = np.where(required, items, np.maximum(items, 0.0)).sum(axis)
+    return np.where(required.any(axis), given, best_some(items, axis))
+
+
+class Menu(NamedTuple):
+    """What may be chosen at one place."""
+
+    items: np.ndarray  # (items,): what each weighs
+    required: np.ndarray  # (items,): which are in every choice
+
+
+class Menus:
+    """What the menus of a batch weigh: sums over all choices, or, if `best`, the best of them; given what is known, if anything."""
+
+    def __init__(self, arrays: PartArrays, parts: int, *, best: bool = False, known: Known | None = None):
         self.arrays, self.parts = arrays, parts
-        some = best_some if best else log_some
-        later, gaps = arrays.last.shape[2], arrays.gap.shape[2]
-        self.after_part: list[np.ndarray] = []
-        """(B, n, m) for 1, 2, … parts that may still come: the menu of a gap that begins at word j."""
-        self.from_word: list[np.ndarray] = []
-        """(B, n, m) for the same: the menu of a part that begins at word s."""
+        self.some, self.some_given = (best_some, best_some_given) if best else (log_some, log_some_given)
+        c, later, gaps = arrays.close.shape[2], arrays.last.shape[2], arrays.gap.shape[2]
+        self.gap_items: list[np.ndarray] = []
+        """(B, n, g, m) for 1, 2, … parts that may still come: the menu of a gap that begins at word j."""
+        self.part_items: list[np.ndarray] = []
+        """(B, n, c' or 2 c', m) for the same: the menu of a part that begins at word s, as the last and if others follow."""
         for _ in range(1, parts):
             items = arrays.last
-            if self.after_part:
-                more = arrays.open[:, :, :later] + following(self.after_part[-1], later)
+            if self.gap_items:
+                more = arrays.open[:, :, :later] + following(self.some(self.gap_items[-1], 2), later)
                 items = np.concatenate([items, more], axis=2)
-            self.from_word.append(some(items, 2))
-            self.after_part.append(some(arrays.gap + following(self.from_word[-1], gaps), 2))
+            self.part_items.append(items)
+            self.gap_items.append(arrays.gap + following(self.some(items, 2), gaps))
         self.more = np.full_like(arrays.close, -np.inf)
         """(B, n, c, m): the second item of each event, mentions of more parts."""
-        if self.after_part:
-            self.more = arrays.open + following(self.after_part[-1], arrays.close.shape[2])
-        self.events = some(np.stack([arrays.close, self.more]), 0)
+        if self.gap_items:
+            self.more = arrays.open + following(self.some(self.gap_items[-1], 2), c)
+        self.close = arrays.close
+        """(B, n, c, m): the first item of each event, a mention of one part."""
+        self.required = np.zeros((2, 1, 1, 1, 1), dtype=bool)
+        """(2, B, n, c, m), or alike for all: which of both items are required."""
+        self.private: dict[Any, Menu] = {}
+        if known is not None:
+            self.close = np.where(known.forbidden, -np.inf, arrays.close)
+            self.required = np.stack([known.required, known.opened])
+            self._add_private(PrivateMenus(known, Limits(parts, c, gaps, later)))
+        self.events = self.some_given(np.stack([self.close, self.more]), self.required, 0)
         """(B, n, c, m): the weight of each event."""
+
+    def _add_private(self, private: PrivateMenus) -> None:
+        """From the last parts of mentions to the first: each menu is that of the others, but for the items that lead to private ones."""
+        arrays, below = self.arrays, np.zeros(0)  # (rows,): what the menus that private items lead to weigh
+        for more, of_parts, rows, (row, item) in private.steps():
+            shared, scores = (self.part_items, arrays.open) if of_parts else (self.gap_items, arrays.gap)
+            sentence, word, kind = rows.index
+            items = shared[more][sentence, word, :, kind]  # (rows, items), a copy
+            width = item - arrays.last.shape[2] if of_parts else item
+            items[row, item] = scores[sentence[row], word[row], width, kind[row]] + below
+            required, forbidden = rows.masks(items.shape[1])
+            items[forbidden] = -np.inf
+            below = self.some_given(items, required, 1)
+            self.private |= {key: Menu(items[at], required[at]) for key, at in rows.keys.items()}
+        place = private.event_columns
+        self.more[place] = arrays.open[place] + below
 
     # -- single menus: a menu is named by the sentence, the type, the parts that are complete and, of a part, its first word ----
 
-    def gap_items(self, sentence: int, kind: int, done: Parts) -> tuple[np.ndarray, np.ndarray]:
-        """The words at which the next part may begin, and what each weighs."""
-        j, more = done[-1][1], self.parts - len(done)
-        n = self.arrays.close.shape[1]
-        starts = np.arange(j + 1, min(j + self.arrays.gap.shape[2], n - 1) + 1)
-        items = self.arrays.gap[sentence, j, : len(starts), kind] if len(starts) else np.zeros(0)
-        return starts, items + self.from_word[more - 1][sentence, starts, kind]
+    def after(self, sentence: int, kind: int, done: Parts) -> Menu:
+        """The menu of the gap after some parts: an item for each width."""
+        private = self.private.get((sentence, kind, done))
+        if private is not None:
+            return private
+        items, j = self.gap_items[self.parts - len(done) - 1], done[-1][1]
+        found = items[sentence, j, :, kind] if j < items.shape[1] else np.full(items.shape[2], -np.inf)
+        return Menu(found, np.zeros(len(found), dtype=bool))
 
-    def part_items(self, sentence: int, kind: int, done: Parts, start: int) -> tuple[np.ndarray, np.ndarray]:
-        """(c',) each: what the part weighs that begins there and has so many words, as the last part and if others follow."""
-        more, c = self.parts - len(done), self.arrays.last.shape[2]
-        last = self.arrays.last[sentence, start, :, kind]
-        goes_on = np.full_like(last, -np.inf)
-        if more > 1:
-            n = self.arrays.close.shape[1]
-            ends = np.arange(start + 1, min(start + c, n - 1) + 1)
-            opened = self.arrays.open[sentence, start, : len(ends), kind]
-            goes_on[: len(ends)] = opened + self.after_part[more - 2][sentence, ends, kind]
-        return last, goes_on
+    def part(self, sentence: int, kind: int, done: Parts, start: int) -> Menu:
+        """The menu of the next part, which begins there: an item for each width of a last part, and then of one that others follow."""
+        private = self.private.get((sentence, kind, done, start))
+        if private is not None:
+            return private
+        found = self.part_items[self.parts - len(done) - 1][sentence, start, :, kind]
+        return Menu(found, np.zeros(len(found), dtype=bool))
+
+    def part_at(self, start: int, item: int) -> tuple[tuple[int, int], bool]:
+        """The part that an item of such a menu stands for, and whether others follow it."""
+        c = self.arrays.last.shape[2]
+        return (start, start + item % c + 1), item >= c
 
 
-def chosen(items: np.ndarray) -> np.ndarray:
-    """Which items are in the best choice of one or more.
+def chosen(items: np.ndarray, required: np.ndarray | None = None) -> np.ndarray:
+    """Which items are in the best choice of one or more, with the required ones.
 
     >>> chosen(np.array([1.0, 2.0, -1.0])).tolist(), chosen(np.array([-3.0, -1.0])).tolist()
     ([True, True, False], [False, True])
     """
-    taken = items > 0
+    taken = items > 0 if required is None else (items > 0) | required
     if not taken.any() and len(items):
         taken[items.argmax()] = True
     return taken
 
 
-def probabilities(items: np.ndarray) -> np.ndarray:
-    """How probable each item is to be among those that are chosen, one or more.
+def probabilities(items: np.ndarray, required: np.ndarray | None = None) -> np.ndarray:
+    """How probable each item is to be among those that are chosen, one or more, with the required ones.
 
     >>> probabilities(np.zeros(2)).round(3).tolist()  # in two of three choices
     [0.667, 0.667]
     """
     if not len(items):
         return items
+    certain = required is not None and required.any()
     with np.errstate(invalid="ignore"):
-        each = items - softplus(items) + (softplus(items).sum() - log_some(items, 0))
-    return np.where(items == -np.inf, 0.0, np.exp(np.minimum(each, 0.0)))
+        each = items - softplus(items)
+        each = each if certain else each + (softplus(items).sum() - log_some(items, 0))
+    found = np.where(items == -np.inf, 0.0, np.exp(np.minimum(each, 0.0)))
+    return np.where(required, 1.0, found) if certain else found
 
 
 class Found(NamedTuple):
@@ -194,69 +207,70 @@ class Found(NamedTuple):
 
 def best_below(menus: Menus, sentence: int, kind: int, done: Parts) -> Iterator[Parts]:
     """The mentions of the best choice of what follows these parts; `menus` are of the best."""
-    starts, items = menus.gap_items(sentence, kind, done)
-    for start in starts[chosen(items)].tolist():
-        last, goes_on = menus.part_items(sentence, kind, done, start)
-        taken = chosen(np.concatenate([last, goes_on])).reshape(2, -1)
-        for word in np.nonzero(taken[0])[0].tolist():
-            yield (*done, (start, start + word + 1))
-        for word in np.nonzero(taken[1])[0].tolist():
-            yield from best_below(menus, sentence, kind, (*done, (start, start + word + 1)))
+    for width in np.nonzero(chosen(*menus.after(sentence, kind, done)))[0].tolist():
+        start = done[-1][1] + width + 1
+        for item in np.nonzero(chosen(*menus.part(sentence, kind, done, start)))[0].tolist():
+            part, goes_on = menus.part_at(start, item)
+            if goes_on:
+                yield from best_below(menus, sentence, kind, (*done, part))
+            else:
+                yield (*done, part)
 
 
 def probable_below(
     menus: Menus, sentence: int, kind: int, done: Parts, probability: float, least: float
 ) -> Iterator[tuple[Parts, float]]:
     """The mentions that begin with these parts and are at least so probable, given how probable it is that any does."""
-    starts, items = menus.gap_items(sentence, kind, done)
-    begins = probability * probabilities(items)
-    for place in np.nonzero(begins >= least)[0].tolist():
-        start = int(starts[place])
-        last, goes_on = menus.part_items(sentence, kind, done, start)
-        found = begins[place] * probabilities(np.concatenate([last, goes_on])).reshape(2, -1)
-        for word in np.nonzero((found[0] >= least) & (found[0] > 0))[0].tolist():
-            yield (*done, (start, start + word + 1)), float(found[0, word])
-        for word in np.nonzero((found[1] >= least) & (found[1] > 0))[0].tolist():
-            yield from probable_below(
-                menus, sentence, kind, (*done, (start, start + word + 1)), float(found[1, word]), least
-            )
+    begins = probability * probabilities(*menus.after(sentence, kind, done))
+    for width in np.nonzero((begins >= least) & (begins > 0))[0].tolist():
+        start = done[-1][1] + width + 1
+        found = begins[width] * probabilities(*menus.part(sentence, kind, done, start))
+        for item in np.nonzero((found >= least) & (found > 0))[0].tolist():
+            part, goes_on = menus.part_at(start, item)
+            if goes_on:
+                yield from probable_below(menus, sentence, kind, (*done, part), float(found[item]), least)
+            else:
+                yield (*done, part), float(found[item])
 
 
 def probability_of(menus: Menus, sentence: int, parts: Parts, kind: int, opened: float) -> float:
     """The probability of a mention of several parts, given how probable it is that some mention has its first part and others."""
+    c = menus.arrays.last.shape[2]
     for index in range(1, len(parts)):
         done, (start, end) = parts[:index], parts[index]
-        starts, items = menus.gap_items(sentence, kind, done)
-        last, goes_on = menus.part_items(sentence, kind, done, start)
-        taken = probabilities(np.concatenate([last, goes_on])).reshape(2, -1)
-        ends = index == len(parts) - 1
-        opened *= float(probabilities(items)[start - starts[0]] * taken[0 if ends else 1, end - start - 1])
+        item = end - start - 1 if index == len(parts) - 1 else end - start - 1 + c
+        opened *= float(
+            probabilities(*menus.after(sentence, kind, done))[start - done[-1][1] - 1]
+            * probabilities(*menus.part(sentence, kind, done, start))[item]
+        )
     return opened
 
 
 def event_probabilities(menus: Menus, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(B, n, c, m) each: how probable it is that a first part is a mention, and that others follow it, given how probable events are."""
-    close, more = menus.arrays.close, menus.more
+    items = np.stack([menus.close, menus.more])
+    others = np.where(menus.required, items, softplus(items))[::-1]
+    possible = (events > 0) & (menus.events > -np.inf) & (items > -np.inf)
     with np.errstate(invalid="ignore"):
-        alone, goes_on = close + softplus(more) - menus.events, more + softplus(close) - menus.events
-    possible = (events > 0) & (menus.events > -np.inf)
-    return (
-        np.where(possible, events * np.exp(np.minimum(np.where(possible, alone, 0.0), 0.0)), 0.0),
-        np.where(possible, events * np.exp(np.minimum(np.where(possible, goes_on, 0.0), 0.0)), 0.0),
-    )
+        given = np.where(possible, items + others - menus.events, 0.0)
+    alone, goes_on = np.where(possible, events * np.exp(np.minimum(given, 0.0)), 0.0)
+    return alone, goes_on
 
 
 def best_mentions(menus: Menus, rows: np.ndarray) -> tuple[np.ndarray, list[tuple[int, AnyMention]]]:
     """Of the best events, (events, 4) as (sentence, start, end, type): those that are mentions, and all mentions of more parts."""
     sentence, start, end, kind = rows.T
     place = sentence, start, end - start - 1, kind
-    close, more = menus.arrays.close[place], menus.more[place]
-    alone = (close > 0) | (close >= more)
-    longer: list[tuple[int, AnyMention]] = []
-    for row in np.nonzero((more > 0) | (close < more))[0].tolist():
+    close, more = menus.close[place], menus.more[place]
+    must = np.broadcast_to(menus.required, (2, *menus.close.shape))[:, *place]
+    alone, longer = (np.stack([close, more]) > 0) | must
+    neither = ~(alone | longer)
+    alone, longer = alone | neither & (close >= more), longer | neither & (close < more)
+    found: list[tuple[int, AnyMention]] = []
+    for row in np.nonzero(longer)[0].tolist():
         b, i, j, k = rows[row].tolist()
-        longer += [(b, with_parts(parts, k)) for parts in best_below(menus, b, k, ((i, j),))]
-    return rows[alone], longer
+        found += [(b, with_parts(parts, k)) for parts in best_below(menus, b, k, ((i, j),))]
+    return rows[alone], found
 
 
 def probable_mentions(menus: Menus, goes_on: np.ndarray, least: Sequence[float]) -> Found:

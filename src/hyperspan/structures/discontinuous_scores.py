@@ -10,11 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import pad, softplus
 
-from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
+from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import ScoreTensors, check_scores
-from hyperspan.structures.discontinuous_menus import Limits
+from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.mentions import AnyMention, Mention, Parts, parts_of
 
 
@@ -108,57 +107,6 @@ def mean_scores(given: Sequence[DiscontinuousScores], limits: Limits) -> Discont
     return DiscontinuousScores(
         **{name: sum((part[name] for part in parts[1:]), parts[0][name]) / len(parts) for name in parts[0]}
     )
-
-
-def log_some(items: Tensor, dimension: int) -> Tensor:
-    """log of the sum, over all choices of one item or more, of exp of their sum.
-
-    Each choice has a last item u: that is Σ_u e^u Π_{v before u} (1 + e^v), a sum without differences.
-
-    >>> log_some(torch.zeros(3), 0).exp()  # three items, so seven choices
-    tensor(7.0000)
-    """
-    items = items.movedim(dimension, -1)
-    before = softplus(items[..., :-1], threshold=50.0).cumsum(-1)  # exact: the default threshold stops at 20
-    return log_sum(items + pad(before, (1, 0)), -1)
-
-
-def log_either(one: Tensor, other: Tensor) -> Tensor:
-    """The same of two items: e^one + e^other + e^(one + other), in the logarithm."""
-    return log_some(torch.stack([one, other], -1), -1)
-
-
-def following(values: Tensor, count: int) -> Tensor:
-    """(B, n, m) -> (B, n, count, m): those of the next words, i + 1 to i + count; -inf beyond the last.
-
-    >>> following(torch.tensor([[[1.0], [2.0]]]), 2)[0, :, :, 0]
-    tensor([[2., -inf],
-            [-inf, -inf]])
-    """
-    batch, n, m = values.shape
-    if count == 0 or n == 0:
-        return values.new_zeros(batch, n, count, m)
-    beyond = values.new_full((batch, count, m), MINUS_INFINITY)
-    windows = torch.cat([values[:, 1:], beyond], dim=1).unfold(1, count, 1)  # (B, n, m, count)
-    return windows.transpose(2, 3)
-
-
-def continuations(scores: DiscontinuousScores, parts: int) -> Tensor:
-    """(B, n, m): log of the sum over all that may follow a part that ends before word j: a gap and at most `parts` parts."""
-    last, c = scores.last, scores.last.shape[2]
-    value = last.new_full(scores.absent.shape, MINUS_INFINITY)
-    for more in range(parts):
-        # What a part that begins at s may be, whether it is the last or not, and then what a gap may lead to.
-        items = last if more == 0 else torch.cat([last, scores.open[:, :, :c] + following(value, c)], dim=2)
-        value = log_some(scores.gap + following(log_some(items, 2), scores.gap.shape[2]), 2)
-    return value
-
-
-def event_scores(scores: DiscontinuousScores, parts: int) -> tuple[Tensor, Tensor]:
-    """(B, n, c, m) each: of all mentions whose first part are the words i to i + w, of those with more parts alone and of one or
-    more of any kind."""
-    more = scores.open + following(continuations(scores, parts - 1), scores.close.shape[2])
-    return more, log_either(scores.close, more)
 
 
 def with_margin(scores: DiscontinuousScores, gold: Sequence[Iterable[AnyMention]], beta: float) -> DiscontinuousScores:

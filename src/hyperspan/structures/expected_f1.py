@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from hyperspan.structures.mentions import MentionSets
@@ -73,3 +75,22 @@ def _generating_functions(
             shorter[rows] *= coin
     back = np.argsort(order, kind="stable")
     return count[back], hits[back]
+
+
+def expected_f1_of(
+    sizes: Sequence[int], tilted: Callable[[float], tuple[np.ndarray, np.ndarray]], empty: np.ndarray
+) -> np.ndarray:
+    """(B,): the same of any distribution, for given sets of these sizes, where `empty` (B,) is the probability of the empty set.
+
+    `tilted` gives, (B,) each, E[t^|Y|] and the expected |S ∩ Y| under the distribution in which each mention weighs t times as much.
+    Their product is E[|S ∩ Y| t^|Y|], which the integral is over.
+    """
+    k = np.array(sizes, dtype=np.int64)
+    if not k.any():
+        return empty
+    nodes, weights = np.polynomial.legendre.leggauss(NODES + int(k.max()))
+    expected = np.zeros(len(k))
+    for t, weight in zip(((nodes + 1) / 2).tolist(), weights.tolist(), strict=True):
+        count, hits = tilted(t)
+        expected += weight * t ** np.maximum(k - 1, 0) * count * hits
+    return np.clip(np.where(k > 0, expected, empty), 0.0, 1.0)

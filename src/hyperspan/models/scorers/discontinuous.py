@@ -18,7 +18,7 @@ from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
-from hyperspan.structures.discontinuous_menus import Limits
+from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.discontinuous_scores import DiscontinuousScores, with_margin
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention

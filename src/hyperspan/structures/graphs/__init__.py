@@ -1,6 +1,13 @@
 """Structures as explicit hypergraphs, node by node, and sums over their hyperpaths in any semiring: to look at, and to test by."""
 
 from hyperspan.structures.graphs.constituency import ConstituencyNode, constituency_hypergraph, constituents_of
+from hyperspan.structures.graphs.discontinuous import (
+    DISCONTINUOUS_END,
+    DiscontinuousNode,
+    discontinuous_hypergraph,
+    discontinuous_hyperpath,
+    discontinuous_mentions,
+)
 from hyperspan.structures.graphs.hypergraph import (
     Hyperedge,
     Hypergraph,
@@ -31,8 +38,10 @@ from hyperspan.structures.graphs.semi_markov import (
 from hyperspan.structures.graphs.semirings import Counting, KBest, Log, Max, Sampling
 
 __all__ = [
+    "DISCONTINUOUS_END",
     "ConstituencyNode",
     "Counting",
+    "DiscontinuousNode",
     "Hyperedge",
     "Hypergraph",
     "Hyperpath",
@@ -48,6 +57,9 @@ __all__ = [
     "consistent_hyperpath_of",
     "constituency_hypergraph",
     "constituents_of",
+    "discontinuous_hypergraph",
+    "discontinuous_hyperpath",
+    "discontinuous_mentions",
     "hyperpath_of",
     "hyperpaths",
     "inside",

@@ -1,0 +1,125 @@
+"""The hypergraph of mentions with gaps spelled out, node by node. Below a part, nodes know all parts before: nothing is shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from hyperspan.structures.discontinuous_limits import Limits
+from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath
+from hyperspan.structures.mentions import AnyMention, Parts, parts_of, with_parts
+
+
+class DiscontinuousNode(NamedTuple):
+    """A node of the explicit hypergraph, counted from 0.
+
+    ``A``: all mentions that start at `start` or later. ``E``: those that start exactly there. ``T``: those of type `kind`. ``I``: those
+    whose first part contains word `last`. ``D``: those that begin with `parts`. ``G``: those of them that go on, and whose next part
+    starts at `start` or later. ``P``: those whose next part starts at `start` and contains word `last`. ``X``: the end of a mention.
+    """
+
+    symbol: Literal["A", "E", "T", "I", "D", "G", "P", "X"]
+    start: int = -1
+    kind: int = -1
+    last: int = -1
+    parts: Parts = ()
+
+
+DISCONTINUOUS_END = DiscontinuousNode("X")
+Edges = Iterator[Hyperedge[DiscontinuousNode]]
+
+
+def discontinuous_hypergraph(n: int, types: int, limits: Limits) -> Hypergraph[DiscontinuousNode]:
+    """The complete hypergraph of a sentence of `n` words.
+
+    >>> graph = discontinuous_hypergraph(3, 1, Limits(parts=2, width=1, gap=1, later_width=1))
+    >>> first = DiscontinuousNode("D", kind=0, parts=((0, 1),))
+    >>> [[node.symbol for node in edge.tail] for edge in graph.outgoing(first)]  # a mention, the first part of one, or both
+    [['X'], ['G'], ['X', 'G']]
+    """
+    edges: list[Hyperedge[DiscontinuousNode]] = []
+    for i in range(n):
+        later = (DiscontinuousNode("A", i + 1),) if i < n - 1 else ()
+        own = DiscontinuousNode("E", i)
+        edges.append(Hyperedge(DiscontinuousNode("A", i), (*later, own)))
+        edges.append(Hyperedge(own, tuple(DiscontinuousNode("T", i, kind) for kind in range(types))))
+        for kind in range(types):
+            chain = DiscontinuousNode("T", i, kind)
+            edges.append(Hyperedge(chain, (DISCONTINUOUS_END,)))
+            if limits.width > 0:
+                edges.append(Hyperedge(chain, (DiscontinuousNode("I", i, kind, i),)))
+                edges += _part("I", (), i, kind, min(i + limits.width, n), n, limits)
+    return Hypergraph(DiscontinuousNode("A", 0), edges)
+
+
+def _part(symbol: Literal["I", "P"], done: Parts, start: int, kind: int, most: int, n: int, limits: Limits) -> Edges:
+    """A part that starts there, and all that follows it: it ends after some word, or goes on, or both; before word `most` at the latest."""
+    for last in range(start, most):
+        parts = (*done, (start, last + 1))
+        here = DiscontinuousNode(symbol, start, kind, last, done)
+        ended = DiscontinuousNode("D", kind=kind, parts=parts)
+        yield from _either(here, ended, DiscontinuousNode(symbol, start, kind, last + 1, done), last + 1 < most)
+        begins = range(last + 2, min(last + 1 + limits.gap, n - 1) + 1) if len(parts) < limits.parts else range(0)
+        begins = begins if limits.later_width else range(0)
+        gap = DiscontinuousNode("G", last + 2, kind, parts=parts)
+        yield from _either(ended, DISCONTINUOUS_END, gap, bool(begins))
+        for begin in begins:
+            gap, following = (DiscontinuousNode("G", word, kind, parts=parts) for word in (begin, begin + 1))
+            yield from _either(gap, DiscontinuousNode("P", begin, kind, begin, parts), following, begin + 1 in begins)
+            yield from _part("P", parts, begin, kind, min(begin + limits.later_width, n), n, limits)
+
+
+def _either(head: DiscontinuousNode, one: DiscontinuousNode, other: DiscontinuousNode, both: bool) -> Edges:
+    """One of two, or both; or, unless there are both, the first."""
+    tails = ((one,), (other,), (one, other)) if both else ((one,),)
+    return (Hyperedge(head, tail) for tail in tails)
+
+
+def discontinuous_mentions(path: Iterable[Hyperedge[DiscontinuousNode]]) -> frozenset[AnyMention]:
+    """The set of mentions that a hyperpath encodes."""
+    return frozenset(
+        with_parts(edge.head.parts, edge.head.kind)
+        for edge in path
+        if edge.head.symbol == "D" and DISCONTINUOUS_END in edge.tail
+    )
+
+
+def discontinuous_hyperpath(
+    mentions: Iterable[AnyMention], graph: Hypergraph[DiscontinuousNode]
+) -> Hyperpath[DiscontinuousNode]:
+    """The one hyperpath that encodes this set of mentions."""
+    wanted = {(mention[2], parts_of(mention)) for mention in mentions}
+
+    def holds(node: DiscontinuousNode, before: Parts) -> bool:
+        """Whether some mention is below a node, which the hyperpath reached after these parts."""
+        of_kind = [parts for kind, parts in wanted if kind == node.kind and parts[: len(before)] == before]
+        if node.symbol == "X":
+            return before in of_kind
+        following = [parts[len(before)] for parts in of_kind if len(parts) > len(before)]
+        if node.symbol == "G":
+            return any(start >= node.start for start, _ in following)
+        if node.symbol == "D":
+            return any(parts[: len(node.parts)] == node.parts for kind, parts in wanted if kind == node.kind)
+        return any(start == node.start and end > node.last for start, end in following)
+
+    path: list[Hyperedge[DiscontinuousNode]] = []
+    todo = [graph.root] if graph.outgoing(graph.root) else []
+    while todo:
+        node = todo.pop()
+        every = {child for edge in graph.outgoing(node) for child in edge.tail}
+        if node.symbol in "AE":
+            tail = every
+        elif node.symbol == "T":
+            own = DiscontinuousNode("I", node.start, node.kind, node.start)
+            tail = {own} if own in every and holds(own, ()) else {DISCONTINUOUS_END}
+        else:
+            tail = {child for child in every if holds(child._replace(kind=node.kind), node.parts)}
+        for edge in graph.outgoing(node):
+            if set(edge.tail) == tail:
+                path.append(edge)
+                todo.extend(reversed(edge.tail))
+    if missing := wanted - {(mention[2], parts_of(mention)) for mention in discontinuous_mentions(path)}:
+        raise ValueError(
+            f"the mentions {sorted(missing)}, as type and parts, are not in this hypergraph: their width, span or type is out of range"
+        )
+    return tuple(path)
