@@ -122,6 +122,6 @@ def parse_mention(written: str, option: str = "--mention", counted: str = "words
         )
     ends = [(int(start), int(end)) for start, end in (part.split(":") for part in found[1].split(","))]
     try:
-        return Mention(ends[0][0], ends[-1][1], found[2], ends)
+        return Mention(min(ends)[0], max(end for _, end in ends), found[2], ends)
     except SpanError as error:
         raise SpanError(f"{option} {written!r}: {error}") from None

@@ -231,7 +231,8 @@ class Annotator:
         """The constraints of some sentences of a document, by their index, or an error that says what cannot be."""
         if not constraints:
             return {}
-        return constraints_by_sentence(document, constraints, self.labels, self.model.max_width)
+        model = self.model
+        return constraints_by_sentence(document, constraints, self.labels, model.max_width, model.discontinuous)
 
     def find(
         self,

@@ -13,10 +13,12 @@ from hyperspan.errors import InputError
 from hyperspan.inference.assembly import SentencePrediction
 from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.options import DecodingOptions
-from hyperspan.structures.mentions import Mention as IndexedMention
-from hyperspan.structures.mentions import MentionSet, MentionSets, NotSupportedError, fragments_of
+from hyperspan.structures.mentions import AnyMention, MentionSet, NotSupportedError, fragments_of, with_parts
 from hyperspan.structures.places import Places, rows_of_sets
 from hyperspan.types import Mention, trusted_mention
+
+AnyMentionSets = Sequence[Iterable[AnyMention]]
+"""One collection of mentions, with parts or without, for each sentence of a batch."""
 
 
 class MentionDistribution(Protocol):
@@ -30,7 +32,7 @@ class MentionDistribution(Protocol):
     def log_partition(self) -> Any: ...  # (B,)
     def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]: ...
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]: ...
-    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Self: ...
+    def condition(self, require: AnyMentionSets | None = None, forbid: AnyMentionSets | None = None) -> Self: ...
     def restrict(self, types: Sequence[int]) -> Self: ...
 
 
@@ -84,14 +86,17 @@ def _add_mentions(places: Places, names: Sequence[str], to: Sequence[list[Mentio
         to[sentence].append(trusted_mention(start, end, labels[kind], probability=probability, fragments=fragments))
 
 
-def _by_type(mentions: Iterable[Mention], labels: Sequence[str]) -> list[IndexedMention]:
+def _by_type(mentions: Iterable[Mention], labels: Sequence[str]) -> list[AnyMention]:
     """The mentions with labels that are wanted, as a distribution takes them."""
-    return [(one.start, one.end, labels.index(one.label)) for one in mentions if one.label in labels]
+    return [with_parts(one.parts, labels.index(one.label)) for one in mentions if one.label in labels]
 
 
 def _required(constraints: Sequence[Constraints], names: Sequence[str]) -> np.ndarray:
-    """(mentions, 4): the required mentions of these types."""
-    return rows_of_sets([_by_type(one.require, names) for one in constraints])
+    """(mentions, 4): the required mentions of one part of these types."""
+    contiguous = ([one for one in given.require if not one.fragments] for given in constraints)
+    return rows_of_sets(
+        [[(*one.span, names.index(one.label)) for one in some if one.label in names] for some in contiguous]
+    )
 
 
 def _conditioned(

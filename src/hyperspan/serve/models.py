@@ -12,6 +12,9 @@ from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
 from hyperspan.model_folders import DEFAULT_MODEL, bundled_models, folder_of
 
+CONSTRAINED = ("segmental", "discontinuous")
+"""The kinds of models in which mentions can be required and forbidden."""
+
 
 @dataclass(frozen=True)
 class Served:
@@ -33,7 +36,8 @@ class Served:
             "tokenizer": model.tokenizer.name,
             "kind": kind,
             "parameters": model.parameter_count,
-            "constraints": kind == "segmental",
+            "constraints": kind in CONSTRAINED,
+            "discontinuous": model.discontinuous,
             "card": {**card.to_json(), "description": card.description or first_paragraph(self.readme)},
             "readme": self.readme,
         }

@@ -272,6 +272,7 @@ class ModelInfo(BaseModel):
     kind: str
     parameters: int
     constraints: bool = Field(description="Whether mentions can be required and forbidden.")
+    discontinuous: bool = Field(description="Whether it finds mentions of several parts.")
     card: CardInfo
     readme: str = Field(description="All that its makers say of the model, in Markdown.")
 

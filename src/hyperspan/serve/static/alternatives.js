@@ -89,6 +89,7 @@ function changeLine(text, colouring, on, { from, to }) {
 
 /** The words of a mention, with those that it gains or loses marked. */
 function grown(text, from, to) {
+  if (from.fragments || to.fragments) return [make("del", {}, ends(text, from)), " ", make("ins", {}, ends(text, to))];
   const [start, end] = [Math.max(from.start, to.start), Math.min(from.end, to.end)];
   const marked = (first, last) => {
     if (first >= last) return [];

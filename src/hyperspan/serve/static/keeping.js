@@ -2,6 +2,7 @@
 
 import { $, count, debounced } from "./dom.js";
 import { fragmentOf } from "./link.js";
+import { mapped, plain } from "./mentions.js";
 import { brat, download, fileName, html, jsonl, table, titleOf } from "./save.js";
 
 const tell = (text) => ($("taken").textContent = text);
@@ -33,7 +34,7 @@ const WRITERS = {
 function settings(view) {
   const { place, model } = view.answer;
   const constrained = (kind) => view.constraints.filter((constraint) => constraint.kind === kind)
-    .map(({ start, end, label }) => ({ start: place(start), end: place(end), label }));
+    .map((constraint) => plain(mapped(constraint, place)));
   const threshold = view.mode === "set" ? null : { "*": view.least, ...view.byLabel };
   return { model: model.name, threshold, types: view.shownLabels, require: constrained("require"), forbid: constrained("forbid") };
 }

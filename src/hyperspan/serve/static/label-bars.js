@@ -1,6 +1,6 @@
 // Where the bars of a sentence stand: boxes on its lines, and lanes in which they do not touch.
 
-import { keyOf } from "./text.js";
+import { keyOf } from "./mentions.js";
 
 const GAP = 0.7; // between words of one bar, in font sizes; a wider one means that others stand between them
 const APART = 6; // pixels between two bars of a lane

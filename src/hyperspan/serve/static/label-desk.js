@@ -2,7 +2,8 @@
 
 import { changes } from "./label-bars.js";
 import { Place, moved } from "./label-place.js";
-import { Colouring, keyOf } from "./text.js";
+import { keyOf } from "./mentions.js";
+import { Colouring } from "./text.js";
 
 const PAUSE = 700; // milliseconds after the last move of a boundary until it is sent
 const plain = ({ start, end, label }) => ({ start, end, label });

@@ -1,6 +1,6 @@
 // Where the annotator is in a sentence: on a mention, or on words. Token positions; ends are not included.
 
-import { keyOf } from "./text.js";
+import { keyOf } from "./mentions.js";
 
 /** In the order of the text, what is around before what is inside. */
 export function inOrder(mentions) {

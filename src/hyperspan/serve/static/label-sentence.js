@@ -4,8 +4,9 @@
 import { heights, innerFirst, joined, lanesOf, withLabel } from "./label-bars.js";
 import { make } from "./dom.js";
 import { cleaned } from "./layout.js";
+import { keyOf } from "./mentions.js";
 import { units } from "./offsets.js";
-import { excerpt, keyOf, number } from "./text.js";
+import { excerpt, number } from "./text.js";
 
 const LANE = 1.45, LEAST = 0.34, MOST = 0.6; // heights of lanes in rem: with labels, and without
 const WRAPPED = 30; // characters from which a word may be broken

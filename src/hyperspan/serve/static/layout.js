@@ -1,6 +1,8 @@
 // Who stands where: lanes for overlapping spans, and places for their labels. The counterpart of render/layout.py and of
 // the first half of render/html.py, which draw the same picture without a browser.
 
+import { byLabel, partsOf } from "./mentions.js";
+
 export const COLOURS = 10;
 const DEEP = 8, NAMED = 5, SURE = 0.5, THIN = [0.12, 0.3]; // as in render/layout.py
 const REPEAT = 35; // a label is written again after so many characters: by then a new line has probably begun
@@ -98,20 +100,23 @@ function overlapping(spans) {
 
 /** What is inside stands nearer to the text than what is around it. */
 function shortestFirst(a, b) {
-  return a.end - a.start - (b.end - b.start) || a.start - b.start || (a.label < b.label ? -1 : a.label > b.label ? 1 : 0);
+  return a.end - a.start - (b.end - b.start) || a.start - b.start || byLabel(a, b);
 }
 
+/** At the beginning, on a new line and now and then, never in a gap. */
 function labelPlaces(text, mention, room) {
-  const inner = text.slice(mention.start, mention.end);
+  const { start, end } = mention, inner = text.slice(0, end);
   const places = new Map();
-  let place = 0, narrow = false;
+  let place = start, narrow = false;
   for (;;) {
-    if (place === 0 || inner[place] !== "\n") places.set(mention.start + place, narrow); // an empty line shows no bar
+    if (place === start || inner[place] !== "\n") places.set(place, narrow); // an empty line shows no bar
     let found = inner.slice(place, place + REPEAT).indexOf("\n");
     narrow = found < 0 && !narrow;
     found = found < 0 ? inner.indexOf(" ", place + REPEAT) : found + place;
-    place = found + 1;
-    if (found < 0 || place + room > inner.length) return places;
+    if (found < 0) return places;
+    const part = partsOf(mention).find((span) => found + 1 < span[1]);
+    place = part ? Math.max(found + 1, part[0]) : end;
+    if (place + room > end) return places;
   }
 }
 

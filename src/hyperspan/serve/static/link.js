@@ -1,5 +1,7 @@
 // A view as the fragment of an address, which browsers never send to a server; and back, from other versions too.
 
+import { keyOf, withParts } from "./mentions.js";
+
 const VERSION = "1";
 const MOST = 30_000; // a longer address is cut or refused by programs that people paste links into
 
@@ -10,7 +12,7 @@ export async function fragmentOf(view) {
   if (view.mode === "threshold") fields.set("at", view.least);
   for (const [label, least] of Object.entries(view.byLabel)) fields.append("at-type", `${least}:${label}`);
   for (const label of view.hidden) fields.append("hide", label);
-  for (const { kind, start, end, label } of view.constraints) fields.append(kind, `${start}:${end}:${label}`);
+  for (const constraint of view.constraints) fields.append(constraint.kind, keyOf(constraint));
   const chosen = [...view.ranks].filter(([, rank]) => rank).map((pair) => pair.join(":"));
   if (chosen.length) fields.set("sets", chosen.join());
   const written = [`t=${encodeURIComponent(view.text.toWellFormed())}`];
@@ -25,9 +27,10 @@ export async function viewOf(fragment) {
   const fields = new URLSearchParams(fragment.replace(/^#/, ""));
   const problems = [];
   const constraints = (kind) => fields.getAll(kind).flatMap((written) => {
-    const [, start, end, label] = /^(\d+):(\d+):(.+)$/s.exec(written) ?? [];
-    const span = { kind, start: Number(start), end: Number(end), label };
-    return label === undefined || span.start >= span.end ? [] : [span];
+    const [, places, label] = /^(\d+:\d+(?:,\d+:\d+)*):(.+)$/s.exec(written) ?? [];
+    const parts = places?.split(",").map((part) => part.split(":").map(Number)) ?? [];
+    const isRight = label !== undefined && parts.flat().every((place, index, all) => !index || all[index - 1] < place);
+    return isRight ? [withParts({ kind, label }, parts)] : [];
   });
   const probability = (written) => (Number(written) >= 0.01 && Number(written) <= 0.99 ? Number(written) : null);
   const byLabel = fields.getAll("at-type").flatMap((written) => {

@@ -1,5 +1,7 @@
 // Places in a text: JavaScript counts UTF-16 units, files count Unicode code points, models count tokens.
 
+import { joinedParts, partsOf, withParts } from "./mentions.js";
+
 /** A function from places in UTF-16 units to places in code points. */
 export function codePoints(text) {
   const pairs = []; // where the second halves of surrogate pairs are
@@ -64,14 +66,15 @@ export function afterEdit(spans, before, after) {
   const { at, gone, come } = edit(before, after);
   const word = /[\p{L}\p{M}\p{N}_]/u;
   const removed = before.slice(at, at + gone);
+  const touchesWord = (sign) => sign !== undefined && word.test(sign);
+  const moved = ([start, end]) => {
+    if (at >= end) return at === end && (touchesWord(come[0]) || touchesWord(removed[0])) ? null : [start, end];
+    if (at + gone > start) return null;
+    if (at + gone === start && (touchesWord(come.at(-1)) || touchesWord(removed.at(-1)))) return null;
+    return [start, end].map((place) => place + come.length - gone);
+  };
   return spans.flatMap((span) => {
-    const touchesWord = (sign) => sign !== undefined && word.test(sign);
-    if (at >= span.end) return at === span.end && (touchesWord(come[0]) || touchesWord(removed[0])) ? [] : [span];
-    if (at + gone <= span.start) {
-      if (at + gone === span.start && (touchesWord(come.at(-1)) || touchesWord(removed.at(-1)))) return [];
-      const by = come.length - gone;
-      return [{ ...span, start: span.start + by, end: span.end + by }];
-    }
-    return [];
+    const parts = partsOf(span).map(moved);
+    return parts.includes(null) || joinedParts(parts).length < parts.length ? [] : [withParts(span, parts)];
   });
 }

@@ -1,7 +1,8 @@
 // The lists beside the text: types with their counts, and constraints.
 
 import { $, fill, make } from "./dom.js";
-import { excerpt, keyOf } from "./text.js";
+import { keyOf } from "./mentions.js";
+import { excerpt } from "./text.js";
 
 /** A sample of the bars of a label. */
 export function swatch(colouring, label) {

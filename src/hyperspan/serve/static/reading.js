@@ -1,8 +1,9 @@
 // The annotated text under the hands of a reader: pointer, keyboard, selection.
 
 import { $, debounced } from "./dom.js";
+import { keyOf } from "./mentions.js";
 import { snapped } from "./offsets.js";
-import { RunningText, keyOf, number } from "./text.js";
+import { RunningText, number } from "./text.js";
 
 export class Reading {
   /** `on`: mentions(list, rect) and words(span, rect) where something is to be constrained, problem(sentence, rect). */

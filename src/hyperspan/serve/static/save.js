@@ -2,10 +2,11 @@
 // Files count places in Unicode code points.
 
 import { cleaned } from "./layout.js";
+import { byLabel, mapped, partsOf, placesText } from "./mentions.js";
 import { codePoints } from "./offsets.js";
 import { RunningText, excerpt, number } from "./text.js";
 
-const byPlace = (a, b) => a.start - b.start || a.end - b.end || (a.label < b.label ? -1 : 1);
+const byPlace = (a, b) => a.start - b.start || a.end - b.end || byLabel(a, b);
 
 /** One line of hyperspan's JSON Lines (corpora/jsonl.py): mentions by character, and in sentences by token. */
 export function jsonl({ name, text, mentions, sentences, metadata }) {
@@ -16,44 +17,49 @@ export function jsonl({ name, text, mentions, sentences, metadata }) {
     version: 1,
     id: name,
     text,
-    mentions: all.map((m) => ({
-      start: place(m.start),
-      end: place(m.end),
-      label: m.label,
-      text: text.slice(m.start, m.end),
-      ...probability(m),
-    })),
+    mentions: all.map((m) => mentionRecord(mapped(m, place), { text: text.slice(m.start, m.end) })),
     sentences: sentences.map((sentence) => sentenceRecord(sentence, all, place)),
     metadata,
   };
   return `${JSON.stringify(record)}\n`;
 }
 
-const probability = (mention) => (mention.probability == null ? {} : { probability: mention.probability });
+/** A mention with its keys in the order of corpora/jsonl.py. */
+const mentionRecord = ({ start, end, label, probability, fragments }, rest = {}) => ({
+  start, end, label, ...rest, ...(probability != null && { probability }), ...(fragments && { fragments }),
+});
 
 function sentenceRecord(sentence, mentions, place) {
   const starts = new Map(sentence.tokens.map(([start], index) => [start, index]));
   const ends = new Map(sentence.tokens.map(([, end], index) => [end, index + 1]));
-  const inside = mentions.filter((m) => starts.has(m.start) && ends.has(m.end));
+  const inside = mentions.filter((m) => partsOf(m).every(([start, end]) => starts.has(start) && ends.has(end)));
+  const inTokens = (m) => ({
+    ...m, start: starts.get(m.start), end: ends.get(m.end),
+    fragments: m.fragments?.map(([start, end]) => [starts.get(start), ends.get(end)]),
+  });
   return {
     tokens: sentence.tokens.map(([start, end]) => [place(start), place(end)]),
-    mentions: inside.map((m) => ({ start: starts.get(m.start), end: ends.get(m.end), label: m.label, ...probability(m) })),
+    mentions: inside.map((m) => mentionRecord(inTokens(m))),
   };
 }
 
 /** A table for spreadsheets, a mention a row, in the columns of corpora/mention_tables.py. */
 export function table({ name, text, mentions, sentences }, separator) {
-  const place = codePoints(text);
+  const place = codePoints(text), isParted = mentions.some((m) => m.fragments);
   const rows = [...mentions].sort(longestFirst).map((m) => {
     const sentence = sentences.findIndex(({ start, end }) => start <= m.start && m.start < end) + 1;
     const sure = m.probability == null ? "" : m.probability.toFixed(6);
-    return [name, sentence || "", place(m.start), place(m.end), text.slice(m.start, m.end), m.label, sure];
+    const row = [name, sentence || "", place(m.start), place(m.end), text.slice(m.start, m.end), m.label, sure];
+    return isParted ? [...row, fragmentsText(mapped(m, place))] : row;
   });
+  const columns = isParted ? [...COLUMNS, "fragments"] : COLUMNS;
   const [mark, end] = separator === "," ? ["\ufeff", "\r\n"] : ["", "\n"]; // Excel knows UTF-8 by the mark
-  return mark + [COLUMNS, ...rows].map((row) => `${row.map((value) => cell(value, separator)).join(separator)}${end}`).join("");
+  return mark + [columns, ...rows].map((row) => `${row.map((value) => cell(value, separator)).join(separator)}${end}`).join("");
 }
 
-const longestFirst = (a, b) => a.start - b.start || b.end - a.end || (a.label < b.label ? -1 : 1);
+const longestFirst = (a, b) => a.start - b.start || b.end - a.end || byLabel(a, b);
+
+const fragmentsText = ({ fragments = [] }) => fragments.map((part) => part.join(":")).join(" ");
 
 const COLUMNS = ["document", "sentence", "start", "end", "text", "label", "probability"];
 
@@ -68,8 +74,9 @@ export function brat({ name, text, mentions }) {
   const place = codePoints(text);
   const kept = [...mentions].sort(byPlace).filter((m) => /^[^ \t\r\n]+$/.test(m.label));
   const lines = kept.map((m, index) => {
-    const words = text.slice(m.start, m.end).replace(/[\r\n]/g, " ");
-    return `T${index + 1}\t${m.label} ${place(m.start)} ${place(m.end)}\t${words}\n`;
+    const words = partsOf(m).map(([start, end]) => text.slice(start, end)).join(" ").replace(/[\r\n]/g, " ");
+    const places = partsOf(mapped(m, place)).map((part) => part.join(" ")).join(";");
+    return `T${index + 1}\t${m.label} ${places}\t${words}\n`;
   });
   return { zip: zip({ [`${name}.txt`]: text, [`${name}.ann`]: lines.join("") }), lost: mentions.length - kept.length };
 }
@@ -112,7 +119,7 @@ function addTable(add, article, text, mentions, place) {
   for (const m of [...mentions].sort(byPlace)) {
     const row = add(body, "tr");
     add(add(row, "td"), "bdi", { textContent: excerpt(text, m) });
-    const cells = [m.label, number(m.probability), `${place(m.start)}–${place(m.end)}`];
+    const cells = [m.label, number(m.probability), placesText(mapped(m, place))];
     for (const textContent of cells) add(row, "td", { textContent });
   }
 }

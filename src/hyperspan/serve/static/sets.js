@@ -1,6 +1,8 @@
 // The best sets of mentions of a whole text, from the best sets of its sentences. Sentences are independent, so the
 // probability of a choice of one set for each is the product, and the k best choices need no more than the k best of each.
 
+import { keyOf } from "./mentions.js";
+
 /** The k best choices, best first: {ranks: Map of sentence -> rank where not 0, log: log-probability}. Exact. */
 export function bestChoices(lists, k) {
   const base = lists.reduce((sum, sets) => sum + Math.log(sets[0].probability), 0);
@@ -63,11 +65,10 @@ class Heap {
  * or other words, else one of them.
  */
 export function changes(best, other) {
-  const key = (m) => `${m.start}:${m.end}:${m.label}`;
-  const [had, has] = [new Set(best.map(key)), new Set(other.map(key))];
-  const added = other.filter((m) => !had.has(key(m)));
-  const found = best.filter((m) => !has.has(key(m))).map((from) => {
-    const likeness = (to) => (to.start === from.start && to.end === from.end ? 2 : to.label === from.label && meet(from, to) ? 1 : 0);
+  const [had, has] = [new Set(best.map(keyOf)), new Set(other.map(keyOf))];
+  const added = other.filter((m) => !had.has(keyOf(m)));
+  const found = best.filter((m) => !has.has(keyOf(m))).map((from) => {
+    const likeness = (to) => (keyOf({ ...to, label: from.label }) === keyOf(from) ? 2 : to.label === from.label && meet(from, to) ? 1 : 0);
     const to = added.reduce((nearest, one) => (likeness(one) > (nearest ? likeness(nearest) : 0) ? one : nearest), null);
     if (to) added.splice(added.indexOf(to), 1);
     return { from, to };

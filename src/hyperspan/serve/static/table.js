@@ -1,13 +1,14 @@
 // The table of mentions: for screen readers, the keyboard, and whoever wants numbers.
 
 import { $, count, fill, make } from "./dom.js";
+import { byLabel, mapped, placesText } from "./mentions.js";
 import { constraintButtons, swatch } from "./panels.js";
 import { excerpt, number } from "./text.js";
 
 const ROWS = 200; // before someone asks for more
 
 const ORDERS = {
-  start: (a, b) => a.start - b.start || b.end - a.end || (a.label < b.label ? -1 : 1),
+  start: (a, b) => a.start - b.start || b.end - a.end || byLabel(a, b),
   label: (a, b) => (a.label === b.label ? ORDERS.start(a, b) : a.label < b.label ? -1 : 1),
   probability: (a, b) => (b.probability ?? 0) - (a.probability ?? 0) || ORDERS.start(a, b),
 };
@@ -59,7 +60,7 @@ export class Table {
       make("td", { className: "words" }, make("bdi", {}, excerpt(text, mention))),
       make("td", {}, swatch(colouring, mention.label), mention.label),
       make("td", { className: "number" }, number(mention.probability)),
-      make("td", { className: "number place" }, `${place(mention.start)}–${place(mention.end)}`),
+      make("td", { className: "number place" }, placesText(mapped(mention, place))),
       make("td", { className: "constraint" }, ...constraintButtons(view, mention, on.constrain, excerpt(text, mention, 60))));
   }
 }

@@ -1,14 +1,15 @@
-// Running text with an unbroken bar under it for each mention. The text is cut wherever a mention begins or ends; each piece
+// Running text with an unbroken bar under it for each mention, thin in the gaps of a discontinuous one. The text is cut wherever a mention begins or ends; each piece
 // is an inline element whose background shows the bars that run under it, as in render/html.py. User text only ever becomes
 // text nodes.
 
 import { COLOURS, anchorEnd, barsOf, cells, parts, rightToLeft } from "./layout.js";
+import { keyOf, mapped, partsOf } from "./mentions.js";
 
 const LANE = 1.0, BAR = 0.17, TICK = 0.17, LABEL_SIZE = 0.66; // in font sizes (em), as in text.css and render/page_style.py
 const THIN_BAR = 0.6; // of its lane
 const TOOLTIPS = 12; // mentions that one names
+const MANY = 5; // parts of which an excerpt has words
 
-export const keyOf = (mention) => `${mention.start}:${mention.end}:${mention.label}`;
 export const number = (probability) => (probability == null ? "< 0.01" : probability.toFixed(2));
 
 /** The colour of a label, by its place among the model's labels, and its pattern once colours are used up. */
@@ -63,7 +64,7 @@ export class RunningText {
 
   #part(text, mentions, start, options, before) {
     const constrained = (m) => options.constrained?.(shifted(m, start));
-    const shown = mentions.map((m) => [m.start, m.end, m.label, options.colouring.number(m.label), m.probability, constrained(m)]);
+    const shown = mentions.map((m) => [keyOf(m), options.colouring.number(m.label), m.probability, constrained(m)]);
     const key = JSON.stringify([text, shown]);
     const kept = before.get(key)?.pop();
     const element = kept ?? document.createElement("div");
@@ -82,7 +83,7 @@ export class RunningText {
     const labelled = new Map();
     const cuts = new Set([0, text.length]);
     for (const bar of bars) {
-      cuts.add(bar.mention.start).add(bar.mention.end);
+      for (const place of partsOf(bar.mention).flat()) cuts.add(place);
       for (const place of bar.writtenAt.keys()) {
         if (!labelled.has(place)) labelled.set(place, []);
         labelled.get(place).push(bar);
@@ -105,10 +106,11 @@ export class RunningText {
     const layers = []; // image, position, size
     for (const { mention, top, height: tall } of bars) {
       const image = options.colouring.image(mention.label, mention.probability);
-      const above = (height - top) * LANE, bar = tall < 1 ? THIN_BAR * tall : BAR;
+      const part = partAt(mention, start);
+      const above = (height - top) * LANE, thick = tall < 1 ? THIN_BAR * tall : BAR, bar = part ? thick : thick / 3;
       layers.push([image, `left bottom ${(above - bar).toFixed(2)}em`, `100% ${bar.toFixed(2)}em`]);
-      if (tall < 1) continue;
-      for (const [side, isEnd] of [[near, start === mention.start], [far, end === mention.end]])
+      if (tall < 1 || !part) continue;
+      for (const [side, isEnd] of [[near, start === part[0]], [far, end === part[1]]])
         if (isEnd) layers.push([image, `${side} bottom ${(above - 0.02).toFixed(2)}em`, `.13em ${TICK}em`]);
     }
     if (!options.still) // what `light` turns on
@@ -159,8 +161,8 @@ export class RunningText {
     const label = target.closest?.(".tag, .bars b"), piece = target.closest?.(".bars");
     if (!piece || !this.pieces.has(piece)) return null;
     const shift = this.#shiftOf(piece);
-    const { bars, height } = this.pieces.get(piece);
-    const meant = label ? this.pieces.get(label).bars[0] : barAt(piece, bars, height, x, y);
+    const { bars, height, start } = this.pieces.get(piece);
+    const meant = label ? this.pieces.get(label).bars[0] : barAt(piece, bars, height, x, y, start);
     const all = [meant, ...(bars.some((bar) => bar.height < 1) ? byProbability(bars) : bars).filter((bar) => bar !== meant)];
     return { mentions: all.map((bar) => shifted(bar.mention, shift)), element: label ?? piece };
   }
@@ -189,7 +191,7 @@ export class RunningText {
       if (shift > mention.start || reach < mention.end) continue;
       for (const piece of part.querySelectorAll(".bars")) {
         const { start, end, height, bars } = this.pieces.get(piece);
-        if (start + shift < mention.start || end + shift > mention.end) continue;
+        if (!partsOf(mention).some((span) => span[0] <= start + shift && end + shift <= span[1])) continue;
         const bar = bars.find((other) => keyOf(shifted(other.mention, shift)) === keyOf(mention));
         piece.style.setProperty("--hot", `color-mix(in srgb,${colour} 20%,transparent)`);
         piece.style.setProperty("--below", `${((height - (bar?.top ?? 0)) * LANE).toFixed(2)}em`);
@@ -219,9 +221,10 @@ export class RunningText {
   }
 }
 
-function shifted(mention, by) {
-  return { ...mention, start: mention.start + by, end: mention.end + by };
-}
+const shifted = (mention, by) => mapped(mention, (place) => place + by);
+
+/** The part of a mention that a place is in; none in its gaps. */
+const partAt = (mention, place) => partsOf(mention).find(([start, end]) => start <= place && place < end);
 
 function saying(mention, text) {
   return `${mention.label}${mention.probability == null ? "" : ` ${number(mention.probability)}`}: ${excerpt(text, mention)}`;
@@ -236,26 +239,29 @@ function tooltip(bars, text) {
   return named.join("\n");
 }
 
-/** The words of a mention on one line, at most so many characters of them. */
-export function excerpt(text, { start, end }, most = 90) {
-  const shown = text.slice(start, Math.min(end, start + most + 1)).replace(/\s+/g, " ").trim();
+/** The words of a mention on one line, with … between its parts; at most so many characters of them. */
+export function excerpt(text, mention, most = 90) {
+  const words = partsOf(mention).slice(0, MANY).map(([start, end]) => text.slice(start, Math.min(end, start + most + 1)));
+  const shown = words.join(" … ").replace(/\s+/g, " ").trim();
   return shown.length <= most ? shown : `${shown.slice(0, most - 1).toWellFormed().replace(/\ufffd$/, "")}…`;
 }
 
 /** The same with both ends of what is longer: mentions differ at their ends. */
-export function ends(text, { start, end }, most = 80) {
-  const words = text.slice(start, end).replace(/\s+/g, " ").trim();
+export function ends(text, mention, most = 80) {
+  const words = partsOf(mention).map(([start, end]) => text.slice(start, end)).join(" … ").replace(/\s+/g, " ").trim();
   if (words.length <= most) return words;
   const half = most >> 1, whole = (part) => part.toWellFormed().replaceAll("\ufffd", "");
   return `${whole(words.slice(0, half)).replace(/ \S*$/, "")} … ${whole(words.slice(-half)).replace(/^\S* /, "")}`;
 }
 
-function barAt(piece, bars, height, x, y) {
+/** The bar that a point is on; on the words themselves, one that covers them before one that has a gap there. */
+function barAt(piece, bars, height, x, y, start) {
   const em = parseFloat(getComputedStyle(piece).fontSize);
   const rects = [...piece.getClientRects()];
   const rect = rects.find((r) => y >= r.top && y <= r.bottom && x >= r.left && x <= r.right) ?? rects[0];
   const place = Math.max(height - (rect.bottom - y) / (LANE * em), 0);
-  const distance = (bar) => Math.max(bar.top - place, place - bar.top - bar.height, 0);
+  const passesOver = (bar) => (place === 0 && !partAt(bar.mention, start) ? height : 0);
+  const distance = (bar) => Math.max(bar.top - place, place - bar.top - bar.height, 0) + passesOver(bar);
   return bars.reduce((best, bar) => (distance(bar) < distance(best) ? bar : best));
 }
 

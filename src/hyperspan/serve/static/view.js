@@ -1,7 +1,7 @@
 // What the reader chose, what the server answered, and what follows from both: the mentions to show.
 
+import { keyOf, plain } from "./mentions.js";
 import { afterEdit, codePoints } from "./offsets.js";
-import { keyOf } from "./text.js";
 
 const CANDIDATES = 0.01; // mentions come along down to this probability, which is where the slider ends
 const SHORT = 1_000; // characters up to which alternatives come with the mentions: they take longer
@@ -19,7 +19,7 @@ export class View {
   least = 0.5;
   byLabel = {};
   hidden = new Set();
-  constraints = []; // {kind: "require" | "forbid", start, end, label}
+  constraints = []; // {kind: "require" | "forbid", start, end, label, fragments}
   ranks = new Map(); // sentence -> which of its best sets is shown, where not the first
   sets = 5; // how many of them are asked for
   setsAnyway = false; // although the text is long
@@ -48,7 +48,7 @@ export class View {
 
   /** The body of a request for all that can be shown without another one. */
   get request() {
-    const constrained = (kind) => this.constraints.filter((constraint) => constraint.kind === kind).map(({ start, end, label }) => ({ start, end, label }));
+    const constrained = (kind) => this.constraints.filter((constraint) => constraint.kind === kind).map(plain);
     return {
       text: this.text.toWellFormed(),
       model: this.model.name,
@@ -107,8 +107,8 @@ export class View {
   }
 
   /** Requires or forbids a mention; neither, if that is what it already is. */
-  constrain(kind, { start, end, label }) {
-    const [span] = afterEdit([{ start, end, label }], this.answer.text, this.text); // the text may have gone on
+  constrain(kind, mention) {
+    const [span] = afterEdit([plain(mention)], this.answer.text, this.text); // the text may have gone on
     if (!span) return;
     const was = this.constraintOf(span);
     this.constraints = this.constraints.filter((constraint) => keyOf(constraint) !== keyOf(span));
