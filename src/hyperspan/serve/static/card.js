@@ -1,7 +1,7 @@
 // The card beside a mention or a selection: what covers the place, how probable it is, and buttons to require or forbid it.
 
 import { $, make } from "./dom.js";
-import { keyOf } from "./mentions.js";
+import { keyOf, plain } from "./mentions.js";
 import { constraintButtons, swatch } from "./panels.js";
 import { excerpt, number } from "./text.js";
 
@@ -30,12 +30,12 @@ export class Card {
     this.#show([this.#title(view, meant), ...rows, more], anchor, `${meant.label}: ${excerpt(view.answer.text, meant)}`);
   }
 
-  /** For words that were selected: every type that they may have. */
-  forWords(view, colouring, span, anchor) {
-    const { start, end } = span;
-    const possible = view.model.labels.map((label) => this.#known(view, { start, end, label }));
+  /** For words that were selected: every type that they may have; `addPart()` where they are one part of several. */
+  forWords(view, colouring, span, anchor, addPart) {
+    const possible = view.model.labels.map((label) => this.#known(view, plain({ ...span, label })));
     const rows = possible.map((m) => this.#row(view, colouring, m, false));
-    this.#show([this.#title(view, span), ...rows], anchor, `Types for ${excerpt(view.answer.text, span)}`);
+    const more = make("button", { className: "quiet add-part", hidden: !view.model.discontinuous, onclick: () => (this.close(), addPart()) }, "Add a part");
+    this.#show([this.#title(view, span), ...rows, more], anchor, `Types for ${excerpt(view.answer.text, span)}`);
   }
 
   sayProblem(problem, anchor) {

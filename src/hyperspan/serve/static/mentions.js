@@ -24,12 +24,12 @@ export function withParts(mention, parts) {
 /** The places of its parts as a table shows them. */
 export const placesText = (mention) => partsOf(mention).map(([start, end]) => `${start}–${end}`).join(", ");
 
-/** The spans in order, those that meet or overlap as one. */
-export function joinedParts(spans) {
+/** The spans in order, those that overlap or have only white space of `text` between them as one. */
+export function joinedParts(spans, text = "") {
   const found = [];
   for (const [start, end] of [...spans].sort((a, b) => a[0] - b[0])) {
     const last = found.at(-1);
-    if (last && start <= last[1]) last[1] = Math.max(last[1], end);
+    if (last && (start <= last[1] || (text && !text.slice(last[1], start).trim()))) last[1] = Math.max(last[1], end);
     else found.push([start, end]);
   }
   return found;

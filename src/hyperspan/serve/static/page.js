@@ -17,7 +17,7 @@ import { buildTypes, drawConstraints, updateTypes } from "./panels.js";
 import { Reading } from "./reading.js";
 import { Table } from "./table.js";
 import { listenToTabs, select } from "./tabs.js";
-import { Colouring } from "./text.js";
+import { Colouring, excerpt } from "./text.js";
 import { View } from "./view.js";
 
 const view = new View();
@@ -33,7 +33,7 @@ const table = new Table({ changed: drawSoon, constrain, light });
 const card = new Card(constrain, () => reading.back());
 const reading = new Reading({
   mentions: (mentions, rect) => card.forMentions(view, colouring, mentions, rect),
-  words: (span, rect) => card.forWords(view, colouring, span, rect),
+  words: (span, rect) => card.forWords(view, colouring, span, rect, () => beginPart(span)),
   problem: (problem, rect) => card.sayProblem(problem, rect),
 });
 
@@ -167,6 +167,7 @@ function sizeOf({ text, place, document: { sentences } }) {
 // -- what the reader does --------------------------------------------------------------------------------------------------
 
 function edit(text, name = view.name) {
+  if (reading.begun) beginPart(null);
   const lost = view.edit(text);
   notice("constraints", lost ? `${count(lost, "constraint")} removed, because the words changed.` : "");
   view.name = name;
@@ -233,7 +234,14 @@ function setsAnyway() {
   ask();
 }
 
+/** After a part of a discontinuous mention its next part is selected; null ends it. */
+function beginPart(span) {
+  reading.begin(span);
+  notice("part", span && `Select the words of the next part of “${excerpt(view.answer.text, span, 60)}”.`, ["Cancel", () => beginPart(null)]);
+}
+
 function constrain(kind, mention) {
+  if (reading.begun) beginPart(null);
   view.constrain(kind, mention);
   changed();
   ask();

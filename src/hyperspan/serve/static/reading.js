@@ -1,7 +1,7 @@
 // The annotated text under the hands of a reader: pointer, keyboard, selection.
 
 import { $, debounced } from "./dom.js";
-import { keyOf } from "./mentions.js";
+import { joinedParts, keyOf, partsOf, withParts } from "./mentions.js";
 import { snapped } from "./offsets.js";
 import { RunningText, number } from "./text.js";
 
@@ -14,6 +14,7 @@ export class Reading {
     this.view = null;
     this.current = null; // key of the mention that the keyboard is on
     this.held = null; // the mention that a card is open for
+    this.begun = null; // the parts of a discontinuous mention that were selected so far
     const { element } = this;
     element.addEventListener("pointermove", (event) => event.pointerType === "mouse" && this.#hover(event));
     element.addEventListener("pointerleave", () => this.#tip(null));
@@ -58,7 +59,7 @@ export class Reading {
   /** Marks the words of a mention; null: of the one that a card is open for, or none. */
   light(mention) {
     const lit = mention ?? this.held;
-    this.text.light(lit, lit && this.colouring.colour(lit.label));
+    this.text.light(lit, lit && (lit.label ? this.colouring.colour(lit.label) : "var(--accent)"));
   }
 
   // -- pointer ----------------------------------------------------------------------------------------------------------
@@ -94,7 +95,7 @@ export class Reading {
   /** Back to where the card was opened from, unless the reader went elsewhere. */
   back() {
     this.handled = undefined;
-    this.held = null;
+    this.held = this.begun;
     this.light(null);
     const { activeElement } = document;
     if (activeElement !== document.body && !$("card").contains(activeElement)) return;
@@ -135,11 +136,20 @@ export class Reading {
     this.choose(chosen, [...range.getClientRects()].at(-1) ?? range.getBoundingClientRect());
   }
 
-  /** Offers the types for the words between two places. */
+  /** Offers the types for the words between two places, and for those of the parts before them. */
   choose(places, rect) {
-    const span = snapped(places, this.view.answer.document.sentences, this.view.model.max_width);
-    if (span.problem) return this.on.problem(span.problem, rect);
+    const { text, document: { sentences } } = this.view.answer, parts = this.begun ? partsOf(this.begun) : [];
+    const span = snapped(places, sentences, this.view.model.max_width);
+    const all = joinedParts([...parts, ...(span.problem ? [] : [[span.start, span.end]])], text);
+    const problem = span.problem ?? snapped([all[0][0], all.at(-1)[1]], sentences, null).problem;
+    if (problem) return this.on.problem(problem, rect);
     this.current = null;
-    return this.on.words(span, rect);
+    return this.on.words(withParts({}, all), rect);
+  }
+
+  /** The words of the next selection are a further part of what these are a part of; null: they are not. */
+  begin(span) {
+    this.begun = this.held = span;
+    this.light(null);
   }
 }
