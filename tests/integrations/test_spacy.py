@@ -15,12 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hyperspan.corpora import read_corpus
 from hyperspan.errors import DomainWarning, InputError, LabelError, MissingExtraError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.integrations.spacy_docs import align, as_document
 from hyperspan.model_folders import PRETRAINED
+from hyperspan.models import save_model
 from hyperspan.text import Tokenizer
 from hyperspan.types import Mention
+from tests.coordination import TEXT as COORDINATED
+from tests.coordination import coordination_model
 
 spacy = pytest.importorskip("spacy")
 
@@ -154,10 +158,10 @@ def test_mentions_that_are_not_on_tokens_are_moved_or_dropped_and_counted() -> N
     doc = made(["The", "IL-2;IL-4", "genes"])
     given = [Mention(4, 8, "P", probability=0.9), Mention(9, 13, "P", probability=0.5), Mention(9, 19, "D")]
     placed, counts = align(doc, given, "expand")
-    assert placed == {(1, 2, "P"): 0.9, (1, 3, "D"): 0.0}
+    assert placed == {Mention(1, 2, "P"): 0.9, Mention(1, 3, "D"): 0.0}
     assert counts == {"mentions": 3, "unaligned": 3, "dropped": 0, "merged": 1}
     placed, counts = align(doc, given, "contract")
-    assert placed == {(2, 3, "D"): 0.0} and counts == {"mentions": 3, "unaligned": 3, "dropped": 2, "merged": 0}
+    assert placed == {Mention(2, 3, "D"): 0.0} and counts == {"mentions": 3, "unaligned": 3, "dropped": 2, "merged": 0}
     placed, counts = align(doc, given, "strict")
     assert placed == {} and counts == {"mentions": 3, "unaligned": 3, "dropped": 3, "merged": 0}
 
@@ -178,7 +182,7 @@ def test_alignment_is_as_it_says(words: list[tuple[str, bool]], data: st.DataObj
     touched = [token.i for token in doc if token.idx <= last and start < token.idx + len(token)]
     whole = [token.i for token in doc if start <= token.idx and token.idx + len(token) <= last + 1]
     chosen = touched if mode == "expand" else whole if mode == "contract" or whole == touched else []
-    assert list(placed) == ([(chosen[0], chosen[-1] + 1, "X")] if chosen else [])
+    assert list(placed) == ([Mention(chosen[0], chosen[-1] + 1, "X")] if chosen else [])
     assert counts == {"mentions": 1, "unaligned": whole != touched, "dropped": not chosen, "merged": 0}
 
 
@@ -356,6 +360,48 @@ def test_docbin_and_displacy(genia: Any) -> None:
     assert again[0].spans["sc"].attrs["unaligned"] == 0
     page = displacy.render(again[0], style="span", jupyter=False)
     assert all(label in page for label in ("protein", "DNA", "cell_line"))
+
+
+# -- discontinuous mentions ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def coordinated(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("coordination") / "model"
+    save_model(coordination_model(), folder)
+    return pipeline(model=str(folder))
+
+
+def test_discontinuous_mentions_are_spans_with_parts(coordinated: Any, tmp_path: Path) -> None:
+    doc = coordinated(COORDINATED)
+    group = doc.spans["sc"]
+    shown = {span.text: [part.text for part in span._.hyperspan_parts] for span in group}
+    assert shown["left and right ventricle"] == ["left", "ventricle"] and shown["right ventricle"] == [
+        "right ventricle"
+    ]
+    [[left, ventricle]] = [span._.hyperspan_parts for span in group if span.text == "left and right ventricle"]
+    assert left.label_ == ventricle.label_ == "ORGAN"
+    assert doc[0:2]._.hyperspan_parts == [doc[0:2]]
+
+    path = tmp_path / "found.spacy"
+    DocBin(docs=[doc]).to_disk(path)
+    [again] = DocBin().from_disk(path).get_docs(coordinated.vocab)
+    assert [[part.text for part in span._.hyperspan_parts] for span in again.spans["sc"]] == list(shown.values())
+    [read] = read_corpus(path)  # and hyperspan finds the parts where the component left them
+    assert read.mentions == coordinated.get_pipe("hyperspan").annotator(COORDINATED).mentions
+
+
+def test_each_part_is_aligned_by_itself() -> None:
+    doc = made(["left;", "and", "right", "lungs"])  # the first token is longer than the part
+    given = [Mention(0, 21, "X", [(0, 4), (16, 21)], probability=0.9), Mention(0, 21, "X", probability=0.5)]
+    placed, counts = align(doc, given, "expand")
+    assert placed == {Mention(0, 4, "X"): 0.5, Mention(0, 4, "X", [(0, 1), (3, 4)]): 0.9}
+    assert counts == {"mentions": 2, "unaligned": 1, "dropped": 0, "merged": 0}
+    for mode in ("contract", "strict"):  # a mention that loses a part is another one
+        placed, counts = align(doc, given, mode)
+        assert list(placed) == [Mention(0, 4, "X")] and counts["dropped"] == 1
+    both = [Mention(0, 15, "X", [(0, 2), (3, 15)]), Mention(0, 15, "X")]
+    assert align(doc, both, "expand")[0] == {Mention(0, 3, "X"): 0.0}  # no token is between the parts
 
 
 # -- beside what else spaCy does ---------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import EXIT_EXCEPTIONS, DomainWarning, InputError, MissingExtraError
 from hyperspan.inference.domain import DomainTally
-from hyperspan.integrations.spacy_docs import ALIGNMENTS, SOURCES, align, as_document
+from hyperspan.integrations.spacy_docs import ALIGNMENTS, FRAGMENTS, SOURCES, align, as_document, parts_of_span
 from hyperspan.model_folders import DEFAULT_MODEL, FILES, bundled_models, folder_of
 from hyperspan.types import Document
 
@@ -42,12 +42,18 @@ A model that is not bundled is beside it, in a folder "model".
 """
 
 
+PARTS = "hyperspan_parts"
+"""The extension attribute of spans: ``span._.hyperspan_parts``."""
+Span.set_extension(PARTS, getter=parts_of_span, force=True)
+
+
 class Component(Pipe):
     """What ``nlp.add_pipe("hyperspan", config={…})`` adds to a pipeline. It finds; it is trained with ``hyperspan train``.
 
     The settings, in `cfg`, may be changed at any time:
 
-    - `spans_key`: the group of ``doc.spans`` that is filled; its ``attrs["scores"]`` are the probabilities;
+    - `spans_key`: the group of ``doc.spans`` that is filled; its ``attrs["scores"]`` are the probabilities. The span of a
+      discontinuous mention is from its first to its last part; ``span._.hyperspan_parts`` are the parts;
     - `threshold`, `types`, `top_k`: as for :class:`hyperspan.Annotator`; alternatives go to ``attrs["alternatives"]``;
     - `alignment`: of a mention that begins or ends inside a token, take all tokens that it touches ("expand"), those inside
       it ("contract"), or leave it out ("strict");
@@ -183,9 +189,12 @@ class Component(Pipe):
 
         for doc, document in zip(docs, found, strict=True):
             placed, counts = align(doc, document.mentions, self.cfg["alignment"])
-            group = SpanGroup(doc, name=self.key, spans=[Span(doc, *place) for place in placed])
+            spans = [Span(doc, place.start, place.end, label=place.label) for place in placed]
+            group = SpanGroup(doc, name=self.key, spans=spans)
             group.attrs["scores"] = np.array(list(placed.values()), dtype="float32")
             group.attrs |= {name: counts[name] for name in ("unaligned", "dropped", "merged")}
+            if any(place.fragments for place in placed):
+                group.attrs[FRAGMENTS] = [[list(part) for part in place.fragments] for place in placed]
             if self.cfg["top_k"]:
                 group.attrs["alternatives"] = alternatives_records(document.alternatives or ())
             doc.spans[self.key] = group

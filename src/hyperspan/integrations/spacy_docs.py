@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ALIGNMENTS = ("expand", "contract", "strict")
 """What becomes of a mention that begins or ends inside a token: all tokens that it touches, those inside it, or nothing."""
+FRAGMENTS = "fragments"
+"""The attribute of a span group with the parts of each span, in tokens, as a DocBin of ours has it."""
 SOURCES = ("hyperspan", "spacy")
 """Whose sentences, and whose tokens, a model reads."""
 
@@ -65,21 +67,45 @@ def _spacys_tokens(doc: Any, spans: list[Span]) -> list[Sentence]:
     ]
 
 
-def align(doc: Any, mentions: Iterable[Mention], mode: str) -> tuple[dict[tuple[int, int, str], float], Counter[str]]:
-    """The mentions as tokens from, to and label, in order, with their probabilities; and how many fared how.
+def align(doc: Any, mentions: Iterable[Mention], mode: str) -> tuple[dict[Mention, float], Counter[str]]:
+    """The mentions by tokens, in order, with their probabilities; and how many fared how.
 
-    Of those that become the same span with the same label, the most probable stays.
+    Each part of a discontinuous mention is aligned by itself; a mention that loses one is dropped. Of those that become the same
+    mention, the most probable stays.
     """
-    placed: dict[tuple[int, int, str], float] = {}
+    placed: dict[Mention, float] = {}
     counts = Counter(mentions=0, unaligned=0, dropped=0, merged=0)
     for mention in sorted(mentions):
         counts["mentions"] += 1
-        span = doc.char_span(mention.start, mention.end, alignment_mode=mode)
-        if span is None:
+        spans = [doc.char_span(start, end, alignment_mode=mode) for start, end in mention.parts]
+        if None in spans:
             counts.update(("unaligned", "dropped"))
             continue
-        counts["unaligned"] += (span.start_char, span.end_char) != mention.span
-        place, probability = (span.start, span.end, mention.label), mention.probability or 0.0
+        counts["unaligned"] += tuple([(span.start_char, span.end_char) for span in spans]) != mention.parts
+        place, probability = _on_tokens(mention.label, spans), mention.probability or 0.0
         counts["merged"] += place in placed
         placed[place] = max(probability, placed.get(place, 0.0))
     return dict(sorted(placed.items())), counts
+
+
+def _on_tokens(label: str, spans: Iterable[Any]) -> Mention:
+    """The mention of these spans of tokens; those with no token between them are one part."""
+    from hyperspan.corpora.trimming import joined
+
+    parts = joined((span.start, span.end) for span in spans)
+    return Mention(parts[0][0], parts[-1][1], label, parts)
+
+
+def parts_of_span(span: Any) -> list[Any]:
+    """The parts of a span that the component found, as spans with its label: those of a discontinuous mention, or the span alone.
+
+    It is ``span._.hyperspan_parts``. Of two mentions with the same label, first and last token, only the first is seen by it; the
+    attribute "fragments" of the group has all.
+    """
+    for group in span.doc.spans.values():
+        for other, fragments in zip(group, group.attrs.get(FRAGMENTS, ()), strict=False):
+            if other == span and fragments:
+                return [type(span)(span.doc, start, end, label=span.label) for start, end in fragments]
+            if other == span:
+                return [span]
+    return [span]
