@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from hyperspan.config import DiscontinuousConfig
 from hyperspan.errors import SpanError
 from hyperspan.inference.constraints import Constraints, constraints_by_sentence
 from hyperspan.text.sentences import iter_sentences
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document, Mention, Span
 
+FINDS = DiscontinuousConfig(parts=2, gap=4, later_width=2)
 TEXT = "We saw it. Loss of rod and cone photoreceptors is late."
 DOCUMENT = Document(TEXT, (), list(iter_sentences(TEXT, Tokenizer())))
 
@@ -22,13 +24,13 @@ def mention(*words: str) -> Mention:
 
 def test_parts_are_found_in_the_tokens_of_their_sentence() -> None:
     known = Constraints(require=[mention("rod", "photoreceptors")], forbid=[mention("Loss of", "photoreceptors")])
-    assert constraints_by_sentence(DOCUMENT, known, ["cell"], 6, discontinuous=True) == {
+    assert constraints_by_sentence(DOCUMENT, known, ["cell"], 6, FINDS) == {
         1: Constraints(
             require=[Mention(2, 6, "cell", ((2, 3), (5, 6)))], forbid=[Mention(0, 6, "cell", ((0, 2), (5, 6)))]
         )
     }
     joined = Constraints(require=[mention("cone", "photoreceptors")])  # only a space is between them
-    [[found]] = [one.require for one in constraints_by_sentence(DOCUMENT, joined, ["cell"], 6, True).values()]
+    [[found]] = [one.require for one in constraints_by_sentence(DOCUMENT, joined, ["cell"], 6, FINDS).values()]
     assert found == Mention(4, 6, "cell")
 
 
@@ -42,11 +44,14 @@ def test_parts_are_found_in_the_tokens_of_their_sentence() -> None:
         ),
         (mention("it", "photoreceptors"), "begins in one sentence and ends in another, and mentions lie inside"),
         (mention("rod and cone", "late"), "in its first part 3 words, and this model finds mentions of up to 2"),
+        (mention("Loss", "rod", "photoreceptors"), "has 3 parts, and this model finds mentions of up to 2; choose"),
+        (mention("Loss", "late"), "has a gap of 6 words, and this model finds gaps of up to 4; choose"),
+        (mention("rod", "photoreceptors is late"), "has 3 words in a later part, and this model finds up to 2 there"),
     ],
 )
 def test_parts_that_cannot_be_are_explained(wrong: Mention, sentence: str) -> None:
     with pytest.raises(SpanError) as error:
-        constraints_by_sentence(DOCUMENT, Constraints(require=[wrong]), ["cell"], 2, discontinuous=True)
+        constraints_by_sentence(DOCUMENT, Constraints(require=[wrong]), ["cell"], 2, FINDS)
     assert sentence in str(error.value)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from attrs import evolve
 
 from hyperspan.cards import UNKNOWN, ModelCard
+from hyperspan.config import DiscontinuousConfig
 from hyperspan.corpora.documents import with_context
 from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError
@@ -95,6 +96,11 @@ class Annotator:
     @property
     def labels(self) -> tuple[str, ...]:
         return self.model.labels
+
+    @property
+    def discontinuous(self) -> DiscontinuousConfig | None:
+        """What mentions of several parts the model finds; None if it finds contiguous ones alone."""
+        return self.model.config.discontinuous if self.model.discontinuous else None
 
     @property
     def context(self) -> int:
@@ -231,8 +237,7 @@ class Annotator:
         """The constraints of some sentences of a document, by their index, or an error that says what cannot be."""
         if not constraints:
             return {}
-        model = self.model
-        return constraints_by_sentence(document, constraints, self.labels, model.max_width, model.discontinuous)
+        return constraints_by_sentence(document, constraints, self.labels, self.model.max_width, self.discontinuous)
 
     def find(
         self,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from attrs import field, frozen
 
+from hyperspan.config import DiscontinuousConfig
 from hyperspan.corpora.trimming import joined
 from hyperspan.errors import InputError, LabelError, SpanError
 from hyperspan.types import Document, Mention, Sentence, Span, mention_set
@@ -34,11 +36,11 @@ def constraints_by_sentence(
     constraints: Constraints,
     labels: Sequence[str],
     max_width: int | None = None,
-    discontinuous: bool = False,
+    discontinuous: DiscontinuousConfig | None = None,
 ) -> dict[int, Constraints]:
     """The constraints of each sentence that has any, by its index, in tokens; those of the text are in characters.
 
-    `max_width` is the most words of a mention of one part that a model finds, `discontinuous` whether it finds those of several.
+    `max_width` is the most words of a mention of one part that a model finds, `discontinuous` what mentions of several it finds.
 
     >>> words = Document("the zoo of Oz", sentences=[Sentence(["the", "zoo"], offsets=[(0, 3), (4, 7)])])
     >>> constraints_by_sentence(words, Constraints(require=[Mention(0, 7, "FAC")]), ["FAC"])
@@ -48,25 +50,55 @@ def constraints_by_sentence(
         raise InputError(
             f"the mention {mention.label!r} at {_place(mention)} is both required and forbidden; choose one"
         )
-    places = _TokenPlaces(document, labels, discontinuous)
-    require = [places.of(mention, "require", max_width) for mention in sorted(constraints.require)]
-    forbid = [places.of(mention, "forbid", None) for mention in sorted(constraints.forbid)]
+    places = _TokenPlaces(document, labels, max_width, discontinuous)
+    require = [places.of(mention, "require") for mention in sorted(constraints.require)]
+    forbid = [places.of(mention, "forbid") for mention in sorted(constraints.forbid)]
     return {
         index: Constraints(*([mention for place, mention in group if place == index] for group in (require, forbid)))
         for index in {place for place, _ in (*require, *forbid)}
     }
 
 
+def too_large(parts: Sequence[Span], max_width: int | None, discontinuous: DiscontinuousConfig | None) -> str:
+    """What a mention of these parts, in tokens, has that is more than a model finds; "" if nothing is.
+
+    >>> too_large([(0, 1), (6, 7)], 3, DiscontinuousConfig(gap=4))
+    'has a gap of 5 words, and this model finds gaps of up to 4'
+    """
+    if len(parts) > 1 and discontinuous is None:
+        return "is discontinuous, and the model finds contiguous mentions"
+    widest = parts[0][1] - parts[0][0]
+    if max_width is not None and widest > max_width:
+        whole = "" if len(parts) == 1 else "in its first part "
+        return f"has {whole}{widest} words, and this model finds mentions of up to {max_width}"
+    if len(parts) == 1 or discontinuous is None:
+        return ""
+    if len(parts) > discontinuous.parts:
+        return f"has {len(parts)} parts, and this model finds mentions of up to {discontinuous.parts}"
+    if (gap := max(after[0] - before[1] for before, after in pairwise(parts))) > discontinuous.gap:
+        return f"has a gap of {gap} words, and this model finds gaps of up to {discontinuous.gap}"
+    if (later := max(end - start for start, end in parts[1:])) > discontinuous.later_width:
+        return f"has {later} words in a later part, and this model finds up to {discontinuous.later_width} there"
+    return ""
+
+
 class _TokenPlaces:
     """Where the tokens of a document begin and end, as (sentence, token)."""
 
-    def __init__(self, document: Document, labels: Sequence[str], discontinuous: bool):
-        self.document, self.labels, self.discontinuous = document, labels, discontinuous
+    def __init__(
+        self,
+        document: Document,
+        labels: Sequence[str],
+        max_width: int | None,
+        discontinuous: DiscontinuousConfig | None,
+    ):
+        self.document, self.labels = document, labels
+        self.max_width, self.discontinuous = max_width, discontinuous
         numbered = list(enumerate(document.sentences))
         self.starts = {start: (s, i) for s, sentence in numbered for i, (start, _) in enumerate(sentence.offsets)}
         self.ends = {end: (s, i + 1) for s, sentence in numbered for i, (_, end) in enumerate(sentence.offsets)}
 
-    def of(self, mention: Mention, what: str, max_width: int | None) -> tuple[int, Mention]:
+    def of(self, mention: Mention, what: str) -> tuple[int, Mention]:
         """The sentence of a mention, and the mention in its tokens; or an error that says why there is none."""
         shown = f"the mention {mention.label!r} at {_place(mention)} to {what}"
         self._check(mention, shown)
@@ -76,12 +108,8 @@ class _TokenPlaces:
                 f"{shown} begins in one sentence and ends in another, and mentions lie inside sentences; choose a shorter one"
             )
         parts = joined((first, last) for (_, first), (_, last) in ends)  # those with only spaces between them are one
-        words = parts[0][1] - parts[0][0]
-        if max_width is not None and words > max_width:
-            whole = "" if len(parts) == 1 else "in its first part "
-            raise SpanError(
-                f"{shown} has {whole}{words} words, and this model finds mentions of up to {max_width}; choose a shorter one"
-            )
+        if what == "require" and (reason := too_large(parts, self.max_width, self.discontinuous)):
+            raise SpanError(f"{shown} {reason}; choose a shorter one")
         return ends[0][0][0], Mention(parts[0][0], parts[-1][1], mention.label, tuple(parts))
 
     def _tokens(self, part: Span, mention: Mention, shown: str) -> tuple[Span, Span]:
@@ -97,7 +125,7 @@ class _TokenPlaces:
             raise LabelError(
                 f"{shown} has a label that is not among those of the model; it knows {', '.join(self.labels)}"
             )
-        if mention.fragments and not self.discontinuous:
+        if mention.fragments and self.discontinuous is None:
             raise SpanError(f"{shown} is discontinuous, and the model finds contiguous mentions; give one span")
         if mention.end > len(self.document.text):
             raise SpanError(f"{shown} reaches beyond the text, which has {len(self.document.text)} characters")

@@ -90,7 +90,7 @@ class LabellingDesk:
                 "revision": session.revision(item),
                 "status": state.status,
                 "note": state.note,
-                "mentions": sorted(mentions, key=lambda one: (one["start"], -one["end"], one["label"])),
+                "mentions": sorted(mentions, key=_order),
                 "candidates": [_candidate(mention) for mention in draft.candidates],
                 "history": [
                     {"action": one.action, "annotator": one.annotator, "time": one.time} for one in state.history
@@ -142,6 +142,10 @@ class LabellingDesk:
 
     def add_label(self, label: str) -> None:
         self.session.add_label(label)
+
+
+def _order(shown: dict[str, Any]) -> tuple[Any, ...]:
+    return shown["start"], -shown["end"], shown["label"], shown.get("fragments", ())
 
 
 def _shown(mention: Mention, state: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 from hyperspan.errors import HyperspanError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.assembly import SentencePrediction
-from hyperspan.inference.constraints import Constraints
+from hyperspan.inference.constraints import Constraints, too_large
 from hyperspan.inference.options import DecodingOptions
 from hyperspan.labelling.queue import QueueItem
 from hyperspan.types import Mention, Sentence
@@ -93,8 +93,9 @@ class Drafter:
 
     def _represents(self, mention: Mention) -> bool:
         """Whether the model can have such a mention at all; what it cannot have tells it nothing."""
-        width = self.annotator.model.max_width
-        return mention.label in self.annotator.labels and (width is None or mention.end - mention.start <= width)
+        annotator = self.annotator
+        too_much = too_large(mention.parts, annotator.model.max_width, annotator.discontinuous)
+        return mention.label in annotator.labels and not too_much
 
 
 def _part(sentence: Sentence, first: int, last: int) -> Sentence:
@@ -102,8 +103,13 @@ def _part(sentence: Sentence, first: int, last: int) -> Sentence:
 
 
 def _moved(mentions: Iterable[Mention], by: int) -> list[Mention]:
-    return [evolve(mention, start=mention.start + by, end=mention.end + by) for mention in mentions]
+    return [_moved_one(mention, by) for mention in mentions]
+
+
+def _moved_one(mention: Mention, by: int) -> Mention:
+    parts = [(start + by, end + by) for start, end in mention.parts]
+    return evolve(mention, start=parts[0][0], end=parts[-1][1], fragments=parts)
 
 
 def _in_order(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
-    return tuple(sorted(mentions, key=lambda mention: (mention.start, -mention.end, mention.label)))
+    return tuple(sorted(mentions, key=lambda mention: (mention.start, -mention.end, mention.label, mention.fragments)))

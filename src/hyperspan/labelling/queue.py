@@ -31,7 +31,7 @@ class QueueItem:
     words: Sentence
     """Its tokens, without mentions, with the words around it that models may read."""
     given: frozenset[Mention]
-    """The contiguous mentions that came with it, in tokens."""
+    """The mentions that came with it, in tokens."""
 
     @property
     def size(self) -> int:
@@ -70,8 +70,7 @@ class LabellingTexts:
         for index, document in enumerate(self.documents):
             for place, words in enumerate(with_context(document.sentences, context)):
                 if words.tokens:
-                    given = frozenset(mention for mention in words.mentions if not mention.fragments)
-                    yield QueueItem(f"{index}.{place}", index, place, _blank(words), given)
+                    yield QueueItem(f"{index}.{place}", index, place, _blank(words), words.mentions)
 
     @property
     def fingerprint(self) -> str:

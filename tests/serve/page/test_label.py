@@ -23,6 +23,7 @@ from tests.serve.page.labeller import (
     write,
 )
 from tests.serve.page.reader import NEEDS, PATIENCE
+from tests.serve.running import until
 
 pytestmark = NEEDS
 TEXT = (
@@ -32,6 +33,8 @@ TEXT = (
 )
 HEBREW = "חלבון p53 נקשר אל הגן MDM2 בתאי T אנושיים לאחר קרינה."
 HOSTILE = f'<img src=x onerror=alert(1)> & "IL-2" promoter 👩‍🔬𝒳 \u202eback\u202c {"x" * 120} in T cells.'
+COORDINATED = "The left and right ventricle of the heart were stained ."
+LEFT = {"start": 4, "end": 28, "label": "organ", "fragments": [[4, 8], [19, 28]]}
 WORDS = [f"word{number}" for number in range(34)]
 DOCUMENTED = (Path(__file__).parents[3] / "docs" / "labelling.md").read_text(encoding="utf-8")
 Opened = Callable[..., Page]
@@ -188,7 +191,7 @@ def test_two_windows_do_not_overwrite_each_other(started: list[Labelling], windo
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labelling]:
-    """Sentences that come with the mentions to correct: 200 of one, right-to-left ones, markup as text and as a label."""
+    """Sentences with mentions to correct: 200 of one, right-to-left ones, markup as text and as a label, a discontinuous one."""
     folder = tmp_path_factory.mktemp("given")
     draw, text = random.Random(1), " ".join(WORDS)
     spans = [(text.index(a), text.index(b) + len(b)) for i, a in enumerate(WORDS) for b in WORDS[i : i + 8]]
@@ -206,6 +209,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labelling]:
         for number, (text, mentions) in enumerate(found.items()):
             listed = [{"start": start, "end": end, "label": label} for start, end, label in mentions]
             print(json.dumps({"id": str(number), "text": text, "mentions": listed}), file=file)
+        print(json.dumps({"id": "3", "text": COORDINATED, "mentions": [LEFT]}), file=file)
     process = Labelling(folder / "out.jsonl", "genia", str(folder / "given.jsonl"), "--draft", "given", "--by", "order")
     yield process
     process.end()
@@ -226,6 +230,11 @@ WALK = """() => Array.from({ length: 50 }, () => {
   return document.getElementById(active).ariaLabel;
 })"""
 BOXES = """all => all.map(bar => { const { left, right, top, bottom } = bar.getBoundingClientRect(); return [left, right, top, bottom] })"""
+
+LANES = """all => [...Map.groupBy(all, bar => bar.dataset.key).values()].map(bars => { // a box for each mention, all on one line
+  const boxes = bars.map(bar => bar.getBoundingClientRect());
+  return [Math.min(...boxes.map(b => b.left)), Math.max(...boxes.map(b => b.right)), boxes[0].top, boxes[0].bottom];
+})"""
 
 
 def meeting(boxes: list[list[float]]) -> int:
@@ -260,6 +269,48 @@ def test_right_to_left(given: Labelling, window: Opened) -> None:
     assert box["x"] == pytest.approx(left, abs=2) and box["x"] + box["width"] == pytest.approx(right, abs=2)
     press(page, "a")
     wait_for_file(given, 1, {(1, 3, "protein")})
+
+
+def test_discontinuous_mentions_with_the_keyboard(given: Labelling, window: Opened) -> None:
+    page = window(f"{given.link}#3.0")
+    assert current(page) == "organ, draft: left … ventricle"
+    assert page.locator(".word.inside").all_inner_texts() == ["left", "ventricle"]
+    assert page.locator(".bar.current").count() == 3 and page.locator(".bar.current.link").count() == 1
+    press(page, "Shift+ArrowRight")  # its last part is longer
+    assert current(page) == "organ, added: left … ventricle of"
+    press(page, "Shift+ArrowLeft", "Shift+ArrowLeft")  # the part is gone
+    assert current(page) == "organ, added: left"
+    press(page, "p", "ArrowRight", "Enter")  # and comes back
+    assert current(page) == "organ, added: left … ventricle"
+    press(page, "Home", "ArrowRight", "p", "p")
+    assert page.locator(".word.chosen").all_inner_texts() == ["left", "right", "of"]
+    press(page, "Escape")
+    assert page.locator(".word.chosen").all_inner_texts() == ["right"]
+    press(page, "Home", "p", "ArrowRight", "ArrowRight", "ArrowRight", "Shift+ArrowRight", "1")
+    assert current(page) == "DNA, added: The … of the"
+    press(page, "u")
+    assert bars(page) == ["organ, added: left … ventricle"]
+    press(page, "Space")
+    done = {"start": 1, "end": 5, "label": "organ", "fragments": [[1, 2], [4, 5]]}
+    until(lambda: given.output.exists() and given.sentences()[-1]["mentions"] == [done])
+    assert any(event.get("to") == [1, 5, "organ", [[1, 2], [4, 5]]] for event in given.events())
+
+
+def test_discontinuous_mentions_with_a_pointer(given: Labelling, window: Opened) -> None:
+    page = window(f"{given.link}#3.0")
+    words = page.locator(".word")
+    words.nth(0).click()
+    words.nth(3).click(modifiers=["Control"])
+    words.nth(7).click(modifiers=["Control"])
+    assert page.locator(".word.chosen").all_inner_texts() == ["The", "right", "heart"]
+    page.locator("#palette button", has_text="protein").click()
+    expect(page.locator("#happened")).to_have_text("Added protein “The … right … heart”. The sentence is open again.")
+    words.nth(9).click()  # the button does what the key does, for those who have neither
+    page.locator("#current").get_by_role("button", name="Add a part").click()
+    words.nth(0).click()
+    assert page.locator(".word.chosen").all_inner_texts() == ["The", "stained"]
+    lanes: list[list[float]] = page.locator("#sentence .bar").evaluate_all(LANES)
+    assert len(lanes) > 1 and meeting(lanes) == 0  # also where one mention is in the gap of another
 
 
 def test_pointers_phones_and_hostile_text(given: Labelling, window: Opened) -> None:

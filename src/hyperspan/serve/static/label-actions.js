@@ -2,6 +2,7 @@
 
 import { $, count } from "./dom.js";
 import { askText, chooseLabel, showKeys } from "./label-dialogs.js";
+import { partsOf } from "./mentions.js";
 
 /** The actions by name. `page`: desk, outbox, sentence, and what draws, says and shows. */
 export function actionsOf({ desk, outbox, sentence, draw, refresh, say, show, goOn }) {
@@ -26,14 +27,20 @@ export function actionsOf({ desk, outbox, sentence, draw, refresh, say, show, go
 
   function selectWords() {
     desk.commit();
-    const { start, end } = desk.place.words;
-    desk.place.onWords(start, end - 1);
+    desk.place.onParts(partsOf(desk.mention ?? desk.place.words));
     refresh();
     say("Words selected: extend them with Shift and the arrows, and press the number of a label.");
   }
 
+  function addPart() {
+    desk.hold();
+    refresh();
+    say(`Choose the words of the next part, and press ${desk.place.source ? "Enter" : "the number of a label"}.`);
+  }
+
   function escape() {
     if (desk.drop()) return draw();
+    if (desk.place.release()) return refresh();
     if (desk.place.key === null && !desk.place.step(desk.mentions, 1)) desk.place.step(desk.mentions, -1);
     return refresh();
   }
@@ -91,7 +98,7 @@ export function actionsOf({ desk, outbox, sentence, draw, refresh, say, show, go
     candidates: toggleCandidates,
     goTo: goToCandidate,
     escape,
-    accept: () => (desk.mention ? desk.accept() : chooseType()),
+    accept: () => (desk.mention ? desk.accept() : desk.place.source ? desk.label(desk.place.source.label) : chooseType()),
     reject: () => desk.reject(),
     clear: () => desk.clear(),
     type: chooseType,
@@ -101,6 +108,7 @@ export function actionsOf({ desk, outbox, sentence, draw, refresh, say, show, go
     startBack: () => desk.move("start", -1),
     startForth: () => desk.move("start", 1),
     words: selectWords,
+    part: addPart,
     give: (label) => desk.label(label),
     label: newLabel,
     complete: () => desk.decide("complete"),

@@ -1,6 +1,6 @@
 // Where the bars of a sentence stand: boxes on its lines, and lanes in which they do not touch.
 
-import { keyOf } from "./mentions.js";
+import { byLabel, keyOf } from "./mentions.js";
 
 const GAP = 0.7; // between words of one bar, in font sizes; a wider one means that others stand between them
 const APART = 6; // pixels between two bars of a lane
@@ -16,6 +16,13 @@ export function joined(rects, size) {
   return runs;
 }
 
+/** A run over the words of a gap, as far as the bars on its sides. */
+export function linked(run, bars, size) {
+  const isNear = (a, b) => Math.abs(a - b) <= GAP * size;
+  const before = bars.find((bar) => isNear(bar.x1, run.x0)), after = bars.find((bar) => isNear(bar.x0, run.x1));
+  return { x0: before?.x1 ?? run.x0, x1: after?.x0 ?? run.x1 };
+}
+
 /** The widths that a run and its label take, label first at the side where reading begins, inside the line. */
 export function withLabel({ x0, x1 }, width, isRtl, room) {
   const label = Math.min(width, room);
@@ -27,7 +34,7 @@ export function withLabel({ x0, x1 }, width, isRtl, room) {
 export function innerFirst(a, b) {
   const last = ({ state }) => (state === "rejected" ? 1 : state === "candidate" ? 2 : 0);
   const width = ({ start, end }) => end - start;
-  return last(a) - last(b) || width(a) - width(b) || a.start - b.start || (a.label < b.label ? -1 : 1);
+  return last(a) - last(b) || width(a) - width(b) || a.start - b.start || byLabel(a, b);
 }
 
 /** A lane for each of `boxes` ({key, segments: [{line, x0, x1}]}): the one it had, where it is free, or the first free one. */

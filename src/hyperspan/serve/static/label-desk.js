@@ -2,11 +2,10 @@
 
 import { changes } from "./label-bars.js";
 import { Place, moved } from "./label-place.js";
-import { keyOf } from "./mentions.js";
+import { keyOf, plain } from "./mentions.js";
 import { Colouring } from "./text.js";
 
 const PAUSE = 700; // milliseconds after the last move of a boundary until it is sent
-const plain = ({ start, end, label }) => ({ start, end, label });
 
 export class Desk {
   session = null;
@@ -80,9 +79,9 @@ export class Desk {
 
   /** How probable each label is for the words of the current mention or selection, as far as that is known. */
   get probabilities() {
-    const { start, end } = this.mention ?? this.place.words;
+    const words = this.mention ?? this.place.words, isHere = (m) => keyOf({ ...words, label: m.label }) === keyOf(m);
     const here = [...this.item.candidates, ...this.item.mentions.filter((mention) => mention.state === "draft")];
-    return new Map(here.filter((m) => m.start === start && m.end === end && m.probability != null).map((m) => [m.label, m.probability]));
+    return new Map(here.filter((m) => isHere(m) && m.probability != null).map((m) => [m.label, m.probability]));
   }
 
   saying(mention) {
@@ -135,13 +134,13 @@ export class Desk {
       this.place.onMention(this.#edit.to);
       return this.commit();
     }
-    const { mention, place } = this;
-    if (mention?.label === label) return this.accept();
-    const to = { ...(mention ? plain(mention) : place.words), label };
+    const { place } = this, mention = this.mention ?? place.source;
+    if (this.mention?.label === label) return this.accept();
+    const to = plain({ ...(this.mention ?? place.words), label });
     const isThere = this.mentions.some((other) => keyOf(other) === keyOf(to) && other.state !== "candidate" && other.state !== "rejected");
     if (isThere && !mention) this.decide("accept", { mention: to });
     else if (!mention || mention.state === "candidate") this.decide("add", { mention: to });
-    else this.decide("change", { mention: plain(mention), to });
+    else if (keyOf(mention) !== keyOf(to)) this.decide("change", { mention: plain(mention), to });
     this.place.onMention(to);
     return this.on.draw();
   }
@@ -150,6 +149,12 @@ export class Desk {
   #goOn() {
     this.place.toOpen(this.mentions);
     this.on.draw();
+  }
+
+  /** What is chosen becomes a part of a mention whose next part is chosen then. */
+  hold() {
+    this.commit();
+    this.place.hold(this.mention, this.count);
   }
 
   // -- boundaries -------------------------------------------------------------------------------------------------------
@@ -170,7 +175,7 @@ export class Desk {
 
   #moveWords(side, by) {
     const { place, count } = this;
-    const to = moved({ ...place.words, label: "" }, "start", by, count);
+    const to = moved({ ...place.part, label: "" }, "start", by, count);
     if (side === "end") place.stepWord(by, count, true);
     else if (to) place.onWords(to.start, to.end - 1);
     return this.on.draw();

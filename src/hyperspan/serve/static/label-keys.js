@@ -21,6 +21,7 @@ export const KEYS = {
   "Add a mention": [
     ["Select the words of this mention", { words: ["w"] }],
     ["Extend the selection", { extend: [] }, "⇧← ⇧→"],
+    ["Add a part, after a gap", { part: ["p"] }],
     ["Add it with this label", { add: [] }, "1 … 9"],
     ["Add it with a label by its name", { name: [] }, "t Enter"],
     ["New label", { label: ["l"] }],

@@ -1,6 +1,7 @@
 // Decisions on their way to the disk of the server: one after another, in order, and none is forgotten.
 
 import { ServerError } from "./api.js";
+import { keyOf } from "./mentions.js";
 
 const KEPT = "hyperspan-label-unsaved";
 const PAUSES = [0.5, 1, 1, 2]; // seconds between attempts while the server is gone
@@ -156,8 +157,8 @@ const STATUS = { complete: "done", sure: "partial", skip: "skipped" };
 function isIn({ action, mention, to, note }, item) {
   if (action in STATUS) return item.status === STATUS[action];
   if (action === "note") return item.note === note;
-  const { start, end, label } = to ?? mention ?? {};
-  const found = item.mentions.find((m) => m.start === start && m.end === end && m.label === label);
+  const wanted = to ?? mention;
+  const found = wanted && item.mentions.find((m) => keyOf(m) === keyOf(wanted));
   if (action === "clear") return !found || found.state === "draft";
   return Boolean(found) && SETTLED[action]?.includes(found.state);
 }

@@ -32,14 +32,14 @@ export function drawCurrent(desk, on) {
   const text = make("bdi", { className: "words" }, words.excerpt(span, 80));
   const ends = [endButtons("start", "Start", on, isRtl), endButtons("end", "End", on, isRtl)];
   if (!mention)
-    return fill($("current"), make("p", {}, "Selected: ", text), make("div", { className: "buttons" }, actionButton("type", "Label", on), ...ends, actionButton("escape", "Back", on)));
+    return fill($("current"), make("p", {}, "Selected: ", text), make("div", { className: "buttons" }, actionButton("type", "Label", on), actionButton("part", "Add a part", on), ...ends, actionButton("escape", "Back", on)));
   const isGuess = mention.state === "draft" || mention.state === "candidate";
   const known = isGuess && mention.probability != null ? ` ${number(mention.probability)}` : "";
   const what = make("p", {}, swatch(colouring, mention.label), typeName(colouring, mention.label), make("span", { className: "number" }, known),
     make("span", { className: `state ${mention.state}` }, mention.pending ? `${STATES[mention.state]}, not saved yet` : STATES[mention.state]), text);
   return fill($("current"), what, make("div", { className: "buttons" },
     actionButton("accept", "Accept", on), actionButton("reject", "Reject", on), actionButton("type", "Type", on),
-    actionButton("clear", "Clear", on, { disabled: isGuess }), ...ends, actionButton("words", "Words", on)));
+    actionButton("clear", "Clear", on, { disabled: isGuess }), ...ends, actionButton("words", "Words", on), actionButton("part", "Add a part", on)));
 }
 
 /** The labels with their keys, and how probable each is for the chosen words. */

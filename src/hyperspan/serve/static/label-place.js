@@ -1,27 +1,54 @@
 // Where the annotator is in a sentence: on a mention, or on words. Token positions; ends are not included.
 
-import { keyOf } from "./mentions.js";
+import { byLabel, joinedParts, keyOf, partsOf, plain, withParts } from "./mentions.js";
 
 /** In the order of the text, what is around before what is inside. */
 export function inOrder(mentions) {
-  return [...mentions].sort((a, b) => a.start - b.start || b.end - a.end || (a.label < b.label ? -1 : a.label > b.label ? 1 : 0));
+  return [...mentions].sort((a, b) => a.start - b.start || b.end - a.end || byLabel(a, b));
 }
 
 export class Place {
   key = null; // of the mention, if on one
   anchor = 0; // the word where a selection began
   focus = 0; // the word where it ends; both belong to it
+  held = []; // the parts of a discontinuous mention that were selected before
+  source = null; // the mention that they are from
 
   onMention(mention) {
-    Object.assign(this, { key: keyOf(mention), anchor: mention.start, focus: mention.end - 1 });
+    Object.assign(this, { key: keyOf(mention), anchor: mention.start, focus: mention.end - 1, held: [], source: null });
   }
 
   onWords(anchor, focus = anchor) {
     Object.assign(this, { key: null, anchor, focus });
   }
 
-  get words() {
+  /** On the words of a mention, the last part of which can be extended. */
+  onParts(parts) {
+    const [start, end] = parts.at(-1);
+    Object.assign(this, { key: null, anchor: start, focus: end - 1, held: parts.slice(0, -1), source: null });
+  }
+
+  /** Keeps what is chosen as parts of a mention, and goes behind it, where its next part may begin. */
+  hold(mention, count) {
+    const parts = partsOf(mention ?? this.words), next = Math.min(parts.at(-1)[1] + 1, count - 1);
+    Object.assign(this, { key: null, anchor: next, focus: next, held: parts, source: mention ?? this.source });
+  }
+
+  /** Forgets the parts that were kept; false if there are none. */
+  release() {
+    const { held, source } = this;
+    if (source) this.onMention(source);
+    else if (held.length) this.onParts(held.slice(-1));
+    return held.length > 0;
+  }
+
+  /** What is selected now, without the parts before. */
+  get part() {
     return { start: Math.min(this.anchor, this.focus), end: Math.max(this.anchor, this.focus) + 1 };
+  }
+
+  get words() {
+    return withParts({}, joinedParts([...this.held, ...partsOf(this.part)]));
   }
 
   /** The mention that it is on; null on words, or where the mention is gone. */
@@ -68,8 +95,11 @@ export class Place {
   }
 }
 
-/** A mention with one end moved by a word; null where it would be empty or leave the sentence. */
-export function moved({ start, end, label }, side, by, count) {
-  const to = side === "start" ? { start: start + by, end, label } : { start, end: end + by, label };
-  return to.start >= 0 && to.end <= count && to.start < to.end ? to : null;
+/** A mention with one end moved by a word, without a part that is empty then; null where it would be empty or leave the sentence. */
+export function moved(mention, side, by, count) {
+  const parts = partsOf(mention).map((part) => [...part]);
+  if (side === "start") parts[0][0] += by;
+  else parts.at(-1)[1] += by;
+  const kept = joinedParts(parts.filter(([start, end]) => start < end));
+  return kept.length && kept[0][0] >= 0 && kept.at(-1)[1] <= count ? withParts(plain(mention), kept) : null;
 }

@@ -1,10 +1,10 @@
 // The sentence in large type: words that can be selected, and stacked bars under them. Lines are broken by measuring, so
 // that each has the room that its bars need; text only ever becomes text nodes.
 
-import { heights, innerFirst, joined, lanesOf, withLabel } from "./label-bars.js";
+import { heights, innerFirst, joined, lanesOf, linked, withLabel } from "./label-bars.js";
 import { make } from "./dom.js";
 import { cleaned } from "./layout.js";
-import { keyOf } from "./mentions.js";
+import { keyOf, partsOf, withParts } from "./mentions.js";
 import { units } from "./offsets.js";
 import { excerpt, number } from "./text.js";
 
@@ -23,8 +23,9 @@ export class Words {
   get count() {
     return this.spans.length;
   }
-  excerpt({ start, end }, most) {
-    return excerpt(this.text, { start: this.spans[start][0], end: this.spans[end - 1][1] }, most);
+  excerpt(mention, most) {
+    const parts = partsOf(mention).map(([start, end]) => [this.spans[start][0], this.spans[end - 1][1]]);
+    return excerpt(this.text, withParts({}, parts), most);
   }
 }
 
@@ -40,7 +41,7 @@ export class SentenceView {
   #width = 0; // of the element when it was measured
   #room = 0; // for bars
 
-  /** `on`: mention(mention), words(anchor, focus, isDone) when a pointer chooses one. */
+  /** `on`: mention(mention), words(anchor, focus, isDone) when a pointer chooses one; part() before another part is chosen. */
   constructor(element, on) {
     Object.assign(this, { element, on, words: null, isRtl: false });
     element.addEventListener("pointerdown", (event) => this.#press(event));
@@ -136,21 +137,34 @@ export class SentenceView {
     });
   }
 
-  /** The boxes of mentions: for each line that they touch the runs of words, the first with room for the label. */
+  /** The boxes of mentions: for each line that they touch the runs of words, the first with room for the label, and of gaps. */
   #place(all, widthOf) {
     const { isRtl } = this;
     return all.map((one) => {
-      const byLine = Map.groupBy(this.#boxes.slice(one.mention.start, one.mention.end), (box) => box.line);
-      const segments = [];
-      for (const [line, boxes] of byLine) {
-        const runs = joined(boxes.flatMap((box) => box.rects), this.size);
-        if (isRtl) runs.reverse();
-        runs.forEach((run, index) => {
-          const isFirst = segments.length === 0, text = index > 0 ? "" : isFirst ? one.text : `… ${one.text}`;
-          segments.push({ line, run, text, isFirst, ...withLabel(run, text && widthOf(text), isRtl, this.#room) });
-        });
+      const parts = partsOf(one.mention), segments = [];
+      for (const [number, part] of parts.entries()) {
+        const inPart = this.#runs(part).map((run, index, runs) => ({ ...run, starts: index === 0, ends: index === runs.length - 1 }));
+        for (const segment of inPart) {
+          const isFirst = segments.length === 0, isNewLine = !segments.some(({ line, isLink }) => line === segment.line && !isLink);
+          const text = isFirst ? one.text : isNewLine ? `… ${one.text}` : "";
+          segments.push({ ...segment, text, isFirst, ...withLabel(segment.run, text && widthOf(text), isRtl, this.#room) });
+        }
+        if (number + 1 === parts.length) continue;
+        const near = [...inPart, ...this.#runs(parts[number + 1])];
+        for (const { line, run } of this.#runs([part[1], parts[number + 1][0]])) {
+          const link = linked(run, near.filter((other) => other.line === line).map((other) => other.run), this.size);
+          segments.push({ line, run: link, isLink: true, text: "", ...withLabel(link, 0, isRtl, this.#room) });
+        }
       }
       return { ...one, segments };
+    });
+  }
+
+  /** The runs of words from one to another, line by line in the order of reading: {line, run}. */
+  #runs([start, end]) {
+    return [...Map.groupBy(this.#boxes.slice(start, end), (box) => box.line)].flatMap(([line, boxes]) => {
+      const runs = joined(boxes.flatMap((box) => box.rects), this.size);
+      return (this.isRtl ? runs.reverse() : runs).map((run) => ({ line, run }));
     });
   }
 
@@ -161,9 +175,9 @@ export class SentenceView {
   }
 
   #bar({ mention, key, segments }, number, top, lane, colouring, content) {
-    return segments.map(({ line, run, text, x0, x1, label, isFirst }, index) => {
-      const stroke = make("i", { className: [isFirst ? "starts" : "", index === segments.length - 1 ? "ends" : ""].join(" ") });
-      const element = make(isFirst ? "button" : "div", { className: `bar ${mention.state}${mention.pending ? " pending" : ""}` }, stroke);
+    return segments.map(({ line, run, text, x0, x1, label, isFirst, isLink, starts, ends }) => {
+      const stroke = make("i", { className: [starts ? "starts" : "", ends ? "ends" : ""].join(" ") });
+      const element = make(isFirst ? "button" : "div", { className: `bar ${mention.state}${mention.pending ? " pending" : ""}${isLink ? " link" : ""}` }, stroke);
       element.style.cssText = `left:${x0}px;width:${x1 - x0}px;top:${top}px;height:${lane}px`;
       element.style.setProperty("--colour", colouring.colour(mention.label));
       element.style.setProperty("--share", `${(30 + 70 * (mention.probability ?? 1)).toFixed(0)}%`);
@@ -194,10 +208,10 @@ export class SentenceView {
 
   /** Marks the mention or the words that the annotator is on. */
   mark(place, mention, colour) {
-    const { start, end } = mention ?? place.words;
+    const parts = partsOf(mention ?? place.words);
     this.#elements.forEach((word, index) => {
-      const isIn = index >= start && index < end;
-      for (const [element, isLit] of [[word, isIn], [this.#gaps[index], isIn && index + 1 < end]]) {
+      const part = parts.find(([start, end]) => index >= start && index < end), isIn = part !== undefined;
+      for (const [element, isLit] of [[word, isIn], [this.#gaps[index], isIn && index + 1 < part[1]]]) {
         element.classList.toggle("inside", isLit && Boolean(mention));
         element.classList.toggle("chosen", isLit && !mention);
       }
@@ -226,6 +240,7 @@ export class SentenceView {
     if (event.pointerType === "mouse") event.preventDefault(); // words are selected here, not by the browser
     this.element.focus({ preventScroll: true });
     if (bar) return this.on.mention(bar.mention);
+    if (word && (event.ctrlKey || event.metaKey)) this.on.part(); // what is chosen stays, as lists have it
     if (word) this.#drag(event, this.#elements.indexOf(word));
   }
 

@@ -22,7 +22,7 @@ const DID = {
 
 const server = new LabelServer(askToken);
 const outbox = new Outbox(server, { saved, conflict, refused, waiting, changed: drawSaving });
-const sentence = new SentenceView($("sentence"), { mention: chooseMention, words: chooseWords });
+const sentence = new SentenceView($("sentence"), { mention: chooseMention, words: chooseWords, part: () => desk.hold() });
 const desk = new Desk(sentence, outbox, { say, draw });
 let isGone = false; // whether the server did not answer the last time
 let showing = 0; // how often a sentence was asked for
