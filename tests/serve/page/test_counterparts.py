@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
+from hyperspan.render.bars import Colours, bars_of, running_text
 from hyperspan.render.layout import PALETTE, lanes, stack
 from hyperspan.render.page_style import DARK
 from hyperspan.serve.pages import STATIC
+from hyperspan.types import Mention
 from tests.serve.page.reader import NEEDS
 
 pytestmark = NEEDS
@@ -54,6 +56,77 @@ def test_layout_and_colours_are_those_of_the_renderer(page: Page) -> None:
     style = (STATIC / "text.css").read_text(encoding="utf-8")
     for tones in (PALETTE, DARK):
         assert " ".join(f"--c{index}: {colour};" for index, colour in enumerate(tones)) in style
+
+
+def discontinuous(draw: random.Random, words: list[str], count: int) -> list[Mention]:
+    """Mentions of words, half of them with gaps."""
+    offsets = [
+        (place := sum(len(word) + 1 for word in words[:index]), place + len(word)) for index, word in enumerate(words)
+    ]
+    found: set[Mention] = set()
+    for _ in range(count):
+        cuts = sorted(draw.sample(range(len(words) + 1), draw.choice([2, 2, 4, 6])))
+        parts = [(offsets[start][0], offsets[end - 1][1]) for start, end in zip(cuts[::2], cuts[1::2], strict=True)]
+        found.add(Mention(parts[0][0], parts[-1][1], draw.choice("AB"), parts, probability=draw.random()))
+    return sorted(found)
+
+
+def test_discontinuous_bars_are_those_of_the_renderer(page: Page) -> None:
+    draw = random.Random(6)
+    words = [draw.choice(["a", "of", "cells", "longer-words", "cell\nline"]) for _ in range(30)]
+    text = " ".join(words)
+    cases = [discontinuous(draw, words, count) for count in (1, 2, 4, 6, 8, 40)]
+    given = [[{**record(m), "probability": m.probability} for m in mentions] for mentions in cases]
+    body = """(text, cases) => cases.map(mentions => m.barsOf(text, mentions, one => one.label).map(bar =>
+      [bar.mention, bar.top, bar.height, bar.height < 1 ? [] : [...bar.writtenAt]]))"""
+    for mentions, bars in zip(cases, call(page, "layout.js", body, text, given), strict=True):
+        wanted = [
+            (bar.mention, *bar.place, [[*pair] for pair in bar.label_at.items()]) for bar in bars_of(text, mentions)
+        ]
+        assert [(Mention(**one), *rest) for one, *rest in bars] == wanted
+
+    drawn = """(text, cases) => cases.map(mentions => {
+      const element = document.createElement("div");
+      new m.RunningText(element).draw(text, mentions, { colouring: new m.Colouring(["A", "B"]), still: true });
+      return [...element.querySelectorAll(".bars")].map(piece => [piece.lastChild.data, piece.style.backgroundSize, piece.title]);
+    })"""
+    few = slice(-1)  # the page has places for the labels of thin bars, too
+    for mentions, pieces in zip(cases[few], call(page, "text.js", drawn, text, given[few]), strict=True):
+        html = "".join(running_text(text, bars_of(text, mentions), Colours("AB")))
+        wanted = re.findall(r'background-size:([^"]*)" title="([^"]*)">(?:<b [^>]*></b>)*([^<]*)<', html)
+        assert [(sizes(size), title, words) for words, size, title in pieces] == [
+            (sizes(size), title, words) for size, title, words in wanted
+        ]
+
+
+def sizes(written: str) -> list[float]:
+    return [float(number) for number in re.findall(r"[\d.]+", written)]
+
+
+def record(mention: Mention) -> dict[str, Any]:
+    """A mention as the page has it."""
+    parts = {"fragments": mention.fragments} if mention.fragments else {}
+    return {"start": mention.start, "end": mention.end, "label": mention.label, **parts}
+
+
+def test_discontinuous_mentions_are_compared_and_edited_as_wholes(page: Page) -> None:
+    draw = random.Random(7)
+    mentions = discontinuous(draw, ["ab"] * 8, 60)
+    body = "all => all.sort((a, b) => a.start - b.start || a.end - b.end || m.byLabel(a, b)).map(m.keyOf)"
+    shuffled = draw.sample(mentions, len(mentions))
+    wanted = [f"{','.join(f'{s}:{e}' for s, e in one.parts)}:{one.label}" for one in mentions]
+    assert call(page, "mentions.js", body, [record(one) for one in shuffled]) == wanted
+
+    left = {"start": 4, "end": 20, "label": "A", "fragments": [[4, 8], [15, 20]]}
+    for before, after, kept in [
+        ("The left and a right cell", "So the left and a right cell", [[7, 11], [18, 23]]),
+        ("The left and a right cell", "The left or a right cell", [[4, 8], [14, 19]]),  # in the gap
+        ("The left and a right cell", "The left and a right cells", [[4, 8], [15, 20]]),
+        ("The left and a right cell", "The loft and a right cell", None),
+        ("The left and a right cell", "The leftright cell", None),  # nothing is between the parts
+    ]:
+        found = call(page, "offsets.js", "m.afterEdit", [left], before, after)
+        assert [one["fragments"] for one in found] == ([kept] if kept else [])
 
 
 def test_places_in_texts(page: Page) -> None:
