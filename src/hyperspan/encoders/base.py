@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config, TrainingConfig
-from hyperspan.kernels.encoder import FusedEncoder
+from hyperspan.kernels.encoder import FusedEncoder, GapParts
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.span_lstm import span_layout
 from hyperspan.types import Sentence
@@ -99,8 +99,10 @@ class Encoder(nn.Module, ABC):
         """(N, d): the vectors of words that the kernel of :meth:`fuse` begins with."""
         raise NotImplementedError
 
-    def fuse(self, start: Any, parts: Any, *, tied: bool, interactions: bool) -> FusedEncoder | None:
-        """A kernel from `vectors` to the scores of segmental hypergraphs, given the scorer's layers; None where there is none."""
+    def fuse(
+        self, start: Any, parts: Any, *, tied: bool, interactions: bool, gaps: GapParts | None = None
+    ) -> FusedEncoder | None:
+        """A kernel from `vectors` to the scores of segmental hypergraphs, or with gaps, given the scorer's layers; None where there is none."""
         return None
 
     def parameter_options(self, training: TrainingConfig) -> dict[nn.Parameter, ParameterOptions]:

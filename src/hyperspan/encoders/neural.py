@@ -20,7 +20,7 @@ from hyperspan.encoders.transformer import Transformer
 from hyperspan.encoders.vectors import WordVectors, read_vectors, vectors_dimension
 from hyperspan.encoders.words import RowDropout, WordEmbedding
 from hyperspan.errors import InputError
-from hyperspan.kernels.encoder import EncoderParts, FusedEncoder
+from hyperspan.kernels.encoder import EncoderParts, FusedEncoder, GapParts
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.word_lstm import word_states
 from hyperspan.types import Sentence
@@ -217,11 +217,13 @@ class NeuralEncoder(Encoder):
         assert self.spans is not None, "the encoder was built without spans"
         return self.spans(words, batch, layout)
 
-    def fuse(self, start: nn.Linear, parts: SpanLinear, *, tied: bool, interactions: bool) -> FusedEncoder | None:
+    def fuse(
+        self, start: nn.Linear, parts: SpanLinear, *, tied: bool, interactions: bool, gaps: GapParts | None = None
+    ) -> FusedEncoder | None:
         if self.spans is None or not self.layers or self.config.model.scorer_hidden:
             return None
         layers = [layer for layer in self.layers if isinstance(layer, nn.LSTM)]
-        return FusedEncoder(EncoderParts(layers, self.spans, start, parts, tied, interactions))
+        return FusedEncoder(EncoderParts(layers, self.spans, start, parts, tied, interactions, gaps))
 
     def word_layer(self, outputs: int) -> nn.Linear:
         return nn.Linear(self.dimension, outputs)

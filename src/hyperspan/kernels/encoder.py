@@ -13,7 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from hyperspan.kernels.choice import choose, encoder_library
-from hyperspan.kernels.encoder_arrays import EncoderWeights, InferenceOptions, LstmWeights, PackedWeights, encode
+from hyperspan.kernels.encoder_arrays import InferenceOptions, encode
+from hyperspan.kernels.encoder_gaps import GapWeights
+from hyperspan.kernels.encoder_weights import EncoderWeights, LstmWeights, PackedWeights
 from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.kernels.threads import thread_count, torch_openmp
 
@@ -38,6 +40,25 @@ class SpanProjection(Protocol):
     def bias(self) -> Tensor: ...  # (outputs,)
 
 
+class GapParts(NamedTuple):
+    """The layers that score gaps."""
+
+    beside: nn.Linear
+    width: nn.Embedding
+    gaps: nn.Linear
+    later_width: int
+    """c': the most words of a later part."""
+
+    def tensors(self) -> list[Tensor]:
+        """Everything that is learnt."""
+        return [self.beside.weight, self.beside.bias, self.width.weight, self.gaps.weight, self.gaps.bias]
+
+    def weights(self) -> GapWeights:
+        """The same as arrays."""
+        beside, beside_bias, width, gaps, bias = (tensor.detach().numpy() for tensor in self.tensors())
+        return GapWeights(beside.T, beside_bias, width, gaps.T, bias, self.later_width)
+
+
 class EncoderParts(NamedTuple):
     """The parts of a model that the fused encoder computes, in its order."""
 
@@ -47,12 +68,15 @@ class EncoderParts(NamedTuple):
     parts: SpanProjection
     tied: bool
     interactions: bool
+    gaps: GapParts | None = None
+    """For mentions with gaps."""
 
     def tensors(self) -> list[Tensor]:
         """Everything that is learnt."""
         spans, start, parts = self.spans, self.start, self.parts
         own = [spans.inputs, spans.recurrent, spans.bias, start.weight, start.bias, parts.from_spans, parts.bias]
-        return [*(weight for layer in self.layers for weight in layer.parameters()), *own]
+        gaps = [] if self.gaps is None else self.gaps.tensors()
+        return [*(weight for layer in self.layers for weight in layer.parameters()), *own, *gaps]
 
     def weights(self) -> EncoderWeights:
         """The same as arrays."""
@@ -76,11 +100,21 @@ class EncoderParts(NamedTuple):
             *(parts.from_spans.detach().numpy(), parts.bias.detach().numpy()),
             self.tied,
             self.interactions,
+            None if self.gaps is None else self.gaps.weights(),
         )
 
 
-Scores = tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]
-"""absent, present, extend, close and branch, as in :class:`hyperspan.structures.EdgeScores`."""
+class FusedScores(NamedTuple):
+    """Scores as in :class:`hyperspan.structures.EdgeScores` and, for mentions with gaps, in DiscontinuousScores."""
+
+    absent: Tensor
+    present: Tensor
+    extend: Tensor
+    close: Tensor
+    branch: Tensor | None = None
+    open: Tensor | None = None
+    gap: Tensor | None = None
+    last: Tensor | None = None
 
 
 class FusedEncoder:
@@ -100,7 +134,7 @@ class FusedEncoder:
         max_width: int | None,
         options: InferenceOptions,
         temperature: float = 1.0,
-    ) -> Scores | None:
+    ) -> FusedScores | None:
         """The scores of a batch, divided by the temperature; None where the parts must do it, one after the other.
 
         `vectors` gives (N, d), the vectors of words in packed order.
@@ -113,12 +147,12 @@ class FusedEncoder:
         if options.precision not in library.encode:
             return None
         packed, rows = self._weights(library, options.precision), vectors().contiguous().numpy()
-        found = encode(library, packed, rows, lengths, max_width, options, temperature, thread_count(), torch_openmp())
-        absent, present, extend, close, branch = (
-            array if array is None else torch.from_numpy(array) for array in found
+        parts = packed.part_scores(lengths, max_width)
+        edges = encode(
+            *(library, packed, rows, lengths, max_width, options, temperature, thread_count(), torch_openmp()), parts
         )
-        assert absent is not None and present is not None and extend is not None and close is not None
-        return absent, present, extend, close, branch
+        given = (*edges, *((None,) * 3 if parts is None else parts))
+        return FusedScores(*(array if array is None else torch.from_numpy(array) for array in given))  # type: ignore[arg-type]
 
     def _weights(self, library: EncoderLibrary, precision: str) -> PackedWeights:
         """The weights in the order of the kernels, packed again whenever one of them has changed."""

@@ -16,7 +16,6 @@ from hyperspan.kernels.choice import batch_entries
 from hyperspan.models.base import Model
 from hyperspan.models.scorers import SCORERS, WeightColumns
 from hyperspan.models.tuning import tune
-from hyperspan.structures import EdgeScores
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.expected_rates import ExpectedRates
@@ -65,10 +64,10 @@ class Recognizer(Model):
                 partial(self.encoder.vectors, batch), batch.lengths, self.max_width, self.options, temperature
             )
             if found is not None:
-                return EdgeScores(*found)
+                return self.scorer.of_fused(found)
         scores = self.score(self.encoder(batch)[-1], batch)
         if self.options.skip < math.inf:
-            scores = scores.skipping(self.options.skip)
+            scores = self.scorer.skipping(scores, self.options.skip)
         return scores / temperature if temperature != 1.0 else scores
 
     def score(self, words: Tensor, batch: Batch) -> Any:

@@ -20,16 +20,14 @@ from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.kernels.choice import FUSED_BATCH_ENTRIES, choose, encoder_library
 from hyperspan.kernels.encoder_arrays import (
-    EncoderWeights,
     InferenceOptions,
     KnownTokens,
-    LstmWeights,
-    PackedWeights,
     ScoreArrays,
     check_precision,
     encode,
     gate_rows,
 )
+from hyperspan.kernels.encoder_weights import EncoderWeights, LstmWeights, PackedWeights
 from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.kernels.threads import thread_count
 from hyperspan.runtime.characters import READERS, CharacterReader, lstm_shapes, lstm_weights, reader_shapes

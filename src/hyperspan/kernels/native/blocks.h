@@ -17,9 +17,11 @@ typedef struct {
     int32_t *spans_from; /* (words,): the first span of those that start at a word */
     int32_t *identity;   /* (words,): 0, 1, 2, … */
     int32_t *token;      /* (words,): the row of the table that a word reads forward; the one after it is for backward */
+    int32_t *opens;      /* (words,): whether a mention may start at a word, or is not looked for */
     int32_t *room[2];    /* (words,): how many spans are wanted that start (forward) or end (backward) at a word */
     element *outputs[2]; /* what a layer reads and writes */
-    float *gates[2], *cells[2], *parts[2], *start;
+    float *gates[2], *cells[2], *parts[2], *start, *beside, *gap_sums;
+    element *gap_states;
     element *states[2][2]; /* by direction; states of one width and of the one before it */
     int32_t *chain[2], *read[2], *to[2], *count[2];
     void *memory;
@@ -55,7 +57,11 @@ static int NAME(open)(NAME(Block) *block, const Model *model, const Problem *pro
         block->spans_from = NAME(take)(memory, &used, words, sizeof(int32_t));
         block->identity = NAME(take)(memory, &used, words, sizeof(int32_t));
         block->token = NAME(take)(memory, &used, words, sizeof(int32_t));
+        block->opens = NAME(take)(memory, &used, words, sizeof(int32_t));
         block->start = NAME(take)(memory, &used, words * model->start_columns, sizeof(float));
+        block->beside = NAME(take)(memory, &used, words * 2 * model->gap_hidden, sizeof(float));
+        block->gap_sums = NAME(take)(memory, &used, problem->gap_width * model->gap_columns, sizeof(float));
+        block->gap_states = NAME(take)(memory, &used, problem->gap_width * model->gap_hidden / PER_ELEMENT, sizeof(element));
         for (int side = 0; side < 2; side++) {
             block->room[side] = NAME(take)(memory, &used, words, sizeof(int32_t));
             block->outputs[side] = NAME(take)(memory, &used, words * widest, sizeof(element));
@@ -136,23 +142,27 @@ static void NAME(read_words)(NAME(Block) *block, int64_t layer, int direction) {
     }
 }
 
-/* The scores of starts; and how many spans are wanted from each start, and to each end: those of starts that are not skipped. */
+/* The scores of starts; and how many spans are wanted from each start, and to each end: those of starts that are not skipped, and
+ * those that may be gaps or later parts. */
 static void NAME(score_starts)(NAME(Block) *block) {
     const Model *model = block->model;
     const int64_t m = model->types, columns = model->start_columns, width = block->problem->width;
+    const int64_t least = block->problem->gap_width > block->problem->later_width ? block->problem->gap_width
+                                                                                  : block->problem->later_width;
     NAME(project)(block->words, block->outputs[model->layers % 2], block->output_stride, block->output_stride, model->start,
-                  columns, block->identity, block->start);
+                  columns, columns, block->identity, block->start);
     for (int64_t word = 0; word < block->words; word++) {
         float *start = block->start + word * columns;
         int opens = 0;
         for (int64_t k = 0; k < 2 * m; k++) start[k] += model->start_bias[k];
         for (int64_t k = 0; k < m; k++) opens |= !(start[k] - start[m + k] > block->problem->skip); /* NaN too */
         const int64_t spans = smaller(width, block->lengths[block->rank[word]] - block->at[word]);
-        block->room[0][word] = opens ? (int32_t)spans : 0;
+        block->opens[word] = opens;
+        block->room[0][word] = (int32_t)(opens ? spans : smaller(spans, least));
     }
     for (int64_t rank = 0; rank < block->sentences; rank++) {
         for (int64_t at = 0, left = 0; at < block->lengths[rank]; at++) { /* left: the first start of spans to here */
-            while (left <= at && (left <= at - width || !block->room[0][block->first[left] + rank])) left++;
+            while (left <= at && block->room[0][block->first[left] + rank] <= at - left) left++;
             block->room[1][block->first[at] + rank] = (int32_t)(at + 1 - left);
         }
     }
@@ -163,6 +173,10 @@ static void NAME(read_spans)(NAME(Block) *block, int direction) {
     const Model *model = block->model;
     const int64_t units = model->span_hidden, lstm = 2 * model->layers + direction, stride = units / PER_ELEMENT;
     const int64_t width = smaller(block->problem->width, block->longest);
+    /* Gaps and later parts are not as wide as first parts: wide spans have no outputs for them. */
+    const Problem *problem = block->problem;
+    const int64_t later = problem->gap_width > problem->later_width ? problem->gap_width : problem->later_width;
+    const int64_t wider = model->gap_hidden ? rounded_up(4 * model->types, LANES) : model->part_columns;
     const element *words = block->outputs[model->layers % 2];
     int32_t *chain = block->chain[direction], *read = block->read[direction], *to = block->to[direction];
     int32_t *count = block->count[direction], *room = block->room[direction];
@@ -184,10 +198,12 @@ static void NAME(read_spans)(NAME(Block) *block, int direction) {
         element *after = block->states[direction][wide % 2], *before = wide ? block->states[direction][1 - wide % 2] : NULL;
         NAME(step)(chains, before, stride, stride, model->recurrent[lstm], units, block->gates[direction], read,
                    block->cells[direction], after, stride);
-        NAME(project)(chains, after, stride, stride, model->from_spans[direction], model->part_columns, to,
-                      block->parts[direction]);
+        NAME(project)(chains, after, stride, stride, model->from_spans[direction], wide < later ? model->part_columns : wider,
+                      model->part_columns, to, block->parts[direction]);
     }
 }
+
+#include "gaps.h"
 
 /* Writes the scores of a block where the structure wants them, and 0 in padding. */
 static void NAME(write_scores)(NAME(Block) *block) {
@@ -210,12 +226,14 @@ static void NAME(write_scores)(NAME(Block) *block) {
             const float *start = block->start + word * model->start_columns;
             for (int64_t k = 0; k < m; k++) { /* a start that is skipped opens no mention */
                 absent[k] = at < length ? start[k] * scale : 0;
-                present[k] = wide ? start[m + k] * scale : at < length ? -INFINITY : 0;
+                present[k] = at < length ? block->opens[word] ? start[m + k] * scale : -INFINITY : 0;
             }
+            if (!wide && p->open) NAME(write_parts)(block, row, word, 0, NULL);
             if (!wide) continue;
             float *part = block->parts[0] + block->spans_from[word] * columns;
             const float *other = block->parts[1] + block->spans_from[word] * columns;
             for (int64_t value = 0; value < wide * columns; value++) part[value] += other[value];
+            if (p->open) NAME(write_parts)(block, row, word, wide, part);
             for (int64_t w = 0; w < wide; w++)
                 for (int64_t k = 0; k < m; k++) close[w * m + k] = (part[w * columns + k] + bias[k]) * scale;
             for (int which = 0, first = 1; which < 2; which++) { /* leaving one span, arriving at the next */
@@ -257,7 +275,7 @@ static int NAME(encode_block)(const Model *model, const Problem *problem, int64_
     if (NAME(open)(&block, model, problem, index, two)) return 1;
     NAME(lay_out)(&block);
     for (int64_t layer = 0; layer <= model->layers; layer++) {
-        if (layer == model->layers) NAME(score_starts)(&block);
+        if (layer == model->layers) NAME(score_starts)(&block), NAME(read_beside)(&block);
         NAME(Layer) both = {&block, layer};
         share_two(NAME(read_direction), &both, two ? 2 : 1);
     }

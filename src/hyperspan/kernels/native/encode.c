@@ -15,6 +15,9 @@ typedef struct { /* sizes; those of LSTMs and columns are multiples of LANES */
     const float *const *bias;
     const void *start, *from_spans[2];
     const float *start_bias, *part_bias;
+    int64_t gap_hidden, gap_first, gap_columns; /* of mentions with gaps (gaps.h), 0 without; gap_first: a column of the parts */
+    const void *beside, *gaps;
+    const float *gap_widths, *gap_bias;
 } Model;
 
 typedef struct { /* sentences stand longest first, words as in a packed sequence */
@@ -28,6 +31,8 @@ typedef struct { /* sentences stand longest first, words as in a packed sequence
     float *absent, *present, *extend, *close, *branch; /* as in EdgeScores; branch may be NULL */
     float skip; /* starts where absent - present, before scaling, is above this for all types open no mention */
     Parallel *openmp; /* where torch computes what is given; otherwise NULL */
+    int64_t gap_width, later_width; /* of mentions with gaps; 0 without */
+    float *open, *gap, *last; /* as in DiscontinuousScores */
 } Problem;
 
 INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }

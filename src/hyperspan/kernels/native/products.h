@@ -83,9 +83,10 @@ static void NAME(inputs)(int64_t count, const element *a, int64_t stride, int64_
     }
 }
 
-/* (count, depth) times weights of `columns` columns (a multiple of LANES); row r of the result is row to[r] of `result`. */
+/* (count, depth) times weights of `columns` columns (a multiple of LANES); row r of the result is row to[r] of `result`, whose rows
+ * have room for `width` columns. */
 static void NAME(project)(int64_t count, const element *a, int64_t stride, int64_t depth, const weights *b, int64_t columns,
-                          const int32_t *to, float *result) {
+                          int64_t width, const int32_t *to, float *result) {
     enum { AT_ONCE = 6 }; /* enough sums that none waits for the one before it */
     for (int64_t column = 0; column < columns; column += LANES, b += depth) {
         int64_t row = 0;
@@ -99,12 +100,12 @@ static void NAME(project)(int64_t count, const element *a, int64_t stride, int64
                 for (int r = 0; r < AT_ONCE; r++) sums[r] = MULTIPLY_ADD(sums[r], SPREAD(from[r * stride + k]), b[k]);
             }
 #pragma GCC unroll 8
-            for (int r = 0; r < AT_ONCE; r++) *(vec *)(result + to[row + r] * columns + column) = sums[r];
+            for (int r = 0; r < AT_ONCE; r++) *(vec *)(result + to[row + r] * width + column) = sums[r];
         }
         for (; row < count; row++) {
             vec sum = all(0);
             for (int64_t k = 0; k < depth; k++) sum = MULTIPLY_ADD(sum, SPREAD(a[row * stride + k]), b[k]);
-            *(vec *)(result + to[row] * columns + column) = sum;
+            *(vec *)(result + to[row] * width + column) = sum;
         }
     }
 }

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
-from hyperspan.kernels.encoder import FusedEncoder
+from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.structures import Distribution
 from hyperspan.structures.constraints import PartialMarks
@@ -78,6 +78,14 @@ class Scorer(nn.Module):
     def fuse(self, encoder: Encoder) -> FusedEncoder | None:
         """A kernel that encodes and scores in one call, for inference; None where there is none."""
         return None
+
+    def of_fused(self, found: FusedScores) -> Any:
+        """The scores that this kernel has computed."""
+        raise NotImplementedError
+
+    def skipping(self, scores: Any, margin: float) -> Any:
+        """The scores of mentions that start only where ``present`` is this much less than ``absent`` at most; only where `can_skip`."""
+        raise NotImplementedError
 
     def add_mention_bias(self, scores: Any, bias: float) -> Any:
         """The scores with this much added for every mention, or, where mentions share what is scored, for every start."""

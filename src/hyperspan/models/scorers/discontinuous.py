@@ -14,6 +14,7 @@ from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
 from hyperspan.errors import InputError
+from hyperspan.kernels.encoder import FusedEncoder, FusedScores, GapParts
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer
 from hyperspan.structures.constraints import PartialMarks
@@ -31,7 +32,11 @@ class DiscontinuousScorer(Scorer):
     word before and in that of the word after, so that it costs as much for each word and span as a few more types would.
     """
 
+<<<<<<< HEAD
     over_spans = linear_memory = independent_types = discontinuous = has_cross_entropy = True
+=======
+    over_spans = linear_memory = can_skip = independent_types = discontinuous = True
+>>>>>>> 2f0ad22 (Encode mentions with gaps in the fused C kernel, and pass over words as first parts alone)
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -87,6 +92,18 @@ class DiscontinuousScorer(Scorer):
     def _next(self, words: Tensor, count: int) -> Tensor:
         """(B, n, d) -> (B, n, count, d): the words i + 1 to i + count, 0 beyond the last."""
         return pad(words[:, 1:], (0, 0, 0, count)).unfold(1, count, 1).transpose(2, 3)
+
+    def fuse(self, encoder: Encoder) -> FusedEncoder | None:
+        gaps = GapParts(self.beside, self.width, self.gaps, self.config.discontinuous.later_width)
+        return encoder.fuse(self.start, self.parts, tied=True, interactions=True, gaps=gaps)
+
+    def of_fused(self, found: FusedScores) -> DiscontinuousScores:
+        absent, present, extend, close, _, opening, gap, last = found
+        assert opening is not None and gap is not None and last is not None
+        return DiscontinuousScores(absent, present, extend, close, opening, gap, last)
+
+    def skipping(self, scores: DiscontinuousScores, margin: float) -> DiscontinuousScores:
+        return replace(scores, present=scores.contiguous.skipping(margin).present)
 
     def add_mention_bias(self, scores: DiscontinuousScores, bias: float) -> DiscontinuousScores:
         return replace(scores, present=scores.present + bias)

@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
-from hyperspan.kernels.encoder import FusedEncoder
+from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer, WeightColumns, linear_axes
@@ -71,6 +71,12 @@ class SegmentalScorer(Scorer):
 
     def fuse(self, encoder: Encoder) -> FusedEncoder | None:
         return encoder.fuse(self.start, self.parts, tied=self.tied, interactions=self.interactions)
+
+    def of_fused(self, found: FusedScores) -> EdgeScores:
+        return EdgeScores(found.absent, found.present, found.extend, found.close, found.branch)
+
+    def skipping(self, scores: EdgeScores, margin: float) -> EdgeScores:
+        return scores.skipping(margin)
 
     def add_mention_bias(self, scores: EdgeScores, bias: float) -> EdgeScores:
         return replace(scores, present=scores.present + bias)
