@@ -34,15 +34,17 @@ COMPUTATIONS = {
     "log_partition": ("c", "triton", "dense", "reference"),
     "marginals": ("c", "dense", "reference"),
     "argmax": ("c", "dense", "reference"),
+    "menus": ("c", "reference"),
     "encoder": ("c", "reference"),
     "tokens": ("c", "reference"),
     "look_up": ("c", "reference"),
 }
 """What there is of each computation; `encoder` is all from word vectors to scores, `layout` where spans are.
 
-`tokens` is cutting text, `look_up` that of words in a vocabulary; both are for CPUs alone, and their reference is plain Python.
+`menus` are those of mentions with gaps; `tokens` is cutting text, `look_up` that of words in a vocabulary. These are for CPUs alone, and
+their reference is NumPy or plain Python.
 """
-ON_CPUS_ALONE = ("tokens", "look_up")
+ON_CPUS_ALONE = ("menus", "tokens", "look_up")
 PREFERRED = {"cpu": ("c",), "cuda": ("triton", "dense")}
 """What is worth running on a device, beside the reference."""
 BATCH_ENTRIES = 40_000

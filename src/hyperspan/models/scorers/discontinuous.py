@@ -23,6 +23,7 @@ from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.discontinuous_scores import DiscontinuousScores, with_margin
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
+from hyperspan.structures.scores import EdgeScores
 
 
 class DiscontinuousScorer(Scorer):
@@ -103,7 +104,8 @@ class DiscontinuousScorer(Scorer):
         return DiscontinuousScores(absent, present, extend, close, opening, gap, last)
 
     def skipping(self, scores: DiscontinuousScores, margin: float) -> DiscontinuousScores:
-        return replace(scores, present=scores.contiguous.skipping(margin).present)
+        first = EdgeScores(scores.absent, scores.present, scores.extend, scores.close)
+        return replace(scores, present=first.skipping(margin).present)
 
     def add_mention_bias(self, scores: DiscontinuousScores, bias: float) -> DiscontinuousScores:
         return replace(scores, present=scores.present + bias)

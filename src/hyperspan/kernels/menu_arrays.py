@@ -1,0 +1,63 @@
+"""The menus of mentions with gaps in C, over NumPy arrays: menus.c. No torch.
+
+What a menu is stands in :mod:`hyperspan.structures.discontinuous_menus`, which is the reference.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hyperspan.kernels.chain_arrays import ENTRIES_A_THREAD, chain_function, check_memory
+from hyperspan.kernels.encoder_arrays import address
+from hyperspan.kernels.threads import thread_count
+
+
+class MenuResults(NamedTuple):
+    """What the menus of a batch weigh."""
+
+    from_word: (
+        np.ndarray
+    )  # (parts - 1, B, n, m): of a part that begins at a word, by how many more may come, fewest first
+    after_part: np.ndarray  # (parts - 1, B, n, m): of a gap that begins at a word
+    more: np.ndarray  # (B, n, c, m): the second item of each event, mentions of more parts
+    events: np.ndarray  # (B, n, c, m)
+    alone: np.ndarray | None
+    """(B, n, c, m): the probability of the first item of each event, given the event; None where the best are wanted."""
+    goes_on: np.ndarray | None
+    """The same for the second item."""
+
+
+class _MenuProblem(ctypes.Structure):
+    """The struct Menus of menus_of.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("close", "open", "gap", "last", "lengths")),
+        *((name, ctypes.c_int64) for name in ("batch", "n", "c", "g", "later", "m", "parts", "best")),
+        *((name, ctypes.c_void_p) for name in ("from_word", "after_part", "more", "events", "alone", "goes_on")),
+    )
+
+
+def run_menus(scores: Sequence[np.ndarray], lengths: Sequence[int], parts: int, *, best: bool) -> MenuResults:
+    """The menus of a batch: sums over all choices, or the best of them.
+
+    `scores` are those of PartArrays: close, open, gap and last, the last -inf where a part would reach beyond its sentence.
+    """
+    given = [np.ascontiguousarray(array) for array in scores]
+    close, _, gap, last = given
+    batch, n, c, m = close.shape
+    from_word, after_part = np.empty((2, parts - 1, batch, n, m), dtype=close.dtype)
+    made = [np.empty_like(close) for _ in range(2 if best else 4)]
+    known = np.array(lengths, dtype=np.int64)
+    found = MenuResults(from_word, after_part, *made, *((None,) * 2 if best else ()))
+    problem = _MenuProblem(
+        *map(address, (*given, known)),
+        *(batch, n, c, gap.shape[2], last.shape[2], m, parts, best),
+        *(None if array is None else address(array) for array in found),
+    )
+    threads = min(thread_count(), 1 + close.size // ENTRIES_A_THREAD)
+    check_memory(chain_function("menus", close)(ctypes.byref(problem), ctypes.c_int64(threads)))
+    return found

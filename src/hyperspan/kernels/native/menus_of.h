@@ -1,0 +1,160 @@
+/* Included by menus.c once for each type of number, called `real`. */
+
+typedef struct {
+    const real *close, *open, *gap, *last; /* as in PartArrays: `last` is -inf beyond the end of a sentence */
+    const int64_t *lengths;
+    int64_t batch, n, c, g, later, m, parts;
+    int64_t best; /* whether the best choices are wanted, and not sums over all of them */
+    real *from_word, *after_part; /* (parts - 1, B, n, m): the menus of parts and of gaps that begin at a word */
+    real *more, *events; /* (B, n, c, m); in padding -inf */
+    real *alone, *goes_on; /* (B, n, c, m): how probable both items of an event are, 0 in padding; NULL if not wanted */
+} NAME(Menus);
+
+/* log(1 + exp(x)) */
+INLINE real NAME(softplus)(real x) { return (x > 0 ? x : 0) + NAME(log1p)(NAME(exp)(x > 0 ? -x : x)); }
+
+/* The weight of a menu of `count` items of m types each, given width by width; `scratch` has room for twice the items. */
+INLINE void NAME(some)(const real *restrict items, int64_t count, int64_t m, real *restrict scratch, real *restrict result) {
+    const int64_t size = count * m;
+    real *restrict weight = scratch, *restrict pivot = scratch + size;
+    if (!count) {
+        for (int64_t k = 0; k < m; k++) result[k] = -INFINITY;
+        return;
+    }
+    /* Each choice has a last item, before which the others are free. */
+    for (int64_t e = 0; e < size - m; e++) weight[e + m] = NAME(softplus)(items[e]);
+    for (int64_t k = 0; k < m; k++) weight[k] = 0;
+    for (int64_t e = m; e < size; e++) weight[e] += weight[e - m];
+    for (int64_t e = 0; e < size; e++) weight[e] += items[e];
+    for (int64_t k = 0; k < m; k++) pivot[k] = weight[k];
+    for (int64_t u = 1; u < count; u++)
+        for (int64_t k = 0; k < m; k++) pivot[k] = weight[u * m + k] > pivot[k] ? weight[u * m + k] : pivot[k];
+    for (int64_t k = 0; k < m; k++) pivot[k] = pivot[k] == -INFINITY ? 0 : pivot[k], result[k] = 0;
+    NAME(repeat)(pivot, m, size);
+    for (int64_t e = 0; e < size; e++) weight[e] = NAME(exp)(weight[e] - pivot[e]);
+    for (int64_t u = 0; u < count; u++)
+        for (int64_t k = 0; k < m; k++) result[k] += weight[u * m + k];
+    for (int64_t k = 0; k < m; k++) result[k] = NAME(log)(result[k]) + pivot[k];
+}
+
+/* The weight of the best choice: all items that weigh more than 0, or the heaviest. NaN if one is. */
+INLINE void NAME(best_of)(const real *restrict items, int64_t count, int64_t m, real *restrict scratch, real *restrict result) {
+    real *restrict sum = scratch;
+    for (int64_t k = 0; k < m; k++) result[k] = -INFINITY, sum[k] = 0;
+    for (int64_t u = 0; u < count; u++) {
+        for (int64_t k = 0; k < m; k++) {
+            real item = items[u * m + k];
+            sum[k] += item <= 0 ? 0 : item;
+            result[k] = item > result[k] ? item : result[k];
+        }
+    }
+    for (int64_t k = 0; k < m; k++) result[k] = result[k] > 0 || sum[k] != sum[k] ? sum[k] : result[k];
+}
+
+/* The weight of a menu, of whichever kind is wanted. */
+INLINE void NAME(weigh)(int64_t best, const real *items, int64_t count, int64_t m, real *scratch, real *result) {
+    if (best)
+        NAME(best_of)(items, count, m, scratch, result);
+    else
+        NAME(some)(items, count, m, scratch, result);
+}
+
+/* to = scores + what follows, for the `count` widths after which there is a word; -inf for the others of `all`. */
+INLINE void NAME(follow)(real *restrict to, const real *restrict scores, const real *restrict next, int64_t count, int64_t all) {
+    for (int64_t e = 0; e < count; e++) to[e] = scores[e] + next[e];
+    for (int64_t e = count; e < all; e++) to[e] = -INFINITY;
+}
+
+/* The events of a start, from their two items. */
+INLINE void NAME(sum_events)(const real *restrict close, const real *restrict more, real *restrict events, int64_t size) {
+    for (int64_t e = 0; e < size; e++) {
+        real alone = close[e] + NAME(softplus)(more[e]), share;
+        int impossible = alone == -INFINITY && more[e] == -INFINITY;
+        real weight = NAME(either)(impossible ? 0 : alone, impossible ? 0 : more[e], &share);
+        events[e] = impossible ? -INFINITY : weight;
+    }
+}
+
+INLINE void NAME(best_events)(const real *restrict close, const real *restrict more, real *restrict events, int64_t size) {
+    for (int64_t e = 0; e < size; e++) {
+        real heaviest = close[e] < more[e] ? more[e] : close[e];
+        real sum = (close[e] <= 0 ? 0 : close[e]) + (more[e] <= 0 ? 0 : more[e]);
+        events[e] = heaviest > 0 || sum != sum ? sum : heaviest;
+    }
+}
+
+/* How probable each item of an event is, given the event. */
+INLINE void NAME(shares)(const real *restrict close, const real *restrict more, const real *restrict events, real *restrict alone,
+                         real *restrict goes_on, int64_t size) {
+    for (int64_t e = 0; e < size; e++) {
+        real first = close[e] + NAME(softplus)(more[e]) - events[e], second = more[e] + NAME(softplus)(close[e]) - events[e];
+        int impossible = events[e] == -INFINITY;
+        alone[e] = NAME(exp)(impossible ? -INFINITY : first < 0 ? first : first == first ? 0 : first);
+        goes_on[e] = NAME(exp)(impossible ? -INFINITY : second < 0 ? second : second == second ? 0 : second);
+    }
+}
+
+/* One sentence; `scratch` has room for three times the largest menu. */
+FOR_EACH_CPU static void NAME(sentence)(const NAME(Menus) *p, int64_t b, real *scratch) {
+    const int64_t n = p->n, c = p->c, g = p->g, later = p->later, m = p->m, length = p->lengths[b], place = b * n * m;
+    const int64_t most = (g > 2 * later ? g : 2 * later) * m, wide = c * m;
+    real *items = scratch, *room = scratch + most;
+    for (int64_t stage = 0; stage + 1 < p->parts; stage++) {
+        real *from = p->from_word + stage * p->batch * n * m + place, *after = p->after_part + stage * p->batch * n * m + place;
+        for (int64_t e = length * m; e < n * m; e++) from[e] = after[e] = -INFINITY;
+        for (int64_t at = 0; at < length; at++) {
+            const int64_t left = length - at, lasts = left < later ? left : later;
+            const int64_t following = stage ? (left - 1 < later ? left - 1 : later) : 0;
+            memcpy(items, p->last + (b * n + at) * later * m, (size_t)(lasts * m) * sizeof(real));
+            if (following) /* what may come after the part: one part less than here */
+                NAME(follow)(items + lasts * m, p->open + (b * n + at) * wide,
+                             after - p->batch * n * m + (at + 1) * m, following * m, following * m);
+            NAME(weigh)(p->best, items, lasts + following, m, room, from + at * m);
+        }
+        for (int64_t at = 0; at < length; at++) {
+            const int64_t left = length - at - 1, count = left < g ? left : g;
+            NAME(follow)(items, p->gap + (b * n + at) * g * m, from + (at + 1) * m, count * m, count * m);
+            NAME(weigh)(p->best, items, count, m, room, after + at * m);
+        }
+    }
+    const real *after = p->parts < 2 ? NULL : p->after_part + (p->parts - 2) * p->batch * n * m + place;
+    for (int64_t at = 0; at < n; at++) {
+        const int64_t row = (b * n + at) * wide, left = length > at ? length - at : 0, here = (left < c ? left : c) * m;
+        const int64_t following = p->parts < 2 || !left ? 0 : (left - 1 < c ? left - 1 : c) * m;
+        real *more = p->more + row, *events = p->events + row;
+        const real *close = p->close + row;
+        NAME(follow)(more, p->open + row, following ? after + (at + 1) * m : NULL, following, wide);
+        if (p->best)
+            NAME(best_events)(close, more, events, here);
+        else
+            NAME(sum_events)(close, more, events, here);
+        for (int64_t e = here; e < wide; e++) events[e] = -INFINITY;
+        if (!p->alone) continue;
+        NAME(shares)(close, more, events, p->alone + row, p->goes_on + row, here);
+        memset(p->alone + row + here, 0, (size_t)(wide - here) * sizeof(real));
+        memset(p->goes_on + row + here, 0, (size_t)(wide - here) * sizeof(real));
+    }
+}
+
+typedef struct {
+    const NAME(Menus) *problem;
+    int64_t threads;
+} NAME(MenuShares);
+
+/* The sentences of one thread; 0, or 1 if memory ran out. */
+static int NAME(menu_share)(void *given, int64_t number) {
+    const NAME(MenuShares) *shares = given;
+    const NAME(Menus) *p = shares->problem;
+    real *scratch = malloc((size_t)(3 * (p->g > 2 * p->later ? p->g : 2 * p->later) + 1) * (size_t)(p->m + 1) * sizeof(real));
+    if (!scratch) return 1;
+    for (int64_t b = p->batch * number / shares->threads; b < p->batch * (number + 1) / shares->threads; b++)
+        NAME(sentence)(p, b, scratch);
+    free(scratch);
+    return 0;
+}
+
+/* The menus of all sentences, shared among threads; 0, or 1 if memory ran out. */
+int NAME(menus)(const NAME(Menus) *problem, int64_t threads) {
+    NAME(MenuShares) shares = {problem, threads};
+    return share_tasks(NAME(menu_share), &shares, threads, threads);
+}

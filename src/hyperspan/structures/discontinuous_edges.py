@@ -1,0 +1,59 @@
+"""The hyperedges of sets of mentions with gaps, as places in arrays of scores. Needs no torch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from hyperspan.structures.mentions import AnyMention, Mention, Parts, parts_of
+
+Place = tuple[int, int]
+"""The word at which a span begins, and its words but one: where its score stands."""
+
+
+def edges_of(parts: Parts) -> Iterator[tuple[str, object, Place]]:
+    """The edges of a mention: the name of the scores, what it shares the edge with, and where the score stands.
+
+    >>> [(name, place) for name, _, place in edges_of(((0, 2), (3, 4)))]
+    [('open', (0, 1)), ('gap', (2, 0)), ('last', (3, 0))]
+    """
+    start, end = parts[0]
+    if len(parts) == 1:
+        yield "close", parts, (start, end - start - 1)
+        return
+    for index, ((start, end), (following, _)) in enumerate(itertools.pairwise(parts), 1):
+        yield "open", parts[:index], (start, end - start - 1)
+        yield "gap", (parts[:index], following), (end, following - end - 1)
+    start, end = parts[-1]
+    yield "last", parts, (start, end - start - 1)
+
+
+def first_parts(mentions: Iterable[AnyMention]) -> set[Mention]:
+    """The first parts of mentions, as mentions."""
+    return {(*parts_of(mention)[0], mention[2]) for mention in mentions}
+
+
+def is_possible(mention: AnyMention, parts: int, widths: Mapping[str, int]) -> bool:
+    """Whether a mention has at most so many parts, and its edges are among those that are scored.
+
+    >>> is_possible((0, 4, 0, ((0, 2), (3, 4))), 2, {"close": 2, "open": 2, "gap": 1, "last": 1})
+    True
+    """
+    own = parts_of(mention)
+    later = all(end - start <= widths["last"] for start, end in own[1:])
+    return len(own) <= parts and later and all(width < widths[name] for name, _, (_, width) in edges_of(own))
+
+
+def shared_score(sets: Sequence[Iterable[AnyMention]], scores: Mapping[str, np.ndarray]) -> np.ndarray:
+    """(B,): the sum of the scores of parts and gaps that sets use, each once: mentions share what they have in common from the first on."""
+    total = np.zeros(len(sets))
+    for sentence, mentions in enumerate(sets):
+        used = {
+            (name, mention[2], shared): scores[name][sentence, *place, mention[2]]
+            for mention in mentions
+            for name, shared, place in edges_of(parts_of(mention))
+        }
+        total[sentence] = sum(used.values())
+    return total
