@@ -24,7 +24,8 @@ from hyperspan.errors import InputError
 from hyperspan.model_folders import PRETRAINED, bundled_models
 from hyperspan.models import load_model, new_model, save_model
 from hyperspan.models.recognizer import Recognizer
-from hyperspan.runtime.model import RuntimeModel, is_served, packed_order
+from hyperspan.runtime.model import RuntimeModel, is_served
+from hyperspan.runtime.tokens import packed_order
 from hyperspan.types import Mention, Sentence
 from hyperspan.vocabulary import Vocabulary
 

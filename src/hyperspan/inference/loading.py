@@ -14,11 +14,21 @@ from hyperspan.inference.annotator import Annotator
 from hyperspan.kernels.choice import VARIABLE, choose, forced, obstacle
 from hyperspan.model_folders import DEFAULT_MODEL, folder_of
 from hyperspan.plugins import PluginTable
+from hyperspan.runtime.kinds import SERVED_KINDS
 from hyperspan.runtime.model import RuntimeModel, is_served
 from hyperspan.vocabulary import Vocabulary
 
 KINDS = (
-    *("segmental", "linear-chain", "cascaded", "semi-markov", "tree", "mention-hypergraph", "mention-separators"),
+    *(
+        "segmental",
+        "discontinuous",
+        "linear-chain",
+        "cascaded",
+        "semi-markov",
+        "tree",
+        "mention-hypergraph",
+        "mention-separators",
+    ),
     *("fofe", "katiyar-cardie", "layered", "transition"),
 )
 """The built-in kinds of models, as :mod:`hyperspan.models.registry` has them, which needs torch."""
@@ -34,7 +44,7 @@ def load(
 ) -> Annotator:
     """An annotator with a bundled model, by its name, or with the model in a folder.
 
-    Neural segmental models, such as the bundled ones, run on the CPU without torch; other models and GPUs need it.
+    Neural segmental and discontinuous models, such as the bundled ones, run on the CPU without torch; other models and GPUs need it.
 
     With the precision "bfloat16" it is almost twice as fast on CPUs that can multiply such numbers, and its scores have two
     to three digits. With `skip`, words that are unlikely to begin a mention are passed over: those where, for all types, the
@@ -97,7 +107,7 @@ def _require_torch(folder: Path, config: Config, device: str) -> None:
 def _unserved(config: Config) -> str:
     """The first setting, as a configuration has it, for which the runtime does not compute a model."""
     model, encoder = config.model, config.encoder
-    if model.kind != "segmental":
+    if model.kind not in SERVED_KINDS:
         return f"model.kind = {model.kind!r}"
     if encoder.kind != "neural":
         return f"encoder.kind = {encoder.kind!r}"
