@@ -13,6 +13,7 @@ from hyperspan import kernels, load
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.models import load_model, new_model, save_model
+from hyperspan.models.compact import compact
 from hyperspan.models.recognizer import Recognizer
 from hyperspan.runtime.model import RuntimeModel, is_served
 from hyperspan.structures import DiscontinuousHypergraph
@@ -114,3 +115,12 @@ def test_discontinuous_runtime_has_distributions_of_no_words(tmp_path: Path) -> 
     save_model(trained([], steps=0), tmp_path)
     found = runtime_of(tmp_path).distribution([Sentence([]), Sentence([])])
     assert found.argmax() == [frozenset(), frozenset()] and found.log_partition.tolist() == [0.0, 0.0]
+
+
+def test_discontinuous_models_keep_their_probabilities_with_fewer_labels(tmp_path: Path) -> None:
+    model = trained([])
+    save_model(compact(model, labels=["thing"]), tmp_path)
+    whole = model.distribution(sentences()).restrict([model.labels.index("thing")])
+    found = runtime_of(tmp_path).distribution(sentences())
+    assert found.marginals == pytest.approx(whole.marginals.detach().numpy(), abs=1e-5)
+    assert found.argmax() == whole.argmax()

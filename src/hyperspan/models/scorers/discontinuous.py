@@ -16,7 +16,7 @@ from hyperspan.encoders.base import Encoder
 from hyperspan.errors import InputError
 from hyperspan.kernels.encoder import FusedEncoder, FusedScores, GapParts
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer
+from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer, linear_axes
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
 from hyperspan.structures.discontinuous_limits import Limits
@@ -33,11 +33,9 @@ class DiscontinuousScorer(Scorer):
     word before and in that of the word after, so that it costs as much for each word and span as a few more types would.
     """
 
-<<<<<<< HEAD
     over_spans = linear_memory = independent_types = discontinuous = has_cross_entropy = True
-=======
+
     over_spans = linear_memory = can_skip = independent_types = discontinuous = True
->>>>>>> 2f0ad22 (Encode mentions with gaps in the fused C kernel, and pass over words as first parts alone)
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -112,6 +110,13 @@ class DiscontinuousScorer(Scorer):
 
     def add_discontinuous_bias(self, scores: DiscontinuousScores, bias: float) -> DiscontinuousScores:
         return replace(scores, open=scores.open + bias)
+
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        parts = {f"parts.{name}": axes for name, axes in self.parts.output_axes.items()}
+        return linear_axes("start") | linear_axes("gaps") | parts
+
+    def outputs_after(self, name: str) -> int:
+        return self.hidden if name.startswith("parts.") else 0
 
     def distribution(self, scores: DiscontinuousScores, lengths: Sequence[int]) -> DiscontinuousHypergraph:
         return DiscontinuousHypergraph(scores, lengths, self.config.discontinuous.parts)
