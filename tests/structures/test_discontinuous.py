@@ -3,19 +3,263 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from hyperspan.structures import DiscontinuousHypergraph
+from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores, EdgeScores, SegmentalHypergraph
+from hyperspan.structures.constraints import PartialMarks, mask_of
 from hyperspan.structures.discontinuous_limits import Limits
-from tests.structures.brute_force import BruteForce
+from hyperspan.structures.graphs import (
+    discontinuous_hypergraph,
+    discontinuous_hyperpath,
+    discontinuous_mentions,
+    hyperpaths,
+)
+from tests.structures.brute_force import BruteForce, all_sets
 from tests.structures.cases_discontinuous import (
+    all_discontinuous,
     brute_force_of,
+    discontinuous_case,
     discontinuous_scores,
 )
 
 LENGTHS = [3, 2]
+SMALL = [Limits(2, 2, 2, 1), Limits(2, 1, 3, 1), Limits(3, 1, 2, 1)]
+GAP: Any = (0, 4, 0, ((0, 1), (3, 4)))
+
+
+def gap_case(limits: Limits, seed: int, n: int = 4, m: int = 1, impossible: float = 0.1):
+    """A sentence of n words and one of n - 1, with mentions of several parts in each."""
+    scores = discontinuous_scores(2, n, limits, m, seed=seed, impossible=impossible)
+    return discontinuous_case(scores, [n, n - 1], limits.parts, 1e-9)
+
+
+def some_of(pool: Iterable[Any], generator: np.random.Generator, most: int) -> frozenset[Any]:
+    mentions = list(pool)
+    order = generator.permutation(len(mentions))[: generator.integers(most + 1)]
+    return frozenset(mentions[place] for place in order)
+
+
+@pytest.mark.parametrize(("n", "limits"), [(3, Limits(2, 3, 1, 1)), (4, Limits(2, 2, 2, 2)), (5, Limits(3, 1, 3, 1))])
+def test_every_set_is_one_hyperpath_and_the_other_way_round(n: int, limits: Limits) -> None:
+    graph = discontinuous_hypergraph(n, 1, limits)
+    paths = list(hyperpaths(graph))
+    read = [discontinuous_mentions(path) for path in paths]
+    assert len(set(paths)) == len(paths) == 2 ** len(all_discontinuous(n, 1, limits))
+    assert set(read) == set(all_sets(all_discontinuous(n, 1, limits)))
+    assert [discontinuous_hyperpath(mentions, graph) for mentions in read[::7]] == paths[::7]
+    with pytest.raises(ValueError, match="are not in this hypergraph"):
+        discontinuous_hyperpath([(0, 1, 1)], graph)
+
+
+def test_with_one_part_it_is_the_segmental_hypergraph() -> None:
+    scores = discontinuous_scores(2, 5, Limits(1, 3, 2, 2), 2, torch.float32, seed=1)
+    ours = DiscontinuousHypergraph(scores, [5, 3], parts=1)
+    edges = EdgeScores(scores.absent, scores.present, scores.extend, scores.close)
+    theirs = SegmentalHypergraph(edges, [5, 3])
+    for name in ("log_partition", "marginals", "entropy"):
+        torch.testing.assert_close(getattr(ours, name), getattr(theirs, name))
+    assert ours.argmax() == theirs.argmax() and ours.above(0.3) == theirs.above(0.3)
+    for one, other in zip(ours.topk(30), theirs.topk(30), strict=True):
+        assert [mentions for mentions, _ in one] == [mentions for mentions, _ in other]
+        np.testing.assert_allclose([value for _, value in one], [value for _, value in other])
+    best = theirs.argmax()
+    np.testing.assert_allclose(ours.expected_f1(best), theirs.expected_f1(best), atol=1e-9)
+    given = {"require": [[(0, 2, 0)], []], "forbid": [[(1, 2, 1)], [(0, 1, 0)]]}
+    torch.testing.assert_close(ours.condition(**given).marginals, theirs.condition(**given).marginals)
+    torch.testing.assert_close(ours.constraint_log_prob(**given), theirs.constraint_log_prob(**given))
+
+
+@settings(max_examples=12, deadline=None)
+@given(limits=st.sampled_from(SMALL), seed=st.integers(0, 1000))
+def test_conditions_compose(limits: Limits, seed: int) -> None:
+    """Three times in a row: each is the distribution of the one before, given more; also where nothing is left."""
+    generator, case = np.random.default_rng(seed), gap_case(limits, seed)
+    whole, brute, pools = case.vectorised, case.brute, case.pools()
+    for _ in range(3):
+        require = [some_of(pool, generator, 1) for pool in pools]
+        forbid = [some_of(pool, generator, 2) - some for pool, some in zip(pools, require, strict=True)]
+        expected = [one.given(*known) for one, *known in zip(brute, require, forbid, strict=True)]
+        mass = [
+            math.exp(one.log_partition - before.log_partition) if before.log_partition > -math.inf else 0.0
+            for one, before in zip(expected, brute, strict=True)
+        ]
+        possible = [before.log_partition > -math.inf for before in brute]
+        found = whole.constraint_log_prob(require, forbid).exp().numpy()
+        np.testing.assert_allclose(found[possible], np.array(mass)[possible], atol=1e-9)
+        whole, brute = whole.condition(require, forbid), expected
+        np.testing.assert_allclose(whole.log_partition.numpy(), [one.log_partition for one in brute], atol=1e-9)
+        for ranked, one in zip(whole.topk(6), brute, strict=True):
+            np.testing.assert_allclose([v for _, v in ranked], [v for _, v in one.ranked()[:6]], atol=1e-9)
+        if all(one.log_partition > -math.inf for one in brute):
+            for drawn, one in zip(whole.sample(4, torch.Generator().manual_seed(0)), brute, strict=True):
+                assert all(one.scores[mentions] > -math.inf for mentions in drawn)
+
+
+@settings(max_examples=12, deadline=None)
+@given(limits=st.sampled_from(SMALL), seed=st.integers(0, 1000))
+def test_partial_annotation_is_the_sum_over_all_sets_that_agree(limits: Limits, seed: int) -> None:
+    """A mention is known to be absent if it is of an annotated type, from its first to its last word in an annotated region."""
+    generator, case = np.random.default_rng(seed), gap_case(limits, seed, impossible=0.0)
+    pools = case.pools()
+    gold = [some_of(pool, generator, 2) for pool in pools]
+    types = generator.random((2, case.types)) < 0.7
+    choices = [None, [], [(0, 3)], [(0, 2), (1, 4)], [(1, 3), (2, 4)]]
+    regions = [choices[generator.integers(len(choices))] for _ in pools]
+    forbidden = [some_of(pool, generator, 2) - some for pool, some in zip(pools, gold, strict=True)]
+    found = case.vectorised.log_prob_of_known(gold, PartialMarks(types, regions, forbidden)).exp()
+    for sentence, brute in enumerate(case.brute):
+
+        def is_known(mention: Any, sentence: int = sentence) -> bool:
+            inside = regions[sentence] is None or any(a <= mention[0] and mention[1] <= b for a, b in regions[sentence])
+            return mention in forbidden[sentence] or bool(types[sentence, mention[2]] and inside)
+
+        agreeing = (
+            p
+            for some, p in brute.probabilities.items()
+            if gold[sentence] <= some and not any(map(is_known, some - gold[sentence]))
+        )
+        assert math.isclose(found[sentence].item(), math.fsum(agreeing), abs_tol=1e-9)
+
+
+def test_partial_annotation_also_holds_given_something_else() -> None:
+    case = gap_case(SMALL[0], seed=3, impossible=0.0)
+    given, [brute, _] = case.vectorised.condition(require=[[GAP], []]), case.brute
+    everything = PartialMarks(np.ones((2, 1), dtype=bool), [None, None], [(), ()])
+    assert given.log_prob_of_known([[], []], everything)[0] == -math.inf, (
+        "the required mention is not among the gold ones"
+    )
+    found = given.log_prob_of_known([[GAP], []], everything)[0].item()
+    assert math.isclose(found, brute.given([GAP], []).log_prob([GAP]), abs_tol=1e-9)
+
+
+@pytest.mark.parametrize("limits", SMALL)
+def test_expected_f1_and_mentions_above_a_threshold(limits: Limits) -> None:
+    case = gap_case(limits, seed=5)
+    sets = [frozenset(pool[::3]) for pool in case.pools()]
+    expected = [brute.expected_f1(some) for brute, some in zip(case.brute, sets, strict=True)]
+    np.testing.assert_allclose(case.vectorised.expected_f1(sets), expected, atol=1e-9)
+    empty = [brute.expected_f1(frozenset()) for brute in case.brute]
+    np.testing.assert_allclose(case.vectorised.expected_f1([(), ()]), empty, atol=1e-12)
+    for threshold in (0.2, 0.5):
+        for found, pool, brute in zip(case.vectorised.above(threshold), case.pools(), case.brute, strict=True):
+            assert found == {mention for mention in pool if brute.marginal(mention) >= threshold}
+    [best, probable] = case.vectorised.places([None, [0.2] * case.types])
+    assert len(best.rows) == sum(map(len, case.vectorised.argmax()))
+    assert sorted(probable.probabilities) == pytest.approx(
+        sorted(
+            p
+            for pool, brute in zip(case.pools(), case.brute, strict=True)
+            for p in map(brute.marginal, pool)
+            if p >= 0.2
+        )
+    )
+
+
+def differentiable(given: DiscontinuousHypergraph) -> Iterator[torch.Tensor]:
+    marks = PartialMarks(np.array([[True], [False]]), [[(0, 3)], None], [(), [GAP[:3]]])
+    known = given.condition(require=[[GAP], []], forbid=[[(0, 3, 0, ((0, 1), (2, 3)))], [(0, 1, 0)]])
+    yield from (given.log_partition, given.log_prob([[GAP, (0, 1, 0)], [(1, 2, 0)]]), given.marginals, given.entropy)
+    yield from (known.log_partition, known.log_prob([[GAP], []]), known.marginals, known.entropy)
+    yield given.log_prob_of_known([[GAP], []], marks)
+
+
+@pytest.mark.parametrize("index", range(9))
+def test_gradients_are_finite_differences(index: int) -> None:
+    scores = discontinuous_scores(2, 4, Limits(3, 2, 2, 1), 1, seed=index)
+    leaves = [tensor.requires_grad_() for tensor in scores.tensors().values()]
+
+    def value(*tensors: torch.Tensor) -> torch.Tensor:
+        return list(differentiable(DiscontinuousHypergraph(DiscontinuousScores(*tensors), [4, 3], 3)))[index]
+
+    assert torch.autograd.gradcheck(value, leaves, fast_mode=True)
+
+
+def test_impossible_edges_and_padding_get_no_gradient_and_the_scores_stay_as_they_are() -> None:
+    scores = discontinuous_scores(2, 6, Limits(3, 2, 2, 1), 1, torch.float32, seed=2, impossible=0.3)
+    scores = scores.map(lambda tensor: tensor.index_fill(1, torch.tensor([4, 5]), math.nan))  # beyond both sentences
+    for name in ("open", "gap"):
+        scores.tensors()[name][0, 0].fill_(0.5)
+    scores.last[0, 3].fill_(0.5)
+    leaves = [tensor.requires_grad_() for tensor in scores.tensors().values()]
+    before = [tensor.detach().clone() for tensor in leaves]
+    for value in differentiable(DiscontinuousHypergraph(scores, [4, 3], 3)):
+        assert not value.isnan().any()
+        gradients = torch.autograd.grad(
+            value[value.isfinite()].sum(), leaves, allow_unused=True, materialize_grads=True
+        )
+        assert all(gradient.isfinite().all() and not gradient[:, 4:].any() for gradient in gradients)
+    whole = DiscontinuousHypergraph(scores, [4, 3], 3)
+    for _ in (
+        whole.topk(3),
+        whole.sample(2),
+        whole.argmax(),
+        whole.places([None, [0.1]]),
+        whole.expected_f1([[GAP], []]),
+    ):
+        pass
+    assert all(torch.equal(a.nan_to_num(7.0), b.nan_to_num(7.0)) for a, b in zip(leaves, before, strict=True))
+
+
+def test_inference_mode_bears_everything() -> None:
+    with torch.inference_mode():
+        case = gap_case(SMALL[0], seed=1)
+        np.testing.assert_allclose(case.vectorised.entropy.numpy(), [brute.entropy for brute in case.brute])
+        assert len(case.vectorised.condition(forbid=[[GAP], []]).topk(2)[0]) == 2
+
+
+def test_masks_say_the_same_as_mentions_of_one_part() -> None:
+    case = gap_case(SMALL[0], seed=4)
+    require, forbid = [[(0, 1, 0)], []], [[(1, 3, 0)], [(0, 1, 0)]]
+    masks = [torch.from_numpy(mask_of(sets, (2, 4, 2, 1))) for sets in (require, forbid)]
+    listed, masked = case.vectorised.condition(require, forbid), case.vectorised.condition(*masks)
+    torch.testing.assert_close(masked.marginals, listed.marginals)
+    torch.testing.assert_close(
+        case.vectorised.condition(masks[0], [[GAP], []]).log_partition,
+        case.vectorised.condition(require, [[GAP], []]).log_partition,
+    )
+
+
+@pytest.mark.parametrize(
+    ("require", "forbid", "message"),
+    [
+        ([[GAP]], [[GAP]], r"required or forbidden, not both, got \[\(0, 4, 0, "),
+        ([[(0, 5, 0, ((0, 1), (4, 5)))]], None, r"at most 2 parts, .* and 2 in each gap, got \(0, 5, 0"),
+        ([[(0, 3, 0)]], None, "at most c = 2 words"),
+        ([[(0, 4, 0, ((0, 2), (1, 4)))]], None, "whose parts are in order"),
+        (None, [[(0, 9, 0)]], "the length of sentence 0"),
+    ],
+)
+def test_condition_names_what_cannot_be(require: Any, forbid: Any, message: str) -> None:
+    whole = DiscontinuousHypergraph(discontinuous_scores(1, 5, SMALL[0], 1), [5])
+    with pytest.raises(ValueError, match=message):
+        whole.condition(require, forbid)
+
+
+def test_what_is_beyond_the_limits_may_be_forbidden_and_has_no_probability() -> None:
+    whole, beyond = DiscontinuousHypergraph(discontinuous_scores(1, 5, SMALL[0], 1), [5]), (0, 5, 0, ((0, 1), (4, 5)))
+    torch.testing.assert_close(whole.condition(forbid=[[beyond, (0, 3, 0)]]).log_partition, whole.log_partition)
+    assert whole.log_prob([[beyond]]).item() == -math.inf
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+def test_topk_of_a_long_sentence_is_in_order_and_has_the_right_probabilities(parts: int) -> None:
+    scores = discontinuous_scores(1, 30, Limits(parts, 6, 6, 6), 3, torch.float32, seed=6)
+    rare = {name: scores.tensors()[name] - 2 for name in ("present", "close", "gap", "last")}
+    whole = DiscontinuousHypergraph(DiscontinuousScores(**(scores.tensors() | rare)), [30], parts)
+    [ranked] = whole.topk(25)
+    values = [value for _, value in ranked]
+    assert values == sorted(values, reverse=True) and len({mentions for mentions, _ in ranked}) == 25
+    exact = DiscontinuousHypergraph(whole.scores.to(torch.float64), [30], parts)
+    np.testing.assert_allclose(values, [exact.log_prob([mentions]).item() for mentions, _ in ranked], atol=1e-9)
+    assert [ranked[0][0]] == whole.argmax()
+    assert any(len(mention) == 4 for mentions, _ in ranked for mention in mentions)
 
 
 @pytest.mark.parametrize("own", [Limits(2, 2, 1, 1), Limits(2, 1, 1, 1), Limits(1, 2, 1, 1)])

@@ -89,9 +89,10 @@ def _check(words: Sequence[str], mentions: Sequence[Mention], labels: Sequence[s
             raise SpanError(
                 f"{shown} ends after the sentence, which has {len(words)} words; the largest END is {len(words)}"
             )
-        if max_width is not None and mention.end - mention.start > max_width:
+        start, end = mention.parts[0]
+        if max_width is not None and end - start > max_width:
             raise SpanError(
-                f"{shown} has {mention.end - mention.start} words, more than the maximal width {max_width}; increase the width or remove the mention"
+                f"{shown} has {end - start} words, more than the maximal width {max_width}; increase the width or remove the mention"
             )
 
 
@@ -102,6 +103,12 @@ def _check_structure(
         raise InputError(
             f"the maximal width is {max_width}, but the structure {structure} always allows mentions of any width; omit the maximal width"
         )
+    for mention in mentions:
+        if mention.fragments and not diagram.finds_discontinuous:
+            raise SpanError(
+                f"mention {_shown(mention)} is discontinuous, and a {diagram.title[0].lower()}{diagram.title[1:]} has contiguous ones alone; "
+                "draw the structure discontinuous"
+            )
     for first, second in combinations(mentions, 2):
         if conflict := diagram.conflict(first, second):
             raise SpanError(
@@ -111,7 +118,7 @@ def _check_structure(
 
 
 def _shown(mention: Mention) -> str:
-    return f"{mention.start}:{mention.end}:{mention.label}"
+    return f"{','.join(f'{start}:{end}' for start, end in mention.parts)}:{mention.label}"
 
 
 def _title(diagram: Diagram, show: str) -> str:
@@ -119,5 +126,9 @@ def _title(diagram: Diagram, show: str) -> str:
         show
     ]
     words = diagram.words
-    listed = "; ".join(f"{' '.join(words[m.start : m.end])} ({m.label})" for m in diagram.mentions) or "no mentions"
+    listed = "; ".join(f"{_words(words, m)} ({m.label})" for m in diagram.mentions) or "no mentions"
     return f"{what} of: {' '.join(words)}. Mentions: {listed}"
+
+
+def _words(words: Sequence[str], mention: Mention) -> str:
+    return " … ".join(" ".join(words[start:end]) for start, end in mention.parts)

@@ -6,6 +6,7 @@ import base64
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import hypot
 
 Point = tuple[float, float]
@@ -142,11 +143,18 @@ class Drawing:
             f'<path d="M{left:.1f},{y:.1f} H{right:.1f}" stroke="#ccc" stroke-dasharray="3 5" fill="none"/>'
         )
 
-    def bracket(self, left: float, right: float, y: float, label: str) -> None:
-        self.extras.append(
-            f'<path d="M{left:.1f},{y - 6:.1f} v8 H{right:.1f} v-8" stroke="#222" stroke-width="1.8" fill="none"/>'
-        )
-        self.text((left + right) / 2, y + 17, label, size=13, weight="bold")
+    def bracket(self, parts: Sequence[tuple[float, float]], y: float, label: str) -> None:
+        """A bracket under each part of a mention, and a thin line between them; the label is under the whole."""
+        (first, _), (_, last) = parts[0], parts[-1]
+        for left, right in parts:
+            self.extras.append(
+                f'<path d="M{left:.1f},{y - 6:.1f} v8 H{right:.1f} v-8" stroke="#222" stroke-width="1.8" fill="none"/>'
+            )
+        for (_, left), (right, _) in pairwise(parts):
+            self.extras.append(
+                f'<path d="M{left:.1f},{y + 2:.1f} H{right:.1f}" stroke="#222" stroke-width="1" stroke-dasharray="2 4" fill="none"/>'
+            )
+        self.text((first + last) / 2, y + 17, label, size=13, weight="bold")
 
     def key(self, x: float, y: float, symbol: str, meaning: str) -> None:
         """An entry of the legend: a symbol, and its meaning to the right."""

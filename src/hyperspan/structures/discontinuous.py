@@ -191,7 +191,7 @@ class DiscontinuousHypergraph(Distribution):
     def expected_f1(self, mention_sets: AnySets) -> np.ndarray:  # type: ignore[override]
         sets = check_discontinuous(mention_sets, self.lengths, self.types)
         exact = self._like(self.scores.to(torch.float64))
-        total = exact.log_partition.numpy(force=True)
+        total = finite(exact.log_partition).numpy(force=True)
 
         def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
             """E[t^|Y|], and that times the expected number of given mentions if each mention weighs t times as much."""

@@ -33,7 +33,8 @@ class DiscontinuousScorer(Scorer):
     word before and in that of the word after, so that it costs as much for each word and span as a few more types would.
     """
 
-    over_spans = linear_memory = can_skip = independent_types = discontinuous = has_cross_entropy = True
+    over_spans = linear_memory = can_skip = independent_types = True
+    discontinuous = has_cross_entropy = can_condition = True
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)

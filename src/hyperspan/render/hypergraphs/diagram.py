@@ -28,6 +28,8 @@ class Diagram(ABC, Generic[Node]):
     title: ClassVar[str]
     limits_width: ClassVar[bool] = False
     """Whether the hypergraph can be limited to mentions of a maximal width."""
+    finds_discontinuous: ClassVar[bool] = False
+    """Whether mentions may have several parts."""
     is_ambiguous: ClassVar[bool] = False
     """Whether several mention sets can share one hyperpath."""
     nodes: ClassVar[Legend]
@@ -91,9 +93,9 @@ class Diagram(ABC, Generic[Node]):
         """The x where the picture ends, without the margin."""
         return self.x(len(self.words)) - 40
 
-    def bracket_ends(self, mention: Mention) -> tuple[float, float]:
-        """The first and the last x of a mention's bracket."""
-        return self.x(mention.start) - 22, self.x(mention.end - 1) + 22
+    def bracket_ends(self, part: Mention) -> tuple[float, float]:
+        """The first and the last x of the bracket of a mention, or of one of its parts."""
+        return self.x(part.start) - 22, self.x(part.end - 1) + 22
 
     def draw_words(self) -> None:
         for i, word in enumerate(self.words):
@@ -117,7 +119,8 @@ class Diagram(ABC, Generic[Node]):
     def _draw_brackets(self, y: float) -> float:
         rows = lanes([mention.span for mention in self.mentions])
         for mention, row in zip(self.mentions, rows, strict=True):
-            self.drawing.bracket(*self.bracket_ends(mention), y + 16 + row * 34, mention.label)
+            parts = [self.bracket_ends(Mention(start, end, mention.label)) for start, end in mention.parts]
+            self.drawing.bracket(parts, y + 16 + row * 34, mention.label)
         return y + 16 + (max(rows, default=-1) + 1) * 34
 
     def legend(self) -> Iterator[tuple[str, str]]:

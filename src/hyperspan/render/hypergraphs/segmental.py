@@ -44,8 +44,8 @@ class StartsDiagram(Diagram[SegmentalNode]):
         "E": ("#2d63c8", ""),
     }
 
-    def bracket_ends(self, mention: Mention) -> tuple[float, float]:
-        return self.x(mention.start) - 22, self.x(mention.end - 1) + INSIDE + 22
+    def bracket_ends(self, part: Mention) -> tuple[float, float]:
+        return self.x(part.start) - 22, self.x(part.end - 1) + INSIDE + 22
 
     def draw_edge(self, edge: Hyperedge[SegmentalNode], strong: bool) -> None:
         head = self.dots[edge.head]
