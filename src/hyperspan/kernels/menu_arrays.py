@@ -19,10 +19,10 @@ from hyperspan.kernels.threads import thread_count
 class MenuResults(NamedTuple):
     """What the menus of a batch weigh."""
 
-    from_word: (
-        np.ndarray
-    )  # (parts - 1, B, n, m): of a part that begins at a word, by how many more may come, fewest first
-    after_part: np.ndarray  # (parts - 1, B, n, m): of a gap that begins at a word
+    gap_items: np.ndarray
+    """(parts - 1, B, n, g, m): the menus of gaps that begin at a word, by how many parts may still come, fewest first."""
+    part_items: np.ndarray
+    """(parts - 2, B, n, 2 c', m): those of parts, as the last and if others follow, where two or more may come; of one they are `last`."""
     more: np.ndarray  # (B, n, c, m): the second item of each event, mentions of more parts
     events: np.ndarray  # (B, n, c, m)
     alone: np.ndarray | None
@@ -37,7 +37,7 @@ class _MenuProblem(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_void_p) for name in ("close", "open", "gap", "last", "lengths")),
         *((name, ctypes.c_int64) for name in ("batch", "n", "c", "g", "later", "m", "parts", "best")),
-        *((name, ctypes.c_void_p) for name in ("from_word", "after_part", "more", "events", "alone", "goes_on")),
+        *((name, ctypes.c_void_p) for name in ("gap_items", "part_items", "more", "events", "alone", "goes_on")),
     )
 
 
@@ -49,10 +49,11 @@ def run_menus(scores: Sequence[np.ndarray], lengths: Sequence[int], parts: int, 
     given = [np.ascontiguousarray(array) for array in scores]
     close, _, gap, last = given
     batch, n, c, m = close.shape
-    from_word, after_part = np.empty((2, parts - 1, batch, n, m), dtype=close.dtype)
+    gap_items = np.empty((parts - 1, *gap.shape), dtype=close.dtype)
+    part_items = np.empty((max(parts - 2, 0), batch, n, 2 * last.shape[2], m), dtype=close.dtype)
     made = [np.empty_like(close) for _ in range(2 if best else 4)]
     known = np.array(lengths, dtype=np.int64)
-    found = MenuResults(from_word, after_part, *made, *((None,) * 2 if best else ()))
+    found = MenuResults(gap_items, part_items, *made, *((None,) * 2 if best else ()))
     problem = _MenuProblem(
         *map(address, (*given, known)),
         *(batch, n, c, gap.shape[2], last.shape[2], m, parts, best),

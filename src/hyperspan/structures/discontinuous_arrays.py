@@ -1,4 +1,4 @@
-"""The hypergraph of mentions with gaps over NumPy arrays: what annotating asks of it, exactly, without torch.
+"""The hypergraph of mentions with gaps over NumPy arrays: everything that annotating asks of it, exactly, without torch.
 
 The formulas are those of :class:`hyperspan.structures.DiscontinuousHypergraph`, which also has gradients and other devices; tests
 compare the two.
@@ -6,51 +6,30 @@ compare the two.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from hyperspan.kernels.choice import choose
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.encoder_gaps import PartScores
-from hyperspan.kernels.menu_arrays import run_menus
-from hyperspan.structures.constraints import inside
-from hyperspan.structures.discontinuous_edges import first_parts, is_possible, shared_score
-from hyperspan.structures.discontinuous_menus import (
-    Menus,
-    PartArrays,
-    best_mentions,
-    event_probabilities,
-    probability_of,
-    probable_mentions,
-)
+from hyperspan.structures.constraints import CONTRADICTION, constraint_masks, inside
+from hyperspan.structures.discontinuous_edges import first_parts, shared_score
+from hyperspan.structures.discontinuous_entropy import MenuEntropies
+from hyperspan.structures.discontinuous_given import Known, known_of
+from hyperspan.structures.discontinuous_kbest import FirstParts, best_sets
+from hyperspan.structures.discontinuous_limits import Limits
+from hyperspan.structures.discontinuous_menus import PartArrays, best_mentions, probability_of, probable_mentions
+from hyperspan.structures.discontinuous_menus_c import ArrayMenus
+from hyperspan.structures.discontinuous_sampling import draw_mentions
+from hyperspan.structures.expected_f1 import expected_f1_of
 from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
 from hyperspan.structures.places import Places, places_above, places_at, with_discontinuous
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
 
-
-class ArrayMenus(Menus):
-    """The menus of a batch of sentences, in C where that can be."""
-
-    def __init__(self, arrays: PartArrays, lengths: Sequence[int], parts: int, *, best: bool = False):
-        self._shares: tuple[np.ndarray, np.ndarray] | None = None
-        if choose("menus", "cpu") != "c":
-            super().__init__(arrays, parts, best=best)
-            return
-        found = run_menus(arrays, lengths, parts, best=best)
-        self.arrays, self.parts = arrays, parts
-        self.from_word, self.after_part = list(found.from_word), list(found.after_part)
-        self.more, self.events = found.more, found.events
-        if found.alone is not None and found.goes_on is not None:
-            self._shares = found.alone, found.goes_on
-
-    def item_probabilities(self, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(B, n, c, m) each: how probable it is that a first part is a mention, and that others follow it, given how probable events are."""
-        if self._shares is None:
-            return event_probabilities(self, events)
-        alone, goes_on = self._shares
-        return events * alone, events * goes_on
+AnySets = Sequence[Iterable[AnyMention]]
+AnySet = frozenset[AnyMention]
 
 
 class ProbableItems(NamedTuple):
@@ -59,6 +38,14 @@ class ProbableItems(NamedTuple):
     menus: ArrayMenus
     alone: np.ndarray  # (B, n, c, m): that a first part is a mention
     goes_on: np.ndarray  # (B, n, c, m): that others follow it
+
+    def probability(self, sentence: int, mention: AnyMention) -> float:
+        """That of a mention."""
+        (start, end), *_ = parts = parts_of(mention)
+        place = sentence, start, end - start - 1, mention[2]
+        if len(parts) == 1:
+            return float(self.alone[place])
+        return min(probability_of(self.menus, sentence, parts, mention[2], float(self.goes_on[place])), 1.0)
 
 
 class DiscontinuousArrayHypergraph:
@@ -70,9 +57,13 @@ class DiscontinuousArrayHypergraph:
 
     exact_marginals = True
 
-    def __init__(self, first: ScoreArrays, longer: PartScores, lengths: Sequence[int], parts: int):
-        self.first, self.longer, self.parts, self.lengths = first, longer, parts, list(lengths)
+    def __init__(
+        self, first: ScoreArrays, longer: PartScores, lengths: Sequence[int], parts: int, known: Known | None = None
+    ):
+        self.first, self.longer, self.parts, self.known = first, longer, parts, known
+        self.lengths = list(lengths)
         self.max_width, self.types = first.close.shape[2:]
+        self.limits_of_mentions = Limits(parts, self.max_width, longer.gap.shape[2], longer.last.shape[2])
         self._kept: ProbableItems | None = None
 
     def __repr__(self) -> str:
@@ -80,19 +71,22 @@ class DiscontinuousArrayHypergraph:
         return f"DiscontinuousArrayHypergraph({sizes}, at most {self.parts} parts)"
 
     def _menus(self, *, best: bool = False) -> ArrayMenus:
-        opening, gap, last = self.longer
-        last = np.where(inside(self.lengths, last.shape), last, np.array(-np.inf, dtype=last.dtype))
-        return ArrayMenus(PartArrays(self.first.close, opening, gap, last), self.lengths, self.parts, best=best)
+        arrays = PartArrays(self.first.close, *self.longer)
+        return ArrayMenus(arrays, self.lengths, self.parts, best=best, known=self.known)
 
-    def _events(self, menus: Menus) -> ArrayHypergraph:
+    def _events(self, menus: ArrayMenus) -> ArrayHypergraph:
         """The distribution over first parts: sets of events, each a first part of one or more mentions."""
-        return ArrayHypergraph(self.first._replace(close=menus.events), self.lengths)
+        events = ArrayHypergraph(self.first._replace(close=menus.events), self.lengths)
+        return events if self.known is None else events.condition(np.logical_or(*menus.required))
 
     @property
     def _probable(self) -> ProbableItems:
         if self._kept is None:
             menus = self._menus()
-            self._kept = ProbableItems(menus, *menus.item_probabilities(self._events(menus).marginals))
+            alone, goes_on = menus.item_probabilities(self._events(menus).marginals)
+            if self.known is not None:  # rounding may have made what is certain a hair less probable
+                alone[self.known.required] = goes_on[self.known.opened] = 1.0
+            self._kept = ProbableItems(menus, alone, goes_on)
         return self._kept
 
     # -- probabilities --------------------------------------------------------------------------------------------
@@ -102,21 +96,21 @@ class DiscontinuousArrayHypergraph:
         """(B,): the logarithm of the sum of exp(score) over all mention sets."""
         return self._events(self._menus()).log_partition
 
-    def log_prob(self, mention_sets: Sequence[Sequence[AnyMention] | set[AnyMention]]) -> np.ndarray:
+    def log_prob(self, mention_sets: AnySets) -> np.ndarray:
         """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention beyond the limits."""
-        sets = check_discontinuous(mention_sets, self.lengths, self.types)
+        sets, known = check_discontinuous(mention_sets, self.lengths, self.types), self.known
+        kept = [{mention for mention in some if self.limits_of_mentions.allow(mention)} for some in sets]
+        possible = [
+            len(some) == len(every) and (known is None or known.allows(sentence, some))
+            for sentence, (some, every) in enumerate(zip(kept, sets, strict=True))
+        ]
         exact = self._in_float64()
-        scores = {"close": exact.first.close, **exact.longer._asdict()}
-        widths = {name: array.shape[2] for name, array in scores.items()}
-        kept = [{mention for mention in some if is_possible(mention, self.parts, widths)} for some in sets]
-        events = exact._events(exact._menus())
-        first = [first_parts(some) for some in kept]
-        total = events.log_prob(first)
-        weights = [sum(events.scores.close[b, i, j - i - 1, k] for i, j, k in some) for b, some in enumerate(first)]
-        possible = (total > -np.inf) & np.array([len(some) == len(all_) for some, all_ in zip(kept, sets, strict=True)])
+        menus, first = exact._menus(), [first_parts(some) for some in kept]
+        total = exact._events(menus).log_prob(first)
+        weights = [sum(menus.events[b, i, j - i - 1, k] for i, j, k in some) for b, some in enumerate(first)]
         with np.errstate(invalid="ignore"):
-            total += shared_score(kept, scores) - weights
-        return np.where(possible, np.minimum(total, 0.0), -np.inf)
+            inner = shared_score(kept, {"close": exact.first.close, **exact.longer._asdict()}) - weights
+        return np.where(np.array(possible) & (total > -np.inf), np.minimum(total + inner, 0.0), -np.inf)
 
     @property
     def marginals(self) -> np.ndarray:
@@ -129,8 +123,35 @@ class DiscontinuousArrayHypergraph:
         result: list[dict[AnyMention, float]] = [{} for _ in self.lengths]
         found = probable_mentions(menus, goes_on, [least] * self.types)
         for (sentence, mention), probability in zip(*found, strict=True):
-            result[sentence][mention] = probability
+            result[sentence][mention] = min(probability, 1.0)
         return result
+
+    @property
+    def entropy(self) -> np.ndarray:
+        """(B,): the entropy of the distribution over mention sets, in nats: that of first parts, and of what each of them holds."""
+        exact = self._in_float64()
+        menus = exact._menus()
+        events = exact._events(menus)
+        below = events.marginals * MenuEntropies(menus).events()
+        return events.entropy + below.sum((1, 2, 3))
+
+    def expected_f1(self, mention_sets: AnySets) -> np.ndarray:
+        """(B,): the F1 of each of these sets, one a sentence, expected over the distribution; 1 where both are empty."""
+        sets = check_discontinuous(mention_sets, self.lengths, self.types)
+        exact, allow = self._in_float64(), self.limits_of_mentions.allow
+        total = exact.log_partition
+
+        def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
+            """E[t^|Y|], and how many of the given mentions are expected if each mention weighs t times as much."""
+            first = exact.first._replace(close=exact.first.close + np.log(t))
+            longer = exact.longer._replace(last=exact.longer.last + np.log(t))
+            some = exact._like(first, longer)
+            hits = [
+                sum(some._probable.probability(b, one) for one in given if allow(one)) for b, given in enumerate(sets)
+            ]
+            return np.exp(some.log_partition - total), np.array(hits)
+
+        return expected_f1_of([len(some) for some in sets], tilted, np.exp(exact.log_prob([()] * len(sets))))
 
     # -- decoding -------------------------------------------------------------------------------------------------
 
@@ -138,7 +159,7 @@ class DiscontinuousArrayHypergraph:
         menus = self._menus(best=True)
         return best_mentions(menus, self._events(menus)._best())
 
-    def argmax(self) -> list[frozenset[AnyMention]]:
+    def argmax(self) -> list[AnySet]:
         """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
         rows, longer = self._best()
         sets: list[set[AnyMention]] = [set() for _ in self.lengths]
@@ -153,28 +174,79 @@ class DiscontinuousArrayHypergraph:
         return [self._best_places() if least is None else self._places_above(least) for least in wanted]
 
     def _best_places(self) -> Places:
-        menus, alone, goes_on = self._probable
-        rows, longer = self._best()
-        probable: list[float] = []
-        for b, mention in longer:
-            (start, end), *_ = parts = parts_of(mention)
-            opened = float(goes_on[b, start, end - start - 1, mention[2]])
-            probable.append(probability_of(menus, b, parts, mention[2], opened))
-        return with_discontinuous(places_at(alone, rows), longer, probable)
+        probable, (rows, longer) = self._probable, self._best()
+        return with_discontinuous(
+            places_at(probable.alone, rows), longer, [probable.probability(*found) for found in longer]
+        )
 
     def _places_above(self, least: Sequence[float]) -> Places:
         menus, alone, goes_on = self._probable
-        return with_discontinuous(places_above(alone, least), *probable_mentions(menus, goes_on, least))
+        longer, probable = probable_mentions(menus, goes_on, least)
+        return with_discontinuous(places_above(alone, least), longer, np.minimum(probable, 1.0).tolist())
+
+    def topk(self, k: int) -> list[list[tuple[AnySet, float]]]:
+        """The k most probable sets of each sentence with their log-probabilities, best first; fewer where fewer exist."""
+        if k < 0:
+            raise ValueError(f"expected k >= 0, got {k}")
+        exact = self._in_float64()
+        events = exact._events(exact._menus())
+        log_partition = events._results.log_partition
+        if np.isnan(log_partition).any():
+            events._raise_impossible()
+        menus = exact._menus(best=True)
+        first = first_parts_of(exact._events(menus).scores, exact.first.extend, menus.events, self.lengths)
+        possible: list[bool] = np.all(log_partition > -np.inf, axis=(1, 2)).tolist()
+        return best_sets(menus, first, log_partition, possible, k)
+
+    def sample(self, k: int = 1, generator: np.random.Generator | None = None) -> list[list[AnySet]]:
+        """k independent samples of each sentence's set; the same state of the generator gives the same samples."""
+        generator = generator or np.random.default_rng()
+        exact = self._in_float64()
+        menus = exact._menus()
+        return draw_mentions(menus, exact._events(menus).sample(k, generator), generator)
 
     # -- other distributions --------------------------------------------------------------------------------------
 
+    def condition(
+        self, require: AnySets | np.ndarray | None = None, forbid: AnySets | np.ndarray | None = None
+    ) -> DiscontinuousArrayHypergraph:
+        """The distribution given that some mentions are in the set and others are not.
+
+        Each is a collection of mentions a sentence, of one part or several, or a mask (B, n, c, m) of booleans for those of one part.
+        """
+        shape = self.first.close.shape
+        longer, require, forbid = known_of(require, forbid, self.lengths, shape, self.limits_of_mentions)
+        required, forbidden = constraint_masks(require, forbid, self.lengths, shape)
+        if (required & (forbidden | ~inside(self.lengths, shape))).any():
+            raise ValueError(CONTRADICTION)
+        known = replace(longer, required=required, forbidden=forbidden)
+        joined = known if self.known is None else self.known.joined(known)
+        return DiscontinuousArrayHypergraph(self.first, self.longer, self.lengths, self.parts, joined)
+
     def restrict(self, types: Sequence[int]) -> DiscontinuousArrayHypergraph:
         """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
-        first = ArrayHypergraph(self.first, self.lengths).restrict(types).scores
-        longer = PartScores(*(array[..., list(types)] for array in self.longer))
-        return DiscontinuousArrayHypergraph(first, longer, self.lengths, self.parts)
+        chosen = list(types)
+        first = ArrayHypergraph(self.first, self.lengths).restrict(chosen).scores
+        longer = PartScores(*(array[..., chosen] for array in self.longer))
+        known = None if self.known is None else self.known.restrict(chosen)
+        return DiscontinuousArrayHypergraph(first, longer, self.lengths, self.parts, known)
+
+    def _like(self, first: ScoreArrays, longer: PartScores) -> DiscontinuousArrayHypergraph:
+        """The distribution of other scores, given the same."""
+        return DiscontinuousArrayHypergraph(first, longer, self.lengths, self.parts, self.known)
 
     def _in_float64(self) -> DiscontinuousArrayHypergraph:
         first = ArrayHypergraph(self.first, self.lengths)._in_float64().scores
-        longer = PartScores(*(array.astype(np.float64) for array in self.longer))
-        return DiscontinuousArrayHypergraph(first, longer, self.lengths, self.parts)
+        return self._like(first, PartScores(*(array.astype(np.float64) for array in self.longer)))
+
+
+def first_parts_of(edges: ScoreArrays, extend: np.ndarray, events: np.ndarray, lengths: Sequence[int]) -> FirstParts:
+    """The chains over first parts, from the scores of their distribution, and those of going on whatever is required."""
+    room = inside(lengths, events.shape).swapaxes(2, 3)  # (B, n, 1, c)
+    skip, take, stop, best = (values.swapaxes(2, 3) for values in (edges.extend, extend, edges.close, events))
+    return FirstParts(
+        np.where(room[..., 0], edges.absent, 0.0),
+        np.where(room[..., 0], edges.present, -np.inf),
+        *(np.where(room[..., 1:], values, -np.inf) for values in (skip, take)),
+        *(np.where(room, values, -np.inf) for values in (stop, best)),
+    )

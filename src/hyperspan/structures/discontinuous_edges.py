@@ -35,17 +35,6 @@ def first_parts(mentions: Iterable[AnyMention]) -> set[Mention]:
     return {(*parts_of(mention)[0], mention[2]) for mention in mentions}
 
 
-def is_possible(mention: AnyMention, parts: int, widths: Mapping[str, int]) -> bool:
-    """Whether a mention has at most so many parts, and its edges are among those that are scored.
-
-    >>> is_possible((0, 4, 0, ((0, 2), (3, 4))), 2, {"close": 2, "open": 2, "gap": 1, "last": 1})
-    True
-    """
-    own = parts_of(mention)
-    later = all(end - start <= widths["last"] for start, end in own[1:])
-    return len(own) <= parts and later and all(width < widths[name] for name, _, (_, width) in edges_of(own))
-
-
 def shared_score(sets: Sequence[Iterable[AnyMention]], scores: Mapping[str, np.ndarray]) -> np.ndarray:
     """(B,): the sum of the scores of parts and gaps that sets use, each once: mentions share what they have in common from the first on."""
     total = np.zeros(len(sets))

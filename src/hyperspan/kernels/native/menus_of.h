@@ -5,7 +5,8 @@ typedef struct {
     const int64_t *lengths;
     int64_t batch, n, c, g, later, m, parts;
     int64_t best; /* whether the best choices are wanted, and not sums over all of them */
-    real *from_word, *after_part; /* (parts - 1, B, n, m): the menus of parts and of gaps that begin at a word */
+    real *gap_items; /* (parts - 1, B, n, g, m): the menus of gaps that begin at a word, by how many parts may still come */
+    real *part_items; /* (parts - 2, B, n, 2 later, m): those of parts, as the last and if others follow; of one part they are `last` */
     real *more, *events; /* (B, n, c, m); in padding -inf */
     real *alone, *goes_on; /* (B, n, c, m): how probable both items of an event are, 0 in padding; NULL if not wanted */
 } NAME(Menus);
@@ -94,30 +95,46 @@ INLINE void NAME(shares)(const real *restrict close, const real *restrict more, 
     }
 }
 
-/* One sentence; `scratch` has room for three times the largest menu. */
-FOR_EACH_CPU static void NAME(sentence)(const NAME(Menus) *p, int64_t b, real *scratch) {
-    const int64_t n = p->n, c = p->c, g = p->g, later = p->later, m = p->m, length = p->lengths[b], place = b * n * m;
-    const int64_t most = (g > 2 * later ? g : 2 * later) * m, wide = c * m;
-    real *items = scratch, *room = scratch + most;
-    for (int64_t stage = 0; stage + 1 < p->parts; stage++) {
-        real *from = p->from_word + stage * p->batch * n * m + place, *after = p->after_part + stage * p->batch * n * m + place;
-        for (int64_t e = length * m; e < n * m; e++) from[e] = after[e] = -INFINITY;
-        for (int64_t at = 0; at < length; at++) {
-            const int64_t left = length - at, lasts = left < later ? left : later;
-            const int64_t following = stage ? (left - 1 < later ? left - 1 : later) : 0;
-            memcpy(items, p->last + (b * n + at) * later * m, (size_t)(lasts * m) * sizeof(real));
-            if (following) /* what may come after the part: one part less than here */
-                NAME(follow)(items + lasts * m, p->open + (b * n + at) * wide,
-                             after - p->batch * n * m + (at + 1) * m, following * m, following * m);
-            NAME(weigh)(p->best, items, lasts + following, m, room, from + at * m);
+/* The menus of the parts that begin at each word of a sentence, and what they weigh; `after` are those of gaps, with a part less. */
+INLINE void NAME(weigh_parts)(const NAME(Menus) *p, int64_t b, int64_t stage, const real *after, real *from, real *scratch) {
+    const int64_t n = p->n, later = p->later, m = p->m, length = p->lengths[b], half = later * m;
+    for (int64_t at = 0; at < length; at++) {
+        const real *items = p->last + (b * n + at) * half;
+        if (stage) {
+            const int64_t left = length - at - 1, count = (left < later ? left : later) * m;
+            real *both = p->part_items + (((stage - 1) * p->batch + b) * n + at) * 2 * half;
+            memcpy(both, items, (size_t)half * sizeof(real));
+            NAME(follow)(both + half, p->open + (b * n + at) * p->c * m, after + (at + 1) * m, count, half);
+            items = both;
         }
-        for (int64_t at = 0; at < length; at++) {
-            const int64_t left = length - at - 1, count = left < g ? left : g;
-            NAME(follow)(items, p->gap + (b * n + at) * g * m, from + (at + 1) * m, count * m, count * m);
-            NAME(weigh)(p->best, items, count, m, room, after + at * m);
-        }
+        NAME(weigh)(p->best, items, stage ? 2 * later : later, m, scratch, from + at * m);
     }
-    const real *after = p->parts < 2 ? NULL : p->after_part + (p->parts - 2) * p->batch * n * m + place;
+    if (stage) {
+        real *beyond = p->part_items + (((stage - 1) * p->batch + b) * n + length) * 2 * half;
+        for (int64_t e = 0; e < (n - length) * 2 * half; e++) beyond[e] = -INFINITY;
+    }
+}
+
+/* The same for the gaps that begin at each word; `from` are the menus of parts. */
+INLINE void NAME(weigh_gaps)(const NAME(Menus) *p, int64_t b, int64_t stage, const real *from, real *after, real *scratch) {
+    const int64_t n = p->n, g = p->g, m = p->m, length = p->lengths[b], row = g * m;
+    real *items = p->gap_items + (stage * p->batch + b) * n * row;
+    for (int64_t at = 0; at < length; at++) {
+        const int64_t left = length - at - 1, count = left < g ? left : g;
+        NAME(follow)(items + at * row, p->gap + (b * n + at) * row, from + (at + 1) * m, count * m, row);
+        NAME(weigh)(p->best, items + at * row, count, m, scratch, after + at * m);
+    }
+    for (int64_t e = length * row; e < n * row; e++) items[e] = -INFINITY;
+}
+
+/* One sentence; `scratch` has room for twice its words and twice the largest menu. */
+FOR_EACH_CPU static void NAME(sentence)(const NAME(Menus) *p, int64_t b, real *scratch) {
+    const int64_t n = p->n, c = p->c, m = p->m, length = p->lengths[b], wide = c * m;
+    real *from = scratch, *after = scratch + n * m, *room = scratch + 2 * n * m;
+    for (int64_t stage = 0; stage + 1 < p->parts; stage++) {
+        NAME(weigh_parts)(p, b, stage, after, from, room);
+        NAME(weigh_gaps)(p, b, stage, from, after, room);
+    }
     for (int64_t at = 0; at < n; at++) {
         const int64_t row = (b * n + at) * wide, left = length > at ? length - at : 0, here = (left < c ? left : c) * m;
         const int64_t following = p->parts < 2 || !left ? 0 : (left - 1 < c ? left - 1 : c) * m;
@@ -145,7 +162,8 @@ typedef struct {
 static int NAME(menu_share)(void *given, int64_t number) {
     const NAME(MenuShares) *shares = given;
     const NAME(Menus) *p = shares->problem;
-    real *scratch = malloc((size_t)(3 * (p->g > 2 * p->later ? p->g : 2 * p->later) + 1) * (size_t)(p->m + 1) * sizeof(real));
+    const int64_t most = p->g > 2 * p->later ? p->g : 2 * p->later;
+    real *scratch = malloc((size_t)(2 * (p->n + most) * p->m + 1) * sizeof(real));
     if (!scratch) return 1;
     for (int64_t b = p->batch * number / shares->threads; b < p->batch * (number + 1) / shares->threads; b++)
         NAME(sentence)(p, b, scratch);
