@@ -40,9 +40,7 @@ __all__ = ["run", "table"]
 
 def run(
     data: Annotated[Path, typer.Option(help="The folder with craft and genia.")] = Path("data"),
-    vectors: Annotated[Path, typer.Option(help="The word vectors of all rows.")] = Path(
-        "data/glove6B_100d_subset_f16.npz"
-    ),
+    vectors: Annotated[Path, typer.Option(help="The word vectors of all rows.")] = Path("data/biomed-100.npz"),
     output: Annotated[Path, typer.Option(help="The folder of finished runs, two files each.")] = Path(
         "runs/discontinuous"
     ),

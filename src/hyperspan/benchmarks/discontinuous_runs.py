@@ -30,7 +30,7 @@ FOLDS = 5
 CORPORA = ("craft", *(f"genia-{fold}" for fold in range(1, FOLDS + 1)))
 SEEDS = (1, 2, 3)
 GENIA_XML = "genia/xml/GENIAcorpus3.02.first126articles.xml.gz"
-GENIA_SETTINGS = ("training.epochs=20", "training.batch_size=16", "training.ema_decay=0.99")
+GENIA_SETTINGS = ("training.epochs=20", "training.batch_size=32", "training.ema_decay=0.99")
 """Of 1,169 sentences, where CRAFT has 17,220 to learn from."""
 DEV_OF_FOLD = 9
 """One in so many articles that are not tested is dev."""
