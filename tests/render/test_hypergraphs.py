@@ -17,6 +17,7 @@ from hyperspan.render.hypergraphs.readings import sets_with_structure_of
 from hyperspan.structures import closure, is_nested, outermost, structure_of
 from hyperspan.structures.graphs import (
     constituents_of,
+    discontinuous_mentions,
     linear_chain_mentions,
     mentions_of,
     semi_markov_mentions,
@@ -28,6 +29,7 @@ WORDS = ["A", "B", "C", "D"]
 TYPES = ["X", "Y"]
 DECODERS: dict[str, Any] = {
     "segmental": mentions_of,
+    "discontinuous": discontinuous_mentions,
     "linear-chain": linear_chain_mentions,
     "semi-markov": semi_markov_mentions,
     "mention-hypergraph": mentions_of,
@@ -111,6 +113,21 @@ def test_diagram_names_types_and_escapes_text(structure) -> None:
     assert "<script>" in texts and "&amp;" in texts and "<&>" in texts and "never" in texts
 
 
+def test_diagram_of_discontinuous_mentions_has_their_parts_and_no_others_draw_them() -> None:
+    words = ["left", "and", "right", "ventricle"]
+    mentions = [Mention(0, 4, "part", ((0, 1), (3, 4))), Mention(2, 4, "part")]
+    diagram = diagram_of("discontinuous")(words, ["part"], mentions, None)
+    assert discontinuous_mentions(diagram.path()) == {(0, 4, 0, ((0, 1), (3, 4))), (2, 4, 0)}
+    svg = draw_hypergraph(words, mentions, structure="discontinuous")
+    assert "left … ventricle (part); right ventricle (part)" in svg and len(heads(svg, "strong")) == len(diagram.path())
+    assert svg.count("v8 H") == 3 and svg.count('stroke-dasharray="2 4"') == 1  # a bracket for each part
+    for structure in DIAGRAMS.keys() - {"discontinuous"}:
+        with pytest.raises(
+            SpanError, match=r"mention 0:1,3:4:part is discontinuous, .*; draw the structure discontinuous"
+        ):
+            draw_hypergraph(words, mentions[:1], structure=structure)
+
+
 @pytest.mark.parametrize("structure", ["semi-markov", "tree"])
 def test_diagram_max_width_removes_wider_mentions(structure) -> None:
     narrow = draw_hypergraph(WORDS, types=TYPES, structure=structure, max_width=2)
@@ -118,7 +135,9 @@ def test_diagram_max_width_removes_wider_mentions(structure) -> None:
 
 
 def test_draw_hypergraph_rejects_an_unknown_structure() -> None:
-    with pytest.raises(InputError, match="'forest' is unknown; it must be one of segmental, linear-chain"):
+    with pytest.raises(
+        InputError, match="'forest' is unknown; it must be one of segmental, discontinuous, linear-chain"
+    ):
         draw_hypergraph(WORDS, types=TYPES, structure="forest")
 
 

@@ -96,7 +96,7 @@ class Explicit:
 
     graph: Hypergraph
     weights: Callable[[Hyperedge], float]
-    mentions_of: Callable[[Iterable[Hyperedge]], MentionSet]
+    mentions_of: Callable[[Iterable[Hyperedge]], Any]
 
 
 def itself(mentions: MentionSet) -> MentionSet:

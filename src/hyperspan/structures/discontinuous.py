@@ -36,7 +36,7 @@ from hyperspan.structures.discontinuous_scores import (
     mean_scores,
     part_rows,
 )
-from hyperspan.structures.distribution import Constraint, Distribution, check_types, tensor_masks
+from hyperspan.structures.distribution import Distribution, check_types, tensor_masks
 from hyperspan.structures.expected_f1 import expected_f1_of
 from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
 from hyperspan.structures.places import Places, places_above, places_at, with_discontinuous
@@ -45,6 +45,9 @@ from hyperspan.structures.segmental import SegmentalHypergraph
 from hyperspan.structures.teaching import widened, without_expected
 
 AnySets = Sequence[Iterable[AnyMention]]
+"""One collection of mentions, of one part or several, for each sentence of a batch."""
+AnyConstraint = AnySets | Tensor
+"""Such mentions, or a mask (B, n, c, m) of booleans for those of one part."""
 
 
 class DiscontinuousHypergraph(Distribution):
@@ -218,13 +221,16 @@ class DiscontinuousHypergraph(Distribution):
     def _joined(self, known: Known) -> Known:
         return known if self.known is None else self.known.joined(known)
 
-    def _known_of(self, require: Constraint | None, forbid: Constraint | None) -> Known:
+    def _known_of(self, require: AnyConstraint | None, forbid: AnyConstraint | None) -> Known:
         close = self.scores.close
         longer, *short = known_of(require, forbid, self.lengths, close.shape, self.limits_of_mentions)
-        required, forbidden = (mask.numpy(force=True) for mask in tensor_masks(*short, self.lengths, close))
+        masks = tensor_masks(short[0], short[1], self.lengths, close)
+        required, forbidden = (mask.numpy(force=True) for mask in masks)
         return replace(longer, required=required, forbidden=forbidden)
 
-    def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> DiscontinuousHypergraph:
+    def condition(
+        self, require: AnyConstraint | None = None, forbid: AnyConstraint | None = None
+    ) -> DiscontinuousHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
         Each is a collection of mentions a sentence, of one part or several, or a mask (B, n, c, m) of booleans for those of one part.
@@ -232,7 +238,7 @@ class DiscontinuousHypergraph(Distribution):
         known = self._joined(self._known_of(require, forbid))
         return DiscontinuousHypergraph(self.scores, self.lengths, self.parts, known)
 
-    def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
+    def constraint_log_prob(self, require: AnyConstraint | None = None, forbid: AnyConstraint | None = None) -> Tensor:
         return self._log_prob_given(self._known_of(require, forbid))
 
     def restrict(self, types: Sequence[int]) -> DiscontinuousHypergraph:

@@ -92,12 +92,12 @@ class Known:
     @cached_property
     def chains(self) -> np.ndarray:
         """(B, n, m): where anything is known."""
-        known = (self.required | self.forbidden).any(2)
+        known: np.ndarray = np.asarray((self.required | self.forbidden).any(2))
         for sets in (self.longer_required, self.longer_forbidden):
             for sentence, some in enumerate(sets):
                 for mention in some:
                     known[sentence, mention[0], mention[2]] = True
-        return known if self.floor is None else known | (self.floor > 0)
+        return known if self.floor is None else np.asarray(known | (self.floor > 0))
 
 
 def known_of(
@@ -129,7 +129,7 @@ def known_of_marks(
 ) -> Known:
     """What partial annotation says: gold mentions are there, and others of annotated types inside annotated regions are not."""
 
-    def split(sets: Sequence[Iterable[AnyMention]]) -> tuple[list[list[Mention]], list[frozenset[AnyMention]]]:
+    def split(sets: Sequence[Iterable[AnyMention]]) -> tuple[list[list[Mention]], Sets]:
         pool = [list(some) for some in sets]
         longer = [frozenset(one for one in some if len(one) == 4 and limits.allow(one)) for some in pool]
         return [[one for one in some if len(one) == 3] for some in pool], longer

@@ -190,12 +190,12 @@ def probabilities(items: np.ndarray, required: np.ndarray | None = None) -> np.n
     """
     if not len(items):
         return items
-    certain = required is not None and required.any()
+    given = required is not None and required.any()
     with np.errstate(invalid="ignore"):
         each = items - softplus(items)
-        each = each if certain else each + (softplus(items).sum() - log_some(items, 0))
+        each = each if given else each + (softplus(items).sum() - log_some(items, 0))
     found = np.where(items == -np.inf, 0.0, np.exp(np.minimum(each, 0.0)))
-    return np.where(required, 1.0, found) if certain else found
+    return found if required is None else np.where(required, 1.0, found)
 
 
 class Found(NamedTuple):

@@ -105,7 +105,7 @@ class DiscontinuousDiagram(Diagram[DiscontinuousNode]):
         node = DiscontinuousNode("D", kind=kind, parts=parts)
         if node not in self.graph.nodes:
             return bottom
-        self.add_node(node, x, y, ("D", upper, f"{start + 1},{end}"), radius=17)
+        self.add_node(node, x, y, ("D", upper, f"{start + 1},{end}"))
         gaps = [one for one in self.graph.nodes if one.symbol == "G" and (one.kind, one.parts) == (kind, parts)]
         lane = bottom
         for gap in sorted(gaps, key=lambda one: one.start):
