@@ -109,7 +109,7 @@ def _step_after(steps: np.ndarray, width: int) -> np.ndarray:
     return -following(-steps, width)
 
 
-class ChainSummary(NamedTuple):
+class GapChains(NamedTuple):
     """What is told of every chain at once."""
 
     best: np.ndarray  # (B, n, m): the score of its best
@@ -117,7 +117,7 @@ class ChainSummary(NamedTuple):
     rows: np.ndarray  # (events, 4): the first parts of the best, as (sentence, start, end, type)
 
 
-def summarise(first: FirstParts, steps: np.ndarray) -> ChainSummary:
+def summarise(first: FirstParts, steps: np.ndarray) -> GapChains:
     """`steps` (B, n, m, c): what the second best that each first part holds costs more."""
     widest = first.widest()
     width = widest.argmax(-1)[..., None]  # the first, and so the narrowest, of equal ones
@@ -139,7 +139,7 @@ def summarise(first: FirstParts, steps: np.ndarray) -> ChainSummary:
     columns = zip((*chains, width[..., 0][chains]), (sentence, start, kind, narrower), strict=True)
     b, i, k, w = (np.concatenate(both) for both in columns)
     rows = np.stack([b, i, i + w + 1, k], axis=1)
-    return ChainSummary(np.maximum(value, first.absent), np.where(np.isnan(step), np.inf, step), rows)
+    return GapChains(np.maximum(value, first.absent), np.where(np.isnan(step), np.inf, step), rows)
 
 
 def best_sets(

@@ -2,7 +2,6 @@
 
 from hyperspan.structures.graphs.constituency import ConstituencyNode, constituency_hypergraph, constituents_of
 from hyperspan.structures.graphs.discontinuous import (
-    DISCONTINUOUS_END,
     DiscontinuousNode,
     discontinuous_hypergraph,
     discontinuous_hyperpath,
@@ -38,7 +37,6 @@ from hyperspan.structures.graphs.semi_markov import (
 from hyperspan.structures.graphs.semirings import Counting, KBest, Log, Max, Sampling
 
 __all__ = [
-    "DISCONTINUOUS_END",
     "ConstituencyNode",
     "Counting",
     "DiscontinuousNode",

@@ -25,7 +25,7 @@ class DiscontinuousNode(NamedTuple):
     parts: Parts = ()
 
 
-DISCONTINUOUS_END = DiscontinuousNode("X")
+END_OF_MENTION = DiscontinuousNode("X")
 Edges = Iterator[Hyperedge[DiscontinuousNode]]
 
 
@@ -45,7 +45,7 @@ def discontinuous_hypergraph(n: int, types: int, limits: Limits) -> Hypergraph[D
         edges.append(Hyperedge(own, tuple(DiscontinuousNode("T", i, kind) for kind in range(types))))
         for kind in range(types):
             chain = DiscontinuousNode("T", i, kind)
-            edges.append(Hyperedge(chain, (DISCONTINUOUS_END,)))
+            edges.append(Hyperedge(chain, (END_OF_MENTION,)))
             if limits.width > 0:
                 edges.append(Hyperedge(chain, (DiscontinuousNode("I", i, kind, i),)))
                 edges += _part("I", (), i, kind, min(i + limits.width, n), n, limits)
@@ -62,7 +62,7 @@ def _part(symbol: Literal["I", "P"], done: Parts, start: int, kind: int, most: i
         begins = range(last + 2, min(last + 1 + limits.gap, n - 1) + 1) if len(parts) < limits.parts else range(0)
         begins = begins if limits.later_width else range(0)
         gap = DiscontinuousNode("G", last + 2, kind, parts=parts)
-        yield from _either(ended, DISCONTINUOUS_END, gap, bool(begins))
+        yield from _either(ended, END_OF_MENTION, gap, bool(begins))
         for begin in begins:
             gap, following = (DiscontinuousNode("G", word, kind, parts=parts) for word in (begin, begin + 1))
             yield from _either(gap, DiscontinuousNode("P", begin, kind, begin, parts), following, begin + 1 in begins)
@@ -80,7 +80,7 @@ def discontinuous_mentions(path: Iterable[Hyperedge[DiscontinuousNode]]) -> froz
     return frozenset(
         with_parts(edge.head.parts, edge.head.kind)
         for edge in path
-        if edge.head.symbol == "D" and DISCONTINUOUS_END in edge.tail
+        if edge.head.symbol == "D" and END_OF_MENTION in edge.tail
     )
 
 
@@ -111,7 +111,7 @@ def discontinuous_hyperpath(
             tail = every
         elif node.symbol == "T":
             own = DiscontinuousNode("I", node.start, node.kind, node.start)
-            tail = {own} if own in every and holds(own, ()) else {DISCONTINUOUS_END}
+            tail = {own} if own in every and holds(own, ()) else {END_OF_MENTION}
         else:
             tail = {child for child in every if holds(child._replace(kind=node.kind), node.parts)}
         for edge in graph.outgoing(node):
