@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from hyperspan.structures import DiscontinuousHypergraph
 from hyperspan.training.distillation import Distillation
 from hyperspan.types import AnnotationScope, Mention, Sentence
 
+GAP: Any = (0, 4, 0, ((0, 1), (3, 4)))
 LEFT = Mention(0, 4, "part", ((0, 1), (3, 4)))
 SENTENCES = [
     Sentence(["left", "and", "right", "ventricle"], [LEFT, Mention(2, 4, "part")]),
@@ -49,9 +51,8 @@ def test_a_trained_model_finds_parts_unless_they_are_forbidden(trained: Recogniz
         found = trained.distribution(SENTENCES)
         gold = [trained.gold(sentence) for sentence in SENTENCES]
         assert isinstance(found, DiscontinuousHypergraph) and [set(some) for some in found.argmax()] == gold
-        gap = (0, 4, 0, ((0, 1), (3, 4)))
-        given = found.condition(forbid=[[gap], []])
-        assert gap not in given.argmax()[0] and (2, 4, 0) in given.argmax()[0] and given.argmax()[1] == gold[1]
+        given = found.condition(forbid=[[GAP], []])
+        assert GAP not in given.argmax()[0] and (2, 4, 0) in given.argmax()[0] and given.argmax()[1] == gold[1]
         wide = (0, 3, 0, ((0, 1), (2, 3)))
         required = found.condition(require=[[wide], []])
         assert wide in required.argmax()[0] and required.discontinuous_marginals()[0][wide] == pytest.approx(1.0)
@@ -69,8 +70,7 @@ def test_partial_annotation_says_nothing_of_what_is_open() -> None:
     assert 0 < some[0] < whole[0]
     forbidden = evolve(SENTENCES[0], mentions=[], annotated=nowhere, forbidden=[LEFT])
     found = model.loss([forbidden, SENTENCES[1]]).values[0].item()
-    gap = (0, 4, 0, ((0, 1), (3, 4)))
-    absent = model.distribution(SENTENCES).constraint_log_prob(forbid=[[gap], []])[0].item()
+    absent = model.distribution(SENTENCES).constraint_log_prob(forbid=[[GAP], []])[0].item()
     assert math.isclose(found, -absent, rel_tol=1e-5)
 
 

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, product
+from typing import Any
 
 from hyperspan.evaluation.tables import NO_VALUE, Section
 from hyperspan.reproduce.growth import WIDTH, Growth, measure
 from hyperspan.reproduce.systems import HOLDS, SYSTEMS, System, overlapping_pairs
 from hyperspan.structures.graphs.hypergraph import hyperpaths
-from hyperspan.structures.mentions import Mention, MentionSet
+from hyperspan.structures.mentions import MentionSet
 from hyperspan.types import Sentence
 
 WORDS, TYPES = 3, 2
@@ -63,10 +64,20 @@ def _yes(truth: bool) -> str:
     return "yes" if truth else "no"
 
 
-def all_sets(n: int, m: int) -> Iterator[MentionSet]:
-    """Every set of mentions in a sentence of n words and m types."""
-    spans = combinations(range(n + 1), 2)
-    mentions: list[Mention] = [(start, end, kind) for (start, end), kind in product(spans, range(m))]
+def all_sets(n: int, m: int, *, gaps: bool = False) -> Iterator[MentionSet]:
+    """Every set of mentions in a sentence of n words and m types; with `gaps` also of those with a word left out before their last.
+
+    >>> len(list(all_sets(3, 1))), len(list(all_sets(3, 1, gaps=True)))
+    (64, 128)
+    """
+    spans = list(combinations(range(n + 1), 2))
+    mentions: list[Any] = [(start, end, kind) for (start, end), kind in product(spans, range(m))]
+    if gaps:
+        mentions += [
+            (start, end + 2, kind, ((start, end), (end + 1, end + 2)))
+            for (start, end), kind in product(spans, range(m))
+            if end + 2 <= n
+        ]
     sizes = range(len(mentions) + 1)
     return map(frozenset, chain.from_iterable(combinations(mentions, size) for size in sizes))
 
@@ -81,7 +92,7 @@ def count(system: System, n: int = WORDS, m: int = TYPES) -> Properties:
     """
     graphs = system.graphs(n, m, None)
     codes = [system.code_of_paths(paths) for paths in product(*(list(hyperpaths(graph)) for graph in graphs))]
-    learnt = {mentions: system.code_of_set(mentions, n, m) for mentions in all_sets(n, m)}
+    learnt = {mentions: system.code_of_set(mentions, n, m) for mentions in all_sets(n, m, gaps=system.gaps)}
     possible = set(codes)
     held = {mentions: code for mentions, code in learnt.items() if code in possible}
     times = Counter(held.values())
@@ -128,7 +139,10 @@ def _counts_section(found: dict[str, tuple[Properties, Growth]]) -> Section:
     rows = [[name, *(f"{getattr(counted, key):,}" for key in names)] for name, (counted, _) in found.items()]
     one = next(iter(found.values()))[0]
     title = f"Counted in {one.words} words with {one.types} types, which have {one.sets:,} sets of mentions"
-    note = "held: sets it can learn from, then how many of them are ambiguous, have overlapping mentions, and so on"
+    note = (
+        "held: sets it can learn from, then how many of them are ambiguous, have overlapping mentions, and so on; "
+        "SH with gaps: of all sets of mentions of one part or two"
+    )
     return Section(title, ("", *(name.replace("_", " ") for name in names)), rows, note)
 
 

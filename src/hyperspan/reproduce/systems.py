@@ -15,6 +15,7 @@ from hyperspan.models.katiyar_cardie import label_sets
 from hyperspan.models.katiyar_cardie import mentions_of as mentions_of_labels
 from hyperspan.models.layered import MOST_LAYERS, layers_of
 from hyperspan.structures.constituency import is_nested
+from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.graphs import (
     Hypergraph,
     Hyperpath,
@@ -22,6 +23,8 @@ from hyperspan.structures.graphs import (
     consistent_hyperpath_of,
     constituency_hypergraph,
     constituents_of,
+    discontinuous_hypergraph,
+    discontinuous_mentions,
     linear_chain_hypergraph,
     linear_chain_mentions,
     mention_network,
@@ -31,7 +34,7 @@ from hyperspan.structures.graphs import (
     semi_markov_mentions,
     separators_hypergraph,
 )
-from hyperspan.structures.mentions import Mention, MentionSet
+from hyperspan.structures.mentions import Mention, MentionSet, parts_of
 from hyperspan.structures.readings import is_ambiguous
 from hyperspan.structures.separators import labels_of
 
@@ -51,6 +54,8 @@ class System:
     """(mentions, n, m) -> the code that a set is learnt as; one that no hyperpath has if it cannot be learnt."""
     limited: bool = False
     """Whether mentions may be limited to c words."""
+    gaps: bool = False
+    """Whether mentions may have two parts, here with a word between them and a word in the second."""
     paper: tuple[str, ...] = ()
     """The cells of the paper's table, where it has this system."""
 
@@ -84,7 +89,15 @@ def _network_path_of_set(mentions: MentionSet, n: int, m: int) -> Hashable:
 
 def overlapping_pairs(mentions: Iterable[Mention]) -> list[tuple[Mention, Mention]]:
     """The pairs of mentions that share a word."""
-    return [(a, b) for a, b in combinations(sorted(mentions), 2) if a[0] < b[1] and b[0] < a[1]]
+    return [
+        (a, b)
+        for a, b in combinations(sorted(mentions), 2)
+        if any(one[0] < two[1] and two[0] < one[1] for one in parts_of(a) for two in parts_of(b))
+    ]
+
+
+def _with_gaps(n: int, m: int, c: int | None) -> list[Hypergraph]:
+    return [discontinuous_hypergraph(n, m, Limits(parts=2, width=n if c is None else c, gap=1, later_width=1))]
 
 
 def _is_flat_by_type(mentions: MentionSet) -> bool:
@@ -127,6 +140,8 @@ SYSTEMS = (
     System("SH", lambda n, m, c: [segmental_hypergraph(n, m, c)],
            lambda paths: mentions_of(paths[0]), lambda mentions: True, limited=True,
            paper=("no", "no", "no", "no", "no", "O(cmn)")),
+    System("SH with gaps", _with_gaps, lambda paths: discontinuous_mentions(paths[0]), lambda mentions: True,
+           limited=True, gaps=True),
 )
 """A later system is one entry."""
 # fmt: on
