@@ -41,6 +41,14 @@ def test_writes_png_and_pdf(tmp_path: Path, name: str, begins: bytes) -> None:
         assert result.returncode == 0 and (tmp_path / name).read_bytes().startswith(begins)
 
 
+def test_draws_discontinuous_mentions_in_their_structure_alone() -> None:
+    arguments = ["draw", "left and right ventricle", "-m", "0:1,3:4:part"]
+    drawn = hyperspan(*arguments, "-s", "discontinuous")
+    assert drawn.returncode == 0 and "left … ventricle (part)" in drawn.stdout
+    refused = hyperspan(*arguments)
+    assert refused.returncode == 2 and "draw the structure discontinuous" in refused.stderr
+
+
 def test_reads_standard_input_and_writes_standard_output() -> None:
     result = hyperspan("draw", "-", *MENTIONS, stdin=SENTENCE)
     assert result.returncode == 0 and result.stderr == ""
@@ -59,7 +67,10 @@ def test_reads_standard_input_and_writes_standard_output() -> None:
         ([SENTENCE, "-t", "PER,PER"], "contain a duplicate"),
         ([SENTENCE], "there are no mention types"),
         (["", "-t", "PER"], "the sentence is empty"),
-        ([SENTENCE, "-t", "PER", "-s", "forest"], "'forest' is unknown; it must be one of segmental, linear-chain"),
+        (
+            [SENTENCE, "-t", "PER", "-s", "forest"],
+            "'forest' is unknown; it must be one of segmental, discontinuous, linear-chain",
+        ),
         ([SENTENCE, *MENTIONS, "-s", "linear-chain"], "0:3:PER and 0:4:PER overlap, and a linear chain cannot"),
         ([SENTENCE, *MENTIONS, "-s", "semi-markov"], "0:3:PER and 0:4:PER overlap, and a semi-Markov chain cannot"),
         (

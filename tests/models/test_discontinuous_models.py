@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from attrs import evolve
@@ -13,6 +14,7 @@ from hyperspan.config import Config
 from hyperspan.models import Recognizer
 from hyperspan.models.storage import new_model
 from hyperspan.structures import DiscontinuousHypergraph
+from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.training.distillation import Distillation
 from hyperspan.types import AnnotationScope, Mention, Sentence
 
@@ -72,6 +74,7 @@ def test_partial_annotation_says_nothing_of_what_is_open() -> None:
     found = model.loss([forbidden, SENTENCES[1]]).values[0].item()
     absent = model.distribution(SENTENCES).constraint_log_prob(forbid=[[GAP], []])[0].item()
     assert math.isclose(found, -absent, rel_tol=1e-5)
+    assert model.loss([forbidden, SENTENCES[1]], rates=ExpectedRates(np.array([0.5]), 1.0)).values.isfinite().all()
 
 
 def test_a_student_learns_from_a_discontinuous_teacher(trained: Recognizer) -> None:

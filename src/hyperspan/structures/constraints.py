@@ -22,13 +22,18 @@ Shape = Sequence[int]
 
 
 def mask_of(mention_sets: Sequence[Iterable[Mention]], shape: Shape) -> np.ndarray:
-    """(B, n, c, m): true for the given mentions; those wider than c are left out.
+    """(B, n, c, m): true for the given mentions; those wider than c, or of several parts, are left out.
 
     >>> np.argwhere(mask_of([{(0, 2, 0), (0, 3, 0)}], (1, 3, 2, 1))).tolist()
     [[0, 0, 1, 0]]
     """
     mask = np.zeros(shape, dtype=bool)
-    rows = [(b, start, end - start - 1, kind) for b, some in enumerate(mention_sets) for start, end, kind in some]
+    rows = [
+        (b, start, end - start - 1, kind)
+        for b, some in enumerate(mention_sets)
+        for start, end, kind, *parts in some
+        if not parts
+    ]
     found = np.array(rows, dtype=np.int64).reshape(-1, 4)
     mask[tuple(found[found[:, 2] < shape[2]].T)] = True
     return mask
