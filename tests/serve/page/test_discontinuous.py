@@ -88,7 +88,7 @@ def test_parts_are_forbidden_and_linked(coordinated: Page, opened: Opener) -> No
     assert f"forbid={quote('4:8,19:28:ORGAN', safe='')}" in link
     other = opened("#" + link.partition("#")[2], link.partition("/#")[0])
     expect(other.locator("#constraints")).to_contain_text("left … ventricle")
-    page.locator("#text").press("Home")
+    page.locator("#text").press("Control+Home")
     page.locator("#text").press_sequentially("So ")
     wait_for_text(page, f"So {TEXT}")
     expect(page.locator("#constraints")).to_contain_text("left … ventricle")
