@@ -74,6 +74,16 @@ def test_stats(sample: Path) -> None:
     assert markdown.splitlines()[1].startswith("| ---")
 
 
+def test_stats_of_discontinuous_mentions(sample: Path) -> None:
+    corpus = "examples/coordination.jsonl"
+    found = json.loads(hyperspan("stats", corpus, "--format", "json").stdout)[corpus]
+    assert found["discontinuous"] == found["sentences_with_discontinuous"] == 53
+    assert found["parts"] == {"2": 53} and found["gaps"] == {"2": 53}
+    table = [line.rsplit(maxsplit=2) for line in hyperspan("stats", corpus, str(sample)).stdout.splitlines()]
+    assert ["  parts: 2", "53", "0"] in table and ["  words in the widest gap: 2", "53", "0"] in table
+    assert "widest gap" not in hyperspan("stats", str(sample)).stdout
+
+
 def test_view(sample: Path) -> None:
     shown = hyperspan("view", str(sample), "--width", "60")
     assert shown.stdout.splitlines()[:4] == [

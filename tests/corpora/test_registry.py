@@ -145,7 +145,13 @@ def test_a_format_that_needs_no_sentences_keeps_as_much_without_them(name: str, 
 @pytest.mark.corpora
 @pytest.mark.parametrize("name", [name for name in WRITERS if FORMATS[name].discontinuous and FORMATS[name].reads])
 @pytest.mark.parametrize(
-    ("file", "several"), [("craft/dev.jsonl.gz", 154), ("genia/xml/GENIAcorpus3.02.first126articles.xml.gz", 63)]
+    ("file", "several"),
+    [
+        ("craft/train.jsonl.gz", 997),
+        ("craft/dev.jsonl.gz", 154),
+        ("craft/test.jsonl.gz", 113),
+        ("genia/xml/GENIAcorpus3.02.first126articles.xml.gz", 63),
+    ],
 )
 def test_real_discontinuous_mentions_survive(name: str, file: str, several: int, tmp_path: Path) -> None:
     documents = list(read_corpus(data_path(file)))

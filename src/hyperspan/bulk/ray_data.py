@@ -39,7 +39,9 @@ def annotate_dataset(
     batch_size: int = 256,
     device: str = "cpu",
 ) -> Dataset:
-    """The dataset with a column `mentions`: of each row a list of ``{start, end, label, text, probability}``.
+    """The dataset with a column `mentions`: of each row a list of ``{start, end, label, text, probability, fragments}``.
+
+    `fragments` are the parts of a discontinuous mention, and null for others.
 
     A row whose text cannot be annotated has null there, and the reason in a column `rejected`, which is null in the others.
     `threshold` and `types` are as for :class:`hyperspan.Annotator`. Rows are annotated when they are needed, `batch_size` at a

@@ -239,7 +239,8 @@ def _model_errors(found: Evaluated, annotator: Annotator, labels: list[str] | No
 
     known = annotator.labels
     types = None if labels is None else [index for index, label in enumerate(known) if label in labels]
-    limits = ModelLimits(frozenset(known), annotator.model.max_width, contiguous=True)
+    model, parts = annotator.model, annotator.discontinuous
+    limits = ModelLimits(frozenset(known), model.max_width, contiguous=parts is None, discontinuous=parts)
     return model_errors(found, annotator, partial(set_probabilities, annotator.model, types=types), limits)
 
 

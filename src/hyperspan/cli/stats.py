@@ -60,11 +60,31 @@ def stats(
     report(problems)
 
 
+def _rows_of_parts(counts: list[Statistics]) -> list[list[str]]:
+    """How discontinuous mentions are: in how many sentences, of how many parts, with which gaps."""
+    from hyperspan.evaluation.groups import GAPS, PARTS, group
+
+    rows = [["  sentences with one", *(f"{found.sentences_with_discontinuous:,}" for found in counts)]]
+    parts = {name: largest for name, largest in PARTS.items() if largest > 1}
+    for title, groups, sizes in (
+        ("  parts: {}", parts, [found.parts for found in counts]),
+        ("  words in the widest gap: {}", GAPS, [found.gaps for found in counts]),
+    ):
+        for name in groups:
+            sums = [sum(times for size, times in one.items() if group(groups, size) == name) for one in sizes]
+            rows.append([title.format(name), *(f"{total:,}" for total in sums)])
+    return rows
+
+
 def _print_table(counts: dict[str, Statistics], *, markdown: bool) -> None:
     labels = sorted({label for found in counts.values() for label in found.types})
     partial = any(found.partial_sentences for found in counts.values())
     shown = ROWS | (PARTIAL_ROWS if partial else {})
-    rows = [[title, *(f"{getattr(found, name):,}" for found in counts.values())] for name, title in shown.items()]
+    rows: list[list[str]] = []
+    for name, title in shown.items():
+        rows.append([title, *(f"{getattr(found, name):,}" for found in counts.values())])
+        if name == "discontinuous" and any(found.discontinuous for found in counts.values()):
+            rows += _rows_of_parts(list(counts.values()))
     rows += [[f"type {label}", *(f"{found.types[label]:,}" for found in counts.values())] for label in labels]
     names = [Path(file).name for file in counts]
     header = ["", *(names if len(set(names)) == len(names) else counts)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from hyperspan.types import Mention
@@ -129,3 +130,12 @@ def _type_kinds(one: Mention, other: Mention) -> set[str]:
     if one.label != other.label:
         return {"any"}
     return {"any", "same_type"} | ({"same_type_and_start"} if one.start == other.start else set())
+
+
+def widest_gap(mention: Mention) -> int:
+    """The words in the widest gap of a mention; 0 for a contiguous one.
+
+    >>> widest_gap(Mention(0, 9, "cell", [(0, 1), (2, 4), (7, 9)]))
+    3
+    """
+    return max((later[0] - part[1] for part, later in pairwise(mention.parts)), default=0)

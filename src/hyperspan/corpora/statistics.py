@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hyperspan.corpora.documents import with_sentences
-from hyperspan.corpora.overlaps import overlapping_pairs
+from hyperspan.corpora.overlaps import overlapping_pairs, widest_gap
 from hyperspan.corpora.source import Problems
 from hyperspan.types import Document, Mention, Sentence
 
@@ -43,6 +43,11 @@ class Statistics:
     duplicates: int = 0
     """Mentions that are listed again: same span, same type."""
     discontinuous: int = 0
+    sentences_with_discontinuous: int = 0
+    parts: Counter[int] = field(default_factory=Counter)
+    """Discontinuous mentions by their number of parts."""
+    gaps: Counter[int] = field(default_factory=Counter)
+    """Discontinuous mentions by the words in their widest gap."""
     depth: int = 0
     """The most mentions (duplicates apart) that contain each other in a row."""
     partial_sentences: int = 0
@@ -66,12 +71,18 @@ class Statistics:
         self.partial_sentences += sentence.is_partial
         self.forbidden += len(sentence.forbidden)
         self.types.update(mention.label for mention in mentions)
-        self.discontinuous += sum(bool(mention.fragments) for mention in mentions)
+        self._add_discontinuous([mention for mention in mentions if mention.fragments])
         widths = [mention.end - mention.start for mention in mentions]
         self.longer_than_6 += sum(width > LONG for width in widths)
         self.longest = max([self.longest, *widths])
         self._add_overlaps(mentions)
         self.depth = max(self.depth, nesting_depth(sentence.mentions))
+
+    def _add_discontinuous(self, mentions: list[Mention]) -> None:
+        self.discontinuous += len(mentions)
+        self.sentences_with_discontinuous += bool(mentions)
+        self.parts.update(len(mention.parts) for mention in mentions)
+        self.gaps.update(map(widest_gap, mentions))
 
     def _add_overlaps(self, mentions: list[Mention]) -> None:
         overlapping, same_type, same_start = set(), set(), set()

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
+from hyperspan.config import DiscontinuousConfig
 from hyperspan.corpora.overlaps import places, words_of
+from hyperspan.inference.constraints import too_large
 from hyperspan.types import Mention
 
 DIFFERENCES = {
@@ -17,7 +19,7 @@ DIFFERENCES = {
     "inner missed": "the same, and it lies inside a gold or predicted mention",
     "outer missed": "the same, and a gold or predicted mention lies inside it",
     "type missed": "a predicted mention has these words, but this type of several is missing",
-    "too wide": "a gold mention with more words than the model can find",
+    "too wide": "a gold mention with more words or parts, or a wider gap, than the model can find",
     "unknown type": "a gold mention of a type that the model does not have",
     "discontinuous": "a gold mention with gaps, where the model finds contiguous ones",
     "not whole words": "a gold mention that begins or ends inside a word of the model, or leaves its sentence",
@@ -44,6 +46,8 @@ class ModelLimits:
     labels: frozenset[str] | None = None
     max_width: int | None = None
     contiguous: bool = False
+    discontinuous: DiscontinuousConfig | None = None
+    """What mentions of several parts it finds; None for all, or with `contiguous` none."""
 
     def reason(self, mention: Mention) -> str | None:
         """The kind of difference that says why a gold mention cannot be found; None where it can be.
@@ -55,9 +59,9 @@ class ModelLimits:
             return "unknown type"
         if self.contiguous and mention.fragments:
             return "discontinuous"
-        if self.max_width is not None and mention.end - mention.start > self.max_width:
-            return "too wide"
-        return None
+        if mention.fragments and self.discontinuous is None:
+            return None
+        return "too wide" if too_large(mention.parts, self.max_width, self.discontinuous) else None
 
 
 NO_LIMITS = ModelLimits()

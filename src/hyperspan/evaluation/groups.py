@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,15 +37,6 @@ def group(groups: Mapping[str, float], size: int) -> str:
     '3-4'
     """
     return next(name for name, largest in groups.items() if size <= largest)
-
-
-def widest_gap(mention: Mention) -> int:
-    """The words in the widest gap of a mention; 0 for a contiguous one.
-
-    >>> widest_gap(Mention(0, 9, "cell", [(0, 1), (2, 4), (7, 9)]))
-    3
-    """
-    return max((later[0] - part[1] for part, later in pairwise(mention.parts)), default=0)
 
 
 def has_discontinuous(sentences: Sequence[Sentence]) -> Flags:

@@ -11,6 +11,7 @@ from typing import Protocol
 from attrs import evolve
 
 from hyperspan.corpora.documents import by_characters, contained, covered
+from hyperspan.corpora.trimming import joined
 from hyperspan.evaluation.alignment import Aligned
 from hyperspan.evaluation.error_kinds import ModelLimits
 from hyperspan.evaluation.errors import ErrorReport, SentenceProbabilities, error_report
@@ -147,9 +148,10 @@ class _ReadSentences:
             offsets = self.sentences[part].offsets
             starts, ends = ({one[end]: i + end for i, one in enumerate(offsets)} for end in (0, 1))
             for mention in mentions:
-                span = by_characters(mention, given).span
-                if span[0] in starts and span[1] in ends and not mention.fragments:
-                    found[mention] = part, Mention(starts[span[0]], ends[span[1]], mention.label)
+                spans = by_characters(mention, given).parts
+                if all(start in starts and end in ends for start, end in spans):
+                    moved = joined((starts[start], ends[end]) for start, end in spans)
+                    found[mention] = part, Mention(moved[0][0], moved[-1][1], mention.label, moved)
         return found
 
 

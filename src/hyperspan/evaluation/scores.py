@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
-from hyperspan.corpora.overlaps import KINDS, Place, overlaps, places
+from hyperspan.corpora.overlaps import KINDS, Place, overlaps, places, widest_gap
 from hyperspan.evaluation.alignment import Scorable, sentences_to_score
 from hyperspan.evaluation.calibration import Calibration, calibration_of
 from hyperspan.evaluation.groups import (
@@ -25,7 +25,6 @@ from hyperspan.evaluation.groups import (
     discontinuous_only,
     group,
     has_discontinuous,
-    widest_gap,
     width,
 )
 from hyperspan.evaluation.significance import Confidence, Counts, confidence

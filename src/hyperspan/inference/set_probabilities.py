@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from hyperspan.batching import batches_by_length
-from hyperspan.inference.decoding import MentionDistribution
+from hyperspan.inference.constraints import too_large
+from hyperspan.inference.decoding import AnyMentionSets, MentionDistribution
 from hyperspan.inference.model import InferenceModel
 from hyperspan.structures.constraints import PartialMarks, inside
+from hyperspan.structures.mentions import AnyMention, NotSupportedError, with_parts
 from hyperspan.structures.mentions import Mention as IndexedMention
-from hyperspan.structures.mentions import MentionSets, NotSupportedError
 from hyperspan.types import ANY_LABEL, AnnotationScope, Mention, Sentence
 
+LEAST = 0.001
+"""The least probability of a mention of several parts; there are too many of those that are less probable."""
 MentionSetsOfSentence = Sequence[Set[Mention]]
 """Sets of mentions of one sentence, in its tokens."""
 
@@ -25,13 +28,14 @@ class JudgingDistribution(MentionDistribution, Protocol):
 
     @property
     def marginals(self) -> Any: ...  # (B, n, c, m)
-    def log_prob(self, mention_sets: MentionSets) -> Any: ...  # (B,)
+    def log_prob(self, mention_sets: AnyMentionSets) -> Any: ...  # (B,)
 
 
 class SetProbabilities(NamedTuple):
     """The log-probability of each set of a sentence, and the probability of each mention that is in one of them.
 
-    A set with a mention that the model cannot have is -inf, and that mention is not listed. The log-probabilities are None where
+    A set with a mention that the model cannot have is -inf, and that mention is not listed. Mentions of several parts that are less
+    probable than :data:`LEAST` are listed with 0. The log-probabilities are None where
     the distribution has none that are exact.
     """
 
@@ -68,7 +72,8 @@ def set_probabilities(
             if types is not None and len(types) < len(model.labels):
                 distribution = distribution.restrict(types)
             here = [None if known is None else known[index] for index in batch]
-            judged = _batch_probabilities(distribution, [sets[index] for index in batch], labels, here)
+            longer = _discontinuous(distribution) if model.discontinuous else [{} for _ in batch]
+            judged = _batch_probabilities(distribution, [sets[index] for index in batch], labels, here, longer, model)
         for index, one in zip(batch, judged, strict=True):
             found[index] = one
     return found
@@ -79,17 +84,23 @@ def _batch_probabilities(
     sets: Sequence[MentionSetsOfSentence],
     labels: Sequence[str],
     known_sentences: Sequence[Sentence | None],
+    longer: Sequence[Mapping[AnyMention, float]],
+    model: InferenceModel,
 ) -> list[SetProbabilities]:
     kinds = {label: kind for kind, label in enumerate(labels)}
     marginals = distribution.marginals  # (B, n, c, m)
-    widest = marginals.shape[2]
+    widest, limits = marginals.shape[2], model.config.discontinuous if model.discontinuous else None
     by_sentence: list[dict[Mention, float]] = []
     for b, given in enumerate(sets):
         known: dict[Mention, float] = {}
         for mention in set().union(*given):
-            width = mention.end - mention.start - 1
-            if mention.label in kinds and not mention.fragments and width < widest:
-                known[mention] = min(float(marginals[b, mention.start, width, kinds[mention.label]]), 1.0)
+            kind, width = kinds.get(mention.label), mention.end - mention.start - 1
+            if kind is None or too_large(mention.parts, model.max_width, limits):
+                continue
+            if mention.fragments:
+                known[mention] = longer[b].get(with_parts(mention.parts, kind), 0.0)
+            elif width < widest:
+                known[mention] = min(float(marginals[b, mention.start, width, kind]), 1.0)
         by_sentence.append(known)
     decided = [
         _decided(sentence, kinds, *marginals.shape[1:3]) if sentence is not None and sentence.is_partial else None
@@ -102,6 +113,16 @@ def _batch_probabilities(
     return [SetProbabilities(row, known) for row, known in zip(zip(*columns, strict=True), by_sentence, strict=True)]
 
 
+def _discontinuous(distribution: JudgingDistribution) -> list[dict[AnyMention, float]]:
+    """The probabilities of the mentions of several parts of each sentence, where they are not next to nothing."""
+    found: list[dict[AnyMention, float]] = [{} for _ in distribution.lengths]
+    [places] = distribution.places([[LEAST] * distribution.types])
+    for row, probability, parts in zip(places.rows.tolist(), places.probabilities.tolist(), places.parts, strict=False):
+        if parts:
+            found[row[0]][with_parts(parts, row[3])] = probability
+    return found
+
+
 def _log_probabilities(
     distribution: JudgingDistribution,
     sets: Sequence[Set[Mention]],
@@ -110,8 +131,8 @@ def _log_probabilities(
     decided: Sequence[set[IndexedMention] | None],
 ) -> list[float | None]:
     """Of one set a sentence; -inf where one of its mentions is not possible. Only mentions that are decided must agree."""
-    indexed: list[list[IndexedMention]] = [
-        [(one.start, one.end, kinds[one.label]) for one in given if one in known]
+    indexed: list[list[AnyMention]] = [
+        [with_parts(one.parts, kinds[one.label]) for one in given if one in known]
         for given, known in zip(sets, possible, strict=True)
     ]
     try:
