@@ -26,10 +26,12 @@ from hyperspan.errors import InputError, JobError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
 from hyperspan.model_folders import folder_of
-from hyperspan.models import load_model
+from hyperspan.models import load_model, save_model
 from hyperspan.types import Document, Mention
 from tests.bulk.fakes import PanicError, contents, lines_in, write_jsonl
 from tests.bulk.processes import is_running, named
+from tests.coordination import TEXT as COORDINATED
+from tests.coordination import coordination_annotator, coordination_model
 
 TEXTS = [
     "IL-2 promoter activity in Jurkat T cells. The c-Rel protein binds it.",
@@ -100,6 +102,14 @@ def test_arrays_of_ids_give_what_sentences_give(annotator: Annotator, options: d
             assert mine.probability == pytest.approx(theirs.probability, abs=1e-6)
     assert sum(size for size in computer.asked if size <= most) == 6, "sentences that are the same are computed once"
     assert (remote.batch_entries < annotator.model.batch_entries) == (most < 6)
+
+
+def test_the_parts_of_discontinuous_mentions_come_back(tmp_path: Path) -> None:
+    annotator = coordination_annotator()
+    save_model(coordination_model(), tmp_path / "model")
+    computer = DirectComputer(computer_of(annotator.model, annotator.options()))
+    [found] = RemoteAnnotator(computer.computer.facts(str(tmp_path / "model")), computer).pipe([COORDINATED])
+    assert found.mentions == annotator(COORDINATED).mentions and any(one.fragments for one in found.mentions)
 
 
 @pytest.mark.parametrize("asked", [{"require": [Mention(0, 4, "protein")]}, {"candidates": 0.1}], ids=list)

@@ -18,6 +18,8 @@ from hyperspan.models import new_model, save_model
 from hyperspan.types import Document, Mention, Sentence
 from tests.bulk.test_tables import NO_TEXTS
 from tests.cli.process import hyperspan
+from tests.coordination import LEFT, ROD, coordination_model
+from tests.coordination import TEXT as COORDINATED
 from tests.inference.test_annotator import TEXT, small_model
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -28,6 +30,46 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("model") / "small"
     save_model(small_model(), folder)
     return str(folder)
+
+
+@pytest.fixture(scope="module")
+def parted(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("parted") / "model"
+    save_model(coordination_model(), folder)
+    return str(folder)
+
+
+def test_discontinuous_mentions_are_shown_and_written_with_their_parts(parted: str) -> None:
+    shown = hyperspan("annotate", COORDINATED, "--model", parted).stdout
+    assert any(line.startswith("    ╰──╯┄┄┄┄┄┄┄┄┄┄┄╰───────╯ORGAN ") for line in shown.split("\n"))
+    written = json.loads(hyperspan("annotate", COORDINATED, "--model", parted, "--format", "jsonl").stdout)
+    assert [m["fragments"] for m in written["mentions"] if "fragments" in m] == [LEFT["fragments"], ROD["fragments"]]
+    table = hyperspan("annotate", COORDINATED, "--model", parted, "--format", "tsv", "--threshold", "0.9").stdout
+    assert "\tfragments\n" in table and "\t4:8 19:28\n" in table
+    forbidden = hyperspan("annotate", COORDINATED, "--model", parted, "--forbid", "4:8,19:28:ORGAN", "--format", "tsv")
+    assert "\t4:8 19:28\n" not in forbidden.stdout and "\t72:75 85:90\n" in forbidden.stdout
+    ranked = hyperspan("annotate", COORDINATED, "--model", parted, "--top-k", "2").stdout
+    assert "left … ventricle [ORGAN]" in ranked
+
+
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        ("19:28,4:8", "has fragments ((19, 28), (4, 8)), but they must be in order, apart from each other, and begin"),
+        ("4:8,8:12", "has fragments ((4, 8), (8, 12)), but they must be in order, apart from each other, and begin"),
+        ("4:8,12:12", "has fragments ((4, 8), (12, 12)), but they must be in order, apart from each other, and begin"),
+        ("4:8,900:910", "to require reaches beyond the text, which has 105 characters"),
+        ("4:8,20:28", "does not begin and end with words in its part 20:28; whole words there are at 19:28"),
+        ("4:8,49:54", "has a gap of 7 words, and this model finds gaps of up to 3; choose a shorter one"),
+        ("4:8,72:75", "begins in one sentence and ends in another"),
+        ("4:8,", "is not START:END:LABEL; write for example 0:3:PER for the first three characters, or 0:1,3:4:PER"),
+    ],
+)
+def test_parts_that_cannot_be_are_refused_in_one_sentence(parted: str, written: str, sentence: str) -> None:
+    result = hyperspan("annotate", COORDINATED, "--model", parted, "--require", f"{written}:ORGAN")
+    assert (
+        (result.returncode, result.stdout) == (2, "") and sentence in result.stderr and result.stderr.count("\n") == 1
+    )
 
 
 def test_a_text_is_shown_with_bars_and_probabilities(model: str) -> None:

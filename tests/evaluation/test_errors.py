@@ -19,8 +19,11 @@ from hyperspan.evaluation.error_kinds import DIFFERENCES, ModelLimits, mention_d
 from hyperspan.evaluation.error_records import error_lines
 from hyperspan.evaluation.errors import ErrorReport
 from hyperspan.evaluation.model_errors import model_errors
+from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.set_probabilities import set_probabilities
 from hyperspan.types import ANY_LABEL, NOTHING_ANNOTATED, AnnotationScope, Document, Mention, Sentence
+from tests.coordination import TEXT as COORDINATED
+from tests.coordination import coordination_annotator
 from tests.evaluation.cases import any_sentences, sentence
 
 LIMITS = ModelLimits(frozenset("AB"), max_width=5, contiguous=True)
@@ -120,9 +123,10 @@ def test_unknown_candidates_are_no_errors() -> None:
     assert [one.kind for one in report.errors[0].differences] == ["missed", "spurious"]
 
 
-def of_model(gold: Iterable[Document]) -> ErrorReport:
-    annotator = load("genia")
-    limits = ModelLimits(frozenset(annotator.labels), annotator.model.max_width, contiguous=True)
+def of_model(gold: Iterable[Document], annotator: Annotator | None = None) -> ErrorReport:
+    annotator = annotator or load("genia")
+    parts = annotator.discontinuous
+    limits = ModelLimits(frozenset(annotator.labels), annotator.model.max_width, parts is None, parts)
     judge = functools.partial(set_probabilities, annotator.model)
     evaluated = evaluate_model(annotator, gold, samples=0, tokenizer=annotator.model.tokenizer)
     return model_errors(evaluated, annotator, judge, limits)
@@ -146,6 +150,26 @@ def test_probabilities_are_those_of_the_model() -> None:
             if one.gold:
                 start, end = errors.gold.offsets[one.gold.start][0], errors.gold.offsets[one.gold.end - 1][1]
                 assert one.gold.probability == pytest.approx(known[start, end, one.gold.label], abs=1e-6)
+
+
+def test_discontinuous_mentions_have_probabilities() -> None:
+    annotator = coordination_annotator()
+    left, far = (Mention(4, end, "ORGAN", [(4, 8), (start, end)]) for start, end in ((29, 33), (49, 54)))
+    [errors] = of_model([Document(COORDINATED, [left, far])], annotator).errors[:1]
+    kinds = {one.gold.parts: one.kind for one in errors.differences if one.gold is not None}
+    assert kinds[(1, 2), (9, 10)] == "too wide" and kinds[(1, 2), (5, 6)] != "too wide"
+    assert errors.gold_log_probability == -math.inf  # the model has no gaps as wide
+
+    document = annotator(COORDINATED, candidates=0.001, top_k=1)
+    report = of_model([Document(COORDINATED, [left])], annotator)
+    [errors] = [one for one in report.errors if one.gold.mentions]
+    assert document.alternatives is not None
+    best = math.log(document.alternatives[0].sets[0].probability)
+    assert errors.predicted_log_probability == pytest.approx(best, abs=1e-4)
+    assert errors.gold_log_probability is not None and -math.inf < errors.gold_log_probability < best
+    found = {one.parts: one.probability for one in document.sentences[0].mentions if one.fragments}
+    wrong = [one.predicted for one in errors.differences if one.predicted is not None]
+    assert {one.parts: one.probability for one in wrong if one.fragments} == pytest.approx(found)
 
 
 def test_sentences_that_were_completed_have_the_probability_of_their_set() -> None:

@@ -18,6 +18,7 @@ from hyperspan.labelling.session import open_session
 from hyperspan.models import new_model
 from hyperspan.text.tokenize import WORDS
 from hyperspan.types import Document, Mention, Sentence
+from tests.coordination import coordination_annotator, coordination_model
 from tests.inference.test_annotator import TRAINING, small_model
 
 TEXT = "Ada left the zoo of Oz."
@@ -47,6 +48,30 @@ def test_a_draft_is_the_best_set_given_what_was_decided() -> None:
         assert mention.probability == pytest.approx(probabilities[mention], abs=1e-6)
     only = Drafter("small", annotator).draft(item, ["place", "verb"], set(), set())
     assert {mention.label for mention in (*only.mentions, *only.candidates)} == {"place"}
+
+
+def test_a_draft_follows_decisions_about_discontinuous_mentions() -> None:
+    labels, left = ("CELL", "ORGAN", "PROTEIN"), Mention(1, 5, "ORGAN", [(1, 2), (4, 5)])
+    drafter, item = Drafter("parted", coordination_annotator()), item_of("The left and right ventricle were stained .")
+    free = drafter.draft(item, labels, set(), set())
+    assert left in free.mentions
+    draft = drafter.draft(item, labels, set(), {left})
+    assert left not in draft.mentions and left not in draft.candidates and draft.mentions != free.mentions
+    other, far = (Mention(1, end, "ORGAN", [(1, 2), (end - 1, end)]) for end in (6, 8))
+    required = drafter.draft(item, labels, {other}, set())  # which begins as what was drafted does
+    assert other not in required.mentions
+    before, after = ({m: m.probability for m in (*one.mentions, *one.candidates)} for one in (free, required))
+    assert after.get(left) != before[left]
+    assert drafter.draft(item, labels, {far}, set()) == free  # the gap is wider than those of the model
+
+
+def test_discontinuous_mentions_that_are_given_are_drafts_and_move_with_their_part() -> None:
+    words = Sentence("a left and right lung".split() + ["and"] * 120 + "the rod and cone cells".split())
+    rod, left = (Mention(start, start + 4, "CELL", [(start, start + 1), (start + 3, start + 4)]) for start in (126, 1))
+    item = item_of(document_of([words.with_mentions([rod, left])]), keep=True)
+    given = Drafter("parted", Annotator(coordination_model(), max_spans=150), offers_given=True)
+    assert given.draft(item, ["CELL"], set(), set()).mentions == (left, rod)  # the sentence is read in parts
+    assert not given.draft(item, ["CELL"], {left}, {rod}).mentions
 
 
 def test_what_a_model_cannot_have_is_not_passed_to_it() -> None:

@@ -15,7 +15,6 @@ from hyperspan.inference.decoding import MentionDistribution
 from hyperspan.inference.model import InferenceModel
 from hyperspan.inference.options import DecodingOptions
 from hyperspan.runtime.model import RuntimeModel
-from hyperspan.structures.places import Places
 from hyperspan.types import Sentence
 
 
@@ -83,8 +82,8 @@ class ModelComputer:
             return Answer()
         if len(options.types) < distribution.types:
             distribution = distribution.restrict(options.types)
-        [(rows, probabilities)] = distribution.places([options.thresholds])
-        places = Places(rows.astype(np.int32, copy=False), probabilities)
+        [found] = distribution.places([options.thresholds])
+        places = found._replace(rows=found.rows.astype(np.int32, copy=False))
         return Answer(places, distribution.topk(options.top_k) if options.top_k else None)
 
     # -- what is different on a GPU ----------------------------------------------------------------------------------------
