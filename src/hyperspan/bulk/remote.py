@@ -17,6 +17,7 @@ from hyperspan.batching import batches_by_length
 from hyperspan.bulk.requests import Answer, BatchRequest, Computer, ModelFacts, RankedSets
 from hyperspan.cards import ModelCard
 from hyperspan.collation import RowOrder, word_arrays
+from hyperspan.config import DiscontinuousConfig
 from hyperspan.errors import CardWarning, InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.assembly import SentencePrediction
@@ -58,6 +59,10 @@ class RemoteAnnotator(Annotator):
 
     def __repr__(self) -> str:
         return f"RemoteAnnotator(labels: {', '.join(self.labels)})"
+
+    @property
+    def discontinuous(self) -> DiscontinuousConfig | None:
+        return self.facts.discontinuous
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hyperspan.collation import RowOrder, WordArrays
+from hyperspan.config import DiscontinuousConfig
 from hyperspan.structures.mentions import MentionSet
 from hyperspan.structures.places import Places
 from hyperspan.text.tokenize import Tokenizer
@@ -32,6 +33,8 @@ class ModelFacts:
     reads_tags: bool
     joins_documents: bool
     batch_entries: int
+    discontinuous: DiscontinuousConfig | None = None
+    """What mentions of several parts it finds."""
     reads_ids: bool = False
     """Whether it takes batches as arrays of ids; otherwise it takes sentences."""
     reads_characters: bool = False
