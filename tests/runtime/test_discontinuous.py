@@ -111,6 +111,12 @@ def test_discontinuous_runtime_refuses_tensors_of_other_shapes(name: str, tmp_pa
         runtime_of(tmp_path)
 
 
+def test_discontinuous_runtime_refuses_calibration_by_label(tmp_path: Path) -> None:
+    save_model(trained(["calibration.temperatures={thing = 1.5}"], steps=0), tmp_path)
+    with pytest.raises(InputError, match=r"leave out the section \[calibration\]"):
+        runtime_of(tmp_path)
+
+
 def test_discontinuous_runtime_has_distributions_of_no_words(tmp_path: Path) -> None:
     save_model(trained([], steps=0), tmp_path)
     found = runtime_of(tmp_path).distribution([Sentence([]), Sentence([])])

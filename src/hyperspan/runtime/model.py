@@ -70,6 +70,11 @@ class RuntimeModel:
         self.max_width = None if config.model.max_width == "n" else config.model.max_width
         bias = config.model.mention_bias  # which is added after the kernels have compared scores
         calibration = config.calibration.of(self.labels, config.model.temperature)
+        if calibration is not None and self.kind.discontinuous:
+            raise InputError(
+                f"{folder / 'config.toml'} has calibration by label, but model.kind is {config.model.kind!r}, which has none; leave out "
+                "the section [calibration]"
+            )
         self.calibration = None if calibration is None else TypeCalibration(*calibration)
         own_margin = config.segmental.skip_margin or math.inf
         self.options = InferenceOptions(precision, (math.inf if skip is None else skip) + bias)
