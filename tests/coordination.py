@@ -36,7 +36,7 @@ def coordination_model() -> Recognizer:
         config,
         words=replace(config.words, dimension=20, tag_dimension=0),
         encoder=replace(config.encoder, hidden=12, span_hidden=12, input_dropout=0.0),
-        model=replace(config.model, kind="discontinuous", max_width=4),
+        model=replace(config.model, kind="discontinuous", max_width=5),
         discontinuous=replace(config.discontinuous, gap=3, later_width=2),
         training=replace(config.training, softmax_margin=False),
     )

@@ -314,8 +314,6 @@ class DiscontinuousConfig:
     """g: the most words of a gap."""
     later_width: int = _number(4, 1)
     """c': the most words of a part after the first."""
-    hidden: int = _number(32, 1)
-    """Of the hidden layer that scores gaps."""
     bias: float = _number(0.0)
     """Added to the score of each part after which others follow; training ends by choosing it on dev."""
 

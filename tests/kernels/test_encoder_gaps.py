@@ -47,7 +47,7 @@ def check_alike(
 
 
 @pytest.mark.parametrize("variant", sorted(libraries.variants()))
-@pytest.mark.parametrize("changes", [["model.max_width=n"], ["model.max_width=4"], ["discontinuous.hidden=7"]], ids=str)
+@pytest.mark.parametrize("changes", [["model.max_width=n"], ["model.max_width=6"], ["discontinuous.gap=1", "model.max_width=3"]], ids=str)
 def test_parts_and_gaps_are_those_of_the_reference(variant: str, changes: list[str]) -> None:
     with kernels.only("c", variant=variant):
         found, expected = both(discontinuous_model(*changes), sentences_of(LENGTHS))
@@ -61,7 +61,7 @@ def test_parts_and_gaps_are_close_in_bfloat16() -> None:
     check_alike(found, expected, LENGTHS, tolerance=0.1)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("width", ["n", "4"])
+@pytest.mark.parametrize("width", ["n", "6"])
 def test_words_that_are_skipped_are_still_in_gaps_and_later_parts(width: str) -> None:
     model = discontinuous_model(f"model.max_width={width}")
     whole, _ = both(model, sentences_of(LENGTHS))

@@ -25,7 +25,7 @@ SENTENCES = [
     Sentence(["the", "right", "valve"], [Mention(1, 3, "part")]),
 ]
 CHANGES = [
-    *("model.kind=discontinuous", "model.max_width=4", "words.dimension=12", "words.tag_dimension=0"),
+    *("model.kind=discontinuous", "model.max_width=5", "words.dimension=12", "words.tag_dimension=0"),
     *("encoder.hidden=8", "encoder.span_hidden=8", "encoder.input_dropout=0", "encoder.output_dropout=0"),
     *("discontinuous.gap=3", "discontinuous.later_width=2", "characters.encoder=none", "words.word_dropout=0"),
 ]

@@ -27,7 +27,7 @@ COORDINATIONS = [
     for one, other in (("red", "white"), ("early", "late"))
 ]
 SIZES = ["encoder.hidden=12", "encoder.span_hidden=7", "words.dimension=6", "discontinuous.gap=3"]
-SMALL = [*SIZES, "discontinuous.later_width=2", "discontinuous.hidden=5"]
+SMALL = [*SIZES, "discontinuous.later_width=2"]
 
 
 def sentences() -> list[Sentence]:
@@ -62,9 +62,9 @@ def runtime_of(folder: Path) -> RuntimeModel:
     ("half", "changes"),
     [
         (False, ["characters.encoder=none", "model.max_width=n", "discontinuous.parts=2"]),
-        (True, ["characters.encoder=cnn", "model.max_width=4", "discontinuous.parts=3", "model.mention_bias=0.7"]),
+        (True, ["characters.encoder=cnn", "model.max_width=6", "discontinuous.parts=3", "model.mention_bias=0.7"]),
         (True, ["characters.encoder=lstm", "model.max_width=n", "discontinuous.parts=1", "model.temperature=1.3"]),
-        (False, ["characters.encoder=cnn", "model.max_width=3", "model.mention_bias=-0.4", "model.temperature=0.8"]),
+        (False, ["characters.encoder=cnn", "model.max_width=5", "discontinuous.bias=0.6", "model.temperature=0.8"]),
     ],
     ids=str,
 )
@@ -98,7 +98,7 @@ def test_discontinuous_models_annotate_without_torch_as_with_it(tmp_path: Path) 
         assert any(mention.fragments for mention in found.mentions)
 
 
-@pytest.mark.parametrize("name", ["scorer.beside.weight", "scorer.width.weight", "scorer.gaps.bias"])
+@pytest.mark.parametrize("name", ["scorer.start.weight", "scorer.parts.bias"])
 def test_discontinuous_runtime_refuses_tensors_of_other_shapes(name: str, tmp_path: Path) -> None:
     save_model(trained([], steps=0), tmp_path)
     path = tmp_path / "model.safetensors"

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config, TrainingConfig
-from hyperspan.kernels.encoder import FusedEncoder, GapParts
+from hyperspan.kernels.encoder import FusedEncoder
+from hyperspan.kernels.encoder_gaps import GapLimits
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.span_lstm import span_layout
 from hyperspan.types import Sentence
@@ -100,7 +101,7 @@ class Encoder(nn.Module, ABC):
         raise NotImplementedError
 
     def fuse(
-        self, start: Any, parts: Any, *, tied: bool, interactions: bool, gaps: GapParts | None = None
+        self, start: Any, parts: Any, *, tied: bool, interactions: bool, gaps: GapLimits | None = None
     ) -> FusedEncoder | None:
         """A kernel from `vectors` to the scores of segmental hypergraphs, or with gaps, given the scorer's layers; None where there is none."""
         return None

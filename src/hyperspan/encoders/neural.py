@@ -20,7 +20,7 @@ from hyperspan.encoders.transformer import Transformer
 from hyperspan.encoders.vectors import WordVectors, read_vectors, vectors_dimension
 from hyperspan.encoders.words import RowDropout, WordEmbedding
 from hyperspan.errors import InputError
-from hyperspan.kernels.encoder import EncoderParts, FusedEncoder, GapParts
+from hyperspan.kernels.encoder import EncoderParts, FusedEncoder, GapLimits
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.word_lstm import word_states
 from hyperspan.types import Sentence
@@ -218,7 +218,7 @@ class NeuralEncoder(Encoder):
         return self.spans(words, batch, layout)
 
     def fuse(
-        self, start: nn.Linear, parts: SpanLinear, *, tied: bool, interactions: bool, gaps: GapParts | None = None
+        self, start: nn.Linear, parts: SpanLinear, *, tied: bool, interactions: bool, gaps: GapLimits | None = None
     ) -> FusedEncoder | None:
         if self.spans is None or not self.layers or self.config.model.scorer_hidden:
             return None

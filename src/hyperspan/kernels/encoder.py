@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from hyperspan.kernels.choice import choose, encoder_library
 from hyperspan.kernels.encoder_arrays import InferenceOptions, encode
-from hyperspan.kernels.encoder_gaps import GapWeights
+from hyperspan.kernels.encoder_gaps import GapLimits
 from hyperspan.kernels.encoder_weights import EncoderWeights, LstmWeights, PackedWeights
 from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.kernels.threads import thread_count, torch_openmp
@@ -40,25 +40,6 @@ class SpanProjection(Protocol):
     def bias(self) -> Tensor: ...  # (outputs,)
 
 
-class GapParts(NamedTuple):
-    """The layers that score gaps."""
-
-    beside: nn.Linear
-    width: nn.Embedding
-    gaps: nn.Linear
-    later_width: int
-    """c': the most words of a later part."""
-
-    def tensors(self) -> list[Tensor]:
-        """Everything that is learnt."""
-        return [self.beside.weight, self.beside.bias, self.width.weight, self.gaps.weight, self.gaps.bias]
-
-    def weights(self) -> GapWeights:
-        """The same as arrays."""
-        beside, beside_bias, width, gaps, bias = (tensor.detach().numpy() for tensor in self.tensors())
-        return GapWeights(beside.T, beside_bias, width, gaps.T, bias, self.later_width)
-
-
 class EncoderParts(NamedTuple):
     """The parts of a model that the fused encoder computes, in its order."""
 
@@ -68,15 +49,14 @@ class EncoderParts(NamedTuple):
     parts: SpanProjection
     tied: bool
     interactions: bool
-    gaps: GapParts | None = None
+    gaps: GapLimits | None = None
     """For mentions with gaps."""
 
     def tensors(self) -> list[Tensor]:
         """Everything that is learnt."""
         spans, start, parts = self.spans, self.start, self.parts
         own = [spans.inputs, spans.recurrent, spans.bias, start.weight, start.bias, parts.from_spans, parts.bias]
-        gaps = [] if self.gaps is None else self.gaps.tensors()
-        return [*(weight for layer in self.layers for weight in layer.parameters()), *own, *gaps]
+        return [*(weight for layer in self.layers for weight in layer.parameters()), *own]
 
     def weights(self) -> EncoderWeights:
         """The same as arrays."""
@@ -100,7 +80,7 @@ class EncoderParts(NamedTuple):
             *(parts.from_spans.detach().numpy(), parts.bias.detach().numpy()),
             self.tied,
             self.interactions,
-            None if self.gaps is None else self.gaps.weights(),
+            self.gaps,
         )
 
 

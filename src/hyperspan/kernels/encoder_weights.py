@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyperspan.kernels.encoder_gaps import GapWeights, PartScores, pad_gaps
+from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits, PartScores
 
 LOG2_E = 1.4426950408889634
 GATES = np.array([-LOG2_E, -LOG2_E, -2 * LOG2_E, -LOG2_E], dtype=np.float32)[:, None]
@@ -36,8 +36,8 @@ class EncoderWeights(NamedTuple):
     part_bias: np.ndarray  # (outputs,)
     tied: bool
     interactions: bool
-    gaps: GapWeights | None = None
-    """For mentions with gaps; the outputs of spans are then close, leaving, arriving, open, last and the hidden layer of gaps."""
+    gaps: GapLimits | None = None
+    """For mentions with gaps; the outputs of spans are then close, leaving, arriving, open, last and gap."""
 
     @property
     def types(self) -> int:
@@ -58,8 +58,6 @@ class EncoderStruct(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("inputs", "recurrent", "bias", "start")),
         ("from_spans", ctypes.c_void_p * 2),
         *((name, ctypes.c_void_p) for name in ("start_bias", "part_bias")),
-        *((name, ctypes.c_int64) for name in ("gap_hidden", "gap_first", "gap_columns")),
-        *((name, ctypes.c_void_p) for name in ("beside", "gaps", "gap_widths", "gap_bias")),
     )
 
 
@@ -82,36 +80,26 @@ class PackedWeights:
             recurrent.append(self._gates(self._pad_blocks(lstm.recurrent, [len(lstm.recurrent)])))
             bias.append(self._gate_bias(lstm.bias))
         start = self._columns(self._pad_blocks(model.start, both))
-        outputs, part_bias, of_gaps = model.from_spans, model.part_bias, (0, 0, 0, None, None, None, None)
-        self.gap_width = self.later_width = 0
-        if model.gaps is not None:
-            self.gap_width, self.later_width = len(model.gaps.widths), model.gaps.later_width
-            outputs, part_bias, first, beside, widths, gaps = pad_gaps(model.gaps, outputs, part_bias, self._padded)
-            of_gaps = (
-                *(widths.shape[1], first, self._padded(model.types)),
-                *(self._keep(self._columns(self._pad_blocks(beside, both))), self._keep(self._columns(gaps))),
-                *(self._keep(widths), self._keep(model.gaps.bias)),
-            )
-        from_spans = [self._columns(self._pad_blocks(part, [span_hidden])) for part in outputs]
+        self.gaps = model.gaps
+        from_spans = [self._columns(self._pad_blocks(part, [span_hidden])) for part in model.from_spans]
         self.struct = EncoderStruct(
             *(len(model.layers) // 2, len(model.layers[0].inputs), self._padded(hidden), self._padded(span_hidden)),
             *(model.types, model.tied, model.interactions),
-            *(self._padded(2 * model.types), self._padded(outputs.shape[2])),
+            *(self._padded(2 * model.types), self._padded(model.from_spans.shape[2])),
             *(self._pointers(arrays) for arrays in (inputs, recurrent, bias)),
             self._keep(start),
             (ctypes.c_void_p * 2)(*map(self._keep, from_spans)),
             self._keep(model.start_bias.copy()),
-            self._keep(part_bias.copy()),
-            *of_gaps,
+            self._keep(model.part_bias.copy()),
         )
 
     def part_scores(self, lengths: Sequence[int], max_width: int | None) -> PartScores | None:
         """Room for the scores of mentions with gaps; None for a model without them."""
-        if not self.gap_width:
+        if self.gaps is None:
             return None
         longest = max(lengths)
         width = min(max_width or longest, longest)
-        widths = width, min(self.gap_width, width), min(self.later_width, width)
+        widths = width, max(min(self.gaps.gap, width - BESIDE), 0), min(self.gaps.later_width, width)
         return PartScores(*(np.empty((len(lengths), longest, one, self.types), dtype=np.float32) for one in widths))
 
     def _padded(self, size: int) -> int:

@@ -9,12 +9,10 @@ import numpy as np
 
 from hyperspan.config import Config
 from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.kernels.encoder_gaps import GapWeights, PartScores
-from hyperspan.runtime.tensors import TensorFile
+from hyperspan.kernels.encoder_gaps import GapLimits, PartScores
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
 
-Shapes = dict[str, tuple[int, ...]]
 ArrayDistribution = ArrayHypergraph | DiscontinuousArrayHypergraph
 
 
@@ -32,12 +30,12 @@ class ServedKind(Protocol):
         """How many numbers a span has."""
         ...
 
-    def gap_shapes(self, config: Config, types: int) -> Shapes:
-        """The tensors of its scorer beside those of words and spans, by their names."""
+    def part_bias(self, config: Config, learnt: np.ndarray) -> np.ndarray:
+        """(outputs,): the biases of the numbers of a span, with those of the configuration."""
         ...
 
-    def gap_weights(self, tensors: TensorFile, config: Config) -> GapWeights | None:
-        """The same tensors."""
+    def gaps(self, config: Config) -> GapLimits | None:
+        """The limits of gaps; None without them."""
         ...
 
     def distribution(
@@ -63,10 +61,10 @@ class SegmentalKind:
     def span_outputs(self, config: Config, types: int) -> int:
         return types * (1 + 2 * config.segmental.interactions + 2 * (not config.model.tied))
 
-    def gap_shapes(self, config: Config, types: int) -> Shapes:
-        return {}
+    def part_bias(self, config: Config, learnt: np.ndarray) -> np.ndarray:
+        return learnt
 
-    def gap_weights(self, tensors: TensorFile, config: Config) -> GapWeights | None:
+    def gaps(self, config: Config) -> GapLimits | None:
         return None
 
     def distribution(
@@ -89,23 +87,14 @@ class DiscontinuousKind:
         return True
 
     def span_outputs(self, config: Config, types: int) -> int:
-        return 5 * types + config.discontinuous.hidden
+        return 6 * types
 
-    def gap_shapes(self, config: Config, types: int) -> Shapes:
-        units, words = config.discontinuous.hidden, 2 * config.encoder.hidden
-        return {
-            "beside.weight": (2 * units, words),
-            "beside.bias": (2 * units,),
-            "width.weight": (config.discontinuous.gap, units),
-            "gaps.weight": (types, units),
-            "gaps.bias": (types,),
-        }
+    def part_bias(self, config: Config, learnt: np.ndarray) -> np.ndarray:
+        close, leaving, arriving, opening, last, gap = np.split(learnt, 6)
+        return np.concatenate([close, leaving, arriving, opening + np.float32(config.discontinuous.bias), last, gap])
 
-    def gap_weights(self, tensors: TensorFile, config: Config) -> GapWeights:
-        beside, beside_bias, widths, gaps, bias = (
-            tensors.floats(f"scorer.{name}") for name in self.gap_shapes(config, 0)
-        )
-        return GapWeights(beside.T, beside_bias, widths, gaps.T, bias, config.discontinuous.later_width)
+    def gaps(self, config: Config) -> GapLimits:
+        return GapLimits(config.discontinuous.gap, config.discontinuous.later_width)
 
     def distribution(
         self,

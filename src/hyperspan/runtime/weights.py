@@ -26,10 +26,10 @@ def encoder_weights(tensors: TensorFile, config: Config) -> EncoderWeights:
         tensors.floats("scorer.start.weight").T,
         tensors.floats("scorer.start.bias"),
         tensors.floats("scorer.parts.from_spans"),
-        tensors.floats("scorer.parts.bias"),
+        kind.part_bias(config, tensors.floats("scorer.parts.bias")),
         config.model.tied,
         kind.interactions(config),
-        kind.gap_weights(tensors, config),
+        kind.gaps(config),
     )
 
 
@@ -63,5 +63,4 @@ def expected_shapes(config: Config, vocabulary: Vocabulary) -> dict[str, tuple[i
     kind = SERVED_KINDS[config.model.kind]
     outputs = kind.span_outputs(config, m)
     shapes |= {"scorer.start.weight": (2 * m, both), "scorer.start.bias": (2 * m,)}
-    shapes |= {"scorer.parts.from_spans": (2, spans, outputs), "scorer.parts.bias": (outputs,)}
-    return shapes | {f"scorer.{name}": shape for name, shape in kind.gap_shapes(config, m).items()}
+    return shapes | {"scorer.parts.from_spans": (2, spans, outputs), "scorer.parts.bias": (outputs,)}

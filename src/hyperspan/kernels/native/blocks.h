@@ -20,8 +20,7 @@ typedef struct {
     int32_t *opens;      /* (words,): whether a mention may start at a word, or is not looked for */
     int32_t *room[2];    /* (words,): how many spans are wanted that start (forward) or end (backward) at a word */
     element *outputs[2]; /* what a layer reads and writes */
-    float *gates[2], *cells[2], *parts[2], *start, *beside, *gap_sums;
-    element *gap_states;
+    float *gates[2], *cells[2], *parts[2], *start;
     element *states[2][2]; /* by direction; states of one width and of the one before it */
     int32_t *chain[2], *read[2], *to[2], *count[2];
     void *memory;
@@ -59,9 +58,6 @@ static int NAME(open)(NAME(Block) *block, const Model *model, const Problem *pro
         block->token = NAME(take)(memory, &used, words, sizeof(int32_t));
         block->opens = NAME(take)(memory, &used, words, sizeof(int32_t));
         block->start = NAME(take)(memory, &used, words * model->start_columns, sizeof(float));
-        block->beside = NAME(take)(memory, &used, words * 2 * model->gap_hidden, sizeof(float));
-        block->gap_sums = NAME(take)(memory, &used, problem->gap_width * model->gap_columns, sizeof(float));
-        block->gap_states = NAME(take)(memory, &used, problem->gap_width * model->gap_hidden / PER_ELEMENT, sizeof(element));
         for (int side = 0; side < 2; side++) {
             block->room[side] = NAME(take)(memory, &used, words, sizeof(int32_t));
             block->outputs[side] = NAME(take)(memory, &used, words * widest, sizeof(element));
@@ -147,8 +143,7 @@ static void NAME(read_words)(NAME(Block) *block, int64_t layer, int direction) {
 static void NAME(score_starts)(NAME(Block) *block) {
     const Model *model = block->model;
     const int64_t m = model->types, columns = model->start_columns, width = block->problem->width;
-    const int64_t least = block->problem->gap_width > block->problem->later_width ? block->problem->gap_width
-                                                                                  : block->problem->later_width;
+    const int64_t least = widest_later(block->problem);
     NAME(project)(block->words, block->outputs[model->layers % 2], block->output_stride, block->output_stride, model->start,
                   columns, columns, block->identity, block->start);
     for (int64_t word = 0; word < block->words; word++) {
@@ -174,9 +169,8 @@ static void NAME(read_spans)(NAME(Block) *block, int direction) {
     const int64_t units = model->span_hidden, lstm = 2 * model->layers + direction, stride = units / PER_ELEMENT;
     const int64_t width = smaller(block->problem->width, block->longest);
     /* Gaps and later parts are not as wide as first parts: wide spans have no outputs for them. */
-    const Problem *problem = block->problem;
-    const int64_t later = problem->gap_width > problem->later_width ? problem->gap_width : problem->later_width;
-    const int64_t wider = model->gap_hidden ? rounded_up(4 * model->types, LANES) : model->part_columns;
+    const int64_t later = widest_later(block->problem);
+    const int64_t wider = block->problem->open ? rounded_up(4 * model->types, LANES) : model->part_columns;
     const element *words = block->outputs[model->layers % 2];
     int32_t *chain = block->chain[direction], *read = block->read[direction], *to = block->to[direction];
     int32_t *count = block->count[direction], *room = block->room[direction];
@@ -228,12 +222,12 @@ static void NAME(write_scores)(NAME(Block) *block) {
                 absent[k] = at < length ? start[k] * scale : 0;
                 present[k] = at < length ? block->opens[word] ? start[m + k] * scale : -INFINITY : 0;
             }
-            if (!wide && p->open) NAME(write_parts)(block, row, word, 0, NULL);
+            if (!wide && p->open) NAME(write_parts)(block, row, at, 0, NULL);
             if (!wide) continue;
             float *part = block->parts[0] + block->spans_from[word] * columns;
             const float *other = block->parts[1] + block->spans_from[word] * columns;
             for (int64_t value = 0; value < wide * columns; value++) part[value] += other[value];
-            if (p->open) NAME(write_parts)(block, row, word, wide, part);
+            if (p->open) NAME(write_parts)(block, row, at, wide, part);
             for (int64_t w = 0; w < wide; w++)
                 for (int64_t k = 0; k < m; k++) close[w * m + k] = (part[w * columns + k] + bias[k]) * scale;
             for (int which = 0, first = 1; which < 2; which++) { /* leaving one span, arriving at the next */
@@ -275,7 +269,7 @@ static int NAME(encode_block)(const Model *model, const Problem *problem, int64_
     if (NAME(open)(&block, model, problem, index, two)) return 1;
     NAME(lay_out)(&block);
     for (int64_t layer = 0; layer <= model->layers; layer++) {
-        if (layer == model->layers) NAME(score_starts)(&block), NAME(read_beside)(&block);
+        if (layer == model->layers) NAME(score_starts)(&block);
         NAME(Layer) both = {&block, layer};
         share_two(NAME(read_direction), &both, two ? 2 : 1);
     }

@@ -15,9 +15,6 @@ typedef struct { /* sizes; those of LSTMs and columns are multiples of LANES */
     const float *const *bias;
     const void *start, *from_spans[2];
     const float *start_bias, *part_bias;
-    int64_t gap_hidden, gap_first, gap_columns; /* of mentions with gaps (gaps.h), 0 without; gap_first: a column of the parts */
-    const void *beside, *gaps;
-    const float *gap_widths, *gap_bias;
 } Model;
 
 typedef struct { /* sentences stand longest first, words as in a packed sequence */
@@ -36,6 +33,14 @@ typedef struct { /* sentences stand longest first, words as in a packed sequence
 } Problem;
 
 INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+enum { BESIDE = 2 }; /* the words beside a gap, with which it is a span */
+
+/* The most words of a span that is read for a gap or a later part; 0 without gaps. */
+INLINE int64_t widest_later(const Problem *problem) {
+    const int64_t gap = problem->gap_width ? problem->gap_width + BESIDE : 0;
+    return gap > problem->later_width ? gap : problem->later_width;
+}
 INLINE int64_t rounded_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 #define JOIN(a, b, c) a##_##b##_##c

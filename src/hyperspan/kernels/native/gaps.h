@@ -1,57 +1,28 @@
 /* What mentions with gaps need beside the scores of chains: parts that others follow, last parts, and gaps. Included by blocks.h.
  *
- * A gap's hidden layer is tanh of what its words, its width and the two words beside it add; all of that comes multiplied with
- * -2 log2(e) and with the biases in the widths (encoder_arrays.py), so that tanh = (1 - p) / (1 + p) with a power p of 2.
- * Only gaps inside a sentence with a word on either side are computed: no mention has others.
+ * A gap is scored by the span from the word before it to the word after it, so that the spans that start at a word have the scores of
+ * the gaps that begin at the next one.
  */
 
-/* What words beside gaps add to the hidden layer: of each word as the one before a gap, and as the one after. */
-static void NAME(read_beside)(NAME(Block) *block) {
-    const Model *model = block->model;
-    const int64_t columns = 2 * model->gap_hidden;
-    if (columns)
-        NAME(project)(block->words, block->outputs[model->layers % 2], block->output_stride, block->output_stride,
-                      model->beside, columns, columns, block->identity, block->beside);
+/* Scores of the spans that start at a word, from `first` words on: column `from` of their outputs `part`, `count` of them; then 0. */
+static void NAME(write_column)(NAME(Block) *block, const float *part, int64_t first, int64_t from, int64_t count, int64_t room,
+                               float *target) {
+    const int64_t m = block->model->types, columns = block->model->part_columns;
+    const float *bias = block->model->part_bias;
+    for (int64_t w = 0; w < count; w++)
+        for (int64_t k = from * m; k < (from + 1) * m; k++)
+            target[w * m + k - from * m] = (part[(w + first) * columns + k] + bias[k]) * block->problem->scale;
+    memset(target + count * m, 0, (size_t)((room - count) * m) * sizeof(float));
 }
 
-/* The scores of the gaps that begin at a word; `part` are the outputs of its spans. */
-static void NAME(write_gaps)(NAME(Block) *block, int64_t word, int64_t count, const float *part, float *gap) {
-    const Model *model = block->model;
-    const int64_t units = model->gap_hidden, columns = model->gap_columns, at = block->at[word], rank = block->rank[word];
-    const float *before = block->beside + 2 * units * (block->first[at - 1] + rank);
-    for (int64_t d = 0; d < count; d++) {
-        const float *after = block->beside + 2 * units * (block->first[at + d + 1] + rank) + units;
-        const float *inside = part + d * model->part_columns + model->gap_first, *width = model->gap_widths + d * units;
-        for (int64_t unit = 0; unit < units; unit += LANES) {
-            vec sum = *(const vec *)(before + unit) + *(const vec *)(after + unit) + *(const vec *)(inside + unit);
-            vec power = power_of_2(sum + *(const vec *)(width + unit));
-            STORE(block->gap_states + (d * units + unit) / PER_ELEMENT, (1.0f - power) / (1.0f + power));
-        }
-    }
-    NAME(project)(count, block->gap_states, units / PER_ELEMENT, units / PER_ELEMENT, model->gaps, columns, columns,
-                  block->identity, block->gap_sums);
-    for (int64_t d = 0; d < count; d++)
-        for (int64_t k = 0; k < model->types; k++)
-            gap[d * model->types + k] = (block->gap_sums[d * columns + k] + model->gap_bias[k]) * block->problem->scale;
-}
-
-/* `open`, `last` and `gap` of the spans that start at a word, and 0 in padding; `wide` of them are known, `part` are their outputs. */
-static void NAME(write_parts)(NAME(Block) *block, int64_t row, int64_t word, int64_t wide, const float *part) {
-    const Model *model = block->model;
+/* `open` and `last` of the spans that start at a word, `gap` of the gaps that begin at the next one, and 0 in padding; `wide` spans
+ * are known, `part` are their outputs. */
+static void NAME(write_parts)(NAME(Block) *block, int64_t row, int64_t at, int64_t wide, const float *part) {
     const Problem *p = block->problem;
-    const int64_t m = model->types, columns = model->part_columns, lasts = smaller(wide, p->later_width);
-    const float scale = p->scale, *bias = model->part_bias;
-    float *open = p->open + row * p->width * m, *last = p->last + row * p->later_width * m;
+    const int64_t m = block->model->types, gaps = wide > BESIDE ? smaller(wide - BESIDE, p->gap_width) : 0;
     float *gap = p->gap + row * p->gap_width * m;
-    int64_t gaps = 0;
-    if (wide && block->at[word])
-        gaps = smaller(smaller(wide, p->gap_width), block->lengths[block->rank[word]] - block->at[word] - 1);
-    memset(open + wide * m, 0, (size_t)((p->width - wide) * m) * sizeof(float));
-    memset(last + lasts * m, 0, (size_t)((p->later_width - lasts) * m) * sizeof(float));
-    memset(gap + gaps * m, 0, (size_t)((p->gap_width - gaps) * m) * sizeof(float));
-    for (int64_t w = 0; w < wide; w++)
-        for (int64_t k = 0; k < m; k++) open[w * m + k] = (part[w * columns + 3 * m + k] + bias[3 * m + k]) * scale;
-    for (int64_t w = 0; w < lasts; w++)
-        for (int64_t k = 0; k < m; k++) last[w * m + k] = (part[w * columns + 4 * m + k] + bias[4 * m + k]) * scale;
-    if (gaps > 0) NAME(write_gaps)(block, word, gaps, part, gap);
+    NAME(write_column)(block, part, 0, 3, wide, p->width, p->open + row * p->width * m);
+    NAME(write_column)(block, part, 0, 4, smaller(wide, p->later_width), p->later_width, p->last + row * p->later_width * m);
+    if (at == 0) memset(gap, 0, (size_t)(p->gap_width * m) * sizeof(float));
+    if (at + 1 < p->longest) NAME(write_column)(block, part, BESIDE, 5, gaps, p->gap_width, gap + p->gap_width * m);
 }

@@ -120,13 +120,8 @@ class Scorer(nn.Module):
         for name, parameter in self.named_parameters() if axes else ():
             learnt = state[name]
             for axis in axes.get(name, ()):
-                outputs, after = learnt.movedim(axis, 0).tensor_split([learnt.shape[axis] - self.outputs_after(name)])
-                learnt = torch.cat([self._of_types(outputs, weights), after]).movedim(0, axis)
+                learnt = self._of_types(learnt.movedim(axis, 0), weights).movedim(0, axis)
             parameter.copy_(learnt)
-
-    def outputs_after(self, name: str) -> int:
-        """How many outputs of a parameter stand after those of types and are of none."""
-        return 0
 
     def _of_types(self, learnt: Tensor, weights: Tensor) -> Tensor:
         """(outputs of the types that were learnt, …) -> (outputs of other types, …)"""

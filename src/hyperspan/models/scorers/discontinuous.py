@@ -7,14 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import pad
 
 from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
 from hyperspan.errors import InputError
-from hyperspan.kernels.encoder import FusedEncoder, FusedScores, GapParts
+from hyperspan.kernels.encoder import FusedEncoder, FusedScores
+from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer, linear_axes
 from hyperspan.structures.constraints import PartialMarks
@@ -27,10 +28,10 @@ from hyperspan.structures.scores import EdgeScores
 
 
 class DiscontinuousScorer(Scorer):
-    """Mentions of one part as in a segmental hypergraph; parts from their spans; gaps from their words, their width and the words beside them.
+    """Mentions of one part as in a segmental hypergraph; other parts from their spans, gaps from theirs.
 
-    The scores of a gap are linear in a hidden layer. What goes into it is linear in the vector of the words between, in that of the
-    word before and in that of the word after, so that it costs as much for each word and span as a few more types would.
+    All scores are linear in vectors of spans. That of a gap is the span from the word before it to the word after it: the span LSTM
+    has read what the gap joins, its words, and so its width.
     """
 
     over_spans = linear_memory = can_skip = independent_types = True
@@ -42,29 +43,24 @@ class DiscontinuousScorer(Scorer):
             raise InputError(
                 f"model.kind discontinuous reads vectors of spans, but encoder.kind is {config.encoder.kind}; set it to neural"
             )
-        m, self.hidden = self.types, config.discontinuous.hidden
+        m = self.types
         self.start = encoder.word_layer(2 * m)
-        self.beside = encoder.word_layer(2 * self.hidden)
-        self.parts = encoder.span_layer(5 * m + self.hidden)  # close, leaving, arriving, open, last; and gaps
-        self.width = nn.Embedding(config.discontinuous.gap, self.hidden)
-        self.gaps = nn.Linear(self.hidden, m)
+        self.parts = encoder.span_layer(6 * m)  # close, leaving, arriving, open, last, gap
         with torch.no_grad():
             self.parts.bias[:m] = INITIAL_MENTION_BIAS
-            self.parts.bias[3 * m : 5 * m] = INITIAL_MENTION_BIAS
-            self.gaps.bias.fill_(INITIAL_MENTION_BIAS)
-            self.width.weight.mul_(0.1)
+            self.parts.bias[3 * m :] = INITIAL_MENTION_BIAS
 
     @classmethod
     def check(cls, config: Config) -> None:
         given, width = config.discontinuous, config.model.max_width
         if not config.model.tied:
             raise InputError("model.tied is false, but model.kind discontinuous ties its edges; set it to true")
-        for key, value in (("gap", given.gap), ("later_width", given.later_width)):
-            if width != "n" and value > width:
-                raise InputError(
-                    f"discontinuous.{key} is {value}, but model.max_width is {width}, and gaps and later parts are spans, too; "
-                    f"set model.max_width = {value} or more"
-                )
+        least = max(given.gap + BESIDE, given.later_width)
+        if width != "n" and width < least:
+            raise InputError(
+                f"model.max_width is {width}, but gaps of discontinuous.gap = {given.gap} words with the words beside them and later "
+                f"parts of discontinuous.later_width = {given.later_width} words are spans, too; set model.max_width = {least} or more"
+            )
 
     def forward(
         self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None
@@ -77,23 +73,15 @@ class DiscontinuousScorer(Scorer):
         limits, chains = self.config.discontinuous, layout.chains
         absent, present = self._by_word(self.start(words), batch).split(m, dim=2)
         rows = self.parts(words, spans, batch, layout).float()
-        close, leaving, arriving, opening, last, gap = rows.split([m] * 5 + [self.hidden], dim=1)
+        close, leaving, arriving, others = rows.split([m, m, m, 3 * m], dim=1)
         extend = chains.unpack_extensions(chains.shorter(leaving) + arriving[chains.longer])
-        widths = chains.unpack_widths(torch.cat([close, opening, last, gap], dim=1))  # (B, n, c, outputs)
-        close, opening, last, gap = widths.split([m, m, m, self.hidden], dim=3)
-        before, after = self._by_word(self.beside(words), batch).split(self.hidden, dim=2)
-        g = min(limits.gap, close.shape[2])
-        beside = pad(before[:, :-1], (0, 0, 1, 0))[:, :, None] + self._next(after, g)  # (B, n, g, hidden)
-        gap = self.gaps(torch.tanh(gap[:, :, :g] + beside + self.width.weight[:g]))
+        close, opening, last, gap = chains.unpack_widths(torch.cat([close, others], dim=1)).split(m, dim=3)
+        gap = pad(gap[:, :-1, BESIDE:], (0, 0, 0, 0, 1, 0))[:, :, : limits.gap]  # by its own first word and width
         return DiscontinuousScores(absent, present, extend, close, opening, gap, last[:, :, : limits.later_width])
 
-    def _next(self, words: Tensor, count: int) -> Tensor:
-        """(B, n, d) -> (B, n, count, d): the words i + 1 to i + count, 0 beyond the last."""
-        return pad(words[:, 1:], (0, 0, 0, count)).unfold(1, count, 1).transpose(2, 3)
-
     def fuse(self, encoder: Encoder) -> FusedEncoder | None:
-        gaps = GapParts(self.beside, self.width, self.gaps, self.config.discontinuous.later_width)
-        return encoder.fuse(self.start, self.parts, tied=True, interactions=True, gaps=gaps)
+        limits = GapLimits(self.config.discontinuous.gap, self.config.discontinuous.later_width)
+        return encoder.fuse(self.start, self.parts, tied=True, interactions=True, gaps=limits)
 
     def of_fused(self, found: FusedScores) -> DiscontinuousScores:
         absent, present, extend, close, _, opening, gap, last = found
@@ -111,11 +99,7 @@ class DiscontinuousScorer(Scorer):
         return replace(scores, open=scores.open + bias)
 
     def type_axes(self) -> dict[str, tuple[int, ...]]:
-        parts = {f"parts.{name}": axes for name, axes in self.parts.output_axes.items()}
-        return linear_axes("start") | linear_axes("gaps") | parts
-
-    def outputs_after(self, name: str) -> int:
-        return self.hidden if name.startswith("parts.") else 0
+        return linear_axes("start") | {f"parts.{name}": axes for name, axes in self.parts.output_axes.items()}
 
     def distribution(self, scores: DiscontinuousScores, lengths: Sequence[int]) -> DiscontinuousHypergraph:
         return DiscontinuousHypergraph(scores, lengths, self.config.discontinuous.parts)
