@@ -41,6 +41,7 @@ demo: $(VENV)/installed
 	$(BIN)/hyperspan models
 	$(BIN)/hyperspan annotate examples/everyday.txt
 	$(BIN)/hyperspan annotate examples/biomedical.txt --model genia
+	$(BIN)/hyperspan annotate examples/article.txt --model craft
 	$(BIN)/hyperspan annotate examples/literary.txt --model litbank
 	$(BIN)/python examples/demo.py demo.html
 	$(BIN)/hyperspan draw "Israeli UN Ambassador Danny" --types ORG,PER --mention 0:3:PER --mention 0:4:PER --mention 1:2:ORG --output demo.svg --force

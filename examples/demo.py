@@ -12,7 +12,7 @@ from hyperspan.render.html import render_html
 from hyperspan.render.provenance import provenance
 
 EXAMPLES = Path(__file__).parent
-TEXTS = {"english": "everyday.txt", "genia": "biomedical.txt", "litbank": "literary.txt"}
+TEXTS = {"english": "everyday.txt", "craft": "article.txt", "genia": "biomedical.txt", "litbank": "literary.txt"}
 
 
 def main(target: str) -> None:

@@ -47,7 +47,9 @@ def check_alike(
 
 
 @pytest.mark.parametrize("variant", sorted(libraries.variants()))
-@pytest.mark.parametrize("changes", [["model.max_width=n"], ["model.max_width=6"], ["discontinuous.gap=1", "model.max_width=3"]], ids=str)
+@pytest.mark.parametrize(
+    "changes", [["model.max_width=n"], ["model.max_width=6"], ["discontinuous.gap=1", "model.max_width=3"]], ids=str
+)
 def test_parts_and_gaps_are_those_of_the_reference(variant: str, changes: list[str]) -> None:
     with kernels.only("c", variant=variant):
         found, expected = both(discontinuous_model(*changes), sentences_of(LENGTHS))
