@@ -51,7 +51,7 @@ def test_start_is_measured_beside_the_version() -> None:
 
 
 def test_a_model_that_is_not_bundled_is_named() -> None:
-    with pytest.raises(InputError, match="there is no bundled model 'nonsense'; choose from english, genia"):
+    with pytest.raises(InputError, match="there is no bundled model 'nonsense'; choose from craft, english, genia"):
         run(models=["nonsense"])
 
 

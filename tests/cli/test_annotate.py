@@ -44,7 +44,7 @@ def test_discontinuous_mentions_are_shown_and_written_with_their_parts(parted: s
     assert any(line.startswith("    ╰──╯┄┄┄┄┄┄┄┄┄┄┄╰───────╯ORGAN ") for line in shown.split("\n"))
     written = json.loads(hyperspan("annotate", COORDINATED, "--model", parted, "--format", "jsonl").stdout)
     assert [m["fragments"] for m in written["mentions"] if "fragments" in m] == [LEFT["fragments"], ROD["fragments"]]
-    table = hyperspan("annotate", COORDINATED, "--model", parted, "--format", "tsv", "--threshold", "0.9").stdout
+    table = hyperspan("annotate", COORDINATED, "--model", parted, "--format", "tsv", "--threshold", "0.5").stdout
     assert "\tfragments\n" in table and "\t4:8 19:28\n" in table
     forbidden = hyperspan("annotate", COORDINATED, "--model", parted, "--forbid", "4:8,19:28:ORGAN", "--format", "tsv")
     assert "\t4:8 19:28\n" not in forbidden.stdout and "\t72:75 85:90\n" in forbidden.stdout

@@ -105,7 +105,7 @@ def test_a_bad_configuration_is_refused_before_data_are_read(tmp_path: Path) -> 
         (CONFIG.replace("[features]", '[features]\nwords = "prefixes"'), "features.words names 'prefixes'"),
         (
             CONFIG.replace('"linear-chain"', '"chain"'),
-            "model.kind is 'chain', but must be one of segmental, linear-chain",
+            "model.kind is 'chain', but must be one of segmental, discontinuous, linear-chain",
         ),
         (CONFIG + "lm_loss_weight = 0.1\n", "the handcrafted encoder has no LSTM"),
         (CONFIG + 'optimizer = "lbfgs"\nema_decay = 0.9\n', "training.ema_decay is 0.9, but L-BFGS"),

@@ -57,7 +57,7 @@ def test_info_as_json() -> None:
     found = json.loads(hyperspan("info", "--json").stdout)
     assert list(found) == ["version", "python", "torch", "kernels", "models", "extras"]
     assert found["kernels"]["devices"]["cpu"]["argmax"]["runs"] in ("c", "reference")
-    assert {model["name"] for model in found["models"]} == {"english", "genia", "litbank"}
+    assert {model["name"] for model in found["models"]} == {"craft", "english", "genia", "litbank"}
     assert all(model["bytes"] > 1e6 and model["labels"] for model in found["models"])
     assert found["extras"]["ray"]["install"] == 'pip install "hyperspan[ray]"'
 

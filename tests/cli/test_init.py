@@ -165,3 +165,11 @@ def test_init_mistakes_are_one_sentence(options: list[str], message: str, tmp_pa
     result = hyperspan("init", *options, cwd=tmp_path)
     assert result.returncode == 2 and message in result.stderr and len(result.stderr.splitlines()) == 1, result.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["none.jsonl", "one.jsonl"]
+
+
+def test_init_chooses_a_model_of_discontinuous_mentions_for_a_corpus_with_many(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "coordination.jsonl", tmp_path)
+    assert hyperspan("init", "coordination.jsonl", cwd=tmp_path).returncode == 0
+    config = Config.read(tmp_path / "coordination.toml")
+    assert config.model.kind == "discontinuous"
+    assert config == Config.from_mapping({"data": config.tables()["data"], "model": {"kind": "discontinuous"}})

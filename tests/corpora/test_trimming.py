@@ -108,7 +108,7 @@ def test_trimmed_leaves_mentions_of_blanks_and_wrong_ones_to_others() -> None:
         write_corpus([blank], os.devnull, "w2ner")
 
 
-@pytest.mark.parametrize("name", [name for name in WRITERS if name not in ("brat", "jsonl", "w2ner", "docbin")])
+@pytest.mark.parametrize("name", [name for name in WRITERS if not FORMATS[name].discontinuous])
 def test_write_corpus_writes_nothing_if_a_mention_is_refused(name: str, tmp_path: Path, capsysbinary: Any) -> None:
     (tmp_path / "in.jsonl").write_text(APART, encoding="utf-8")
     for target in ("-", tmp_path / "out"):

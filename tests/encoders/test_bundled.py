@@ -112,7 +112,7 @@ def test_the_script_mends_what_a_change_of_models_broke(
     words, vectors = bundled_vectors(place)
     assert words == bundled.words and np.allclose(vectors, bundled.vectors, atol=1e-6)
     assert json.loads((place / VECTORS / "models.json").read_text()).keys() == {"english", "litbank"}
-    assert "models whose vectors are not those of the file: other" in capsys.readouterr().out
+    assert "models whose vectors are not those of the file: craft, other" in capsys.readouterr().out
 
 
 @pytest.mark.corpora

@@ -38,7 +38,10 @@ def test_kinds_are_those_of_the_registries() -> None:
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        ('model.kind = "segmental-crf"', "model.kind is 'segmental-crf', but must be one of segmental, linear-chain, "),
+        (
+            'model.kind = "segmental-crf"',
+            "model.kind is 'segmental-crf', but must be one of segmental, discontinuous, ",
+        ),
         ('model.kind = "tree"', "a model with model.kind = 'tree' ({}) needs the extra `train`: "),
         ('encoder.kind = "handcrafted"', "a model with encoder.kind = 'handcrafted' ({}) needs the extra `train`: "),
         ("model.scorer_hidden = 50", "a model with model.scorer_hidden = 50 ({}) needs the extra `train`: "),

@@ -89,7 +89,7 @@ def test_without_spacy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         (
             {"model": "nope"},
             InputError,
-            "there is no model 'nope': the bundled models are english, genia, litbank, and no such",
+            "there is no model 'nope': the bundled models are craft, english, genia, litbank, and no such",
         ),
         ({"model": "."}, InputError, "holds no model"),
         ({"threshold": 2.0}, InputError, "the threshold is 2.0; it must be a probability"),

@@ -98,6 +98,7 @@ OWN = {
 """What a kind needs to learn so few sentences."""
 VARIANTS = {
     **{kind: ENCODER_VARIANTS if kind in SCORERS else {"neural": []} for kind in MODELS},
+    "discontinuous": {"neural": []},  # gaps are spans, which only dense encoders have vectors of
     "segmental": ENCODER_VARIANTS | SEGMENTAL_VARIANTS | HANDCRAFTED_VARIANTS,
     "linear-chain": ENCODER_VARIANTS | HANDCRAFTED_VARIANTS,
 }

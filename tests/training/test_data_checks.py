@@ -180,6 +180,7 @@ class Reader:
     max_width: int | None = None
     context: int = 0
     reads_tags: bool = False
+    discontinuous: bool = False
 
 
 @pytest.mark.parametrize("change", ["words.vectors=bundled", "training.start=genia"])

@@ -20,7 +20,7 @@ from tests.serve.running import until
 ROOT = Path(__file__).parents[2]
 TEXT = "Mutant Rel proteins bind the IL-2 promoter in Jurkat T cells ."
 STORY = "The mayor of Oslo planted a tree in May."
-MEGABYTES = 150
+MEGABYTES = 160
 pytestmark = [
     pytest.mark.xdist_group("wheel"),
     pytest.mark.skipif(
@@ -126,7 +126,7 @@ def test_plain_environment_is_small_and_has_no_torch(environment: Environment) -
     found = json.loads(environment.hyperspan("info", "--json"))
     assert found["torch"] is None
     assert found["kernels"]["devices"]["cpu"]["encoder"]["runs"] == "c"
-    assert [model["name"] for model in found["models"]] == ["english", "genia", "litbank"]
+    assert [model["name"] for model in found["models"]] == ["craft", "english", "genia", "litbank"]
     assert all(model["figures"]["test"] for model in json.loads(environment.hyperspan("models", "--json")))
 
 

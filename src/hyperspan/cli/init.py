@@ -71,7 +71,7 @@ def init(
     with Target(name, force).open() as file:
         read = opened.read(problems, **parse_options(option))
         whole = CorpusSummary.of(corpus, [document for documents in read for document in documents])
-        check_data(Config.from_mapping({"data": {"train": corpus}}), whole.sentences)
+        check_data(Config.from_mapping({"data": {"train": corpus}}), whole.sentences, finds_parts=True)
         written_as = opened.format
         if dev is not None:
             found = [

@@ -42,7 +42,7 @@ class CorpusSummary:
         counts = self.statistics
         common = [f"{label} {count:,}" for label, count in counts.types.most_common(MOST_LABELS)]
         more = f" and {len(counts.types) - MOST_LABELS} more" if len(counts.types) > MOST_LABELS else ""
-        discontinuous = f", {counts.discontinuous:,} discontinuous, not learnt" if counts.discontinuous else ""
+        discontinuous = f", {counts.discontinuous:,} discontinuous" if counts.discontinuous else ""
         lines = [
             f"{self.path}: {format_name}, {'raw text' if self.raw else 'tokens'}, "
             f"{counted(counts.documents, 'document')}, {counted(counts.sentences, 'sentence')}",

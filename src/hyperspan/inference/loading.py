@@ -29,7 +29,7 @@ KINDS = (
         "mention-hypergraph",
         "mention-separators",
     ),
-    *("fofe", "katiyar-cardie", "layered", "transition"),
+    *("biohd", "fofe", "joined", "katiyar-cardie", "layered", "transition"),
 )
 """The built-in kinds of models, as :mod:`hyperspan.models.registry` has them, which needs torch."""
 _BUILT_IN = dict.fromkeys(KINDS)

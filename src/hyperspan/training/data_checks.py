@@ -15,7 +15,6 @@ from hyperspan.corpora.source import Problems
 from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.errors import InputError, counted
 from hyperspan.model_folders import bundled_models
-from hyperspan.models.registry import model_class
 from hyperspan.text.language import looks_english
 from hyperspan.types import Mention, Sentence
 
@@ -50,8 +49,10 @@ class DataReader(Protocol):
     def reads_tags(self) -> bool: ...
 
 
-def check_data(config: Config, train: Sequence[Sentence]) -> None:
+def check_data(config: Config, train: Sequence[Sentence], *, finds_parts: bool = False) -> None:
     """Raises an InputError where a model of this configuration can learn nothing from the training sentences.
+
+    `finds_parts` says whether such a model finds discontinuous mentions.
 
     >>> check_data(Config().override(["data.train=mine.jsonl"]), [Sentence(["the", "zoo"])])
     Traceback (most recent call last):
@@ -68,7 +69,6 @@ def check_data(config: Config, train: Sequence[Sentence]) -> None:
         raise InputError(
             f"{path} holds no mentions in its {counted(len(train), 'sentence')}; name annotated sentences in data.train"
         )
-    finds_parts = model_class(config.model.kind).finds_discontinuous(config)
     hulls = config.model.discontinuous == "hull"
     widths = [
         (mention.end if hulls else mention.parts[0][1]) - mention.start
@@ -77,8 +77,8 @@ def check_data(config: Config, train: Sequence[Sentence]) -> None:
     ]
     if not widths:
         raise InputError(
-            f"{path} holds only discontinuous mentions ({len(mentions):,}), but a model finds contiguous ones; "
-            "name sentences with contiguous mentions in data.train"
+            f"{path} holds only discontinuous mentions ({len(mentions):,}), but a model of kind {config.model.kind} finds contiguous ones; "
+            "set model.kind = discontinuous"
         )
     limit = config.model.max_width
     if isinstance(limit, int) and min(widths) > limit:
@@ -125,7 +125,7 @@ def _about_train(model: DataReader, train: Sequence[Sentence]) -> Iterator[str]:
         if hulls:
             yield f"{some} learnt as contiguous ones from their first to their last word (model.discontinuous = hull)"
         else:
-            yield f"{some} left out of training, because a model finds contiguous ones"
+            yield f"{some} left out of training: a model of kind {model.config.model.kind} finds contiguous ones, model.kind = discontinuous others, too"
     widths = [mention.end - mention.start for mention in mentions if hulls or not mention.fragments]
     limit = model.max_width
     if limit is not None and (wider := sum(width > limit for width in widths)):

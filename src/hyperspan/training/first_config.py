@@ -11,6 +11,8 @@ from hyperspan.errors import counted
 from hyperspan.toml import to_toml
 from hyperspan.training.defaults import CorpusFacts, fitted
 
+ENOUGH_DISCONTINUOUS = 0.02
+"""The share of mentions from which on the first model finds discontinuous ones. Where it does not, it may start from a bundled model."""
 SHOWN = {
     "training": ("start", "epochs", "batch_size", "learning_rate"),
     "words": ("vectors",),
@@ -43,12 +45,29 @@ def first_config(
             if test
             else []
         ),
+        *_model(train),
         "",
         f"# All else follows from the corpus. For {counted(facts.sentences, 'training sentence')} {language}, hyperspan train",
         "# chooses these values, and more that it prints. Remove a # to set one yourself (all keys: docs/training.md).",
-        *_sections(fitted(Config(), facts).choices),
+        *_sections(fitted(Config().override([f"model.kind={_kind(train)}"]), facts).choices),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _kind(train: CorpusSummary) -> str:
+    counts = train.statistics
+    enough = counts.discontinuous and counts.discontinuous >= ENOUGH_DISCONTINUOUS * counts.mentions
+    return "discontinuous" if enough else "segmental"
+
+
+def _model(train: CorpusSummary) -> list[str]:
+    """The kind of model for a corpus with discontinuous mentions; as a comment where these are few."""
+    some, every = train.statistics.discontinuous, train.statistics.mentions
+    if not some:
+        return []
+    line = f'kind = "discontinuous"  # {some:,} of {every:,} mentions have words between their parts'
+    few = _kind(train) == "segmental"
+    return ["", "[model]", f"# {line}; the default kind leaves them out" if few else line]
 
 
 def _sections(choices: Mapping[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from hyperspan.errors import InputError, OutputExistsError, counted
 from hyperspan.evaluation.significance import Confidence, confidence
 from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
+from hyperspan.models.registry import model_class
 from hyperspan.models.validation import validate
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
 from hyperspan.training.data import TrainingData, check_annotated, expected_rates, read_data, read_sentences, teaches
@@ -159,7 +160,7 @@ def _read(
         validate(typical(config))
     data = data or read_data(config, problems)
     train, dev = _teaching(data.train, config, problems), data.dev
-    check_data(config, train)
+    check_data(config, train, finds_parts=model_class(config.model.kind).finds_discontinuous(config))
     check_annotated(config, train)
     corpus = CorpusFacts.of(train)
     fitting = fitted(config, corpus)

@@ -11,6 +11,7 @@ from typing import Any
 
 from hyperspan.config import AUTO, Config
 from hyperspan.errors import InputError, TrainingError
+from hyperspan.models.registry import model_class
 from hyperspan.models.validation import validate
 from hyperspan.training.checkpoint import CHECKPOINT
 from hyperspan.training.curve.fit import Forecast, forecast
@@ -109,7 +110,7 @@ def learning_curve(
     documents = [[sentence for sentence in text if len(sentence)] for text in read_train(config)]
     dev = read_dev(config)
     corpus = [sentence for document in documents for sentence in document]
-    check_data(config, corpus)
+    check_data(config, corpus, finds_parts=model_class(config.model.kind).finds_discontinuous(config))
     check_annotated(config, corpus)
     if not any(sentence.mentions for sentence in dev):
         raise InputError(
@@ -178,7 +179,8 @@ class _Jobs:
         part = [self.corpus[number] for number in self.parts.part(size, seed)]
         mentions = sum(len(sentence.mentions) for sentence in part)
         try:
-            check_data(self.config, part)
+            kind = model_class(self.config.model.kind)
+            check_data(self.config, part, finds_parts=kind.finds_discontinuous(self.config))
         except (
             InputError
         ):  # in the whole corpus there is something to learn, but not in this part: its model finds nothing
