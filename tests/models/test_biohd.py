@@ -24,13 +24,13 @@ from hyperspan.models.biohd_tags import (
 )
 from hyperspan.models.validation import validate
 from hyperspan.structures.discontinuous_menus import Limits
-from hyperspan.structures.mentions import AnyMention
+from hyperspan.structures.mentions import AnyMention, with_parts
 
 LIMITS = Limits(parts=3, width=0, gap=4, later_width=0)
 
 
 def mention_of(*parts: tuple[int, int]) -> AnyMention:
-    return (parts[0][0], parts[-1][1], 0, parts) if len(parts) > 1 else (*parts[0], 0)
+    return with_parts(parts, 0)
 
 
 @pytest.mark.parametrize(
