@@ -24,10 +24,10 @@ from hyperspan.structures.discontinuous_menus import (
     Menus,
     PartArrays,
     best_mentions,
-    event_probabilities,
     probability_of,
     probable_mentions,
 )
+from hyperspan.structures.discontinuous_menus_c import ArrayMenus
 from hyperspan.structures.discontinuous_sampling import draw_mentions
 from hyperspan.structures.discontinuous_scores import (
     DiscontinuousScores,
@@ -278,11 +278,11 @@ class DiscontinuousHypergraph(Distribution):
 
     # -- decoding -------------------------------------------------------------------------------------------------
 
-    def _menus(self, *, best: bool = False, dtype: torch.dtype | None = None) -> Menus:
+    def _menus(self, *, best: bool = False, dtype: torch.dtype | None = None) -> ArrayMenus:
         scores = self._inside.to(dtype or self.scores.close.dtype)
         tensors = scores.close, scores.open, scores.gap, scores.last
         arrays = PartArrays(*(tensor.numpy(force=True) for tensor in tensors))
-        return Menus(arrays, self.parts, best=best, known=self.known)
+        return ArrayMenus(arrays, self.lengths, self.parts, best=best, known=self.known)
 
     def _first_of(self, menus: Menus) -> SegmentalHypergraph:
         """The distribution over first parts, or one with the same best set."""
@@ -294,7 +294,7 @@ class DiscontinuousHypergraph(Distribution):
     def _probable(self, dtype: torch.dtype | None = None) -> tuple[Menus, np.ndarray, np.ndarray]:
         """The menus, and for each first part how probable it is that it is a mention, and that others follow it."""
         menus = self._menus(dtype=dtype)
-        alone, goes_on = event_probabilities(menus, self._first_of(menus).marginals.numpy(force=True))
+        alone, goes_on = menus.item_probabilities(self._first_of(menus).marginals.numpy(force=True))
         if self.known is not None:  # rounding may have made what is certain a hair less probable
             alone[self.known.required] = goes_on[self.known.opened] = 1.0
         return menus, alone, goes_on
