@@ -308,11 +308,11 @@ class SegmentalConfig:
 class DiscontinuousConfig:
     """The model discontinuous: mentions with gaps."""
 
-    parts: int = _number(2, 1, 4)
+    parts: int = _number(2, 1, 3)
     """P: the most parts of a mention."""
-    gap: int = _number(8, 1)
+    gap: int = _number(8, 1, 1000)
     """g: the most words of a gap."""
-    later_width: int = _number(4, 1)
+    later_width: int = _number(4, 1, 1000)
     """c': the most words of a part after the first."""
     bias: float = _number(0.0)
     """Added to the score of each part after which others follow; training ends by choosing it on dev."""

@@ -23,7 +23,7 @@ from hyperspan.models.biohd_tags import (
     tags_of_parts,
 )
 from hyperspan.models.validation import validate
-from hyperspan.structures.discontinuous_menus import Limits
+from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.mentions import AnyMention, with_parts
 
 LIMITS = Limits(parts=3, width=0, gap=4, later_width=0)

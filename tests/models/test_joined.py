@@ -17,7 +17,7 @@ from hyperspan.models import new_model
 from hyperspan.models.joined import FoundPairs, JoinClassifier, PartCandidates
 from hyperspan.models.joining import joined_mentions, pairs_of, segments_of
 from hyperspan.models.validation import validate
-from hyperspan.structures.discontinuous_menus import Limits
+from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.types import Mention, Sentence
 
 LIMITS = Limits(parts=3, width=9, gap=5, later_width=3)

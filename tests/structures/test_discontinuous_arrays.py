@@ -23,7 +23,7 @@ from hyperspan.structures.mentions import AnyMention
 
 Sizes = tuple[int, int, int, int]
 """c, g, c' and m."""
-SIZES = st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(1, 3), st.integers(1, 3)).map(
+SIZES = st.tuples(st.integers(1, 5), st.integers(0, 4), st.integers(0, 3), st.integers(1, 3)).map(
     lambda given: (max(given[0], given[2]), *given[1:])
 )
 LENGTHS = st.lists(st.integers(0, 7), min_size=1, max_size=4)

@@ -113,7 +113,7 @@ def _unserved(config: Config) -> str:
         return f"encoder.kind = {encoder.kind!r}"
     if model.scorer_hidden:
         return f"model.scorer_hidden = {model.scorer_hidden}"
-    return f"encoder.layers = {encoder.layers}"
+    return "model.tied = false" if encoder.layers else "encoder.layers = 0"
 
 
 def _check_device(device: str) -> None:

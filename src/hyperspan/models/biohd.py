@@ -22,7 +22,7 @@ from hyperspan.models.base import Model
 from hyperspan.models.biohd_tags import OF_PARTS, OUTSIDE, TAGS, may_follow, mentions_of_parts, tags_of_parts
 from hyperspan.models.greedy import GreedySets
 from hyperspan.models.tuning import tune_discontinuous_bias
-from hyperspan.structures.discontinuous_menus import Limits
+from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import AnyMention, Mention, MentionSet, parts_of
 from hyperspan.types import Sentence

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from hyperspan.structures.discontinuous_menus import Limits
+from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.mentions import AnyMention, Mention, Parts, fragments_of, parts_of, with_parts
 from hyperspan.structures.tags import outermost
 

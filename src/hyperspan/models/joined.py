@@ -36,7 +36,7 @@ from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS
 from hyperspan.models.scorers.segmental import SegmentalScorer
 from hyperspan.models.tuning import tune_joining_threshold
 from hyperspan.structures import SegmentalHypergraph
-from hyperspan.structures.discontinuous_menus import Limits
+from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import AnyMention, Mention, MentionSet, fragments_of
 from hyperspan.types import Sentence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 
-from hyperspan.structures.discontinuous_menus import Limits
+from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.mentions import AnyMention, Mention, Parts, fragments_of, with_parts
 
 Span = tuple[int, int]

@@ -90,9 +90,18 @@ class Recognizer(Model):
             scores = self.scorer.calibrated(scores, batch.lengths, TypeCalibration(*calibration))
         return self.scorer.distribution(scores, batch.lengths)
 
-    def biased(self, scores: Any, temperature: float = 1.0) -> Any:
-        """Scores, which were divided by a temperature, with the biases of the configuration."""
-        mention_bias, discontinuous_bias = self.config.model.mention_bias, self.config.discontinuous.bias
+    def biased(
+        self,
+        scores: Any,
+        temperature: float = 1.0,
+        *,
+        mention_bias: float | None = None,
+        discontinuous_bias: float | None = None,
+    ) -> Any:
+        """Scores, which were divided by a temperature, with the biases that are given or, otherwise, those of the configuration."""
+        config = self.config
+        mention_bias = config.model.mention_bias if mention_bias is None else mention_bias
+        discontinuous_bias = config.discontinuous.bias if discontinuous_bias is None else discontinuous_bias
         if mention_bias:
             scores = self.scorer.add_mention_bias(scores, mention_bias / temperature)
         if discontinuous_bias and self.discontinuous:

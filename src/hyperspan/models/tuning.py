@@ -148,6 +148,7 @@ def best_mention_bias(model: Recognizer, sentences: Sequence[Sentence]) -> float
 
     def encode(given: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
         scores, lengths, scorer = model(model.collate(given)), [len(sentence) for sentence in given], model.scorer
+        scores = model.biased(scores, mention_bias=0.0)
         return lambda bias: scorer.distribution(scorer.add_mention_bias(scores, bias), lengths).argmax()
 
     return best_by_f1(model, encode, sentences, MENTION_BIASES, 0.0)
@@ -188,6 +189,7 @@ def tune_discontinuous_bias(model: Model, encode: Encode, sentences: Sequence[Se
 
 def _found_by_discontinuous_bias(model: Recognizer, given: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
     scores, lengths, scorer = model(model.collate(given)), [len(sentence) for sentence in given], model.scorer
+    scores = model.biased(scores, discontinuous_bias=0.0)
     return lambda bias: scorer.distribution(scorer.add_discontinuous_bias(scores, bias), lengths).argmax()
 
 

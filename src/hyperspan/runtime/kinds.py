@@ -8,12 +8,26 @@ from typing import Protocol
 import numpy as np
 
 from hyperspan.config import Config
+from hyperspan.errors import InputError
 from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.kernels.encoder_gaps import GapLimits, PartScores
+from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits, PartScores
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
 
 ArrayDistribution = ArrayHypergraph | DiscontinuousArrayHypergraph
+
+
+def check_gaps(config: Config) -> None:
+    """Raises an InputError where the limits of a model of discontinuous mentions do not fit together."""
+    given, width = config.discontinuous, config.model.max_width
+    if not config.model.tied:
+        raise InputError("model.tied is false, but model.kind discontinuous ties its edges; set it to true")
+    least = max(given.gap + BESIDE, given.later_width)
+    if width != "n" and width < least:
+        raise InputError(
+            f"model.max_width is {width}, but gaps of discontinuous.gap = {given.gap} words with the words beside them and later "
+            f"parts of discontinuous.later_width = {given.later_width} words are spans, too; set model.max_width = {least} or more"
+        )
 
 
 class ServedKind(Protocol):
@@ -94,6 +108,7 @@ class DiscontinuousKind:
         return np.concatenate([close, leaving, arriving, opening + np.float32(config.discontinuous.bias), last, gap])
 
     def gaps(self, config: Config) -> GapLimits:
+        check_gaps(config)
         return GapLimits(config.discontinuous.gap, config.discontinuous.later_width)
 
     def distribution(

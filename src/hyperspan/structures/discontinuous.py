@@ -17,6 +17,7 @@ from hyperspan.kernels import chains
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import check_count, check_no_nan
 from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.discontinuous_edges import first_parts
 from hyperspan.structures.discontinuous_events import Events, events_of
 from hyperspan.structures.discontinuous_given import Known, known_of, known_of_marks
 from hyperspan.structures.discontinuous_kbest import FirstParts, best_sets
@@ -31,8 +32,7 @@ from hyperspan.structures.discontinuous_menus_c import ArrayMenus
 from hyperspan.structures.discontinuous_sampling import draw_mentions
 from hyperspan.structures.discontinuous_scores import (
     DiscontinuousScores,
-    conditional_score,
-    first_parts,
+    conditional_scores,
     mean_scores,
     part_rows,
 )
@@ -40,7 +40,7 @@ from hyperspan.structures.distribution import Distribution, check_types, tensor_
 from hyperspan.structures.expected_f1 import expected_f1_of
 from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
 from hyperspan.structures.places import Places, places_above, places_at, with_discontinuous
-from hyperspan.structures.scores import EdgeScores, check_lengths
+from hyperspan.structures.scores import EdgeScores, check_lengths, hyperpaths_of
 from hyperspan.structures.segmental import SegmentalHypergraph
 from hyperspan.structures.teaching import widened, without_expected
 
@@ -124,10 +124,13 @@ class DiscontinuousHypergraph(Distribution):
             for sentence, (some, every) in enumerate(zip(kept, sets, strict=True))
         ]
         events = self._events()
-        first = self._first(events.all, events.required).log_prob([first_parts(some) for some in kept])
-        never = (first == MINUS_INFINITY) | torch.tensor(impossible, dtype=torch.bool, device=first.device)
-        total = finite(first) + conditional_score(self.scores, events.all, part_rows(kept, first.device))
-        return total.masked_fill(never, MINUS_INFINITY).clamp(max=0.0)
+        device, first = events.all.device, [first_parts(some) for some in kept]
+        paths = hyperpaths_of(first, self.lengths, self.max_width, self.types, device)
+        # Chain by chain, so that large scores cancel before they are added up.
+        per_chain = self._first(events.all, events.required).chain_log_probs(paths)
+        per_chain = per_chain + conditional_scores(self.scores, events.all, part_rows(kept, device))
+        never = torch.tensor(impossible, dtype=torch.bool, device=device)
+        return per_chain.clamp(max=0.0).sum((1, 2)).masked_fill(never, MINUS_INFINITY)
 
     def log_prob_of_known(self, gold: AnySets, marks: PartialMarks | None) -> Tensor:  # type: ignore[override]
         if marks is None:

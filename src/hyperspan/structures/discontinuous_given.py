@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -83,13 +82,13 @@ class Known:
             and not any(self.is_under_floor(sentence, mention) for mention in longer - required)
         )
 
-    @cached_property
+    @property
     def opened(self) -> np.ndarray:
         """(B, n, c, m): the first parts after which others are required."""
         first = [{(*parts_of(mention)[0], mention[2]) for mention in some} for some in self.longer_required]
         return mask_of(first, self.required.shape)
 
-    @cached_property
+    @property
     def chains(self) -> np.ndarray:
         """(B, n, m): where anything is known."""
         known: np.ndarray = np.asarray((self.required | self.forbidden).any(2))

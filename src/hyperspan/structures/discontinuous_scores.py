@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,8 +12,9 @@ from torch import Tensor
 
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import ScoreTensors, check_scores
+from hyperspan.structures.discontinuous_edges import edges_of
 from hyperspan.structures.discontinuous_limits import Limits
-from hyperspan.structures.mentions import AnyMention, Mention, Parts, parts_of
+from hyperspan.structures.mentions import AnyMention, parts_of
 
 
 @dataclass(frozen=True)
@@ -123,53 +123,39 @@ def with_margin(scores: DiscontinuousScores, gold: Sequence[Iterable[AnyMention]
 
 
 class PartRows(NamedTuple):
-    """The scores that sets of mentions use beside those of the first chain: index columns (sentence, start, width, type)."""
+    """The scores that sets of mentions use beside those of the first chain: index columns (sentence, start, width, type), and the
+    start of the chain."""
 
-    events: Tensor
-    """(4, events): the first parts."""
     close: Tensor
     open: Tensor
     gap: Tensor
     last: Tensor
+    events: Tensor
+    """(5, events): the first parts."""
 
 
 def part_rows(sets: Sequence[Iterable[AnyMention]], device: torch.device) -> PartRows:
     """The hyperedges of these sets, each once: mentions share the parts that they have in common from the first on."""
-    found: dict[str, dict[object, tuple[int, int, int, int]]] = {name: {} for name in PartRows._fields}
+    found: dict[str, dict[object, tuple[int, int, int, int, int]]] = {name: {} for name in PartRows._fields}
     for sentence, mentions in enumerate(sets):
         for mention in mentions:
-            for name, prefix, start, width in _edges(parts_of(mention)):
-                found[name][sentence, mention[2], prefix] = (sentence, start, width, mention[2])
+            start, kind, parts = mention[0], mention[2], parts_of(mention)
+            first = "events", parts[:1], (start, parts[0][1] - start - 1)
+            for name, prefix, (at, width) in (first, *edges_of(parts)):
+                found[name][sentence, kind, prefix] = (sentence, at, width, kind, start)
     return PartRows(
         *(
-            torch.from_numpy(np.array(list(rows.values()), dtype=np.int64).reshape(-1, 4).T.copy()).to(device)
+            torch.from_numpy(np.array(list(rows.values()), dtype=np.int64).reshape(-1, 5).T.copy()).to(device)
             for rows in found.values()
         )
     )
 
 
-def _edges(parts: Parts) -> Iterator[tuple[str, object, int, int]]:
-    """The edges of a mention: the name of the scores, what it shares the edge with, and where the score stands."""
-    start, end = parts[0]
-    yield "events", parts[:1], start, end - start - 1
-    if len(parts) == 1:
-        yield "close", parts, start, end - start - 1
-        return
-    for index, ((start, end), (following_start, _)) in enumerate(itertools.pairwise(parts), 1):
-        yield "open", parts[:index], start, end - start - 1
-        yield "gap", (parts[:index], following_start), end, following_start - end - 1
-    start, end = parts[-1]
-    yield "last", parts, start, end - start - 1
-
-
-def first_parts(mentions: Iterable[AnyMention]) -> set[Mention]:
-    """The first parts of mentions, as mentions."""
-    return {(*parts_of(mention)[0], mention[2]) for mention in mentions}
-
-
-def conditional_score(scores: DiscontinuousScores, events: Tensor, rows: PartRows) -> Tensor:
-    """(B,): log of the probability of what follows each first part, given that mentions begin with it."""
-    total = scores.close.new_zeros(len(scores.close))
-    for tensor, columns in zip((scores.close, scores.open, scores.gap, scores.last), rows[1:], strict=True):
-        total = total.index_add(0, columns[0], tensor[tuple(columns)])
-    return total.index_add(0, rows.events[0], -finite(events[tuple(rows.events)]))
+def conditional_scores(scores: DiscontinuousScores, events: Tensor, rows: PartRows) -> Tensor:
+    """(B, n, m): for each chain the log of the probability of what follows its first parts, given that mentions begin with them."""
+    total = torch.zeros_like(scores.absent).flatten()
+    _, n, m = scores.absent.shape
+    used = (scores.close, scores.open, scores.gap, scores.last, -finite(events))
+    for tensor, (sentence, start, width, kind, chain) in zip(used, rows, strict=True):
+        total = total.index_add(0, (sentence * n + chain) * m + kind, tensor[sentence, start, width, kind])
+    return total.view_as(scores.absent)

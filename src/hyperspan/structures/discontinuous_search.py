@@ -8,7 +8,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from itertools import count, takewhile
 from typing import Any
 
@@ -27,10 +26,13 @@ class Node:
 
     def __init__(self, ranked: Callable[[], Ranked]):
         self._ranked = ranked
+        self._alternatives: Alternatives[Any] | None = None
 
-    @cached_property
+    @property
     def alternatives(self) -> Alternatives[Any]:
-        return Alternatives(self._ranked())
+        if self._alternatives is None:  # no cached_property, whose lock a fork may leave locked (Python 3.11)
+            self._alternatives = Alternatives(self._ranked())
+        return self._alternatives
 
     def held(self, best: float) -> Ranked:
         """What an item that leads here may hold, as (cost, (node, rank)); the best costs so much."""

@@ -102,6 +102,15 @@ class SegmentalHypergraph(Distribution):
 
     def log_prob_of(self, paths: Hyperpaths) -> Tensor:
         """(B,): the log-probability of the sets that these hyperpaths stand for."""
+        # Rounding may put the log-probability of an almost certain choice a hair above 0.
+        total = self.chain_log_probs(paths).clamp(max=0.0).sum((1, 2))
+        if not any(paths.too_wide):
+            return total
+        too_wide = torch.tensor([count > 0 for count in paths.too_wide], dtype=torch.bool, device=total.device)
+        return total.masked_fill(too_wide, MINUS_INFINITY)
+
+    def chain_log_probs(self, paths: Hyperpaths) -> Tensor:
+        """(B, n, m): the log-probability of what hyperpaths choose in each chain, as far as rounding lets it; 0 in padding."""
         scores, log_partition = self.scores, self.chain_log_partition
         active = torch.zeros_like(scores.absent, dtype=torch.bool)
         active[tuple(paths.present)] = True
@@ -119,15 +128,8 @@ class SegmentalHypergraph(Distribution):
             sentence, start, _, kind = edges
             per_chain = per_chain.index_add(0, (sentence * n + start) * m + kind, _Gather.apply(tensor, edges))
         per_chain = per_chain.view_as(log_partition) - finite(log_partition)
-        per_chain = per_chain.masked_fill(log_partition == MINUS_INFINITY, MINUS_INFINITY).masked_fill(
-            chains.padding(scores, self.lengths), 0.0
-        )
-        # Rounding may put the log-probability of an almost certain choice a hair above 0.
-        total = per_chain.clamp(max=0.0).sum((1, 2))
-        if not any(paths.too_wide):
-            return total
-        too_wide = torch.tensor([count > 0 for count in paths.too_wide], dtype=torch.bool, device=total.device)
-        return total.masked_fill(too_wide, MINUS_INFINITY)
+        per_chain = per_chain.masked_fill(log_partition == MINUS_INFINITY, MINUS_INFINITY)
+        return per_chain.masked_fill(chains.padding(scores, self.lengths), 0.0)
 
     def log_prob_of_known(self, gold: Sequence[set[Mention]], marks: PartialMarks | None) -> Tensor:
         if marks is None:

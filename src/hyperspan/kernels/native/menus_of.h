@@ -162,7 +162,7 @@ typedef struct {
 static int NAME(menu_share)(void *given, int64_t number) {
     const NAME(MenuShares) *shares = given;
     const NAME(Menus) *p = shares->problem;
-    const int64_t most = p->g > 2 * p->later ? p->g : 2 * p->later;
+    const int64_t wider = p->g > 2 * p->later ? p->g : 2 * p->later, most = wider > 1 ? wider : 1; /* an empty menu has a sum, too */
     real *scratch = malloc((size_t)(2 * (p->n + most) * p->m + 1) * sizeof(real));
     if (!scratch) return 1;
     for (int64_t b = p->batch * number / shares->threads; b < p->batch * (number + 1) / shares->threads; b++)

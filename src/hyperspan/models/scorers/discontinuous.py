@@ -18,6 +18,7 @@ from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS, Scorer, linear_axes
+from hyperspan.runtime.kinds import check_gaps
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
 from hyperspan.structures.discontinuous_limits import Limits
@@ -52,15 +53,7 @@ class DiscontinuousScorer(Scorer):
 
     @classmethod
     def check(cls, config: Config) -> None:
-        given, width = config.discontinuous, config.model.max_width
-        if not config.model.tied:
-            raise InputError("model.tied is false, but model.kind discontinuous ties its edges; set it to true")
-        least = max(given.gap + BESIDE, given.later_width)
-        if width != "n" and width < least:
-            raise InputError(
-                f"model.max_width is {width}, but gaps of discontinuous.gap = {given.gap} words with the words beside them and later "
-                f"parts of discontinuous.later_width = {given.later_width} words are spans, too; set model.max_width = {least} or more"
-            )
+        check_gaps(config)
 
     def forward(
         self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None
