@@ -94,7 +94,29 @@ def test_diagram_arrows_have_a_head_for_each_child(structure) -> None:
 @pytest.mark.parametrize("show", ["both", "graph", "path"])
 def test_diagram_nodes_are_inside_the_picture_and_apart(structure, show) -> None:
     words, mentions = ["a", "rather-long-word", "c", "d", "e"], [Mention(1, 3, "X"), Mention(4, 5, "long label")]
-    root = ET.fromstring(draw_hypergraph(words, mentions, structure=structure, show=show))
+    check_places(draw_hypergraph(words, mentions, structure=structure, show=show))
+
+
+@pytest.mark.parametrize("parts", [((0, 1), (2, 3)), ((0, 1), (3, 5)), ((0, 1), (2, 3), (4, 6)), ((0, 3), (5, 6))])
+def test_diagram_of_discontinuous_mentions_has_nodes_apart_and_arrows_that_never_rise(parts) -> None:
+    mentions = [Mention(0, parts[-1][1], "X", parts)]
+    check_places(draw_hypergraph(list("abcdefg"), mentions, structure="discontinuous"))
+    diagram = diagram_of("discontinuous")(list("abcdefg"), ["X"], mentions, None)
+    diagram.layout()
+    for edge in diagram.graph.edges:
+        assert all(diagram.dots[node].y >= diagram.dots[edge.head].y for node in edge.tail if node.symbol != "X")
+
+
+def test_diagram_of_discontinuous_mentions_shares_rows() -> None:
+    diagram = diagram_of("discontinuous")(list("abcdefgh"), ["X"], [Mention(0, 3, "X", ((0, 1), (2, 3)))], None)
+    diagram.layout()
+    first = {diagram.dots[node].y for node in diagram.graph.nodes if node.symbol == "G" and node.parts[0][0] == 0}
+    assert len(first) == 1  # with gaps of one word, what follows the parts is in columns of its own
+
+
+def check_places(svg: str) -> None:
+    """Nodes are inside the picture, and no two touch."""
+    root = ET.fromstring(svg)
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     dots = [dot for strength in ("strong", "faint") for dot in root.findall(f"{SVG}g[@class='{strength}']/{SVG}circle")]
     places = [tuple(float(dot.attrib[name]) for name in ("cx", "cy", "r")) for dot in dots]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import ClassVar
 
@@ -21,9 +22,32 @@ from hyperspan.structures.mentions import AnyMention, Parts, with_parts
 INSIDE = 64  # from a T or G node to the node beside it
 BELOW = 46  # from a node to the one under it
 CHAIN = 140  # of a T node, its I and D nodes and their ends
-LANE = 150  # of a G node, its P and D nodes and their ends
+LANE = 168  # of a G node, its P and D nodes and their ends
 TOP = 96
 STARTS = TOP + 66 + 78.0  # where the first T nodes are
+
+
+class _Rows:
+    """Rows of G nodes and what is below them, in which columns are taken from the top."""
+
+    def __init__(self, top: float):
+        self.top = top
+        self.taken: list[set[int]] = []
+
+    def take(self, columns: Iterable[int], above: int) -> int:
+        """The first row below the row `above` in which all these columns are free."""
+        wanted = set(columns)
+        row = next((row for row in range(above + 1, len(self.taken)) if not wanted & self.taken[row]), len(self.taken))
+        self.taken += [set() for _ in range(row + 1 - len(self.taken))]
+        self.taken[row] |= wanted
+        return row
+
+    def y(self, row: int) -> float:
+        return self.top + row * LANE
+
+    @property
+    def bottom(self) -> float:
+        return self.y(len(self.taken))
 
 
 class DiscontinuousDiagram(Diagram[DiscontinuousNode]):
@@ -50,6 +74,11 @@ class DiscontinuousDiagram(Diagram[DiscontinuousNode]):
         "A": ("#c0392b", ""),
         "E": ("#2d63c8", ""),
     }
+
+    @property
+    def scope(self) -> str:
+        gap, later = (f"{count} word{'s' * (count > 1)}" for count in (self.limits.gap, self.limits.later_width))
+        return f"Up to {self.limits.parts} parts, gaps of up to {gap}, and later parts of up to {later}"
 
     @property
     def found(self) -> set[AnyMention]:
@@ -94,38 +123,34 @@ class DiscontinuousDiagram(Diagram[DiscontinuousNode]):
         for node in chain:
             label = ("I", upper, f"{start + 1},{node.last + 1}")
             self.add_node(node, self.x(node.last) + INSIDE, y, label)
-        bottom = y + (CHAIN if chain else CHAIN - BELOW)
+        if not chain:
+            return y + CHAIN - BELOW
+        rows = _Rows(y + CHAIN)
         for node in chain:
-            bottom = self._add_end(((start, node.last + 1),), kind, self.x(node.last) + INSIDE, y + BELOW, bottom)
-        return bottom
+            self._add_end(((start, node.last + 1),), kind, (self.x(node.last) + INSIDE, y + BELOW), rows)
+        return rows.bottom
 
-    def _add_end(self, parts: Parts, kind: int, x: float, y: float, bottom: float) -> float:
-        """The node after a part, and from `bottom` on all that follows; returns where the next may begin."""
+    def _add_end(self, parts: Parts, kind: int, place: tuple[float, float], rows: _Rows, above: int = -1) -> None:
+        """The node after a part, and all that follows, in rows below the one in which the part is."""
         upper, (start, end) = f"{kind + 1}", parts[-1]
         node = DiscontinuousNode("D", kind=kind, parts=parts)
         if node not in self.graph.nodes:
-            return bottom
-        self.add_node(node, x, y, ("D", upper, f"{start + 1},{end}"))
-        gaps = [one for one in self.graph.nodes if one.symbol == "G" and (one.kind, one.parts) == (kind, parts)]
-        lane = bottom
-        for gap in sorted(gaps, key=lambda one: one.start):
-            self.add_node(gap, self.x(gap.start), lane, ("G", upper, f"{gap.start + 1}"))
-            inner = lane + BELOW
-            later = [
-                one
-                for one in self.graph.nodes
-                if one.symbol == "P" and (one.kind, one.parts, one.start) == (kind, parts, gap.start)
-            ]
-            for part in later:
-                place = self.x(part.last) + INSIDE
-                self.add_node(part, place, inner, ("P", upper, f"{part.start + 1},{part.last + 1}"))
-            bottom = max(bottom, lane + LANE + 18)
-            for part in later:
-                ended = (*parts, (part.start, part.last + 1))
-                bottom = self._add_end(ended, kind, self.x(part.last) + INSIDE, inner + BELOW, bottom)
-            if self.limits.later_width > 1 or self.limits.parts > 2:
-                lane = bottom
-        return bottom
+            return
+        self.add_node(node, *place, ("D", upper, f"{start + 1},{end}"))
+        following = [one for one in self.graph.nodes if (one.kind, one.parts) == (kind, parts)]
+        gaps = sorted(one for one in following if one.symbol == "G")
+        later = sorted(one for one in following if one.symbol == "P")
+        in_one_row = self.limits.later_width == 1 and bool(gaps)
+        for group in [gaps] if in_one_row else [[gap] for gap in gaps]:
+            own = [part for part in later if any(part.start == gap.start for gap in group)]
+            above = rows.take([part.last for part in own], above)
+            y = rows.y(above)
+            for gap in group:
+                self.add_node(gap, self.x(gap.start), y, ("G", upper, f"{gap.start + 1}"))
+            for part in own:
+                x = self.x(part.last) + INSIDE
+                self.add_node(part, x, y + BELOW, ("P", upper, f"{part.start + 1},{part.last + 1}"))
+                self._add_end((*parts, (part.start, part.last + 1)), kind, (x, y + 2 * BELOW), rows, above)
 
     def draw_edge(self, edge: Hyperedge[DiscontinuousNode], strong: bool) -> None:
         head = self.dots[edge.head]
