@@ -124,7 +124,7 @@ def test_half_a_surrogate_pair_is_text_too(server: Running) -> None:
 
 def test_the_hypergraph_of_a_short_sentence(server: Running) -> None:
     answer = server.post("/v1/hypergraph", text="🦁 saw Ada in Oz", offset_unit="utf16").json()
-    assert answer["svg"].startswith("<svg") and answer["tokens"][0] == [0, 2]
+    assert answer["svg"].startswith("<svg") and answer["tokens"][0] == [0, 2] and answer["structure"] == "segmental"
     assert {(m["text"], m["label"]) for m in answer["mentions"]} >= {("Ada", "person")}
     person = server.post("/v1/hypergraph", text="saw Oz", types=["person"]).json()
     assert "person" in person["svg"] and "place" not in person["svg"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hyperspan.serve.settings import Settings
 from tests.coordination import LEFT, ROD, TEXT, coordination_annotator
 from tests.serve.running import Running, running
 from tests.serve.test_refusals import message_of
@@ -85,3 +86,21 @@ def test_alternatives_have_parts(parted: Running) -> None:
     [sets, _] = [sentence["sets"] for sentence in document["alternatives"]]
     assert LEFT in sets[0]["mentions"] and any(LEFT not in one["mentions"] for one in sets[1:])
     assert [one["probability"] for one in sets] == sorted((one["probability"] for one in sets), reverse=True)
+
+
+def test_the_hypergraph_is_that_of_discontinuous_mentions(parted: Running) -> None:
+    answer = parted.post("/v1/hypergraph", text="the left and right ventricle").json()
+    assert answer["structure"] == "discontinuous" and "left … ventricle (ORGAN)" in answer["svg"]
+    assert "gaps of up to 2 words, and later parts of up to 1 word." in answer["svg"]
+    assert any("fragments" in mention for mention in answer["mentions"])
+    none = parted.post("/v1/hypergraph", text="nothing here").json()
+    assert none["structure"] == "discontinuous" and none["mentions"] == []
+
+
+def test_a_hypergraph_that_is_too_large_is_refused() -> None:
+    with running(Settings(max_hypergraph_edges=100), {"coordination": coordination_annotator()}) as server:
+        response = server.post("/v1/hypergraph", text="the left and right ventricle of the heart")
+        assert response.status_code == 422
+        assert "hyperedges for 8 words and 1 type, and up to 100 are drawn; choose fewer types or a shorter" in (
+            message_of(response)
+        )

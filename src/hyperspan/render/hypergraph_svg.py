@@ -22,11 +22,13 @@ def draw_hypergraph(
     max_width: int | None = None,
     show: Literal["both", "graph", "path"] = "both",
     structure: str = "segmental",
+    most_edges: int | None = None,
 ) -> Picture:
     """Draws the complete hypergraph of a sentence, with the hyperpath of the mentions, as SVG text that notebooks show.
 
     `types` are the labels in order, by default those of the mentions. `max_width` is the maximal width of a mention in words.
     `show` selects the hypergraph, the hyperpath or both. `structure` is one of `DIAGRAMS` in :mod:`hyperspan.render.hypergraphs`.
+    A hypergraph of more hyperedges than `most_edges` is refused.
 
     >>> svg = draw_hypergraph(["Israeli", "UN"], [Mention(1, 2, "ORG")])
     >>> svg.startswith("<svg") and "ORG" in svg
@@ -42,6 +44,11 @@ def draw_hypergraph(
     kind = diagram_of(structure)
     _check_structure(structure, kind, found, max_width)
     diagram = kind(words, labels, found, max_width)
+    if most_edges is not None and len(diagram.graph.edges) > most_edges:
+        raise InputError(
+            f"the {diagram.title[0].lower()}{diagram.title[1:]} has {len(diagram.graph.edges):,} hyperedges for {len(words)} words and "
+            f"{len(labels)} type{'s' * (len(labels) > 1)}, and up to {most_edges:,} are drawn; choose fewer types or a shorter sentence"
+        )
     path = diagram.path()
     if show == "path":
         diagram.keep_only(path)
@@ -127,7 +134,7 @@ def _title(diagram: Diagram, show: str) -> str:
     ]
     words = diagram.words
     listed = "; ".join(f"{_words(words, m)} ({m.label})" for m in diagram.mentions) or "no mentions"
-    return f"{what} of: {' '.join(words)}. Mentions: {listed}"
+    return ". ".join(filter(None, (f"{what} of: {' '.join(words)}", diagram.scope, f"Mentions: {listed}")))
 
 
 def _words(words: Sequence[str], mention: Mention) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hyperspan.serve.models import Served
     from hyperspan.serve.schema import HypergraphRequest, Options
     from hyperspan.serve.service import Prepared
+    from hyperspan.serve.settings import Settings
 
 
 def documents(
@@ -34,25 +35,29 @@ def documents(
 
 
 def hypergraph(
-    prepared: Prepared, found: Sequence[SentencePrediction], asked: HypergraphRequest, served: Served, most_types: int
+    prepared: Prepared, found: Sequence[SentencePrediction], asked: HypergraphRequest, served: Served, limits: Settings
 ) -> dict[str, Any]:
     """A picture of one sentence, and what is in it."""
     [document] = prepared.documents
     [sentence], [here] = document.sentences, found
     labels = list(dict.fromkeys(asked.types or [mention.label for mention in sorted(here.mentions)]))
-    if len(labels) > most_types:
+    if len(labels) > limits.max_hypergraph_types:
         raise InputError(
-            f"mentions of {len(labels)} types were found, and up to {most_types} are drawn; name them in `types`"
+            f"mentions of {len(labels)} types were found, and up to {limits.max_hypergraph_types} are drawn; choose some in `types`"
         )
+    structure = "discontinuous" if served.annotator.discontinuous else "segmental"
     picture = draw_hypergraph(
         sentence.tokens,
         here.mentions,
         types=labels or served.annotator.labels[:1],
         max_width=served.annotator.model.max_width,
+        structure=structure,
+        most_edges=limits.max_hypergraph_edges,
     )
     offsets = Offsets(document.text, asked.offset_unit)
     record = _document(assemble(document, found, prepared.job.options), offsets, True)
-    return {"svg": picture, "tokens": record["sentences"][0]["tokens"], "mentions": record["mentions"]}
+    tokens = record["sentences"][0]["tokens"]
+    return {"svg": picture, "structure": structure, "tokens": tokens, "mentions": record["mentions"]}
 
 
 def _document(document: Document, offsets: Offsets, probabilities: bool) -> dict[str, Any]:

@@ -241,6 +241,7 @@ class AnnotateResponse(BaseModel):
 
 class HypergraphResponse(BaseModel):
     svg: str
+    structure: Literal["segmental", "discontinuous"] = Field(description="Which hypergraph it is: that of the model.")
     tokens: list[tuple[int, int]]
     mentions: list[FoundMention]
 

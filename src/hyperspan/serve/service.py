@@ -216,8 +216,7 @@ class Service:
         call.record |= {"texts": 1, "words": sum(map(len, prepared.job.sentences))}
         _check_drawable(prepared.documents[0], asked.types, self.settings)
         found = await self._computed(prepared.job, call, False)
-        most = self.settings.max_hypergraph_types
-        return await self.offload(LARGE, call, answers.hypergraph, prepared, found, asked, served, most)
+        return await self.offload(LARGE, call, answers.hypergraph, prepared, found, asked, served, self.settings)
 
     def _check_size(self, texts: Sequence[str]) -> int:
         limits = self.settings

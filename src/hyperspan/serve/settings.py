@@ -40,6 +40,8 @@ class Settings:
     """Thresholds below this would make answers far longer than texts."""
     max_hypergraph_words: int = 12
     max_hypergraph_types: int = 6
+    max_hypergraph_edges: int = 1_500
+    """Hyperedges of a picture: 12 words and 6 types of contiguous mentions, fewer of discontinuous ones."""
     seconds: float = 60.0
     """How long a request may take."""
     shutdown_seconds: float = 30.0

@@ -48,6 +48,11 @@ class Diagram(ABC, Generic[Node]):
         self.column = max(self.min_column, 40 + max(int(9.5 * cell_len(word)) for word in words))
         self.left = MARGIN + 24 + max(int(8.5 * cell_len(label)) for label in labels) + 56
 
+    @property
+    def scope(self) -> str:
+        """What of the structure is drawn, as a sentence, where that is not all."""
+        return ""
+
     @staticmethod
     def conflict(first: Mention, second: Mention) -> str:
         """Why no hyperpath encodes both mentions, as a verb such as "overlap"; empty if one does."""

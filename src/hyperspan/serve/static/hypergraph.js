@@ -1,4 +1,4 @@
-// The second tab: the segmental hypergraph of a short sentence, as the server draws it, to zoom and to scroll in.
+// The second tab: the hypergraph of a short sentence, as the server draws it, to zoom and to scroll in.
 
 import { Latest, busyText } from "./api.js";
 import { $, debounced, fill, make } from "./dom.js";
@@ -34,6 +34,9 @@ export class HypergraphTab {
   open(view) {
     const isNew = this.model !== view.model;
     Object.assign(this, { view, model: view.model });
+    const { discontinuous } = view.model;
+    $("structure").textContent = discontinuous ? "hypergraph of discontinuous mentions" : "segmental hypergraph";
+    $("gaps-drawn").hidden = !discontinuous;
     const offered = this.#offered();
     fill($("sentences"), ...offered.map(({ text, words }) => make("option", { value: text }, `${short(text, 60)} (${words})`)));
     const isOwn = $("sentence").value !== this.filled; // written by the reader, who may not want another one
@@ -70,6 +73,7 @@ export class HypergraphTab {
       const answer = await this.latest.run((signal) => this.server.hypergraph(body, signal), busy);
       if (answer) this.#show(answer);
     } catch (error) {
+      this.#drawTypes(types ?? []); // it may help to choose some
       this.#say(error.message, true);
     }
     return undefined;
