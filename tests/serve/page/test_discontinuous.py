@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from hyperspan.corpora import read_corpus, write_corpus
+from hyperspan.inference.loading import load
 from tests.coordination import LEFT, TEXT, coordination_annotator
 from tests.serve.page.reader import NEEDS, Opener, downloaded, select, wait_for_text
 from tests.serve.running import Running, running
@@ -21,6 +22,12 @@ pytestmark = NEEDS
 @pytest.fixture(scope="module")
 def parted() -> Iterator[Running]:
     with running(annotators={"coordination": coordination_annotator()}) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def concepts() -> Iterator[Running]:
+    with running(annotators={"craft": load("craft")}) as server:
         yield server
 
 
@@ -106,3 +113,30 @@ def test_a_mention_of_several_parts_is_required(coordinated: Page) -> None:
     expect(row).to_have_count(1)
     assert row.locator("td").all_inner_texts()[2:4] == ["1.00", f"{LEFT['start']}–8, 19–{LEFT['end']}"]
     assert page.locator("#result .tag", has_text="✓ CELL").count() == 1
+
+
+def test_the_hypergraph_is_that_of_the_model(opened: Opener, concepts: Running) -> None:
+    page = opened(address=concepts.url)
+    page.locator("#tab-hypergraph").click()
+    drawing = page.locator("#canvas svg")
+    expect(drawing.locator("title").first).to_contain_text("Hypergraph of discontinuous mentions and hyperpath of: Rod")
+    expect(page.locator("#graph-state")).to_contain_text("Rod and cone photoreceptors (CL)")
+    expect(page.locator("#hypergraph .lead")).to_contain_text("in its hypergraph of discontinuous mentions")
+    expect(page.locator("#gaps-drawn")).to_be_visible()
+    page.locator("#sentence").fill("In the livers of mice insulin controls glucose and lipid metabolism")
+    state = page.locator("#graph-state")
+    expect(state).to_contain_text("hyperedges for 11 words and 5 types, and up to 1,500 are drawn; choose fewer types")
+    page.locator("#graph-types").get_by_label("GO_BP").check()
+    expect(state).to_contain_text("lipid metabolism (GO_BP)")
+
+
+def test_examples_of_the_bundled_model_have_discontinuous_mentions(opened: Opener, concepts: Running) -> None:
+    page = opened(address=concepts.url)
+    shown: set[str] = set()
+    for _ in range(3):
+        expect(page.locator("#result .tag").first).to_be_visible()
+        shown.add(page.locator("#text").input_value())
+        found = concepts.annotate(text=page.locator("#text").input_value())[0]["mentions"]
+        assert sum("fragments" in mention for mention in found) >= 2
+        page.locator("#example").click()
+    assert len(shown) == 3

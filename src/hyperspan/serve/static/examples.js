@@ -13,16 +13,22 @@ const LITERARY = [
   "Captain Morrow, the master of the Cordelia, had promised his wife's sister a passage to Halifax. The old woman who kept the inn by the harbour gate saw him go, and so did the two boys of the miller from the village beyond the hill.",
   "The schoolmaster's eldest daughter met the captain of the coastguard at the church on the hill. Her brother, who had been a clerk in a shipping house in Liverpool, drove the doctor's carriage back to the farm by the river.",
 ];
-const BUNDLED = { english: EVERYDAY, genia: BIOMEDICAL, litbank: LITERARY };
+const CONCEPTS = [
+  "Loss of rod and cone photoreceptors begins in the retina of mutant mice soon after birth. Their livers hold less glycogen, because insulin no longer controls glucose and lipid metabolism, and apoptosis of T and B cells in the thymus is more frequent.",
+  "In zebrafish embryos without the gene, cardiac and skeletal muscle cells divide late. Rod and cone cells express opsins as usual, but calcium and potassium transport across the plasma membrane of their neurons is slow.",
+  "Expression of the gene in the brain and spinal cord of mouse embryos depends on Sox2. Red and white blood cells of the mutants lack the receptor, whereas DNA replication and repair in their kidneys are normal.",
+];
+const BUNDLED = { english: EVERYDAY, genia: BIOMEDICAL, litbank: LITERARY, craft: CONCEPTS };
 const SHORT = new Map([ // sentences short enough for their hypergraphs
   [EVERYDAY, "The mayor of Oslo left her brother's house."],
   [BIOMEDICAL, "Rel proteins bind the IL-2 promoter."],
   [LITERARY, "The captain's wife left for Halifax."],
+  [CONCEPTS, "Rod and cone photoreceptors degenerate."],
 ]);
 
 export function examplesFor(model) {
-  const isBiomedical = model?.labels.some((label) => /protein|gene|cell|dna|drug|disease|chemical/i.test(label));
-  return BUNDLED[model?.name] ?? (isBiomedical ? BIOMEDICAL : EVERYDAY);
+  const isBiomedical = model?.labels.some((label) => /protein|gene|cell|dna|drug|disease|chemical|chebi|uberon/i.test(label));
+  return BUNDLED[model?.name] ?? (!isBiomedical ? EVERYDAY : model.discontinuous ? CONCEPTS : BIOMEDICAL);
 }
 
 export const shortSentence = (model) => SHORT.get(examplesFor(model));
