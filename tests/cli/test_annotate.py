@@ -60,7 +60,7 @@ def test_discontinuous_mentions_are_shown_and_written_with_their_parts(parted: s
         ("4:8,12:12", "has fragments ((4, 8), (12, 12)), but they must be in order, apart from each other, and begin"),
         ("4:8,900:910", "to require reaches beyond the text, which has 105 characters"),
         ("4:8,20:28", "does not begin and end with words in its part 20:28; whole words there are at 19:28"),
-        ("4:8,49:54", "has a gap of 7 words, and this model finds gaps of up to 3; choose a shorter one"),
+        ("4:8,49:54", "has a gap of 7 words, and this model finds gaps of up to 3; choose parts with a narrower gap"),
         ("4:8,72:75", "begins in one sentence and ends in another"),
         ("4:8,", "is not START:END:LABEL; write for example 0:3:PER for the first three characters, or 0:1,3:4:PER"),
     ],

@@ -43,10 +43,22 @@ def test_parts_are_found_in_the_tokens_of_their_sentence() -> None:
             "there are at 32:46",
         ),
         (mention("it", "photoreceptors"), "begins in one sentence and ends in another, and mentions lie inside"),
-        (mention("rod and cone", "late"), "in its first part 3 words, and this model finds mentions of up to 2"),
-        (mention("Loss", "rod", "photoreceptors"), "has 3 parts, and this model finds mentions of up to 2; choose"),
-        (mention("Loss", "late"), "has a gap of 6 words, and this model finds gaps of up to 4; choose"),
-        (mention("rod", "photoreceptors is late"), "has 3 words in a later part, and this model finds up to 2 there"),
+        (
+            mention("rod and cone", "late"),
+            "in its first part 3 words, and this model finds mentions of up to 2; choose a shorter first part",
+        ),
+        (
+            mention("Loss", "rod", "photoreceptors"),
+            "has 3 parts, and this model finds mentions of up to 2; choose fewer parts",
+        ),
+        (
+            mention("Loss", "late"),
+            "has a gap of 6 words, and this model finds gaps of up to 4; choose parts with a narrower gap",
+        ),
+        (
+            mention("rod", "photoreceptors is late"),
+            "has 3 words in a later part, and this model finds up to 2 there; choose a shorter later part",
+        ),
     ],
 )
 def test_parts_that_cannot_be_are_explained(wrong: Mention, sentence: str) -> None:
@@ -56,5 +68,8 @@ def test_parts_that_cannot_be_are_explained(wrong: Mention, sentence: str) -> No
 
 
 def test_models_of_contiguous_mentions_refuse_several_parts() -> None:
-    with pytest.raises(SpanError, match="is discontinuous, and the model finds contiguous mentions; give one span"):
+    with pytest.raises(
+        SpanError,
+        match=r"is discontinuous, and the model finds contiguous mentions; give one span, or .* such as craft",
+    ):
         constraints_by_sentence(DOCUMENT, Constraints(forbid=[mention("rod", "photoreceptors")]), ["cell"], 2)

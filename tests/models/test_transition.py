@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import pytest
 import torch
@@ -175,3 +176,14 @@ def test_the_probabilities_of_all_derivations_add_up_to_one() -> None:
 def test_greedy_models_say_why_they_cannot_condition() -> None:
     with pytest.raises(NotSupportedError, match="GreedySets has no condition: it decides step by step"):
         GreedySets([{}], [0.0], [2], TYPES, torch.device("cpu")).condition()
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind"),
+    [((0, 3, 0), "segmental"), ((0, 3, 0, ((0, 1), (2, 3))), "discontinuous")],
+)
+def test_greedy_models_name_one_that_conditions_on_what_was_asked(asked: Any, kind: str) -> None:
+    found = GreedySets([{}], [0.0], [3], TYPES, torch.device("cpu"))
+    for constraint in ("require", "forbid"):
+        with pytest.raises(NotSupportedError, match=rf"; use a \w+ \(model\.kind = '{kind}'\), which has it"):
+            found.condition(**{constraint: [[asked]]})

@@ -29,6 +29,7 @@ class Constraints:
 
 
 NO_CONSTRAINTS = Constraints()
+CONTIGUOUS_ALONE = "is discontinuous, and the model finds contiguous mentions; give one span, or use a model of kind discontinuous, such as craft"
 
 
 def constraints_by_sentence(
@@ -60,25 +61,31 @@ def constraints_by_sentence(
 
 
 def too_large(parts: Sequence[Span], max_width: int | None, discontinuous: DiscontinuousConfig | None) -> str:
-    """What a mention of these parts, in tokens, has that is more than a model finds; "" if nothing is.
+    """What a mention of these parts, in tokens, has that is more than a model finds, and what to do; "" if nothing is.
 
     >>> too_large([(0, 1), (6, 7)], 3, DiscontinuousConfig(gap=4))
-    'has a gap of 5 words, and this model finds gaps of up to 4'
+    'has a gap of 5 words, and this model finds gaps of up to 4; choose parts with a narrower gap'
     """
     if len(parts) > 1 and discontinuous is None:
-        return "is discontinuous, and the model finds contiguous mentions"
+        return CONTIGUOUS_ALONE
     widest = parts[0][1] - parts[0][0]
     if max_width is not None and widest > max_width:
-        whole = "" if len(parts) == 1 else "in its first part "
-        return f"has {whole}{widest} words, and this model finds mentions of up to {max_width}"
+        whole, shorter = ("", "one") if len(parts) == 1 else ("in its first part ", "first part")
+        return (
+            f"has {whole}{widest} words, and this model finds mentions of up to {max_width}; choose a shorter {shorter}"
+        )
     if len(parts) == 1 or discontinuous is None:
         return ""
     if len(parts) > discontinuous.parts:
-        return f"has {len(parts)} parts, and this model finds mentions of up to {discontinuous.parts}"
+        return (
+            f"has {len(parts)} parts, and this model finds mentions of up to {discontinuous.parts}; choose fewer parts"
+        )
     if (gap := max(after[0] - before[1] for before, after in pairwise(parts))) > discontinuous.gap:
-        return f"has a gap of {gap} words, and this model finds gaps of up to {discontinuous.gap}"
+        limit = f"this model finds gaps of up to {discontinuous.gap}"
+        return f"has a gap of {gap} words, and {limit}; choose parts with a narrower gap"
     if (later := max(end - start for start, end in parts[1:])) > discontinuous.later_width:
-        return f"has {later} words in a later part, and this model finds up to {discontinuous.later_width} there"
+        limit = f"this model finds up to {discontinuous.later_width} there"
+        return f"has {later} words in a later part, and {limit}; choose a shorter later part"
     return ""
 
 
@@ -109,7 +116,7 @@ class _TokenPlaces:
             )
         parts = joined((first, last) for (_, first), (_, last) in ends)  # those with only spaces between them are one
         if what == "require" and (reason := too_large(parts, self.max_width, self.discontinuous)):
-            raise SpanError(f"{shown} {reason}; choose a shorter one")
+            raise SpanError(f"{shown} {reason}")
         return ends[0][0][0], Mention(parts[0][0], parts[-1][1], mention.label, tuple(parts))
 
     def _tokens(self, part: Span, mention: Mention, shown: str) -> tuple[Span, Span]:
@@ -126,7 +133,7 @@ class _TokenPlaces:
                 f"{shown} has a label that is not among those of the model; it knows {', '.join(self.labels)}"
             )
         if mention.fragments and self.discontinuous is None:
-            raise SpanError(f"{shown} is discontinuous, and the model finds contiguous mentions; give one span")
+            raise SpanError(f"{shown} {CONTIGUOUS_ALONE}")
         if mention.end > len(self.document.text):
             raise SpanError(f"{shown} reaches beyond the text, which has {len(self.document.text)} characters")
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from hyperspan.structures.constraints import CONTRADICTION, PartialMarks, constraint_masks, inside
-from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, NotSupportedError
+from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, NotSupportedError, fragments_of
 from hyperspan.structures.places import Places, rows_of_sets
 
 SETS_PER_SET = 50
@@ -27,6 +27,9 @@ MOST_SETS = 10_000
 
 Constraint = MentionSets | Tensor
 """Mentions of each sentence, or a mask (B, n, c, m) of booleans."""
+
+_SEGMENTAL = "a SegmentalHypergraph (model.kind = 'segmental')"
+_DISCONTINUOUS = "a DiscontinuousHypergraph (model.kind = 'discontinuous')"
 
 
 def tensor_masks(
@@ -101,7 +104,8 @@ class Distribution(ABC):
 
         Each is a collection of mentions per sentence, or a mask (B, n, c, m) of booleans by start, width and type.
         """
-        raise self._not_supported("condition")
+        has_parts = _have_parts(require) or _have_parts(forbid)
+        raise self._not_supported("condition", _DISCONTINUOUS if has_parts else _SEGMENTAL)
 
     def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
         """(B,): the log-probability that some mentions are in the set and others are not: log Z given both, minus log Z."""
@@ -175,10 +179,14 @@ class Distribution(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.lengths)} sentences of {sum(self.lengths)} words, {self.types} types)"
 
-    def _not_supported(self, name: str) -> NotSupportedError:
-        return NotSupportedError(
-            f"{type(self).__name__} has no {name}: {self.limits}; use a SegmentalHypergraph (model.kind = 'segmental'), which has it"
-        )
+    def _not_supported(self, name: str, instead: str = _SEGMENTAL) -> NotSupportedError:
+        return NotSupportedError(f"{type(self).__name__} has no {name}: {self.limits}; use {instead}, which has it")
+
+
+def _have_parts(given: Constraint | None) -> bool:
+    """Whether a mention of several parts is among these; a mask has none."""
+    sets = () if given is None or isinstance(given, Tensor) else given
+    return any(fragments_of(mention) for mentions in sets for mention in mentions)
 
 
 def _columns(rows: np.ndarray, device: torch.device) -> tuple[Tensor, ...]:
