@@ -162,7 +162,7 @@ def in_table(page: str) -> Seen:
     }
 
 
-BAR = re.compile(r"([╰─╯╵┄]+)([A-Z]+) (0\.\d\d)([╰─╯╵┄]*)")
+BAR = re.compile(r"([╰─╯╵┴┄]+)([A-Z]+) (0\.\d\d)([╰─╯╵┴┄]*)")
 """A bar with its label, which is inside one of its parts, between two of them, or after the bar."""
 
 
@@ -174,7 +174,7 @@ def in_terminal(sentence: Sentence, width: int) -> Seen:
     columns: dict[int, int] = {}  # token by column, on this line
     covered: dict[tuple[str, int], set[int]] = defaultdict(set)
     for line in render_sentence(sentence, width).plain.split("\n"):
-        if not re.match(r"^ *[╰─╵┄]", line):
+        if not re.match(r"^ *[╰─╯╵┴┄]", line):
             columns = _tokens_of(line, waiting)
             continue
         for bar in BAR.finditer(line):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -74,11 +75,26 @@ def test_render_sentence_joins_the_parts_of_a_mention_by_a_dotted_line() -> None
         "loss of rod and cone",
         "        ╰─╯┄CL 0.90┄",
         "photoreceptors in",
-        "╰──CL 0.90───╯",
+        "┴──CL 0.90───╯",  # it goes on from the line before
         "rats",
     ]
     beyond = Sentence(["aaaa"] * 15, [Mention(0, 15, "X", ((0, 1), (14, 15)))])
     assert lines(beyond, 20)[2:4] == ["aaaa aaaa aaaa aaaa", "┄┄┄┄┄┄┄┄┄X┄┄┄┄┄┄┄┄┄"]  # a line inside the gap
+
+
+@pytest.mark.parametrize(
+    ("parts", "bars"),
+    [
+        (["bbb", "ddd", "fff"], ["╰X┴", "┴X┴", "┴X╯"]),
+        (["bb", "dd", "ff"], ["╰┴X", "┴┴X", "┴╯X"]),
+        (["b", "d", "f"], ["╰X", "┴X", "╯X"]),
+    ],
+)
+def test_render_sentence_shows_that_parts_at_line_breaks_go_on(parts: list[str], bars: list[str]) -> None:
+    first, second, third = parts
+    words = [first, "c" * 20, second, "e" * 20, third]
+    drawn = lines(Sentence(words, [Mention(0, 5, "X", ((0, 1), (2, 3), (4, 5)))]), 20)
+    assert drawn[1::4] == bars and drawn[3::4] == ["┄┄┄┄┄┄┄┄┄X┄┄┄┄┄┄┄┄┄┄"] * 2
 
 
 SIGNS = st.one_of(st.characters(), st.sampled_from("漢字ｱ한👩🏽🇺🇸❤\ufe0f\u200d\u0301\t\n"))

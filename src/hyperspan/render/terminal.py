@@ -20,7 +20,8 @@ MIN_WIDTH = 20
 def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, str] | None = None) -> Text:
     """The sentence in lines of at most `width` columns, short mentions on top. Words wider than a line are broken.
 
-    A space separates tokens, except where their offsets show none. A dotted line joins the parts of a discontinuous mention.
+    A space separates tokens, except where their offsets show none. A dotted line joins the parts of a discontinuous mention;
+    a part that begins or ends a line has the corner ┴ where it goes on in another line.
 
     >>> print(render_sentence(Sentence("the Seattle zoo".split(), [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])).plain)
     the Seattle zoo
@@ -124,7 +125,11 @@ def _bar(mention: Mention, parts: Sequence[Span], columns: Sequence[Span], width
     The label is inside a part, between two, after or before the bar. Without enough room it loses its probability, or is
     shortened.
     """
-    here = [_stretch(part, columns, width) for part in parts if part[0] < len(columns) and part[1] > 0]
+    here = [
+        _stretch(part, columns, width, (part != parts[0], part != parts[-1]))
+        for part in parts
+        if part[0] < len(columns) and part[1] > 0
+    ]
     left = here[0][0] if parts[0][0] >= 0 and here else 0
     right = max(here[-1][1] if parts[-1][1] <= len(columns) and here else columns[-1][1], left + 1)
     bar = list("┄" * (right - left))
@@ -146,12 +151,24 @@ def _bar(mention: Mention, parts: Sequence[Span], columns: Sequence[Span], width
     return TerminalBar(left - needed, f"{label}{drawn}", mention.label)
 
 
-def _stretch(part: Span, columns: Sequence[Span], width: int) -> tuple[int, int, str]:
-    """The columns of what is on this line of a part, and its bar, open where a line break cuts it."""
+def _stretch(part: Span, columns: Sequence[Span], width: int, others: tuple[bool, bool]) -> tuple[int, int, str]:
+    """The columns of what is on this line of a part, and its bar, open where a line break cuts it.
+
+    `others` says whether its mention has parts before and after it. Where these are beyond a line break at which it begins or
+    ends, its corner goes on there.
+    """
     left = min(columns[max(part[0], 0)][0], width - 1)  # a chunk of width 0 may be after the last column
     right = max(columns[min(part[1], len(columns)) - 1][1], left + 1)
-    opening, closing = "╰" if part[0] >= 0 else "─", "╯" if part[1] <= len(columns) else "─"
-    return left, right, "╵" if right - left == 1 else opening + "─" * (right - left - 2) + closing
+    before, after = others[0] and part[0] == 0, others[1] and part[1] == len(columns)
+    if right - left == 1:
+        return (
+            left,
+            right,
+            {(False, False): "╵", (True, False): "╯", (False, True): "╰", (True, True): "┴"}[before, after],
+        )
+    opening = "─" if part[0] < 0 else "┴" if before else "╰"
+    closing = "─" if part[1] > len(columns) else "┴" if after else "╯"
+    return left, right, opening + "─" * (right - left - 2) + closing
 
 
 def _label(mention: Mention, room: int) -> str:
