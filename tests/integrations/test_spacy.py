@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hyperspan.corpora import read_corpus
 from hyperspan.errors import DomainWarning, InputError, LabelError, MissingExtraError
 from hyperspan.inference.annotator import Annotator
-from hyperspan.integrations.spacy_docs import align, as_document
+from hyperspan.integrations.spacy_docs import align, as_document, span_group
 from hyperspan.model_folders import PRETRAINED
 from hyperspan.models import save_model
 from hyperspan.text import Tokenizer
@@ -389,6 +389,21 @@ def test_discontinuous_mentions_are_spans_with_parts(coordinated: Any, tmp_path:
     assert [[part.text for part in span._.hyperspan_parts] for span in again.spans["sc"]] == list(shown.values())
     [read] = read_corpus(path)  # and hyperspan finds the parts where the component left them
     assert read.mentions == coordinated.get_pipe("hyperspan").annotator(COORDINATED).mentions
+
+
+def test_mentions_that_differ_in_their_parts_alone_have_their_own(tmp_path: Path) -> None:
+    doc = made(["Rod", "and", "cone", "cells"])
+    parts = [[(0, 3), (8, 18)], [(0, 3), (13, 18)], []]
+    given = [Mention(0, 18, "CL", listed, probability=0.5) for listed in parts]
+    doc.spans["sc"] = span_group(doc, "sc", align(doc, [*given, Mention(8, 18, "CL")], "strict")[0])
+    DocBin(docs=[doc]).to_disk(tmp_path / "found.spacy")
+    [stored] = DocBin().from_disk(tmp_path / "found.spacy").get_docs(Vocab())
+    for each in (doc, Doc(Vocab()).from_bytes(doc.to_bytes()), stored):
+        shown = [[part.text for part in span._.hyperspan_parts] for span in each.spans["sc"]]
+        assert shown == [["Rod and cone cells"], ["Rod", "cone cells"], ["Rod", "cells"], ["cone cells"]]
+    assert [span.id_ for span in doc.spans["sc"]] == ["", "0:1,2:4", "0:1,3:4", ""]
+    [read] = read_corpus(tmp_path / "found.spacy")
+    assert read.mentions == {*given, Mention(8, 18, "CL")} and {mention.id for mention in read.mentions} == {""}
 
 
 def test_each_part_is_aligned_by_itself() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from attrs import evolve
 
+from hyperspan.corpora.docbin_parts import FRAGMENTS, fragments_of, parts_id, span_ids
 from hyperspan.corpora.documents import by_characters, with_sentences
 from hyperspan.corpora.source import LARGEST_TEXT, Problems, Source
 from hyperspan.corpora.target import Losses, Target
@@ -29,8 +30,6 @@ OURS = "hyperspan"
 """The key of a spaCy document's user data for its id and its metadata, as JSON."""
 USUAL_KEY = "sc"
 """The span group that spaCy's span categorizer reads and writes."""
-FRAGMENTS = "fragments"
-"""The attribute of a span group with the parts of each span, where one is discontinuous."""
 
 
 def read_docbin(source: Source, problems: Problems, *, spans_key: str | None = None) -> Iterator[Document]:
@@ -118,7 +117,7 @@ def _document(doc: Any, spans_key: str | None, problems: Problems) -> Document:
     spans = [
         (_mention(span, parts), score)
         for group in groups.values()
-        for span, parts, score in zip(group, _fragments(group), _scores(group), strict=True)
+        for span, parts, score in zip(group, fragments_of(group), _scores(group), strict=True)
     ]
     if not doc.spans and spans_key is None and doc.ents:
         spans = [(_mention(span), None) for span in doc.ents]
@@ -136,7 +135,8 @@ def _document(doc: Any, spans_key: str | None, problems: Problems) -> Document:
 def _mention(span: Any, fragments: Sequence[Sequence[int]] = ()) -> Mention:
     """A span as a mention, in tokens of the document; parts with nothing but a space between them are one."""
     parts = joined((start, end) for start, end in fragments)
-    return Mention(span.start, span.end, span.label_, tuple(parts), id=span.id_ if span.id else "")
+    name = span.id_ if span.id else ""
+    return Mention(span.start, span.end, span.label_, tuple(parts), id="" if name == parts_id(fragments) else name)
 
 
 def _moved(mention: Mention, place: Callable[[int, int], Span]) -> Mention:
@@ -194,19 +194,6 @@ def _scores(group: Any) -> list[float | None]:
     except (TypeError, ValueError):
         scores = []
     return [None if isnan(score) else score for score in scores] if len(scores) == len(group) else [None] * len(group)
-
-
-def _fragments(group: Any) -> list[list[list[int]]]:
-    """The parts of each span of the group, in tokens, where :func:`write_docbin` left them; none for a contiguous one."""
-    match group.attrs.get(FRAGMENTS):
-        case list() | tuple() as listed if len(listed) == len(group) and all(map(_are_parts, listed)):
-            return list(listed)
-    return [[] for _ in group]
-
-
-def _are_parts(value: Any) -> bool:
-    pairs = value if isinstance(value, list | tuple) else [None]
-    return all(isinstance(pair, list | tuple) and [type(place) for place in pair] == [int, int] for pair in pairs)
 
 
 def _sentences(doc: Any, mentions: Sequence[Mention], problems: Problems) -> list[Sentence]:
@@ -280,14 +267,13 @@ def _doc(document: Document, spans_key: str | None, tokens: Any, vocab: Any, los
     first = {start: number for number, (start, _) in enumerate(spans)}
     last = {end: number + 1 for number, (_, end) in enumerate(spans)}
     key = spans_key or str(document.metadata.get("spans_key", USUAL_KEY))
+    in_tokens = [_moved(mention, lambda start, end: (first[start], last[end])) for mention in listed]
     doc.spans[key] = [
-        tokens.Span(doc, first[mention.start], last[mention.end], label=mention.label, span_id=mention.id)
-        for mention in listed
+        tokens.Span(doc, *mention.span, label=mention.label, span_id=name)
+        for mention, name in zip(in_tokens, span_ids(in_tokens), strict=True)
     ]
-    if any(mention.fragments for mention in listed):
-        doc.spans[key].attrs[FRAGMENTS] = [
-            [[first[start], last[end]] for start, end in mention.fragments] for mention in listed
-        ]
+    if any(mention.fragments for mention in in_tokens):
+        doc.spans[key].attrs[FRAGMENTS] = [[list(part) for part in mention.fragments] for mention in in_tokens]
     if any(mention.probability is not None for mention in listed):
         scores = [float("nan") if mention.probability is None else mention.probability for mention in listed]
         doc.spans[key].attrs["scores"] = importlib.import_module("numpy").asarray(scores, dtype="float64")

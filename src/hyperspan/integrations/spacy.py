@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import EXIT_EXCEPTIONS, DomainWarning, InputError, MissingExtraError
 from hyperspan.inference.domain import DomainTally
-from hyperspan.integrations.spacy_docs import ALIGNMENTS, FRAGMENTS, SOURCES, align, as_document, parts_of_span
+from hyperspan.integrations.spacy_docs import ALIGNMENTS, SOURCES, align, as_document, parts_of_span, span_group
 from hyperspan.model_folders import DEFAULT_MODEL, FILES, bundled_models, folder_of
 from hyperspan.types import Document
 
 try:
-    import numpy as np
     import srsly
     from spacy.language import Language
     from spacy.pipeline import Pipe
-    from spacy.tokens import Doc, Span, SpanGroup
+    from spacy.tokens import Doc, Span
     from spacy.util import minibatch
     from spacy.vocab import Vocab
     from thinc.api import Config
@@ -189,12 +188,8 @@ class Component(Pipe):
 
         for doc, document in zip(docs, found, strict=True):
             placed, counts = align(doc, document.mentions, self.cfg["alignment"])
-            spans = [Span(doc, place.start, place.end, label=place.label) for place in placed]
-            group = SpanGroup(doc, name=self.key, spans=spans)
-            group.attrs["scores"] = np.array(list(placed.values()), dtype="float32")
+            group = span_group(doc, self.key, placed)
             group.attrs |= {name: counts[name] for name in ("unaligned", "dropped", "merged")}
-            if any(place.fragments for place in placed):
-                group.attrs[FRAGMENTS] = [[list(part) for part in place.fragments] for place in placed]
             if self.cfg["top_k"]:
                 group.attrs["alternatives"] = alternatives_records(document.alternatives or ())
             doc.spans[self.key] = group

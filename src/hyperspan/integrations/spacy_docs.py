@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import InputError
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 ALIGNMENTS = ("expand", "contract", "strict")
 """What becomes of a mention that begins or ends inside a token: all tokens that it touches, those inside it, or nothing."""
-FRAGMENTS = "fragments"
-"""The attribute of a span group with the parts of each span, in tokens, as a DocBin of ours has it."""
 SOURCES = ("hyperspan", "spacy")
 """Whose sentences, and whose tokens, a model reads."""
 
@@ -96,14 +94,34 @@ def _on_tokens(label: str, spans: Iterable[Any]) -> Mention:
     return Mention(parts[0][0], parts[-1][1], label, parts)
 
 
+def span_group(doc: Any, key: str, placed: Mapping[Mention, float]) -> Any:
+    """The group of these mentions, by token: their spans, probabilities, and parts where one is discontinuous."""
+    import numpy as np
+    from spacy.tokens import Span as SpacySpan
+    from spacy.tokens import SpanGroup
+
+    from hyperspan.corpora.docbin_parts import FRAGMENTS, span_ids
+
+    names = span_ids(list(placed))
+    spans = [
+        SpacySpan(doc, *place.span, label=place.label, span_id=name) for place, name in zip(placed, names, strict=True)
+    ]
+    group = SpanGroup(doc, name=key, spans=spans)
+    group.attrs["scores"] = np.array(list(placed.values()), dtype="float32")
+    if any(place.fragments for place in placed):
+        group.attrs[FRAGMENTS] = [[list(part) for part in place.fragments] for place in placed]
+    return group
+
+
 def parts_of_span(span: Any) -> list[Any]:
     """The parts of a span that the component found, as spans with its label: those of a discontinuous mention, or the span alone.
 
-    It is ``span._.hyperspan_parts``. Of two mentions with the same label, first and last token, only the first is seen by it; the
-    attribute "fragments" of the group has all.
+    It is ``span._.hyperspan_parts``. Where mentions differ in their parts alone, the id of their spans tells which is which.
     """
+    from hyperspan.corpora.docbin_parts import fragments_of
+
     for group in span.doc.spans.values():
-        for other, fragments in zip(group, group.attrs.get(FRAGMENTS, ()), strict=False):
+        for other, fragments in zip(group, fragments_of(group), strict=True):
             if other == span and fragments:
                 return [type(span)(span.doc, start, end, label=span.label) for start, end in fragments]
             if other == span:
