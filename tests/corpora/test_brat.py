@@ -220,7 +220,7 @@ def test_long_spans_take_no_quadratic_time(tmp_path: Path) -> None:
 def test_labels_that_brat_cannot_hold_are_refused(tmp_path: Path) -> None:
     document = Document("ab", [Mention(0, 1, "two words"), Mention(1, 2, ""), Mention(0, 2, "X")], id="ab")
     with pytest.raises(
-        LossError, match=r"brat cannot hold 2 of 3 mentions \(2 have a label that is empty or holds white"
+        LossError, match=r"brat cannot hold 2 of 3 mentions \(2 with a label that is empty or holds white"
     ):
         written(tmp_path, [document])
     assert not (tmp_path / "out").exists()

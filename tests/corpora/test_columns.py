@@ -264,9 +264,11 @@ def kept(documents: Iterable[Document]) -> set[str]:
 
 def test_too_few_layers_are_refused_or_lossy(tmp_path: Path) -> None:
     documents = [document_of([NESTED], "1")]
-    with pytest.raises(LossError, match=r"columns cannot hold 1 of 3 mentions \(1 need more than 2 layers\)"):
+    with pytest.raises(LossError, match=r"columns cannot hold 1 of 3 mentions \(1 beyond 2 layers\)"):
         written(tmp_path, documents, layers=2)
-    with pytest.raises(LossError, match=r"columns cannot hold 2 of 3 mentions \(2 overlap another in flat columns\)"):
+    with pytest.raises(
+        LossError, match=r"columns cannot hold 2 of 3 mentions \(2 overlapping another in flat columns\)"
+    ):
         written(tmp_path, documents, layers=1)
     with pytest.raises(LossError, match="conll2003 cannot hold 2 of 3 mentions"):
         written_conll(tmp_path, documents)
@@ -275,7 +277,7 @@ def test_too_few_layers_are_refused_or_lossy(tmp_path: Path) -> None:
     assert kept(read(written(tmp_path, documents, Losses("innermost"), layers=2))) == {"GPE", "ORG"}
     assert kept(read_conll(written_conll(tmp_path, documents, Losses("outermost")))) == {"FAC"}
     assert kept(read_conll(written_conll(tmp_path, documents, losses := Losses("innermost")))) == {"GPE"}
-    assert losses.written == 1 and losses.lost == {"overlap another in flat columns": 2}
+    assert losses.written == 1 and losses.lost == {"overlapping another in flat columns": 2}
     assert b"the\tB-FAC\tB-ORG\tO\tO\n" in written(tmp_path, documents, layers=4)
 
 

@@ -167,15 +167,24 @@ def test_real_discontinuous_mentions_survive(name: str, file: str, several: int,
     assert before == after and sum(times for parts, times in after.items() if len(parts) > 2) == several
 
 
+@pytest.mark.parametrize("name", [name for name in WRITERS if not FORMATS[name].discontinuous and name in READERS])
+def test_a_format_of_contiguous_mentions_leaves_the_others_out_and_counts_them(name: str, tmp_path: Path) -> None:
+    words = ["left", "and", "right", "lungs", "breathe"]
+    apart, right = Mention(0, 4, "organ", [(0, 1), (3, 4)]), Mention(2, 4, "organ")
+    losses = write_corpus(
+        [document_of([Sentence(words, [apart, right])])], target_of(name, tmp_path), name, lossy="outermost"
+    )
+    assert (losses.written, losses.lost) == (1, {"discontinuous": 1})
+    assert [mentions for _, mentions in content(list(read_corpus(target_of(name, tmp_path), name)))] == [{right}]
+
+
 def test_the_page_on_formats_says_what_each_holds() -> None:
     page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\| `.*\|$", page, re.MULTILINE)]
     table = {row[0].strip("`"): row[2:] for row in rows if len(row) == 6}
     overlap = {"any": "✓", "nested": "nested only", "flat": "rejected unless `--lossy`"}
     several = {name: parts for name, (_, written, _, parts) in table.items() if written == "✓"}
-    assert several == {name: "✓" if FORMATS[name].discontinuous else "–" for name in WRITERS} | {
-        "four-lines": "span with `--lossy`"
-    }
+    assert several == {name: "✓" if FORMATS[name].discontinuous else "–" for name in WRITERS}
     assert {
         name: [read, written, held.removesuffix(", in layers")] for name, (read, written, held, _) in table.items()
     } == {
@@ -202,7 +211,7 @@ def test_a_flat_format_refuses_nesting_and_says_how_much(tmp_path: Path) -> None
     for lossy, kept in (("outermost", Mention(0, 3, "X")), ("innermost", Mention(1, 2, "Y"))):
         losses = write_corpus([nested], tmp_path / "flat.conll", "conll2003", lossy=lossy, force=True)  # type: ignore[arg-type]
         (document,) = read_corpus(tmp_path / "flat.conll", "conll2003")
-        assert document.sentences[0].mentions == {kept} and losses.lost == {"overlap another in flat columns": 1}
+        assert document.sentences[0].mentions == {kept} and losses.lost == {"overlapping another in flat columns": 1}
 
 
 def test_files_that_belong_to_others_are_not_left_out(tmp_path: Path) -> None:

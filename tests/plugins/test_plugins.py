@@ -39,7 +39,7 @@ def test_plugin_format_is_read_written_and_recognised(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     shown, refused = called(convert_in_python, tmp_path, path=ZOO).stdout.splitlines()
     assert shown == "Document('THE SEATTLE ZOO SLEEPS', 1 mention, 0 sentences)"
-    assert refused.startswith("zoo cannot hold 1 of 2 mentions (1 overlap another)")
+    assert refused.startswith("zoo cannot hold 1 of 2 mentions (1 overlapping another)")
     assert (tmp_path / "again.zoo").read_text() == given.read_text() and not (tmp_path / "nested.zoo").exists()
 
 

@@ -54,7 +54,7 @@ def print_json(found: object) -> None:
 def report_losses(losses: Losses) -> None:
     """On standard error: the mentions that a format could not hold."""
     for reason, count in losses.lost.items():
-        print(f"hyperspan: not kept as they are: {counted(count, 'mention')} ({reason})", file=sys.stderr)
+        print(f"hyperspan: left out {counted(count, 'mention')} ({reason})", file=sys.stderr)
     if losses.marking_lost:
         what = counted(losses.marking_lost, "partially annotated document")
         print(f"hyperspan: not kept: the marking of {what}; what was unknown is absent now", file=sys.stderr)

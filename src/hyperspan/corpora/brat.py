@@ -206,7 +206,7 @@ def write_brat(
             (folder / f"{name}.txt").write_bytes(text)
             (folder / f"{name}.ann").write_bytes(annotations)
             losses.written += len(kept)
-            losses.lose("have a label that is empty or holds white space", len(document.mentions) - len(kept))
+            losses.lose("with a label that is empty or holds white space", len(document.mentions) - len(kept))
             repeated = sum(len(sentence.duplicates) for sentence in document.sentences)
             if repeated:
                 problems.note("mention annotated twice, written once", repeated)

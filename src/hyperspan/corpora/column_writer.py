@@ -102,7 +102,7 @@ class ColumnWriter:
         distinct = len(set(kept))
         self.losses.written += distinct
         self.losses.lose(
-            "overlap another in flat columns" if self.layers == 1 else f"need more than {self.layers} layers",
+            "overlapping another in flat columns" if self.layers == 1 else f"beyond {self.layers} layers",
             len(spans) - distinct,
         )
         if duplicates_lost := len(again) - (len(kept) - distinct):

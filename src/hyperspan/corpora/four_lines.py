@@ -69,7 +69,7 @@ def write_four_lines(
 ) -> None:
     """Four lines for each sentence; every document that was read from such lines gets the same lines again.
 
-    A discontinuous mention is lost; with `losses.lossy` its span from beginning to end is written.
+    A discontinuous mention is lost, also with `losses.lossy`, and counted.
 
     Args:
         prefix: comes before every label; if None, the one that the document was read with.
@@ -289,16 +289,12 @@ def _tag_line(sentence: Sentence, known: Mapping[str, Any], problems: Problems) 
 
 
 def _mentions_of(sentence: Sentence, known: Mapping[str, Any], prefix: str | None, losses: Losses) -> str:
-    held: list[Mention] = []
-    for mention in sorted(sentence.listed, key=_place):
-        if not _LABEL.fullmatch(mention.label):
-            losses.lose("have a label that is empty, begins with a space or has | or a line break in it")
-            continue
-        held.append(mention)
-        if mention.fragments:
-            losses.lose("are discontinuous")
-        else:
-            losses.written += 1
+    whole = losses.contiguous(sorted(sentence.listed, key=_place))
+    held = [mention for mention in whole if _LABEL.fullmatch(mention.label)]
+    losses.lose(
+        "with a label that is empty, begins with a space or has | or a line break in it", len(whole) - len(held)
+    )
+    losses.written += len(held)
     if prefix is not None:
         return _mention_line(held, prefix)
     read_with, line = _known_line(known, "label_prefix") or "", _known_line(known, "mention_line")

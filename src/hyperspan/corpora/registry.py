@@ -290,7 +290,7 @@ def write_corpus(
     ...     _ = write_corpus(nested, f"{folder}/zoo.jsonl")
     ...     assert list(read_corpus(f"{folder}/zoo.jsonl")) == nested
     ...     write_corpus(nested, f"{folder}/zoo.conll", lossy="outermost").lost
-    {'overlap another in flat columns': 1}
+    {'overlapping another in flat columns': 1}
     """
     format = format or format_for(str(path), ", or name the format")  # noqa: A001
     write = FORMATS[format].write if format in FORMATS else None

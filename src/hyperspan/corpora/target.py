@@ -24,7 +24,7 @@ class Losses:
     lossy: Lossy | None = None
     written: int = 0
     lost: dict[str, int] = field(default_factory=dict)
-    """How many mentions were lost, by reason, e.g. "overlap another in flat columns"."""
+    """How many mentions were lost, by reason, e.g. "overlapping another in flat columns"."""
     marking_lost: int = 0
     """How many documents no longer say that their annotation is partial."""
 

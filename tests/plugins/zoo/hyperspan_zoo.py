@@ -43,7 +43,7 @@ def write_zoo(documents: Iterable[Document], target: Target, losses: Losses, pro
         line, written = "", 0
         for mention in sorted(document.mentions):
             if mention.start < written or mention.fragments:
-                losses.lose("overlap another")
+                losses.lose("overlapping another")
                 continue
             line += f"{document.text[written : mention.start]}[[{mention.text}|{mention.label}]]"
             written, losses.written = mention.end, losses.written + 1
