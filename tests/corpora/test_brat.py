@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +21,7 @@ from hyperspan.corpora.brat import looks_like_brat, read_brat, write_brat
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.target import Losses, Target
-from hyperspan.corpora.trimming import trimmed
+from hyperspan.corpora.trimming import PARTS_JOINED, trimmed
 from hyperspan.errors import CorpusError, HyperspanError, LossError, OutputExistsError
 from tests.corpora.data import data_path
 
@@ -88,7 +89,7 @@ def test_mentions_come_and_go_between_reading_and_writing(tmp_path: Path) -> Non
     "metadata", [None, 3, "T1", [None, 3, ["T1"], "a\nb", "", "T1\tX 0 1\t", "R1\tfine\r"], {"a": 1}]
 )
 def test_metadata_may_hold_anything(tmp_path: Path, metadata: object) -> None:
-    given_metadata = {"brat_other_lines": metadata, "brat_order": metadata}
+    given_metadata = {"brat_other_lines": metadata, "brat_order": metadata, "brat_parts": metadata}
     [source] = written(tmp_path, [Document("ab", [Mention(0, 1, "X")], metadata=given_metadata)])
     [document] = read_brat(source, Problems())
     assert document.mentions == {Mention(0, 1, "X")}
@@ -185,6 +186,21 @@ def test_what_brat_leaves_open_is_decided_and_noted(tmp_path: Path) -> None:
         "parts of a mention sorted, and joined where they touch": 2,
         "text of a mention differs from the document in white space": 1,
     }
+
+
+def test_parts_on_both_sides_of_a_line_break_are_one_and_written_as_they_were(tmp_path: Path) -> None:
+    lines = "T1\tFAC 8 11;13 20\tthe Seattle\nT2\tX 8 11;13 20;26 31\tthe Seattle young\nT3\tFAC 13 20\tSeattle\n"
+    problems = Problems()
+    [document] = read_brat(put(tmp_path, lines), problems)
+    split = Mention(8, 31, "X", ((8, 20), (26, 31)))
+    assert document.mentions == {Mention(8, 20, "FAC"), split, Mention(13, 20, "FAC")}
+    assert problems.notes == {PARTS_JOINED: 2}
+    written(tmp_path, [document])
+    assert (tmp_path / "out/zoo.ann").read_text() == lines
+    kept = evolve(document, mentions=[Mention(8, 20, "GPE", id="T1"), evolve(split, id="T2")])  # another label
+    write_brat([kept], Target(str(tmp_path / "changed")), Losses(), Problems())
+    expected = "T1\tGPE 8 20\tthe  Seattle\nT2\tX 8 11;13 20;26 31\tthe Seattle young\n"
+    assert (tmp_path / "changed/zoo.ann").read_text() == expected
 
 
 def test_file_names_are_safe_and_unique(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from hyperspan.corpora import Problems, Source, read_corpus, write_corpus
 from hyperspan.corpora.registry import FORMATS, WRITERS
-from hyperspan.corpora.trimming import SPACE_LEFT_OUT, trimmed
+from hyperspan.corpora.trimming import PARTS_JOINED, SPACE_LEFT_OUT, trimmed
 from hyperspan.errors import CorpusError, LossError
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention
@@ -96,6 +96,29 @@ def test_trimmed_shortens_fragments_and_heads() -> None:
     assert (found.head, found.id) == ((15, 20), "7")
     one = Mention(0, 6, "C", ((0, 4), (5, 6)))
     assert trimmed([one], text, Problems()) == [Mention(1, 4, "C")]
+
+
+def test_trimmed_joins_parts_with_only_white_space_between() -> None:
+    problems = Problems()
+    text = "red\n  blood cells"
+    given = [Mention(0, 17, "C", ((0, 3), (6, 11), (12, 17))), Mention(0, 17, "C", ((0, 3), (12, 17)))]
+    assert trimmed(given, text, problems) == [Mention(0, 17, "C"), given[1]]
+    assert problems.notes == {PARTS_JOINED: 1}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_writers_hold_mentions_whose_parts_have_only_white_space_between(name: str, tmp_path: Path) -> None:
+    """Read from a file or made in Python: they are contiguous in every format."""
+    skip_without_spacy(name)
+    record = {"start": 0, "end": 10, "label": "L", "fragments": [[0, 5], [6, 10]]}
+    (tmp_path / "in.jsonl").write_text(json.dumps({"text": TEXT, "mentions": [record]}), encoding="utf-8")
+    made = Document(TEXT, [Mention(0, 10, "L", ((0, 5), (6, 10)))])
+    for number, documents in enumerate((read_corpus(tmp_path / "in.jsonl"), [made])):
+        losses = write_corpus(documents, tmp_path / f"out{number}", name)
+        assert (losses.written, losses.lost) == (1, {})
+        if FORMATS[name].reads:
+            read = read_corpus(tmp_path / f"out{number}", name)
+            assert [mention.fragments for document in read for mention in document.mentions] == [()]
 
 
 def test_trimmed_leaves_mentions_of_blanks_and_wrong_ones_to_others() -> None:

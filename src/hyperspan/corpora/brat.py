@@ -10,7 +10,8 @@
 `T` lines are mentions: id, label, one or more fragments, and the characters there, with fragments joined by a space and a
 space for each line break. All other lines (relations, events, attributes, notes …) are kept as they are in the document's
 metadata as "brat_other_lines" and written back; "brat_order" lists the ids of the mentions in the order of the file, with
-"" where one of the other lines stood. Lines that say that annotation is partial are read as such, see
+"" where one of the other lines stood. Parts with only white space between them, as brat has them on both sides of a line break,
+are read as one; "brat_parts" has the lines of such mentions, which are written back. Lines that say that annotation is partial are read as such, see
 :mod:`hyperspan.corpora.brat_marks`, and written behind the others.
 """
 
@@ -25,7 +26,7 @@ from attrs import evolve
 
 from hyperspan.corpora.brat_marks import BratMarks, WrittenMarks, unheld_marking
 from hyperspan.corpora.marking import MarkLabels, Marks, mark_labels, marked_by_characters
-from hyperspan.corpora.results import BRAT_ORDER, BRAT_OTHER_LINES
+from hyperspan.corpora.results import BRAT_ORDER, BRAT_OTHER_LINES, BRAT_PARTS
 from hyperspan.corpora.source import Problems, Source, quoted
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import joined, trimmed
@@ -87,6 +88,7 @@ def _document(annotations: Source, text: str, name: str, labels: MarkLabels | No
     mentions: dict[Mention, None] = {}
     others: list[str] = []
     order: list[str] = []
+    parted: list[str] = []
     lines = [(number, line) for number, line in annotations.lines() if line.strip()]
     marks = BratMarks((line for _, line in lines), labels)
     forbidden: list[tuple[int, Mention]] = []
@@ -104,9 +106,13 @@ def _document(annotations: Source, text: str, name: str, labels: MarkLabels | No
         else:
             mentions[mention] = None
             order.append(mention.id)
+            if line.split("\t")[1].removeprefix(mention.label).count(";") >= len(mention.parts):
+                parted.append(line)
     for number, wrong in marks.forbid(forbidden, mentions.keys()):
         problems.wrong(annotations.at(number), wrong)
-    metadata = {key: value for key, value in ((BRAT_OTHER_LINES, others), (BRAT_ORDER, order)) if value}
+    metadata = {
+        key: value for key, value in ((BRAT_OTHER_LINES, others), (BRAT_ORDER, order), (BRAT_PARTS, parted)) if value
+    }
     return Document(text, mentions, id=name, metadata=metadata, annotated=marks.scope(text), forbidden=marks.forbidden)
 
 
@@ -219,7 +225,13 @@ def _lines(document: Document, mentions: Sequence[Mention], marks: WrittenMarks,
     taken = {line.partition("\t")[0] for line in others}
     named = _with_ids([*sorted(mentions), *marks.text_bounds], taken, problems)
     distinct = frozenset(mentions)
-    waiting = {mention.id: _line(mention, document.text) for mention in named}
+    as_read = {
+        (mention, mention.id): line
+        for line in _strings(document, BRAT_PARTS)
+        for mention in _reading(line, document.text)
+        if not {"\n", "\r"} & {*line}
+    }
+    waiting = {mention.id: as_read.get((mention, mention.id)) or _line(mention, document.text) for mention in named}
     remaining = iter([line for line in others if _still_holds(line, document.text, distinct)])
     order, about = _strings(document, BRAT_ORDER), marks.lines(named[len(mentions) :], taken)
     lines = [waiting.pop(identifier, None) if identifier else next(remaining, None) for identifier in order]
@@ -236,8 +248,13 @@ def _still_holds(line: str, text: str, mentions: frozenset[Mention]) -> bool:
     """Whether one of the other lines can be written; one that repeats a mention can as long as that is there."""
     if _OTHER.fullmatch(line):
         return True
+    return not mentions.isdisjoint(_reading(line, text))
+
+
+def _reading(line: str, text: str) -> list[Mention]:
+    """The mention of a `T` line that was read before, or none."""
     mention = _mention(line, text, Problems())
-    return isinstance(mention, Mention) and not mentions.isdisjoint(trimmed([mention], text, Problems()))
+    return trimmed([mention], text, Problems()) if isinstance(mention, Mention) else []
 
 
 def _with_ids(mentions: list[Mention], taken: set[str], problems: Problems) -> list[Mention]:

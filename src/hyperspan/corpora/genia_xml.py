@@ -28,7 +28,7 @@ import regex
 
 from hyperspan.corpora.documents import by_tokens, cut_at_mentions
 from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
-from hyperspan.corpora.trimming import without_space
+from hyperspan.corpora.trimming import joined, without_space
 from hyperspan.text.sentences import sentence_of, token_spans
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document, Mention, Sentence, Span
@@ -295,7 +295,7 @@ def _coordinated(term: _Term, whole: Span, text: str, types: Types, problems: Pr
         if label is None:
             problems.note("term of another type than the five left out")
             continue
-        spans = [] if whole_only else _joined(_put_together(_plain(names[position]), parts), text)
+        spans = [] if whole_only else joined(_put_together(_plain(names[position]), parts), text)
         if not spans:
             problems.note("member of a coordinated term without parts of its own read as the span of the whole")
             yield Mention(*whole, label)
@@ -324,16 +324,6 @@ def _put_together(name: str, parts: Sequence[tuple[str, Span]]) -> list[Span]:
         spans.append(chain[0])
         chain = chain[1]
     return spans[::-1]
-
-
-def _joined(spans: Sequence[Span], text: str) -> list[Span]:
-    """Spans, joined where nothing but white space is between them."""
-    joined: list[Span] = []
-    for start, end in spans:
-        if joined and not text[joined[-1][1] : start].strip():
-            start = joined.pop()[0]
-        joined.append((start, end))
-    return joined
 
 
 def _members(formula: str) -> list[str]:

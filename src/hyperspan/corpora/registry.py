@@ -14,6 +14,7 @@ from hyperspan.corpora.options import check_options
 from hyperspan.corpora.results import from_metadata, in_metadata
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.target import Losses, Lossy, Target
+from hyperspan.corpora.trimming import without_empty_gaps
 from hyperspan.errors import CorpusError, InputError
 from hyperspan.lazy import DeferredFunction
 from hyperspan.plugins import PluginTable
@@ -300,7 +301,7 @@ def write_corpus(
     # On standard output, jsonl alone is a stream: it refuses no mention, and each of its lines is a document.
     target = Target(str(path), force, buffered=format != "jsonl")
     noted = problems if problems is not None else Problems()
-    given = _checked(documents)
+    given = (without_empty_gaps(document, noted) for document in _checked(documents))
     given = given if FORMATS[format].holds_marking else (losses.unmarked(document, format) for document in given)
     write(map(in_metadata, given), target, losses, noted, **check_options(write, format, options))
     return losses

@@ -19,10 +19,10 @@ from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternati
 
 ALTERNATIVES, CANDIDATES = "alternatives", "candidates"
 """The keys of the metadata."""
-BRAT_OTHER_LINES, BRAT_ORDER = "brat_other_lines", "brat_order"
+BRAT_OTHER_LINES, BRAT_ORDER, BRAT_PARTS = "brat_other_lines", "brat_order", "brat_parts"
 """Keys of what came from brat."""
 Record = dict[str, Any]
-_ABOUT_MENTIONS = (ALTERNATIVES, CANDIDATES, BRAT_OTHER_LINES, BRAT_ORDER)
+_ABOUT_MENTIONS = (ALTERNATIVES, CANDIDATES, BRAT_OTHER_LINES, BRAT_ORDER, BRAT_PARTS)
 """Metadata that describe the mentions a document came with, and mean nothing once others are found."""
 
 

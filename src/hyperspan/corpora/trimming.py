@@ -1,4 +1,4 @@
-"""Mentions without the white space that annotators select along with them."""
+"""Mentions without the white space that annotators select along with them, or leave out between two lines."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections.abc import Iterable
 from attrs import evolve
 
 from hyperspan.corpora.source import Problems
-from hyperspan.types import Mention, Span
+from hyperspan.types import Document, Mention, Span
 
 SPACE_LEFT_OUT = "white space at the ends of a mention left out"
+PARTS_JOINED = "parts of a mention with only white space between them read as one"
 
 
 def trimmed(mentions: Iterable[Mention], text: str, problems: Problems) -> list[Mention]:
     """The mentions, by character, without white space at their ends, which is noted; those of nothing else stay as they are.
 
-    So do mentions that do not fit the text: :class:`hyperspan.types.Document` says what is wrong with them.
+    Parts with only white space between them are one part, which is noted too.
+
+    Mentions that do not fit the text stay as they are: :class:`hyperspan.types.Document` says what is wrong with them.
 
     >>> problems = Problems()
     >>> [mention.span for mention in trimmed([Mention(0, 6, "GPE"), Mention(0, 5, "GPE")], "Syria left.", problems)]
@@ -25,19 +28,38 @@ def trimmed(mentions: Iterable[Mention], text: str, problems: Problems) -> list[
     """
     kept: list[Mention] = []
     for mention in mentions:
-        shorter = _shorter(mention, text) if _has_space(mention, text) else None
-        if shorter is not None:
-            problems.note(SPACE_LEFT_OUT)
-        kept.append(shorter or mention)
+        if _fits(mention, text):
+            if _has_space(mention, text) and (shorter := _shorter(mention, text)):
+                problems.note(SPACE_LEFT_OUT)
+                mention = shorter
+            parts = joined(mention.parts, text)
+            if len(parts) < len(mention.parts):
+                problems.note(PARTS_JOINED)
+                mention = evolve(mention, fragments=parts)
+        kept.append(mention)
     return kept
+
+
+def without_empty_gaps(document: Document, problems: Problems) -> Document:
+    """The document with :func:`trimmed` discontinuous mentions, unless it has sentences, which say themselves what words are.
+
+    >>> heart = Document("left\\nventricle", [Mention(0, 14, "part", [(0, 4), (5, 14)])])
+    >>> without_empty_gaps(heart, Problems()).mentions
+    frozenset({Mention(0, 14, 'part', text='left\\nventricle')})
+    """
+    if document.sentences or not any(mention.fragments for mention in document.mentions):
+        return document
+    parted = [mention for mention in document.mentions if mention.fragments]
+    return evolve(document, mentions=[*(document.mentions - {*parted}), *trimmed(parted, document.text, problems)])
+
+
+def _fits(mention: Mention, text: str) -> bool:
+    return mention.end <= len(text) and mention.text in ("", text[mention.start : mention.end])
 
 
 def _has_space(mention: Mention, text: str) -> bool:
     """Whether a mention of the text begins or ends, or one of its fragments does, with white space."""
-    if mention.end > len(text) or mention.text not in ("", text[mention.start : mention.end]):
-        return False
-    spans = mention.parts
-    return any(text[start].isspace() or text[end - 1].isspace() for start, end in spans)
+    return any(text[start].isspace() or text[end - 1].isspace() for start, end in mention.parts)
 
 
 def _shorter(mention: Mention, text: str) -> Mention | None:
@@ -51,15 +73,15 @@ def _shorter(mention: Mention, text: str) -> Mention | None:
     return evolve(mention, start=start, end=end, fragments=fragments, head=head, text="")
 
 
-def joined(spans: Iterable[Span]) -> list[Span]:
-    """Spans in order, joined where they touch.
+def joined(spans: Iterable[Span], text: str = "") -> list[Span]:
+    """Spans in order, joined where they touch; those of a text also where only white space is between them.
 
-    >>> joined([(0, 2), (2, 3), (5, 6)])
-    [(0, 3), (5, 6)]
+    >>> joined([(0, 2), (2, 3), (5, 6)]), joined([(0, 3), (4, 8), (13, 18)], "red cell and cells")
+    ([(0, 3), (5, 6)], [(0, 8), (13, 18)])
     """
     result: list[Span] = []
     for start, end in spans:
-        if result and start <= result[-1][1]:
+        if result and (start <= (before := result[-1][1]) or text[before:start].isspace()):
             start = result.pop()[0]
         result.append((start, end))
     return result
