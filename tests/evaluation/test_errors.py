@@ -12,6 +12,7 @@ from attrs import evolve
 from hypothesis import given
 
 from hyperspan import load
+from hyperspan.config import DiscontinuousConfig
 from hyperspan.corpora.documents import by_characters, with_sentences
 from hyperspan.corpora.source import Problems
 from hyperspan.evaluation import evaluate_model, find_errors
@@ -71,6 +72,21 @@ def test_gaps_have_names() -> None:
     other = Mention(0, 4, "A", ((0, 2), (3, 4)))
     assert [one.kind for one in mention_differences({gap}, {other})] == ["wrong fragments"]
     assert [one.kind for one in mention_differences({gap}, set(), LIMITS)] == ["discontinuous"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ([(0, 1), (3, 4)], None),
+        ([(0, 1), (4, 5)], "gap too wide"),
+        ([(0, 1), (2, 3), (4, 5)], "too many parts"),
+        ([(0, 1), (2, 5)], "too wide"),
+        ([(0, 6), (7, 8)], "too wide"),
+    ],
+)
+def test_what_is_beyond_the_limits_of_gaps_has_a_name(parts: list[tuple[int, int]], reason: str | None) -> None:
+    limits = ModelLimits(max_width=5, discontinuous=DiscontinuousConfig(parts=2, gap=2, later_width=2))
+    assert limits.reason(Mention(parts[0][0], parts[-1][1], "A", parts)) == reason
 
 
 @given(any_sentences(systems=3))
@@ -157,7 +173,7 @@ def test_discontinuous_mentions_have_probabilities() -> None:
     left, far = (Mention(4, end, "ORGAN", [(4, 8), (start, end)]) for start, end in ((29, 33), (49, 54)))
     [errors] = of_model([Document(COORDINATED, [left, far])], annotator).errors[:1]
     kinds = {one.gold.parts: one.kind for one in errors.differences if one.gold is not None}
-    assert kinds[(1, 2), (9, 10)] == "too wide" and kinds[(1, 2), (5, 6)] != "too wide"
+    assert kinds[(1, 2), (9, 10)] == "gap too wide" and kinds[(1, 2), (5, 6)] != "gap too wide"
     assert errors.gold_log_probability == -math.inf  # the model has no gaps as wide
 
     document = annotator(COORDINATED, candidates=0.001, top_k=1)

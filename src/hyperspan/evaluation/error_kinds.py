@@ -10,7 +10,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from hyperspan.config import DiscontinuousConfig
-from hyperspan.corpora.overlaps import places, words_of
+from hyperspan.corpora.overlaps import places, widest_gap, words_of
 from hyperspan.inference.constraints import too_large
 from hyperspan.types import Mention
 
@@ -19,7 +19,9 @@ DIFFERENCES = {
     "inner missed": "the same, and it lies inside a gold or predicted mention",
     "outer missed": "the same, and a gold or predicted mention lies inside it",
     "type missed": "a predicted mention has these words, but this type of several is missing",
-    "too wide": "a gold mention with more words or parts, or a wider gap, than the model can find",
+    "too wide": "a gold mention with more words, in all or in a later part, than the model can find",
+    "too many parts": "a gold mention with more parts than the model can find",
+    "gap too wide": "a gold mention with more words between two parts than the model can find",
     "unknown type": "a gold mention of a type that the model does not have",
     "discontinuous": "a gold mention with gaps, where the model finds contiguous ones",
     "not whole words": "a gold mention that begins or ends inside a word of the model, or leaves its sentence",
@@ -61,7 +63,11 @@ class ModelLimits:
             return "discontinuous"
         if mention.fragments and self.discontinuous is None:
             return None
-        return "too wide" if too_large(mention.parts, self.max_width, self.discontinuous) else None
+        if not too_large(mention.parts, self.max_width, self.discontinuous):
+            return None
+        if self.discontinuous and len(mention.parts) > self.discontinuous.parts:
+            return "too many parts"
+        return "gap too wide" if self.discontinuous and widest_gap(mention) > self.discontinuous.gap else "too wide"
 
 
 NO_LIMITS = ModelLimits()
