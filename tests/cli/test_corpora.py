@@ -78,9 +78,11 @@ def test_stats_of_discontinuous_mentions(sample: Path) -> None:
     corpus = "examples/coordination.jsonl"
     found = json.loads(hyperspan("stats", corpus, "--format", "json").stdout)[corpus]
     assert found["discontinuous"] == found["sentences_with_discontinuous"] == 53
-    assert found["parts"] == {"2": 53} and found["gaps"] == {"2": 53}
+    assert found["parts"] == {"2": 53} and found["gaps"] == {"2": 53} and found["later_widths"] == {"1": 48, "2": 5}
     table = [line.rsplit(maxsplit=2) for line in hyperspan("stats", corpus, str(sample)).stdout.splitlines()]
     assert ["  parts: 2", "53", "0"] in table and ["  words in the widest gap: 2", "53", "0"] in table
+    assert ["  widest gap, words", "2", "0"] in table and ["  widest later part, words", "2", "0"] in table
+    assert ["  widest first part of any mention, words", str(max(map(int, found["first_widths"]))), "6"] in table
     assert "widest gap" not in hyperspan("stats", str(sample)).stdout
 
 

@@ -61,7 +61,7 @@ def stats(
 
 
 def _rows_of_parts(counts: list[Statistics]) -> list[list[str]]:
-    """How discontinuous mentions are: in how many sentences, of how many parts, with which gaps."""
+    """How discontinuous mentions are: in how many sentences, of how many parts, with which gaps, and how wide the widest are."""
     from hyperspan.evaluation.groups import GAPS, PARTS, group
 
     rows = [["  sentences with one", *(f"{found.sentences_with_discontinuous:,}" for found in counts)]]
@@ -73,7 +73,12 @@ def _rows_of_parts(counts: list[Statistics]) -> list[list[str]]:
         for name in groups:
             sums = [sum(times for size, times in one.items() if group(groups, size) == name) for one in sizes]
             rows.append([title.format(name), *(f"{total:,}" for total in sums)])
-    return rows
+    widest = {
+        "  widest gap, words": [found.gaps for found in counts],
+        "  widest first part of any mention, words": [found.first_widths for found in counts],
+        "  widest later part, words": [found.later_widths for found in counts],
+    }
+    return rows + [[title, *(f"{max(one, default=0):,}" for one in sizes)] for title, sizes in widest.items()]
 
 
 def _print_table(counts: dict[str, Statistics], *, markdown: bool) -> None:

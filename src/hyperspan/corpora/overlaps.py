@@ -139,3 +139,12 @@ def widest_gap(mention: Mention) -> int:
     3
     """
     return max((later[0] - part[1] for part, later in pairwise(mention.parts)), default=0)
+
+
+def widest_later(mention: Mention) -> int:
+    """The words in the widest part of a mention after the first; 0 for a contiguous one.
+
+    >>> widest_later(Mention(0, 9, "cell", [(0, 3), (4, 5), (7, 9)]))
+    2
+    """
+    return max((end - start for start, end in mention.parts[1:]), default=0)

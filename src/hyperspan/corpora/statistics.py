@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hyperspan.corpora.documents import with_sentences
-from hyperspan.corpora.overlaps import overlapping_pairs, widest_gap
+from hyperspan.corpora.overlaps import overlapping_pairs, widest_gap, widest_later
 from hyperspan.corpora.source import Problems
 from hyperspan.types import Document, Mention, Sentence
 
@@ -48,6 +48,10 @@ class Statistics:
     """Discontinuous mentions by their number of parts."""
     gaps: Counter[int] = field(default_factory=Counter)
     """Discontinuous mentions by the words in their widest gap."""
+    first_widths: Counter[int] = field(default_factory=Counter)
+    """All mentions by the words in their first part, the only one of a contiguous mention."""
+    later_widths: Counter[int] = field(default_factory=Counter)
+    """Discontinuous mentions by the words in the widest part after the first."""
     depth: int = 0
     """The most mentions (duplicates apart) that contain each other in a row."""
     partial_sentences: int = 0
@@ -72,6 +76,7 @@ class Statistics:
         self.forbidden += len(sentence.forbidden)
         self.types.update(mention.label for mention in mentions)
         self._add_discontinuous([mention for mention in mentions if mention.fragments])
+        self.first_widths.update(mention.parts[0][1] - mention.start for mention in mentions)
         widths = [mention.end - mention.start for mention in mentions]
         self.longer_than_6 += sum(width > LONG for width in widths)
         self.longest = max([self.longest, *widths])
@@ -83,6 +88,7 @@ class Statistics:
         self.sentences_with_discontinuous += bool(mentions)
         self.parts.update(len(mention.parts) for mention in mentions)
         self.gaps.update(map(widest_gap, mentions))
+        self.later_widths.update(map(widest_later, mentions))
 
     def _add_overlaps(self, mentions: list[Mention]) -> None:
         overlapping, same_type, same_start = set(), set(), set()
