@@ -12,8 +12,9 @@ import hyperspan
 from hyperspan.cards import CARD, UNKNOWN, Figures, ModelCard
 from hyperspan.errors import CardWarning, InputError
 from hyperspan.model_folders import PRETRAINED, bundled_models
-from hyperspan.training.model_card import RunFacts, write_cards
+from hyperspan.training.model_card import RunFacts, readme, write_cards
 from hyperspan.types import Sentence
+from tests.coordination import coordination_model
 from tests.inference.test_annotator import small_model
 
 
@@ -110,3 +111,11 @@ def test_wrong_card_stays_as_it_is_when_training_ends(tmp_path: Path) -> None:
     assert (tmp_path / CARD).read_text() == "title = 3" and (tmp_path / "README.md").exists()
     write_cards(small_model(), tmp_path, facts, force=True)
     assert ModelCard.read(tmp_path).profile
+
+
+def test_the_readme_of_a_model_says_which_discontinuous_mentions_it_finds() -> None:
+    text = readme(coordination_model(), RunFacts(None, 1, (), (), 1.0))
+    assert (
+        "| mentions | overlapping in any way, with gaps, at most 5 words in the first part, 2 in each other; "
+        "at most 2 parts, with at most 3 words in a gap |"
+    ) in text

@@ -36,6 +36,7 @@ class DiscontinuousScorer(Scorer):
     """
 
     over_spans = linear_memory = can_skip = independent_types = True
+    allowed_mentions = "overlapping in any way, with gaps"
     discontinuous = has_cross_entropy = can_condition = True
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
