@@ -14,7 +14,7 @@ from hyperspan.configs import find_config
 from hyperspan.errors import InputError
 from hyperspan.toml import build, check_key, parse_value, read_text, read_toml, to_key, to_toml, values_of
 
-MOST_LAYERS, MOST_UNITS = 100, 100_000
+MOST_LAYERS, MOST_UNITS, MOST_PARTS = 100, 100_000, 4
 """No model here has more: what a configuration asks for beyond that is a mistake."""
 
 
@@ -308,7 +308,7 @@ class SegmentalConfig:
 class DiscontinuousConfig:
     """The model discontinuous: mentions with gaps."""
 
-    parts: int = _number(2, 1, 3)
+    parts: int = _number(2, 1, MOST_PARTS)
     """P: the most parts of a mention."""
     gap: int = _number(8, 1, 1000)
     """g: the most words of a gap."""

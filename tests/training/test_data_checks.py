@@ -74,6 +74,38 @@ def test_hulls_of_discontinuous_mentions_are_something_to_learn() -> None:
         check_data(config.override(["model.max_width=3"]), only)
 
 
+def test_discontinuous_mentions_beyond_the_limits_are_noted() -> None:
+    words = [f"w{number}" for number in range(12)]
+    given = [[(0, 1), (2, 3)], [(0, 1), (5, 6)], [(0, 1), (2, 3), (4, 5)], [(0, 3), (4, 7)], [(0, 6)]]
+    mentions = [Mention(parts[0][0], parts[-1][1], "X", parts) for parts in given]
+    limits = [f"discontinuous.{key}" for key in ("parts=2", "gap=2", "later_width=2")]
+    config = Config().override([*SMALL, "model.kind=discontinuous", "model.max_width=5", *limits])
+    train = [Sentence([*words, str(number)], mentions) for number in range(5)]
+    found = [note for note in data_notes(new_model(config, train), train, []) if "would allow" in note]
+    assert found == [
+        "5 of 25 training mentions (20%) have more parts than discontinuous.parts = 2 and cannot be found; "
+        "discontinuous.parts = 3 would allow all",
+        "5 of 25 training mentions (20%) have a gap wider than discontinuous.gap = 2 and cannot be found; "
+        "discontinuous.gap = 4 would allow all",
+        "5 of 25 training mentions (20%) have a later part wider than discontinuous.later_width = 2 and cannot be found; "
+        "discontinuous.later_width = 3 would allow all",
+        "5 of 25 training mentions (20%) are wider than model.max_width = 5 and cannot be found; "
+        "model.max_width = 6 would allow all",
+    ]
+
+
+@pytest.mark.parametrize(("parts", "advice"), [(2, "; discontinuous.parts = 4 would allow more"), (4, "")])
+def test_notes_advise_no_more_parts_than_can_be_set(parts: int, advice: str) -> None:
+    five = Mention(0, 9, "X", [(start, start + 1) for start in range(0, 10, 2)])
+    config = Config().override(["model.kind=discontinuous", f"discontinuous.parts={parts}"])
+    reader = Reader(config, ("X",), discontinuous=True)
+    found = list(data_notes(reader, [Sentence([*"abcdefghij"], [five])] * 10, []))
+    assert (
+        f"10 of 10 training mentions (100%) have more parts than discontinuous.parts = {parts} and cannot be found{advice}"
+        in found
+    )
+
+
 def test_a_student_may_have_sentences_without_mentions() -> None:
     check_data(Config().override(["distillation.teacher=large"]), [sentence(1)])
 

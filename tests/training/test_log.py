@@ -187,7 +187,7 @@ def test_without_a_terminal_there_is_a_line_an_epoch() -> None:
     assert shown(terminal=False).splitlines() == [
         "training segmental: 1,900,000 parameters, 15,022 sentences, 401,500 words, 4 epochs, on cpu",
         "epoch 1/4: loss 8.0000, dev P 60.0 R 40.0 F1 50.0 (best), 12,345 words/s, 1 min 15 s",
-        "2 mentions are ignored in training: too wide, or overlapping as the model cannot represent",
+        "2 mentions are ignored in training: beyond the limits of the model, or overlapping as it cannot represent",
         "epoch 2/4: loss 4.0000, dev P 80.0 R 60.0 F1 70.0 (best), 12,345 words/s, 1 min 15 s",
         "epoch 3/4: loss 2.6667, dev P 70.0 R 50.0 F1 60.0, 12,345 words/s, 1 min 15 s",
         "epoch 4/4: loss 2.0000, dev P 75.0 R 55.0 F1 65.0, 12,345 words/s, 1 min 15 s",

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from hyperspan.config import Config
+from hyperspan.config import MOST_PARTS, Config, DiscontinuousConfig
 from hyperspan.corpora.documents import IN_NO_SENTENCE, INSIDE_TOKENS
+from hyperspan.corpora.overlaps import widest_gap, widest_later
 from hyperspan.corpora.source import Problems
 from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.errors import InputError, counted
@@ -126,7 +127,11 @@ def _about_train(model: DataReader, train: Sequence[Sentence]) -> Iterator[str]:
             yield f"{some} learnt as contiguous ones from their first to their last word (model.discontinuous = hull)"
         else:
             yield f"{some} left out of training: a model of kind {model.config.model.kind} finds contiguous ones, model.kind = discontinuous others, too"
-    widths = [mention.end - mention.start for mention in mentions if hulls or not mention.fragments]
+    if model.discontinuous:
+        yield from _about_parts(model.config.discontinuous, mentions)
+        widths = [mention.parts[0][1] - mention.start for mention in mentions]
+    else:
+        widths = [mention.end - mention.start for mention in mentions if hulls or not mention.fragments]
     limit = model.max_width
     if limit is not None and (wider := sum(width > limit for width in widths)):
         yield (
@@ -138,6 +143,21 @@ def _about_train(model: DataReader, train: Sequence[Sentence]) -> Iterator[str]:
             "transformer.context has nothing to read: in the training data every sentence is a document of its own; "
             "if they follow each other in one text, set data.joined = true"
         )
+
+
+def _about_parts(limits: DiscontinuousConfig, mentions: Sequence[Mention]) -> Iterator[str]:
+    """What of discontinuous mentions is beyond the limits of a model that finds such."""
+    parted = [mention for mention in mentions if mention.fragments]
+    for key, limit, what, sizes in (
+        ("parts", limits.parts, "have more parts", [len(mention.parts) for mention in parted]),
+        ("gap", limits.gap, "have a gap wider", [widest_gap(mention) for mention in parted]),
+        ("later_width", limits.later_width, "have a later part wider", [widest_later(mention) for mention in parted]),
+    ):
+        if beyond := sum(size > limit for size in sizes):
+            enough = min(max(sizes), MOST_PARTS) if key == "parts" else max(sizes)
+            advice = f"; discontinuous.{key} = {enough} would allow {'all' if enough == max(sizes) else 'more'}"
+            some = _share(beyond, len(mentions), "training mention")
+            yield f"{some} {what} than discontinuous.{key} = {limit} and cannot be found{advice if enough > limit else ''}"
 
 
 def _about_partial(config: Config, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:

@@ -157,7 +157,7 @@ class TrainingDisplay(EventDisplay):
         self._state = f"epoch {min(event.epoch + 1, self._epochs)}/{self._epochs}"
         if event.too_wide and not self._too_wide_shown:  # the same mentions every epoch
             self._print(
-                f"{event.too_wide:,} mentions are ignored in training: too wide, or overlapping as the model cannot represent"
+                f"{event.too_wide:,} mentions are ignored in training: beyond the limits of the model, or overlapping as it cannot represent"
             )
             self._too_wide_shown = True
         if self._run is not None and self._epoch is not None:
