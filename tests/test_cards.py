@@ -116,6 +116,6 @@ def test_wrong_card_stays_as_it_is_when_training_ends(tmp_path: Path) -> None:
 def test_the_readme_of_a_model_says_which_discontinuous_mentions_it_finds() -> None:
     text = readme(coordination_model(), RunFacts(None, 1, (), (), 1.0))
     assert (
-        "| mentions | overlapping in any way, with gaps, at most 5 words in the first part, 2 in each other; "
+        "| mentions | overlapping in any way, with gaps, at most 5 words in the first part, at most 2 in each later one; "
         "at most 2 parts, with at most 3 words in a gap |"
     ) in text

@@ -107,7 +107,7 @@ def _details(model: Model) -> str:
         limits = config.discontinuous
         width = (
             f"{'any number of' if model.max_width is None else f'at most {model.max_width}'} words in the first part, "
-            f"{limits.later_width} in each other; at most {limits.parts} parts, with at most {limits.gap} words in a gap"
+            f"at most {limits.later_width} in each later one; at most {limits.parts} parts, with at most {limits.gap} words in a gap"
         )
     encoder = config.transformer.name.rstrip("/")
     pretrained = f", some of which began as those of `{encoder.rpartition('/')[2]}`" if encoder else ""
