@@ -14,7 +14,7 @@ from hyperspan.configs import find_config
 from hyperspan.errors import InputError
 from hyperspan.toml import build, check_key, parse_value, read_text, read_toml, to_key, to_toml, values_of
 
-MOST_LAYERS, MOST_UNITS, MOST_PARTS = 100, 100_000, 4
+MOST_LAYERS, MOST_UNITS, MOST_PARTS = 100, 100_000, 3
 """No model here has more: what a configuration asks for beyond that is a mistake."""
 
 

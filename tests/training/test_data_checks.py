@@ -94,7 +94,7 @@ def test_discontinuous_mentions_beyond_the_limits_are_noted() -> None:
     ]
 
 
-@pytest.mark.parametrize(("parts", "advice"), [(2, "; discontinuous.parts = 4 would allow more"), (4, "")])
+@pytest.mark.parametrize(("parts", "advice"), [(2, "; discontinuous.parts = 3 would allow more"), (3, "")])
 def test_notes_advise_no_more_parts_than_can_be_set(parts: int, advice: str) -> None:
     five = Mention(0, 9, "X", [(start, start + 1) for start in range(0, 10, 2)])
     config = Config().override(["model.kind=discontinuous", f"discontinuous.parts={parts}"])

@@ -24,7 +24,8 @@ from hyperspan.benchmarks.invented import invented_sentences
 from hyperspan.benchmarks.measure import Rounds, in_turns, median_ratio, processor, sentence_latency
 from hyperspan.benchmarks.spancat import Spancat, spancat_workers
 from hyperspan.benchmarks.texts import running_texts
-from hyperspan.corpora import read_corpus
+from hyperspan.corpora import Problems, read_corpus
+from hyperspan.corpora.documents import with_sentences
 from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
 from hyperspan.inference.annotator import Annotator
@@ -76,7 +77,8 @@ def sample(files: dict[str, Path], words: int) -> tuple[list[Sentence], list[str
     """Sentences and running texts to measure with, about as many words of each: of a corpus, or invented."""
     if files:
         path = files.get("test") or files["dev"]
-        sentences = [sentence for document in read_corpus(path) for sentence in document.sentences]
+        whole = (with_sentences(document, Problems("skip")) for document in read_corpus(path))
+        sentences = [sentence for document in whole for sentence in document.sentences]
         texts = [document.text for document in running_texts(path)]
     else:
         sentences = invented_sentences()

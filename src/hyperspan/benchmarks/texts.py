@@ -38,4 +38,4 @@ def running_texts(path: Path) -> list[Document]:
     if len(documents) > 100:  # GENIA's sentences follow each other but mark no abstracts
         sentences = [sentence for document in documents for sentence in document.sentences]
         return [running_text(sentences[first : first + 10]) for first in range(0, len(sentences), 10)]
-    return [running_text(document.sentences) for document in documents]
+    return [running_text(document.sentences) if document.sentences else document for document in documents]
