@@ -328,3 +328,26 @@ def test_geometric_mean_is_normalised() -> None:
     found = torch.stack([torch.stack([one.log_prob([some, ()])[0] for one in each]).mean() for some in sets])
     normalised = found - torch.stack([mean.log_prob([some, ()])[0] for some in sets])
     torch.testing.assert_close(normalised, normalised[0].expand_as(normalised))
+
+
+@pytest.mark.parametrize("regions", [[(first, first + 4) for first in range(0, 36, 5)], [(0, 17), (18, 40)]])
+def test_regions_of_a_long_sentence_are_as_if_their_mentions_were_forbidden(regions: list[tuple[int, int]]) -> None:
+    """Menus are shared by regions that are far apart, and closed where a region is longer than mentions."""
+    n, generator = 40, torch.Generator().manual_seed(3)
+    shapes = [(1, n, 1), (1, n, 1), (1, n, 1, 1), (1, n, 2, 1), (1, n, 2, 1), (1, n, 2, 1), (1, n, 1, 1)]
+    scores = DiscontinuousScores(*(torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes))
+    words = DiscontinuousHypergraph(scores, [n], parts=2)
+    inside = [
+        mention
+        for first, last in regions
+        for start in range(first, last)
+        for end in range(start + 1, min(start + 2, last) + 1)
+        for mention in [
+            (start, end, 0),
+            *((start, end + gap + 1, 0, ((start, end), (end + gap, end + gap + 1))) for gap in (1, 2)),
+        ]
+        if mention[1] <= last
+    ]
+    marks = PartialMarks(np.ones((1, 1), dtype=bool), [regions], [()])
+    expected = words.constraint_log_prob(forbid=[inside])
+    torch.testing.assert_close(words.log_prob_of_known([set()], marks), expected, rtol=1e-9, atol=1e-9)

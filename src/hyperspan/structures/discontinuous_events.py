@@ -122,21 +122,28 @@ def events_of(scores: DiscontinuousScores, parts: int, known: Known | None = Non
 
 
 def _levels(scores: DiscontinuousScores, parts: int, known: Known, sums: MenuSums) -> tuple[list[MenuSums], Tensor]:
-    """The shared menus for each floor of a sentence, the first without any; and (B, n, m) which of them each start has."""
+    """The shared menus for floors, the first without any; and (B, n, m) which of them each start has.
+
+    A start sees no more words than a mention can have. So floors that are twice as many words apart share menus, in which last parts
+    may not end at a floor or up to so many words before it: there are no more levels than that, however long a sentence is.
+    """
     device = scores.close.device
     if known.floor is None:
         return [sums], torch.zeros(scores.absent.shape, dtype=torch.long, device=device)
-    level = np.zeros_like(known.floor)
-    floors: list[np.ndarray] = [np.unique(floor[floor > 0]) for floor in known.floor]
-    levels = [sums]
-    ends = torch.arange(scores.last.shape[1], device=device)[:, None] + torch.arange(
-        1, scores.last.shape[2] + 1, device=device
-    )
-    for index in range(max(map(len, floors), default=0)):
-        value = np.array([some[index] if index < len(some) else 0 for some in floors], dtype=np.int64)  # (B,)
-        level[(known.floor == value[:, None, None]) & (known.floor > 0)] = index + 1
-        under = ends <= torch.from_numpy(value).to(device)[:, None, None]  # (B, n, c')
-        above = scores.last.masked_fill(under[..., None], MINUS_INFINITY)
+    _, n, later, _ = scores.last.shape
+    hull = scores.limits(parts).hull
+    closed = known.floor - np.arange(n)[:, None] >= hull  # (B, n, m): no mention ends after the floor
+    shares = np.where(known.floor > 0, known.floor % (2 * hull), -1)
+    shares[closed] = -2
+    level, levels = np.zeros_like(known.floor), [sums]
+    ends = np.arange(n)[:, None] + np.arange(1, later + 1)  # (n, c')
+    for index, share in enumerate(np.unique(shares[shares != -1]).tolist(), 1):
+        level[shares == share] = index
+        under = np.full((len(known.floor), n + later + 1), share == -2)  # (B, ends)
+        for sentence in np.nonzero((shares == share).any((1, 2)))[0].tolist():
+            for floor in np.unique(known.floor[sentence][shares[sentence] == share]).tolist():
+                under[sentence, max(floor - hull + 1, 0) : floor + 1] = True
+        above = scores.last.masked_fill(torch.from_numpy(under[:, ends]).to(device)[..., None], MINUS_INFINITY)
         levels.append(menu_sums(replace(scores, last=above), parts))
     return levels, torch.from_numpy(level).to(device)
 
