@@ -127,7 +127,7 @@ def _method(route: Route) -> str:
 def _operations() -> dict[str, Any]:
     """What is described, by the names of the routes."""
     annotate = _operation("The mentions of one text or several", _json(AnnotateResponse), _OF_BODIES)
-    drawn = "The model's hypergraph of a short sentence, with the hyperpath of its most probable mentions"
+    drawn = "The hypergraph of a model for a short sentence, with the hyperpath of its most probable mentions"
     hypergraph = _operation(drawn, _json(HypergraphResponse), _OF_BODIES)
     stream = _operation(
         "The mentions of any number of texts, a line of JSON each",
