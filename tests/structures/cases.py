@@ -15,6 +15,7 @@ from tests.structures.brute_force import BruteForce, Case, Explicit, all_mention
 from tests.structures.cases_cascaded import cascaded_cases
 from tests.structures.cases_constituency import constituency_cases
 from tests.structures.cases_discontinuous import discontinuous_cases
+from tests.structures.cases_joint import joint_cases
 from tests.structures.cases_linear_chain import linear_chain_cases
 from tests.structures.cases_mention_hypergraph import mention_hypergraph_cases
 from tests.structures.cases_mention_separators import separators_cases
@@ -109,6 +110,7 @@ def segmental_cases(draw: st.DrawFn) -> Case:
 STRUCTURES: dict[str, st.SearchStrategy[Case]] = {
     "segmental": segmental_cases(),
     "discontinuous": discontinuous_cases(),
+    "joint": joint_cases(),
     "linear chain": linear_chain_cases(),
     "semi-Markov": semi_markov_cases(),
     "constituency": constituency_cases(),

@@ -17,6 +17,8 @@ _HOME = {
     "DiscontinuousScores": "discontinuous_scores",
     "Distribution": "distribution",
     "EdgeScores": "scores",
+    "JointScores": "joint_scores",
+    "JointSegmentalHypergraph": "joint",
     "LinearChain": "linear_chain",
     "Mention": "mentions",
     "MentionHypergraph": "mention_hypergraph",
@@ -55,6 +57,8 @@ __all__ = [
     "DiscontinuousScores",
     "Distribution",
     "EdgeScores",
+    "JointScores",
+    "JointSegmentalHypergraph",
     "LinearChain",
     "Mention",
     "MentionHypergraph",
@@ -91,6 +95,8 @@ if TYPE_CHECKING:
     from hyperspan.structures.discontinuous import DiscontinuousHypergraph
     from hyperspan.structures.discontinuous_scores import DiscontinuousScores
     from hyperspan.structures.distribution import Distribution
+    from hyperspan.structures.joint import JointSegmentalHypergraph
+    from hyperspan.structures.joint_scores import JointScores
     from hyperspan.structures.linear_chain import LinearChain
     from hyperspan.structures.losses import negative_log_likelihood, softmax_margin
     from hyperspan.structures.mention_hypergraph import MentionHypergraph, WordEdgeScores

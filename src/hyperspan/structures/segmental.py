@@ -112,22 +112,8 @@ class SegmentalHypergraph(Distribution):
     def chain_log_probs(self, paths: Hyperpaths) -> Tensor:
         """(B, n, m): the log-probability of what hyperpaths choose in each chain, as far as rounding lets it; 0 in padding."""
         scores, log_partition = self.scores, self.chain_log_partition
-        active = torch.zeros_like(scores.absent, dtype=torch.bool)
-        active[tuple(paths.present)] = True
-        if scores.branch is None:
-            used = [
-                (scores.extend, torch.cat([paths.extend, paths.branch], dim=1)),
-                (scores.close, torch.cat([paths.close, paths.branch], dim=1)),
-            ]
-        else:
-            used = [(scores.extend, paths.extend), (scores.close, paths.close), (scores.branch, paths.branch)]
         # Chain by chain, so that large scores cancel before they are added up.
-        _, n, m = scores.absent.shape
-        per_chain = torch.where(active, scores.present, scores.absent).flatten()
-        for tensor, edges in used:
-            sentence, start, _, kind = edges
-            per_chain = per_chain.index_add(0, (sentence * n + start) * m + kind, _Gather.apply(tensor, edges))
-        per_chain = per_chain.view_as(log_partition) - finite(log_partition)
+        per_chain = path_scores(scores, paths) - finite(log_partition)
         per_chain = per_chain.masked_fill(log_partition == MINUS_INFINITY, MINUS_INFINITY)
         return per_chain.masked_fill(chains.padding(scores, self.lengths), 0.0)
 
@@ -326,6 +312,25 @@ class SegmentalHypergraph(Distribution):
 
     def _in_float64(self) -> SegmentalHypergraph:
         return SegmentalHypergraph(self.scores.to(torch.float64), self.lengths)
+
+
+def path_scores(scores: EdgeScores, paths: Hyperpaths) -> Tensor:
+    """(B, n, m): the score of what hyperpaths choose in each chain; anything in padding."""
+    active = torch.zeros_like(scores.absent, dtype=torch.bool)
+    active[tuple(paths.present)] = True
+    if scores.branch is None:
+        used = [
+            (scores.extend, torch.cat([paths.extend, paths.branch], dim=1)),
+            (scores.close, torch.cat([paths.close, paths.branch], dim=1)),
+        ]
+    else:
+        used = [(scores.extend, paths.extend), (scores.close, paths.close), (scores.branch, paths.branch)]
+    _, n, m = scores.absent.shape
+    per_chain = torch.where(active, scores.present, scores.absent).flatten()
+    for tensor, edges in used:
+        sentence, start, _, kind = edges
+        per_chain = per_chain.index_add(0, (sentence * n + start) * m + kind, _Gather.apply(tensor, edges))
+    return per_chain.view_as(scores.absent)
 
 
 def _in_order(scores: EdgeScores) -> tuple[Tensor | None, ...]:

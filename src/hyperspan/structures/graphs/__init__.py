@@ -16,6 +16,7 @@ from hyperspan.structures.graphs.hypergraph import (
     outside,
     viterbi,
 )
+from hyperspan.structures.graphs.joint import JointNode, joint_hypergraph, joint_hyperpath, joint_mentions
 from hyperspan.structures.graphs.linear_chain import TagNode, linear_chain_hypergraph, linear_chain_mentions
 from hyperspan.structures.graphs.mention_separators import SeparatorNode, separated_mentions, separators_hypergraph
 from hyperspan.structures.graphs.segmental import (
@@ -43,6 +44,7 @@ __all__ = [
     "Hyperedge",
     "Hypergraph",
     "Hyperpath",
+    "JointNode",
     "KBest",
     "Log",
     "Max",
@@ -62,6 +64,9 @@ __all__ = [
     "hyperpaths",
     "inside",
     "is_consistent",
+    "joint_hypergraph",
+    "joint_hyperpath",
+    "joint_mentions",
     "linear_chain_hypergraph",
     "linear_chain_mentions",
     "mention_network",

@@ -1,0 +1,360 @@
+"""The segmental hypergraph in which mentions that begin at the same word depend on each other.
+
+In :class:`SegmentalHypergraph` the mentions of a type that begin at a word are a chain, and chains are independent. Here the chains of one
+word and one group of types run together: :mod:`hyperspan.kernels.joint_reference` says how. Words stay independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hyperspan.kernels import chains, joint
+from hyperspan.kernels.joint import GroupScores
+from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
+from hyperspan.structures.common import check_count, check_possible, draw
+from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.distribution import Constraint, Distribution, check_types, tensor_masks
+from hyperspan.structures.expected_f1 import expected_f1_of
+from hyperspan.structures.joint_kbest import GroupTables, best_sets
+from hyperspan.structures.joint_scores import JointScores, check_groups, pair_uses
+from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
+from hyperspan.structures.places import sets_of_rows
+from hyperspan.structures.risk import sets_of
+from hyperspan.structures.scores import check_lengths, hyperpaths_of
+from hyperspan.structures.segmental import path_scores
+
+DRAW_PORTION = 2**22
+"""Local choices that are drawn from together."""
+
+
+class JointSegmentalHypergraph(Distribution):
+    """A distribution over the mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of its edges' and pairs' scores).
+
+    `groups` are lists of types that interact; None for one group of all. Scores of pairs of different groups do not count. Without scores of
+    pairs it is the :class:`SegmentalHypergraph`. Everything is exact and takes O(n c 4^g) for the largest group of g types.
+
+    >>> from hyperspan.structures import EdgeScores
+    >>> zeros = torch.zeros(1, 1, 2)
+    >>> edges = EdgeScores(zeros, zeros, torch.zeros(1, 1, 0, 2), torch.zeros(1, 1, 1, 2))
+    >>> never = torch.full((1, 1, 1, 2, 2), float("-inf"))
+    >>> word = JointSegmentalHypergraph(JointScores(edges, together=never), lengths=[1])
+    >>> word.log_partition.exp()  # no mention, or one of the two types
+    tensor([3.])
+    """
+
+    limits = "its types depend on each other"
+
+    def __init__(
+        self,
+        scores: JointScores,
+        lengths: Tensor | Sequence[int],
+        groups: Iterable[Iterable[int]] | None = None,
+    ):
+        batch, n, c, m = scores.close.shape
+        self.scores = scores
+        self.lengths = check_lengths(lengths, batch, n)
+        self.max_width, self.types = c, m
+        self.groups = check_groups(groups, m)
+
+    def _like(self, scores: JointScores) -> JointSegmentalHypergraph:
+        return JointSegmentalHypergraph(scores, self.lengths, self.groups)
+
+    def _in_float64(self) -> JointSegmentalHypergraph:
+        return self._like(self.scores.to(torch.float64))
+
+    @cached_property
+    def _room(self) -> Tensor:
+        """(B * n,): how many words there are from each word to the end of its sentence; none in padding."""
+        close = self.scores.close
+        known = chains.lengths_on(self.lengths, close.device)
+        return (known[:, None] - torch.arange(close.shape[1], device=close.device)).clamp(min=0).flatten()
+
+    def _groups(self) -> list[GroupScores]:
+        return [self.scores.group(group, self._room) for group in self.groups]
+
+    def _by_start(self, values: Sequence[Tensor]) -> Tensor:
+        """A value for each row of each group -> (B, n, groups)"""
+        batch, n, *_ = self.scores.close.shape
+        if not values:
+            return self.scores.close.new_zeros(batch, n, 0)
+        return torch.stack(list(values), dim=1).view(batch, n, len(values))
+
+    # -- probabilities --------------------------------------------------------------------------------------------
+
+    @property
+    def group_log_partition(self) -> Tensor:
+        """(B, n, groups): the log-partition of all mentions of a group that begin at a word; 0 in padding."""
+        return self._by_start([joint.log_partition(group, self._room) for group in self._groups()])
+
+    @property
+    def log_partition(self) -> Tensor:
+        return self.group_log_partition.sum((1, 2))
+
+    def log_prob(self, mention_sets: MentionSets) -> Tensor:
+        """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention wider than c."""
+        sets = check_mentions(mention_sets, self.lengths, self.types)
+        total = self.group_log_probs(sets).clamp(max=0.0).sum((1, 2))
+        too_wide = [any(end - start > self.max_width for start, end, _ in some) for some in sets]
+        if not any(too_wide):
+            return total
+        return total.masked_fill(torch.tensor(too_wide, device=total.device), MINUS_INFINITY)
+
+    def group_log_probs(self, sets: Sequence[set[Mention]]) -> Tensor:
+        """(B, n, groups): the log-probability of what sets have of each group at each word; wider mentions than c are left out."""
+        edges, device = self.scores.edges, self.scores.close.device
+        paths = hyperpaths_of(sets, self.lengths, self.max_width, self.types, device)
+        group_of = self._group_of
+        # Group by group and word by word, so that large scores cancel before they are added up.
+        per_chain = path_scores(edges, paths)  # (B, n, m)
+        batch, n, _ = per_chain.shape
+        index = torch.tensor(group_of, dtype=torch.long, device=device)
+        total = per_chain.new_zeros(batch, n, len(self.groups)).index_add(2, index, per_chain)
+        together, within = pair_uses(sets, group_of, self.max_width, device)
+        for tensor, rows in ((self.scores.together, together), (self.scores.within, within)):
+            if tensor is not None:
+                place = (rows[0] * n + rows[1]) * len(self.groups) + index[rows[3]]
+                total = total.flatten().index_add(0, place, tensor[tuple(rows)]).view(batch, n, len(self.groups))
+        return self._relative(total, self.group_log_partition)
+
+    @property
+    def _group_of(self) -> list[int]:
+        place = {kind: number for number, group in enumerate(self.groups) for kind in group}
+        return [place[kind] for kind in range(self.types)]
+
+    def _relative(self, values: Tensor, total: Tensor) -> Tensor:
+        found = (values - finite(total)).masked_fill(total == MINUS_INFINITY, MINUS_INFINITY)
+        return found.masked_fill(chains.padding(self.scores.edges, self.lengths), 0.0)
+
+    def log_prob_of_known(self, gold: Sequence[set[Mention]], marks: PartialMarks | None) -> Tensor:
+        if marks is None:
+            return self.log_prob(gold)
+        _, n, c, _ = self.scores.close.shape
+        required, forbidden = (torch.from_numpy(mask).to(self.scores.close.device) for mask in marks.masks(gold, n, c))
+        return self._log_prob_given(required, forbidden)
+
+    def _log_prob_given(self, required: Tensor, forbidden: Tensor) -> Tensor:
+        given = self._like(self.scores.given(required, forbidden)).group_log_partition
+        per_group = self._relative(given, self.group_log_partition)
+        known = (required | forbidden).any(2)  # (B, n, m)
+        unknown = torch.stack([~known[..., list(group)].any(2) for group in self.groups], dim=2)
+        # Rounding may put the log-probability of an almost certain choice a hair above 0.
+        return per_group.masked_fill(unknown, 0.0).clamp(max=0.0).sum((1, 2))
+
+    @property
+    def marginals(self) -> Tensor:
+        differentiable = self.scores.needs_gradient
+        found: list[Tensor] = []
+        for scores in self._groups():
+            if differentiable:
+                ends = joint.choices_of(scores.close.shape[2], scores.close.device).ends.to(scores.close.dtype)
+                steps = joint.choice_probabilities(scores, self._room)
+                next(steps)
+                found.append(torch.stack([probabilities @ ends for probabilities, _ in steps], dim=1))
+            else:
+                uses = joint.uses(scores, self._room)
+                ending = uses.close.clone()
+                ending[:, :-1] += uses.branch
+                found.append(ending)
+        return self._by_type(found, self.scores.close)
+
+    def _by_type(self, found: Sequence[Tensor], like: Tensor) -> Tensor:
+        """(R, c, g) for each group -> (B, n, c, m)"""
+        if not found:
+            return torch.zeros_like(like)
+        order = [kind for group in self.groups for kind in group]
+        back = sorted(range(len(order)), key=order.__getitem__)
+        return torch.cat(list(found), dim=2)[..., back].view(like.shape)
+
+    @property
+    def entropy(self) -> Tensor:
+        exact = self._in_float64()
+        found: list[Tensor] = []
+        for scores in exact._groups():
+            steps = joint.choice_probabilities(scores, exact._room)
+            found.append(
+                sum(
+                    (-(p * logs.masked_fill(p == 0, 0.0)).sum(1) for p, logs in steps),
+                    scores.close.new_zeros(len(scores.close)),
+                ).masked_fill(exact._room <= 0, 0.0)
+            )
+        return self._by_start(found).sum((1, 2)).to(self.scores.close.dtype)
+
+    @torch.no_grad()
+    def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
+        sets = check_mentions(mention_sets, self.lengths, self.types)
+        exact = self._in_float64()
+        total = finite(exact.log_partition).numpy(force=True)
+
+        def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
+            """E[t^|Y|], and the expected number of given mentions if each mention weighs t times as much."""
+            edges, more = exact.scores.edges.untied(), float(np.log(t))
+            assert edges.branch is not None
+            some = exact._like(
+                replace(exact.scores, edges=replace(edges, close=edges.close + more, branch=edges.branch + more))
+            )
+            marginals = some.marginals.numpy(force=True)
+            hits = [
+                sum(float(marginals[b, i, j - i - 1, k]) for i, j, k in mentions if j - i <= self.max_width)
+                for b, mentions in enumerate(sets)
+            ]
+            return np.exp(some.log_partition.numpy(force=True) - total), np.array(hits)
+
+        empty = exact.log_prob([()] * len(sets)).exp().numpy(force=True)
+        return expected_f1_of([len(some) for some in sets], tilted, empty)
+
+    # -- given, and of some types ---------------------------------------------------------------------------------
+
+    def condition(
+        self, require: Constraint | None = None, forbid: Constraint | None = None
+    ) -> JointSegmentalHypergraph:
+        """The distribution given that some mentions are in the set and others are not.
+
+        Each is a collection of mentions a sentence, or a mask (B, n, c, m) of booleans.
+        """
+        return self._like(self.scores.given(*tensor_masks(require, forbid, self.lengths, self.scores.close)))
+
+    def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
+        return self._log_prob_given(*tensor_masks(require, forbid, self.lengths, self.scores.close))
+
+    def restrict(self, types: Sequence[int]) -> Distribution:
+        """The distribution over the mentions of some types alone; one of its own kind where they are whole groups."""
+        chosen = check_types(types, self.types)
+        whole = [group for group in self.groups if set(group) & set(chosen)]
+        if not all(set(group) <= set(chosen) for group in whole):
+            return super().restrict(chosen)
+        place = {kind: number for number, kind in enumerate(chosen)}
+        groups = [[place[kind] for kind in group] for group in whole]
+        return JointSegmentalHypergraph(self.scores.restrict(chosen), self.lengths, groups)
+
+    def known_chains(self, marks: PartialMarks) -> np.ndarray:
+        return marks.known_chains(self.lengths, *self.scores.close.shape[1:3])
+
+    # -- decoding -------------------------------------------------------------------------------------------------
+
+    def argmax(self) -> list[MentionSet]:
+        """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
+        return sets_of_rows(self.best_rows(), len(self.lengths))
+
+    @torch.no_grad()
+    def best_rows(self) -> np.ndarray:
+        found: list[np.ndarray] = []
+        for group, scores in zip(self.groups, self._groups(), strict=True):
+            sums = list(joint.inward(scores, self._room, joint.highest))[::-1]
+            total = joint.start_scores(scores) + sums[0]
+            best, state = total.max(1)
+            self._check_possible(best)
+            rows = ((state > 0) & (self._room > 0)).nonzero()[:, 0]
+            found.append(self._walk(group, scores, sums, rows, state[rows], lambda weights: weights.argmax(1))[:, 1:])
+        rows = np.concatenate(found) if found else np.zeros((0, 4), dtype=np.int64)
+        return rows[np.lexsort(rows.T[::-1])]
+
+    def _check_possible(self, value: Tensor) -> None:
+        """Raises unless there is something possible at each row: `value` is its best or total score."""
+        known = value.masked_fill(self._room <= 0, 0.0).view(len(self.lengths), -1)
+        check_possible(known.amin(1) if known.shape[1] else known.new_zeros(len(known)))
+
+    def _walk(
+        self,
+        group: Sequence[int],
+        scores: GroupScores,
+        sums: Sequence[Tensor],
+        rows: Tensor,
+        states: Tensor,
+        pick: Callable[[Tensor], Tensor],
+    ) -> np.ndarray:
+        """(mentions, 5): the number of the entry, and the mention that it finds, where each begins at a row with active types.
+
+        `pick` chooses one of (entries, 4^g) by their log-weights.
+        """
+        choices = joint.choices_of(len(group), scores.close.device)
+        entries = torch.arange(len(rows), device=rows.device)
+        n = self.scores.close.shape[1]
+        kinds = torch.tensor(list(group), device=rows.device)
+        found: list[Tensor] = []
+        for width in range(scores.close.shape[1]):
+            if not len(rows):
+                break
+            weights = joint.conditional(scores.rows(rows), width, sums[width][rows], sums[width + 1][rows])
+            chosen = pick(weights.masked_fill(choices.active != states[:, None], MINUS_INFINITY))
+            entry, kind = choices.ends[chosen].nonzero(as_tuple=True)
+            start = rows[entry] % n
+            columns = (entries[entry], rows[entry] // n, start, start + width + 1, kinds[kind])
+            found.append(torch.stack(columns, dim=1))
+            states = choices.on[chosen]
+            kept = states > 0
+            rows, states, entries = rows[kept], states[kept], entries[kept]
+        return torch.cat(found).cpu().numpy() if found else np.zeros((0, 5), dtype=np.int64)
+
+    @torch.no_grad()
+    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
+        """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist.
+
+        Words and groups are independent. What a word and group can have is found best first, as far as it is needed, by a search that the
+        best of all that follows guides.
+        """
+        check_count(k)
+        exact = self._in_float64()
+        tables: list[GroupTables] = []
+        for group, scores in zip(exact.groups, exact._groups(), strict=True):
+            sums = torch.stack(list(joint.inward(scores, exact._room, joint.highest))[::-1], dim=1)
+            total = joint.log_partition(scores, exact._room)
+            if bool(total.isnan().any()):
+                exact._check_possible(total)
+            start = joint.start_scores(scores)
+            tables.append(GroupTables.of(group, scores, start, sums, total, exact._room))
+        return best_sets(tables, exact.best_rows_or_none(), self.lengths, self.scores.close.shape[1], k)
+
+    def best_rows_or_none(self) -> list[MentionSet | None]:
+        """The best set of each sentence, None where none is possible."""
+        possible = (self.group_log_partition > MINUS_INFINITY).flatten(1).all(1)
+        if bool(possible.all()):
+            return list(self.argmax())
+        kept = possible.nonzero()[:, 0].tolist()
+        some = JointSegmentalHypergraph(
+            self.scores.map(lambda tensor: tensor[possible]), [self.lengths[index] for index in kept], self.groups
+        )
+        found: list[MentionSet | None] = [None] * len(self.lengths)
+        for index, best in zip(kept, some.argmax(), strict=True):
+            found[index] = best
+        return found
+
+    @torch.no_grad()
+    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
+        check_count(k)
+        exact = self._in_float64()
+        samples: list[list[set[Mention]]] = [[set() for _ in range(k)] for _ in self.lengths]
+        for group, scores in zip(exact.groups, exact._groups(), strict=True):
+            sums = list(joint.inward(scores, exact._room))[::-1]
+            total = joint.start_scores(scores) + sums[0]
+            exact._check_possible(log_sum(total, 1))
+            states = draw(total, k, generator).masked_fill((exact._room <= 0)[:, None], 0)  # (R, k)
+            rows, draws = states.nonzero(as_tuple=True)
+            size = max(1, DRAW_PORTION // 4 ** len(group))
+            for first in range(0, len(rows), size):
+                some = slice(first, first + size)
+                found = exact._walk(
+                    group,
+                    scores,
+                    sums,
+                    rows[some],
+                    states[rows[some], draws[some]],
+                    lambda w: draw(w, 1, generator)[:, 0],
+                )
+                for entry, sentence, start, end, kind in found.tolist():
+                    samples[sentence][draws[first + entry]].add((start, end, kind))
+        return [list(map(frozenset, drawn)) for drawn in samples]
+
+    def above(self, threshold: float) -> list[MentionSet]:
+        """For each sentence, every mention with a probability of at least `threshold`.
+
+        At 0.5 this is the set with the fewest expected errors; lower thresholds trade precision for recall.
+        """
+        if not 0.0 < threshold <= 1.0:
+            raise ValueError(f"expected a threshold above 0 and at most 1, got {threshold}")
+        return sets_of(self.marginals.detach() >= threshold)
