@@ -193,6 +193,21 @@ class CalibrationConfig:
 
 
 @dataclass(frozen=True)
+class CouplingConfig:
+    """The models segmental and joint: how mentions depend on each other across words and labels, by how two of them lie to each other
+    (docs/dependence.md). Training chooses both tables on dev at the end; nothing is coupled without them."""
+
+    both: Mapping[str, float] = _by_label(-1000, 1000)
+    """Added to the score of a set that has both mentions of a pair, by family of pairs."""
+    balance: Mapping[str, float] = _by_label(-1000, 1000)
+    """How much of what a pair takes from each of its mentions on average is given back to it, by family."""
+    least: float = _number(0.003, 1e-6, 1)
+    """The least product of the probabilities of two mentions that are a pair."""
+    most: int = _number(8, 2, 12)
+    """The most mentions that depend on each other; 2 to the power of this is what a component costs."""
+
+
+@dataclass(frozen=True)
 class WordsConfig:
     """The vectors of words by themselves."""
 
@@ -302,6 +317,22 @@ class SegmentalConfig:
     skip_margin: float = _number(0.0, 0.0)
     """Words where T → X scores this much more than T → I for all types are passed over on CPUs, where mentions below 0.1 are
     not asked for; 0 passes over none."""
+
+
+@dataclass(frozen=True)
+class JointConfig:
+    """The model joint: mentions that begin at the same word depend on each other."""
+
+    together: Literal["none", "parameters", "spans"] = "parameters"
+    """The score of two mentions of one span: none, a parameter for each two labels, or also from the vector of the span."""
+    within: Literal["none", "parameters", "spans"] = "none"
+    """The score of a mention and another label that goes on beyond it: none, parameters, or spans."""
+    rank: int = _number(8, 1, MOST_UNITS)
+    """Rank of scores from spans."""
+    groups: tuple[tuple[str, ...], ...] = ()
+    """Lists of labels that depend on each other; chosen from the training sentences if not given."""
+    group_size: int = _number(5, 1, 8)
+    """The most labels of a group that is chosen: its cost is 4 to the power of this."""
 
 
 @dataclass(frozen=True)
@@ -482,12 +513,14 @@ class Config:
     data: DataConfig = DataConfig()
     model: ModelConfig = ModelConfig()
     calibration: CalibrationConfig = CalibrationConfig()
+    coupling: CouplingConfig = CouplingConfig()
     words: WordsConfig = WordsConfig()
     characters: CharactersConfig = CharactersConfig()
     transformer: TransformerConfig = TransformerConfig()
     features: FeaturesConfig = FeaturesConfig()
     encoder: EncoderConfig = EncoderConfig()
     segmental: SegmentalConfig = SegmentalConfig()
+    joint: JointConfig = JointConfig()
     discontinuous: DiscontinuousConfig = DiscontinuousConfig()
     joined: JoinedConfig = JoinedConfig()
     cascaded: CascadedConfig = CascadedConfig()

@@ -227,7 +227,10 @@ def _wanted(hint: Any, low: float | None, high: float | None) -> str:
     if get_origin(hint) is Literal:
         return " or ".join(json.dumps(choice) for choice in get_args(hint))
     if get_origin(hint) is tuple:
-        return "a list of texts" if get_args(hint)[0] is str else "a list of texts and tables"
+        inner = get_args(hint)[0]
+        if get_origin(inner) is tuple:
+            return "a list of lists of texts"
+        return "a list of texts" if inner is str else "a list of texts and tables"
     name = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[hint]
     if hint in (int, float) and low is not None:
         name += f" from {low:g} to {high:g}" if high is not None else f" of at least {low:g}"

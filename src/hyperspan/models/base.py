@@ -89,6 +89,16 @@ class Model(nn.Module):
         return False
 
     @classmethod
+    def can_couple(cls, config: Config) -> bool:
+        """Whether couplings can make its mentions depend on each other."""
+        return False
+
+    @classmethod
+    def settled(cls, config: Config, labels: Sequence[str], sentences: Sequence[Sentence]) -> Config:
+        """The configuration with what this model takes from the training sentences, as far as it is not given."""
+        return config
+
+    @classmethod
     def check(cls, config: Config) -> None:
         """Raises an InputError where a configuration asks for what this model cannot do."""
 

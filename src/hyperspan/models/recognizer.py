@@ -17,6 +17,8 @@ from hyperspan.models.base import Model
 from hyperspan.models.scorers import SCORERS, WeightColumns
 from hyperspan.models.tuning import tune
 from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.coupled import CoupledHypergraph
+from hyperspan.structures.coupling import Couplings
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.structures.losses import Loss
@@ -43,6 +45,10 @@ class Recognizer(Model):
     @classmethod
     def check(cls, config: Config) -> None:
         SCORERS[config.model.kind].check(config)
+
+    @classmethod
+    def settled(cls, config: Config, labels: Sequence[str], sentences: Sequence[Sentence]) -> Config:
+        return SCORERS[config.model.kind].settled(config, labels, sentences)
 
     @classmethod
     def limits_width(cls, config: Config) -> bool:
@@ -82,6 +88,13 @@ class Recognizer(Model):
 
     def distribution_of(self, batch: Batch) -> Distribution:
         """The same for a batch that is collated already."""
+        base, given = self.uncoupled(batch), self.config.coupling
+        if not given.both:
+            return base
+        return CoupledHypergraph.of(base, Couplings(given.both, given.balance, given.least, given.most))
+
+    def uncoupled(self, batch: Batch) -> Any:
+        """The same without couplings."""
         model = self.config.model
         calibration = self.config.calibration.of(self.labels, model.temperature)
         temperature = model.temperature if calibration is None else 1.0
@@ -111,6 +124,10 @@ class Recognizer(Model):
     @classmethod
     def can_calibrate(cls, config: Config) -> bool:
         return SCORERS[config.model.kind].can_calibrate
+
+    @classmethod
+    def can_couple(cls, config: Config) -> bool:
+        return SCORERS[config.model.kind].can_couple
 
     @classmethod
     def can_learn_from_teachers(cls, config: Config) -> bool:

@@ -29,8 +29,10 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
     config = config.settled()
     vocabulary, resources = ENCODERS[config.encoder.kind].prepare(config, sentences)
     check_learnable(vocabulary, config)
+    kind = model_class(config.model.kind)
+    config = kind.settled(config, vocabulary.labels, sentences)
     torch.manual_seed(config.training.seed)
-    model = model_class(config.model.kind)(config, vocabulary)
+    model = kind(config, vocabulary)
     model.encoder.initialise(resources)
     return model
 

@@ -33,7 +33,16 @@ from hyperspan.batching import batches_by_length
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.models.base import Model
 from hyperspan.models.calibration import PRIOR_MENTIONS, CalibrationFit, ChainBatch, DevChains, chain_batch
+from hyperspan.models.coupling import (
+    ALL,
+    ENOUGH_MENTIONS,
+    CoupledBatch,
+    CouplingFit,
+    components_of,
+    fit_couplings,
+)
 from hyperspan.structures import SegmentalHypergraph
+from hyperspan.structures.coupling import Couplings
 from hyperspan.structures.mentions import AnyMention, MentionSet, fragments_of
 from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.types import Sentence, trusted_mention
@@ -201,7 +210,9 @@ def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
         _set(model, "model", mention_bias=best_mention_bias(model, sentences))
     _set(model, "model", temperature=1.0)
     _set(model, "calibration", temperatures={}, biases={})
+    _set(model, "coupling", both={}, balance={})
     tune_calibration(model, sentences)
+    tune_couplings(model, sentences)
 
 
 def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> CalibrationFit | None:
@@ -223,6 +234,30 @@ def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> Calibr
     temperatures, biases = (dict(zip(model.labels, values.tolist(), strict=True)) for values in chosen)
     _set(model, "calibration", temperatures=temperatures, biases=biases)
     return fit
+
+
+def tune_couplings(model: Recognizer, sentences: Sequence[Sentence]) -> CouplingFit | None:
+    """Chooses how mentions depend on each other; None where dev is too small to say, or where they do not."""
+    _set(model, "coupling", both={}, balance={})
+    complete = [sentence for sentence in sentences if not sentence.is_partial]
+    count = sum(len(_known_gold(model, sentence)) for sentence in complete)
+    if not model.scorer.can_couple or count < ENOUGH_MENTIONS:
+        return None
+    given = model.config.coupling
+    limits = Couplings(ALL.both, ALL.balance, given.least, given.most)
+    fit = fit_couplings(list(components_of(_bases(model, complete), limits)), len(complete), limits)
+    if fit is not None:
+        _set(model, "coupling", both=fit.couplings.both, balance=fit.couplings.balance)
+    return fit
+
+
+def _bases(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[CoupledBatch]:
+    """The distributions of sentences before coupling, and their gold mentions."""
+    for numbers in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
+        given = [sentences[number] for number in numbers]
+        with torch.inference_mode():
+            base = model.uncoupled(model.collate(given))
+        yield CoupledBatch(base, [_known_gold(model, sentence) for sentence in given], numbers)
 
 
 def _between(had: float, best: float, mentions: int) -> float:

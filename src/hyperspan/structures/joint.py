@@ -6,7 +6,7 @@ word and one group of types run together: :mod:`hyperspan.kernels.joint_referenc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -22,6 +22,7 @@ from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Constraint, Distribution, check_types, tensor_masks
 from hyperspan.structures.expected_f1 import expected_f1_of
 from hyperspan.structures.joint_kbest import GroupTables, best_sets
+from hyperspan.structures.joint_rows import ending_probabilities, row_entropy, walk
 from hyperspan.structures.joint_scores import JointScores, check_groups, pair_uses
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.places import sets_of_rows
@@ -62,11 +63,25 @@ class JointSegmentalHypergraph(Distribution):
         self.max_width, self.types = c, m
         self.groups = check_groups(groups, m)
 
+    @property
+    def joint_scores(self) -> JointScores:
+        """Its scores."""
+        return self.scores
+
+    @property
+    def unit_log_partition(self) -> Tensor:
+        """(B, n, groups): that of all mentions of a group that begin at a word."""
+        return self.group_log_partition
+
     def _like(self, scores: JointScores) -> JointSegmentalHypergraph:
         return JointSegmentalHypergraph(scores, self.lengths, self.groups)
 
     def _in_float64(self) -> JointSegmentalHypergraph:
         return self._like(self.scores.to(torch.float64))
+
+    def tilted(self, more: float) -> JointSegmentalHypergraph:
+        """The distribution in which each mention scores so much more."""
+        return self._like(replace(self.scores, edges=self.scores.edges.tilted(more)))
 
     @cached_property
     def _room(self) -> Tensor:
@@ -149,18 +164,7 @@ class JointSegmentalHypergraph(Distribution):
     @property
     def marginals(self) -> Tensor:
         differentiable = self.scores.needs_gradient
-        found: list[Tensor] = []
-        for scores in self._groups():
-            if differentiable:
-                ends = joint.choices_of(scores.close.shape[2], scores.close.device).ends.to(scores.close.dtype)
-                steps = joint.choice_probabilities(scores, self._room)
-                next(steps)
-                found.append(torch.stack([probabilities @ ends for probabilities, _ in steps], dim=1))
-            else:
-                uses = joint.uses(scores, self._room)
-                ending = uses.close.clone()
-                ending[:, :-1] += uses.branch
-                found.append(ending)
+        found = [ending_probabilities(one, self._room, differentiable=differentiable) for one in self._groups()]
         return self._by_type(found, self.scores.close)
 
     def _by_type(self, found: Sequence[Tensor], like: Tensor) -> Tensor:
@@ -174,15 +178,7 @@ class JointSegmentalHypergraph(Distribution):
     @property
     def entropy(self) -> Tensor:
         exact = self._in_float64()
-        found: list[Tensor] = []
-        for scores in exact._groups():
-            steps = joint.choice_probabilities(scores, exact._room)
-            found.append(
-                sum(
-                    (-(p * logs.masked_fill(p == 0, 0.0)).sum(1) for p, logs in steps),
-                    scores.close.new_zeros(len(scores.close)),
-                ).masked_fill(exact._room <= 0, 0.0)
-            )
+        found = [row_entropy(scores, exact._room) for scores in exact._groups()]
         return self._by_start(found).sum((1, 2)).to(self.scores.close.dtype)
 
     @torch.no_grad()
@@ -193,11 +189,7 @@ class JointSegmentalHypergraph(Distribution):
 
         def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
             """E[t^|Y|], and the expected number of given mentions if each mention weighs t times as much."""
-            edges, more = exact.scores.edges.untied(), float(np.log(t))
-            assert edges.branch is not None
-            some = exact._like(
-                replace(exact.scores, edges=replace(edges, close=edges.close + more, branch=edges.branch + more))
-            )
+            some = exact.tilted(float(np.log(t)))
             marginals = some.marginals.numpy(force=True)
             hits = [
                 sum(float(marginals[b, i, j - i - 1, k]) for i, j, k in mentions if j - i <= self.max_width)
@@ -250,46 +242,22 @@ class JointSegmentalHypergraph(Distribution):
             best, state = total.max(1)
             self._check_possible(best)
             rows = ((state > 0) & (self._room > 0)).nonzero()[:, 0]
-            found.append(self._walk(group, scores, sums, rows, state[rows], lambda weights: weights.argmax(1))[:, 1:])
+            picked = walk(scores, sums, rows, state[rows], lambda weights: weights.argmax(1))
+            found.append(self._mentions(group, picked)[:, 1:])
         rows = np.concatenate(found) if found else np.zeros((0, 4), dtype=np.int64)
         return rows[np.lexsort(rows.T[::-1])]
 
     def _check_possible(self, value: Tensor) -> None:
         """Raises unless there is something possible at each row: `value` is its best or total score."""
-        known = value.masked_fill(self._room <= 0, 0.0).view(len(self.lengths), -1)
+        known = value.masked_fill(self._room <= 0, 0.0).view(self.scores.close.shape[:2])
         check_possible(known.amin(1) if known.shape[1] else known.new_zeros(len(known)))
 
-    def _walk(
-        self,
-        group: Sequence[int],
-        scores: GroupScores,
-        sums: Sequence[Tensor],
-        rows: Tensor,
-        states: Tensor,
-        pick: Callable[[Tensor], Tensor],
-    ) -> np.ndarray:
-        """(mentions, 5): the number of the entry, and the mention that it finds, where each begins at a row with active types.
-
-        `pick` chooses one of (entries, 4^g) by their log-weights.
-        """
-        choices = joint.choices_of(len(group), scores.close.device)
-        entries = torch.arange(len(rows), device=rows.device)
-        n = self.scores.close.shape[1]
-        kinds = torch.tensor(list(group), device=rows.device)
-        found: list[Tensor] = []
-        for width in range(scores.close.shape[1]):
-            if not len(rows):
-                break
-            weights = joint.conditional(scores.rows(rows), width, sums[width][rows], sums[width + 1][rows])
-            chosen = pick(weights.masked_fill(choices.active != states[:, None], MINUS_INFINITY))
-            entry, kind = choices.ends[chosen].nonzero(as_tuple=True)
-            start = rows[entry] % n
-            columns = (entries[entry], rows[entry] // n, start, start + width + 1, kinds[kind])
-            found.append(torch.stack(columns, dim=1))
-            states = choices.on[chosen]
-            kept = states > 0
-            rows, states, entries = rows[kept], states[kept], entries[kept]
-        return torch.cat(found).cpu().numpy() if found else np.zeros((0, 5), dtype=np.int64)
+    def _mentions(self, group: Sequence[int], found: Tensor) -> np.ndarray:
+        """(mentions, 5): entry, sentence, start, end and type of what :func:`walk` finds."""
+        entry, row, width, place = found.cpu().numpy().T
+        start = row % max(self.scores.close.shape[1], 1)
+        sentence = row // max(self.scores.close.shape[1], 1)
+        return np.stack([entry, sentence, start, start + width + 1, np.array(group, dtype=np.int64)[place]], axis=1)
 
     @torch.no_grad()
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
@@ -300,28 +268,18 @@ class JointSegmentalHypergraph(Distribution):
         """
         check_count(k)
         exact = self._in_float64()
-        tables: list[GroupTables] = []
-        for group, scores in zip(exact.groups, exact._groups(), strict=True):
-            sums = torch.stack(list(joint.inward(scores, exact._room, joint.highest))[::-1], dim=1)
-            total = joint.log_partition(scores, exact._room)
-            if bool(total.isnan().any()):
-                exact._check_possible(total)
-            start = joint.start_scores(scores)
-            tables.append(GroupTables.of(group, scores, start, sums, total, exact._room))
-        return best_sets(tables, exact.best_rows_or_none(), self.lengths, self.scores.close.shape[1], k)
+        tables = exact.tables()
+        possible = (exact.log_partition > MINUS_INFINITY).tolist()
+        return best_sets(tables, possible, self.lengths, self.scores.close.shape[1], k)
 
-    def best_rows_or_none(self) -> list[MentionSet | None]:
-        """The best set of each sentence, None where none is possible."""
-        possible = (self.group_log_partition > MINUS_INFINITY).flatten(1).all(1)
-        if bool(possible.all()):
-            return list(self.argmax())
-        kept = possible.nonzero()[:, 0].tolist()
-        some = JointSegmentalHypergraph(
-            self.scores.map(lambda tensor: tensor[possible]), [self.lengths[index] for index in kept], self.groups
-        )
-        found: list[MentionSet | None] = [None] * len(self.lengths)
-        for index, best in zip(kept, some.argmax(), strict=True):
-            found[index] = best
+    def tables(self) -> list[GroupTables]:
+        """What a search for the best sets knows of each group."""
+        found: list[GroupTables] = []
+        for group, scores in zip(self.groups, self._groups(), strict=True):
+            total = joint.log_partition(scores, self._room)
+            if bool(total.isnan().any()):
+                self._check_possible(total)
+            found.append(GroupTables.of(group, scores, self._room, total))
         return found
 
     @torch.no_grad()
@@ -338,14 +296,10 @@ class JointSegmentalHypergraph(Distribution):
             size = max(1, DRAW_PORTION // 4 ** len(group))
             for first in range(0, len(rows), size):
                 some = slice(first, first + size)
-                found = exact._walk(
-                    group,
-                    scores,
-                    sums,
-                    rows[some],
-                    states[rows[some], draws[some]],
-                    lambda w: draw(w, 1, generator)[:, 0],
+                picked = walk(
+                    scores, sums, rows[some], states[rows[some], draws[some]], lambda w: draw(w, 1, generator)[:, 0]
                 )
+                found = exact._mentions(group, picked)
                 for entry, sentence, start, end, kind in found.tolist():
                     samples[sentence][draws[first + entry]].add((start, end, kind))
         return [list(map(frozenset, drawn)) for drawn in samples]

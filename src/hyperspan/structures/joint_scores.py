@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +32,8 @@ class JointScores:
     ``together``  (B, n, c, m, m)     mentions (i, w, k) and (i, w, l), k < l, are both in the set; others do not count
     ``within``    (B, n, c, m, m)     (i, w, k) is in the set, and so is a wider mention of type l ≠ k that begins at i
     ============  ==================  ==================================================================================
+
+    What no set uses may hold anything, NaN too: entries beyond a sentence, and those of pairs that cannot be.
     """
 
     edges: EdgeScores
@@ -100,7 +103,9 @@ class JointScores:
         """Those of a group of types, one row for each word of the batch, 0 in padding; `room` (B * n,) as kernels take it."""
         kept = list(types)
         whole = kept == list(range(self.close.shape[3]))
-        beyond = room[:, None] <= torch.arange(self.close.shape[2], device=room.device)  # (R, c)
+        widths = torch.arange(self.close.shape[2], device=room.device)
+        beyond = room[:, None] <= widths  # (R, c)
+        last = room.clamp(max=len(widths))[:, None] <= widths + 1  # (R, c): where nothing can go on
 
         def rows(tensor: Tensor | None, outside: Tensor, pair: bool = False) -> Tensor | None:
             if tensor is None or (pair and len(kept) == 1):
@@ -117,7 +122,8 @@ class JointScores:
             rows(edges.extend, steps),
             rows(edges.close, beyond),
             rows(edges.branch, steps),
-            *(rows(tensor, beyond, pair=True) for tensor in (self.together, self.within)),
+            rows(self.together, beyond, pair=True),
+            rows(self.within, last, pair=True),
         )
         return GroupScores(*found)  # type: ignore[arg-type]
 
@@ -130,7 +136,7 @@ def check_groups(groups: Iterable[Iterable[int]] | None, types: int) -> tuple[tu
     """
     given = [range(types)] if groups is None else groups
     try:
-        found = [tuple(sorted(group)) for group in given]
+        found = [tuple(sorted(map(operator.index, group))) for group in given]
         listed = [kind for group in found for kind in group]
         wrong = len(set(listed)) < len(listed) or not all(0 <= kind < types for kind in listed)
     except TypeError:

@@ -3,6 +3,7 @@
 from hyperspan.models.scorers.base import Scorer, WeightColumns
 from hyperspan.models.scorers.chains import CascadedScorer, LinearChainScorer
 from hyperspan.models.scorers.discontinuous import DiscontinuousScorer
+from hyperspan.models.scorers.joint import JointScorer
 from hyperspan.models.scorers.mention_graphs import MentionHypergraphScorer, MentionSeparatorScorer
 from hyperspan.models.scorers.segmental import SegmentalScorer
 from hyperspan.models.scorers.segments import SegmentScorer, TreeScorer
@@ -12,6 +13,7 @@ __all__ = ["SCORERS", "Scorer", "WeightColumns"]
 
 _BUILT_IN: dict[str, type[Scorer]] = {
     "segmental": SegmentalScorer,
+    "joint": JointScorer,
     "discontinuous": DiscontinuousScorer,
     "linear-chain": LinearChainScorer,
     "cascaded": CascadedScorer,

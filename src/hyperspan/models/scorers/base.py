@@ -18,6 +18,7 @@ from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
 from hyperspan.structures.segmental_calibration import TypeCalibration
+from hyperspan.types import Sentence
 
 INITIAL_MENTION_BIAS = -3.0
 """The first score of mentions: most mention sets of a sentence are large, so training begins with small ones."""
@@ -58,6 +59,8 @@ class Scorer(nn.Module):
     """Whether mentions of one type say nothing about those of another, so that sentences may be annotated with some types only."""
     discontinuous: ClassVar[bool] = False
     """Whether mentions may have several parts, with words between them."""
+    can_couple: ClassVar[bool] = False
+    """Whether its distributions are products of independent units, so that couplings can make mentions depend on each other."""
     has_cross_entropy: ClassVar[bool] = False
     """Whether its distributions have a cross-entropy, so that a model can learn from teachers of its kind."""
     can_condition: ClassVar[bool] = False
@@ -70,6 +73,11 @@ class Scorer(nn.Module):
     @classmethod
     def check(cls, config: Config) -> None:
         """Raises an InputError where a configuration asks for what this scorer cannot do."""
+
+    @classmethod
+    def settled(cls, config: Config, labels: Sequence[str], sentences: Sequence[Sentence]) -> Config:
+        """The configuration with what this scorer takes from the training sentences, as far as it is not given."""
+        return config
 
     def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> Any:
         """The scores of a batch."""

@@ -1,0 +1,81 @@
+"""What a factor over a few mentions can have, best first: its patterns, and for each of them what its units can have."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import numpy as np
+
+from hyperspan.structures.coupling import Factors, Units
+from hyperspan.structures.joint_kbest import Choice, GroupTables, Mentions
+from hyperspan.structures.kbest import Alternatives, cheapest_combinations
+
+Rows = Sequence[tuple[GroupTables, np.ndarray]]
+"""Tables of some rows each, and the numbers of these rows."""
+
+
+def factor_choices(factors: Factors, units: Units, tables: Rows, sentence: int) -> Iterator[Choice]:
+    """The choice of each factor of a sentence."""
+    where: dict[int, tuple[GroupTables, int]] = {}
+    best = np.full(len(units.unit_of), -np.inf)
+    for table, numbers in tables:
+        best[numbers] = table.best_scores
+        where |= {number: (table, place) for place, number in enumerate(numbers.tolist())}
+    for factor in np.flatnonzero(factors.sentence == sentence).tolist():
+        own = np.flatnonzero(units.factor == factor)
+        scores = factors.table[factor] + best[units.row[own]].sum(0)  # (2^N,)
+        rows = units.row[own].T.tolist()  # by pattern
+        starts = units.start[own].tolist()
+        yield Choice.of(_alternatives(scores, factors.table[factor], rows, starts, where))
+
+
+def _alternatives(
+    scores: np.ndarray,
+    table: np.ndarray,
+    rows: Sequence[Sequence[int]],
+    starts: Sequence[int],
+    where: dict[int, tuple[GroupTables, int]],
+) -> Iterator[tuple[float, Mentions]]:
+    """(cost, mentions), cheapest first; `scores` are the best of each pattern."""
+    order = [pattern for pattern in np.argsort(-scores, kind="stable").tolist() if scores[pattern] > -np.inf]
+    heap: list[tuple[float, int, Mentions, Iterator[tuple[float, Mentions]]]] = []
+    opened = 0
+    while heap or opened < len(order):
+        # A pattern is opened when nothing that is open is cheaper than its best.
+        if opened < len(order) and (not heap or -scores[order[opened]] <= heap[0][0]):
+            pattern = order[opened]
+            _push(heap, opened, _of_pattern(-float(table[pattern]), rows[pattern], starts, where))
+            opened += 1
+            continue
+        cost, rank, mentions, ranked = heapq.heappop(heap)
+        yield cost, mentions
+        _push(heap, rank, ranked)
+
+
+def _push(
+    heap: list[tuple[float, int, Mentions, Iterator[tuple[float, Mentions]]]],
+    rank: int,
+    ranked: Iterator[tuple[float, Mentions]],
+) -> None:
+    following = next(ranked, None)
+    if following is not None:
+        heapq.heappush(heap, (following[0], rank, following[1], ranked))
+
+
+def _of_pattern(
+    cost: float, rows: Sequence[int], starts: Sequence[int], where: dict[int, tuple[GroupTables, int]]
+) -> Iterator[tuple[float, Mentions]]:
+    """What the units of a factor can have in the rows of one pattern."""
+    units = [
+        Alternatives(where[row][0].alternatives(where[row][1], start)) for row, start in zip(rows, starts, strict=True)
+    ]
+    first = [unit.get(0) for unit in units]
+    best = [found for found in first if found is not None]
+    if len(best) < len(units):
+        return
+    least = cost + sum(found[0] for found in best)
+    for more, changed in cheapest_combinations(units):
+        taken = (changed.get(number, found[1]) for number, found in enumerate(best))
+        yield least + more, tuple(chain.from_iterable(taken))

@@ -1,0 +1,71 @@
+"""What words and groups of types have of mentions, each row by itself: conditions, probabilities, entropies, walks through the widths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from hyperspan.kernels import joint
+from hyperspan.kernels.joint import GroupScores
+from hyperspan.kernels.numerics import MINUS_INFINITY
+from hyperspan.structures.scores import EdgeScores
+
+Pick = Callable[[Tensor], Tensor]
+"""Chooses one of (entries, choices) by their log-weights."""
+
+
+def given_rows(scores: GroupScores, required: Tensor, forbidden: Tensor) -> GroupScores:
+    """The scores of the same sets, -inf for those without a required mention or with a forbidden one: masks (R, c, g)."""
+    names = ("absent", "present", "extend", "close", "branch")
+    edges = EdgeScores(**{name: None if (one := getattr(scores, name)) is None else one[:, None] for name in names})
+    known = edges.given(required[:, None], forbidden[:, None]).tensors()
+    return scores._replace(**{name: known[name][:, 0] for name in names})
+
+
+def ending_probabilities(scores: GroupScores, room: Tensor, *, differentiable: bool) -> Tensor:
+    """(R, c, g): the probability of each mention; 0 in padding."""
+    if not differentiable:
+        uses = joint.uses(scores, room)
+        ending = uses.close.clone()
+        ending[:, :-1] += uses.branch
+        return ending
+    ends = joint.choices_of(scores.close.shape[2], scores.close.device).ends.to(scores.close.dtype)
+    steps = joint.choice_probabilities(scores, room)
+    next(steps)
+    return torch.stack([probabilities @ ends for probabilities, _ in steps], dim=1)
+
+
+def row_entropy(scores: GroupScores, room: Tensor) -> Tensor:
+    """(R,): the entropy of what each row has; 0 in padding."""
+    steps = joint.choice_probabilities(scores, room)
+    terms = (-(p * logs.masked_fill(p == 0, 0.0)).sum(1) for p, logs in steps)
+    return sum(terms, scores.close.new_zeros(len(scores.close))).masked_fill(room <= 0, 0.0)
+
+
+def best_score(scores: GroupScores, room: Tensor) -> Tensor:
+    """(R,): the score of the best that each row can have; 0 in padding."""
+    *_, sums = joint.inward(scores, room, joint.highest)
+    return (joint.start_scores(scores) + sums).amax(1).masked_fill(room <= 0, 0.0)
+
+
+def walk(scores: GroupScores, sums: Sequence[Tensor], rows: Tensor, states: Tensor, pick: Pick) -> Tensor:
+    """(mentions, 4): for entries that begin at `rows` with active types `states`, their mentions as (entry, row, width, place of the type).
+
+    `sums` are β_0, …, β_c of all rows, of sums or of maxima.
+    """
+    choices = joint.choices_of(scores.close.shape[2], scores.close.device)
+    entries = torch.arange(len(rows), device=rows.device)
+    found = [entries.new_zeros(0, 4)]
+    for width in range(scores.close.shape[1]):
+        if not len(rows):
+            break
+        weights = joint.conditional(scores.rows(rows), width, sums[width][rows], sums[width + 1][rows])
+        chosen = pick(weights.masked_fill(choices.active != states[:, None], MINUS_INFINITY))
+        entry, kind = choices.ends[chosen].nonzero(as_tuple=True)
+        found.append(torch.stack([entries[entry], rows[entry], torch.full_like(entry, width), kind], dim=1))
+        states = choices.on[chosen]
+        kept = states > 0
+        rows, states, entries = rows[kept], states[kept], entries[kept]
+    return torch.cat(found)
