@@ -195,12 +195,14 @@ class CalibrationConfig:
 @dataclass(frozen=True)
 class CouplingConfig:
     """The models segmental and joint: how mentions depend on each other across words and labels, by how two of them lie to each other
-    (docs/dependence.md). Training chooses both tables on dev at the end; nothing is coupled without them."""
+    (docs/dependence.md). hyperspan calibrate --couplings chooses them; nothing is coupled without them."""
 
     both: Mapping[str, float] = _by_label(-1000, 1000)
     """Added to the score of a set that has both mentions of a pair, by family of pairs."""
     balance: Mapping[str, float] = _by_label(-1000, 1000)
     """How much of what a pair takes from each of its mentions on average is given back to it, by family."""
+    mention: float = _number(0.0, -1000, 1000)
+    """Added to the score of each mention that is in a pair."""
     least: float = _number(0.003, 1e-6, 1)
     """The least product of the probabilities of two mentions that are a pair."""
     most: int = _number(8, 2, 12)
@@ -454,6 +456,8 @@ class TrainingConfig:
     """Weight of a language-model loss: predicting the words before and after each word; 0 for none."""
     tune_mention_bias: bool = False
     """Whether training ends by choosing model.mention_bias, by F1 on dev."""
+    tune_couplings: bool = False
+    """Whether training ends by choosing the section coupling, by the likelihood of dev; dev needs 500 mentions or more."""
     ema_decay: float = _auto(0.0, 0, 0.99999)
     """Decay of the exponential moving average of the parameters, which is then evaluated and kept; 0 for none."""
     precision: Literal["float32", "bfloat16"] = "float32"

@@ -69,7 +69,7 @@ def test_reads_standard_input_and_writes_standard_output() -> None:
         (["", "-t", "PER"], "the sentence is empty"),
         (
             [SENTENCE, "-t", "PER", "-s", "forest"],
-            "'forest' is unknown; it must be one of segmental, discontinuous, linear-chain",
+            "'forest' is unknown; it must be one of segmental, discontinuous, joint, linear-chain",
         ),
         ([SENTENCE, *MENTIONS, "-s", "linear-chain"], "0:3:PER and 0:4:PER overlap, and a linear chain cannot"),
         ([SENTENCE, *MENTIONS, "-s", "semi-markov"], "0:3:PER and 0:4:PER overlap, and a semi-Markov chain cannot"),

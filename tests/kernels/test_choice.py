@@ -94,7 +94,7 @@ def test_batches_are_larger_where_the_whole_encoder_runs() -> None:
 def test_batch_entries_are_many_on_a_gpu_for_linear_memory_alone() -> None:
     assert batch_entries("cuda") == batch_entries("cpu") == batch_entries("cpu", linear_memory=True)
     assert batch_entries("cuda", linear_memory=True) > batch_entries("cpu", fused=True)
-    kinds = ("segmental", "discontinuous", "semi-markov", "linear-chain")
+    kinds = ("segmental", "joint", "discontinuous", "semi-markov", "linear-chain")
     assert {kind for kind in SCORERS if SCORERS[kind].linear_memory} == set(kinds)
 
 

@@ -18,6 +18,7 @@ from hyperspan.structures import closure, is_nested, outermost, structure_of
 from hyperspan.structures.graphs import (
     constituents_of,
     discontinuous_mentions,
+    joint_mentions,
     linear_chain_mentions,
     mentions_of,
     semi_markov_mentions,
@@ -30,6 +31,7 @@ TYPES = ["X", "Y"]
 DECODERS: dict[str, Any] = {
     "segmental": mentions_of,
     "discontinuous": discontinuous_mentions,
+    "joint": joint_mentions,
     "linear-chain": linear_chain_mentions,
     "semi-markov": semi_markov_mentions,
     "mention-hypergraph": mentions_of,
@@ -150,7 +152,32 @@ def test_diagram_of_discontinuous_mentions_has_their_parts_and_no_others_draw_th
             draw_hypergraph(words, mentions[:1], structure=structure)
 
 
-@pytest.mark.parametrize("structure", ["semi-markov", "tree"])
+@pytest.mark.parametrize("show", ["both", "path"])
+@pytest.mark.parametrize("types", [1, 2, 3])
+def test_diagram_of_joint_types_has_nodes_apart_whatever_their_number(types, show) -> None:
+    labels = ["X", "Y", "Z"][:types]
+    mentions = [Mention(0, 2, label) for label in labels] + [Mention(0, 1, "X"), Mention(1, 3, labels[-1])]
+    svg = draw_hypergraph(list("abc"), mentions, types=labels, structure="joint", show=show)
+    check_places(svg)
+    assert len(heads(svg, "strong")) == len(diagram_of("joint")(list("abc"), labels, mentions, None).path())
+
+
+def test_diagram_of_joint_types_draws_the_end_of_each_type_on_the_arrow() -> None:
+    """At one word both types end, and the second goes on: one arrow through both ends to the next word."""
+    mentions = [Mention(0, 1, "X"), Mention(0, 1, "Y"), Mention(0, 2, "Y")]
+    svg = draw_hypergraph(["a", "b"], mentions, structure="joint", show="path")
+    dots = ET.fromstring(svg).findall(f"{SVG}g[@class='strong']")
+    labels = [[text.text for text in dot.findall(f"{SVG}text")] for dot in dots]
+    assert sorted(label for label in labels if label[0] == "X") == [["X", "1"], ["X", "2"], ["X", "2"]]
+    assert sorted(heads(svg, "strong"))[-2:] == [2, 3]  # A to A and E, and this arrow
+
+
+def test_diagram_of_joint_types_refuses_more_than_can_be_read() -> None:
+    with pytest.raises(InputError, match=r"there are 5 types, and up to 4 are drawn together.*choose fewer types"):
+        draw_hypergraph(WORDS, types=list("ABCDE"), structure="joint")
+
+
+@pytest.mark.parametrize("structure", ["semi-markov", "tree", "joint"])
 def test_diagram_max_width_removes_wider_mentions(structure) -> None:
     narrow = draw_hypergraph(WORDS, types=TYPES, structure=structure, max_width=2)
     assert len(heads(narrow, "faint")) < len(heads(draw_hypergraph(WORDS, types=TYPES, structure=structure), "faint"))
@@ -158,7 +185,7 @@ def test_diagram_max_width_removes_wider_mentions(structure) -> None:
 
 def test_draw_hypergraph_rejects_an_unknown_structure() -> None:
     with pytest.raises(
-        InputError, match="'forest' is unknown; it must be one of segmental, discontinuous, linear-chain"
+        InputError, match="'forest' is unknown; it must be one of segmental, discontinuous, joint, linear-chain"
     ):
         draw_hypergraph(WORDS, types=TYPES, structure="forest")
 

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
 import pytest
 
 from hyperspan.config import Config
@@ -45,7 +46,15 @@ def test_counting_gives_the_cells_of_the_paper(name: str) -> None:
 def test_orders() -> None:
     orders = [counted_order(system) for system in SYSTEMS]
     limited, mentions = "O(cmn); c=n: O(mn²)", "O(mn)"
-    assert orders == ["O(m²n)", limited, mentions, "O(mn² + n³)", mentions, mentions, limited, limited]
+    joint = "O(4ᵐcn); c=n: O(4ᵐn²)"
+    assert orders == ["O(m²n)", limited, mentions, "O(mn² + n³)", mentions, mentions, limited, limited, joint]
+
+
+def test_orders_that_are_not_known_are_refused() -> None:
+    m, n = np.meshgrid(np.arange(1, 5), np.arange(6, 11), indexing="ij")
+    for counts in (8**m * n, n**4, m**3 * n, m * 4**m * n):
+        with pytest.raises(ValueError, match=r"grow faster than 4\^m times the largest polynomial"):
+            growth.order(counts, "mn")
 
 
 def test_flat_structures_have_nothing_to_nest() -> None:
@@ -55,6 +64,11 @@ def test_flat_structures_have_nothing_to_nest() -> None:
 def test_with_gaps_nothing_is_spurious_or_ambiguous_either() -> None:
     found = count(system("SH with gaps"))
     assert found.cells == count(system("SH")).cells and found.held == found.hyperpaths == found.sets == 2**14
+
+
+def test_joint_types_hold_what_independent_ones_do() -> None:
+    found = count(system("SH with joint types"))
+    assert found.cells == count(system("SH")).cells and found.held == found.hyperpaths == found.sets == 2**12
 
 
 def test_four_words() -> None:
@@ -103,7 +117,7 @@ def test_sentences_of_a_corpus() -> None:
     held = held_in(sentences)
     assert list(held) == list(HOLDS)
     assert [counts[:3] for counts in held.values()][-1] == (3, 2, 2)
-    assert [counts[1] for counts in held.values()] == [1, 1, 2, 2, 2, 2, 3, 3, 3, 2, 2, 2]
+    assert [counts[1] for counts in held.values()] == [1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2]
     assert corpus_section(held, "test").rows[6] == ["SH", "3", "100.0%", "2", "100.0%"]
 
 

@@ -60,7 +60,9 @@ def factor_score(factors: list[Factors], sentence: int, mentions: MentionSet) ->
     total = 0.0
     for some in factors:
         for factor in np.flatnonzero(some.sentence == sentence):
-            members = zip(some.start[factor].tolist(), some.end[factor].tolist(), some.kind[factor].tolist(), strict=True)
+            members = zip(
+                some.start[factor].tolist(), some.end[factor].tolist(), some.kind[factor].tolist(), strict=True
+            )
             pattern = sum(1 << place for place, member in enumerate(members) if member in mentions)
             total += float(some.table[factor, pattern])
     return total
@@ -77,6 +79,4 @@ def coupled_cases(draw: st.DrawFn) -> Case:
     ]
     vectorised = CoupledHypergraph(base, factors)
     explicit = [listed(one) for one in brute]
-    return Case(
-        vectorised, case.lengths, case.types, case.max_width, brute, explicit, case.tolerance, conditions=True
-    )
+    return Case(vectorised, case.lengths, case.types, case.max_width, brute, explicit, case.tolerance, conditions=True)

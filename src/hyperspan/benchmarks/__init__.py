@@ -10,6 +10,7 @@ BENCHMARKS = {
     "learning-curve": "F1 and time to train against training sentences, beside spaCy's spancat",
     "active": "how many words of labelling hyperspan suggest saves, against random order",
     "partial": "F1 from partial annotation, beside full annotation and taking the rest as absent",
+    "dependence": "how probable gold sets of mentions are where mentions depend on each other, and where they do not",
     "discontinuous": "F1 on discontinuous mentions, beside models that leave them out, and other ways to treat them",
     "cost": "time and memory of a configuration, in training and in inference",
     "bulk": "bulk jobs from raw text to shards, with several workers for one GPU",

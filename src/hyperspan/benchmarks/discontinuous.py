@@ -58,7 +58,7 @@ def run(
     if compare and compare not in ROWS:
         raise InputError(f"--compare {compare} is no row; it is one of {', '.join(ROWS)}")
     if speed:
-        rows = list(dict.fromkeys(run.row for run in runs))
+        rows = {run.row: f"craft/{run.row}" for run in runs}
         return {"speeds": speeds(rows, data / "craft/train.jsonl.gz", device, overrides)}
     waiting = [run for run in runs if not run.figures_in(output).is_file()]
     if list_:

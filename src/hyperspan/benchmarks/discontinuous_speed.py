@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -28,15 +28,22 @@ BATCHES = 8
 ROUNDS = 5
 
 
-def speeds(rows: Sequence[str], train: Path, device: str, overrides: Sequence[str]) -> list[dict[str, Any]]:
-    """Words a second of each row, in turns on the same sentences, with one thread on a CPU.
+def speeds(
+    rows: Mapping[str, str],
+    train: Path,
+    device: str,
+    overrides: Sequence[str],
+    own: Mapping[str, Sequence[str]] | None = None,
+) -> list[dict[str, Any]]:
+    """Words a second of each row, in turns on the same sentences, with one thread on a CPU; `rows` are names of configurations.
 
-    Each decodes with what it has learnt while its training was measured.
+    `own` are overrides of single rows. Each decodes with what it has learnt while its training was measured.
     """
     place = choose_device(device)
     if place.type == "cpu":
         torch.set_num_threads(1)
-    measured = [MeasuredRow.read(row, train, place, overrides) for row in rows]
+    own = own or {}
+    measured = [MeasuredRow.read(config, train, place, [*overrides, *own.get(row, ())]) for row, config in rows.items()]
     training = in_turns([one.training for one in measured], ROUNDS)
     for one in measured:
         one.model.eval()
@@ -65,9 +72,9 @@ class MeasuredRow:
     batches: list[list[Sentence]]
 
     @classmethod
-    def read(cls, row: str, train: Path, place: torch.device, overrides: Sequence[str]) -> MeasuredRow:
+    def read(cls, name: str, train: Path, place: torch.device, overrides: Sequence[str]) -> MeasuredRow:
         """A new model for the first sentences of a corpus."""
-        config = Config.read(f"craft/{row}", [*overrides, f"data.train={train}", "data.dev=", "training.start="])
+        config = Config.read(name, [*overrides, f"data.train={train}", "data.dev=", "training.start="])
         sentences = [one for one in read_sentences(str(train), config) if len(one)][:SENTENCES]
         config = fitted(config, CorpusFacts.of(sentences)).config
         order = shuffled_batches([len(one) for one in sentences], config.training.batch_size, seed=1)

@@ -34,7 +34,7 @@ COMPUTATIONS = {
     "log_partition": ("c", "triton", "dense", "reference"),
     "marginals": ("c", "dense", "reference"),
     "argmax": ("c", "dense", "reference"),
-    "joint": ("dense", "reference"),
+    "joint": ("c", "dense", "reference"),
     "menus": ("c", "reference"),
     "encoder": ("c", "reference"),
     "tokens": ("c", "reference"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from hyperspan.kernels import joint_c
 from hyperspan.kernels.choice import choose
 from hyperspan.kernels.joint_reference import (
     ExplicitLogPartition,
@@ -39,6 +40,8 @@ __all__ = [
 def log_partition(scores: GroupScores, room: Tensor) -> Tensor:
     """(R,): log of the sum over all that the types can have from each word; 0 in padding. Differentiable, also twice."""
     chosen = choose("joint", scores.close.device.type)
+    if chosen == "c":
+        return joint_c.log_partition(scores, room)
     if chosen == "dense":
         return ExplicitLogPartition.apply(room, *scores)
     return reference_log_partition(scores, room)
@@ -46,4 +49,6 @@ def log_partition(scores: GroupScores, room: Tensor) -> Tensor:
 
 def uses(scores: GroupScores, room: Tensor) -> Uses:
     """How often each score is used on average; 0 in padding. No gradient."""
+    if choose("joint", scores.close.device.type) == "c":
+        return joint_c.uses(scores, room)
     return reference_uses(scores, room)

@@ -23,11 +23,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch.autograd import Function
+from torch.nn.functional import pad
 
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
 
-PORTION = 2**24
-"""Local choices of all rows that are looked at together."""
+PORTION = 2**26
+"""Local choices of all rows and widths that are looked at together."""
 Fold = Callable[[Tensor, int], Tensor]
 """Reduces one dimension: a sum of exponentials, or a maximum."""
 
@@ -48,7 +49,7 @@ class GroupScores(NamedTuple):
         return GroupScores(*(None if tensor is None else tensor[some] for tensor in self))
 
 
-class Choices(NamedTuple):
+class LocalChoices(NamedTuple):
     """The local choices of g types, as indices and indicators."""
 
     active: Tensor  # (4^g,): S, of which the first type is the highest bit
@@ -58,13 +59,13 @@ class Choices(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def choices_of(g: int, device: torch.device) -> Choices:
+def choices_of(g: int, device: torch.device) -> LocalChoices:
     """The local choices of g types."""
     with torch.inference_mode(False):
         digits = torch.arange(4**g, device=device)[:, None] >> torch.arange(2 * g - 2, -1, -2, device=device) & 3
         ends, goes = (digits & 1).bool(), (digits >> 1).bool()
         powers = 2 ** torch.arange(g - 1, -1, -1, device=device)
-        return Choices(((ends | goes) * powers).sum(1), (goes * powers).sum(1), ends, goes)
+        return LocalChoices(((ends | goes) * powers).sum(1), (goes * powers).sum(1), ends, goes)
 
 
 @lru_cache(maxsize=64)
@@ -77,35 +78,50 @@ def _pair_masks(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
 
 def local_scores(scores: GroupScores, width: int) -> Tensor:
     """(R, 4^g): the score of each local choice at one width."""
-    rows, c, g = scores.close.shape
-    close = scores.close[:, width]
-    never = close.new_full((1, 1), MINUS_INFINITY).expand(rows, g)
-    extend = scores.extend[:, width] if width < c - 1 else never
-    if width == c - 1:
-        branch = never
-    else:
-        branch = extend + close if scores.branch is None else scores.branch[:, width]
+    extend, branch = _steps(scores)
+    pairs = (None if one is None else one[:, width] for one in (scores.together, scores.within))
+    return _local(scores.close[:, width], extend[:, width], branch[:, width], *pairs)
+
+
+def all_local_scores(scores: GroupScores) -> Tensor:
+    """(R, c, 4^g): the same at all widths, in few large operations."""
+    extend, branch = _steps(scores)
+    rows = (None if one is None else one.flatten(0, 1) for one in (scores.close, extend, branch, *scores[5:]))
+    return _local(*rows).view(*scores.close.shape[:2], 4 ** scores.close.shape[2])  # type: ignore[arg-type]
+
+
+def _steps(scores: GroupScores) -> tuple[Tensor, Tensor]:
+    """(R, c, g) each: the scores of going on, without and with a mention; -inf at the last width, where nothing goes on."""
+    branch = scores.extend + scores.close[:, :-1] if scores.branch is None else scores.branch
+    return (
+        pad(scores.extend, (0, 0, 0, 1), value=MINUS_INFINITY),
+        pad(branch, (0, 0, 0, 1), value=MINUS_INFINITY),
+    )
+
+
+def _local(close: Tensor, extend: Tensor, branch: Tensor, together: Tensor | None, within: Tensor | None) -> Tensor:
+    """(R, g) and (R, g, g) -> (R, 4^g)"""
     alone = torch.stack([torch.zeros_like(close), close, extend, branch], dim=2)  # (R, g, 4)
     table = alone[:, 0]
-    for kind in range(1, g):
+    for kind in range(1, close.shape[1]):
         added = alone[:, None, kind]  # (R, 1, 4)
-        if scores.together is not None or scores.within is not None:
-            added = added + _with_earlier(scores, width, kind)
+        if together is not None or within is not None:
+            added = added + _with_earlier(close, together, within, kind)
         table = (table[:, :, None] + added).flatten(1)
     return table
 
 
-def _with_earlier(scores: GroupScores, width: int, kind: int) -> Tensor:
+def _with_earlier(close: Tensor, together: Tensor | None, within: Tensor | None, kind: int) -> Tensor:
     """(R, 4^kind, 4): what a type and all before it add to each other's score, by their digits."""
-    both, first, second = _pair_masks(scores.close.device)
+    both, first, second = _pair_masks(close.device)
     total: Tensor | None = None
     for other in range(kind):
-        pair = scores.close.new_zeros(1, 1, 1)
-        if scores.together is not None:
-            pair = pair + _where(both, scores.together[:, width, other, kind])
-        if scores.within is not None:
-            pair = pair + _where(first, scores.within[:, width, other, kind])
-            pair = pair + _where(second, scores.within[:, width, kind, other])
+        pair = close.new_zeros(1, 1, 1)
+        if together is not None:
+            pair = pair + _where(both, together[:, other, kind])
+        if within is not None:
+            pair = pair + _where(first, within[:, other, kind])
+            pair = pair + _where(second, within[:, kind, other])
         total = pair if total is None else (total[:, :, None] + pair[:, None]).flatten(1, 2)
     assert total is not None
     return total
@@ -138,8 +154,8 @@ def highest(values: Tensor, dimension: int) -> Tensor:
     return values.amax(dimension)
 
 
-def inward(scores: GroupScores, room: Tensor, reduce: Fold = log_sum) -> Iterator[Tensor]:
-    """β_c, β_{c-1}, …, β_0: (R, 2^g) each."""
+def inward(scores: GroupScores, room: Tensor, reduce: Fold = log_sum, local: Tensor | None = None) -> Iterator[Tensor]:
+    """β_c, β_{c-1}, …, β_0: (R, 2^g) each; `local` (R, c, 4^g) are the scores of all local choices, where they are known."""
     rows, c, g = scores.close.shape
     on = choices_of(g, scores.close.device).on
     nothing = scores.close.new_full((rows, 2**g), MINUS_INFINITY)
@@ -147,16 +163,17 @@ def inward(scores: GroupScores, room: Tensor, reduce: Fold = log_sum) -> Iterato
     sums = nothing
     yield sums
     for width in range(c - 1, -1, -1):
-        found = fold(local_scores(scores, width) + sums[:, on], g, reduce)
+        here = local_scores(scores, width) if local is None else local[:, width]
+        found = fold(here + sums[:, on], g, reduce)
         sums = torch.where((room > width)[:, None], found, nothing)
         yield sums
 
 
-def conditional(scores: GroupScores, width: int, here: Tensor, after: Tensor) -> Tensor:
+def conditional(scores: GroupScores, width: int, here: Tensor, after: Tensor, local: Tensor | None = None) -> Tensor:
     """(R, 4^g): the log-probability of each local choice at a width, given what is active there; from β_w and β_{w+1}."""
     choices = choices_of(scores.close.shape[2], scores.close.device)
     before = here[:, choices.active]
-    found = local_scores(scores, width) + after[:, choices.on] - finite(before)
+    found = (local_scores(scores, width) if local is None else local[:, width]) + after[:, choices.on] - finite(before)
     return found.masked_fill(before == MINUS_INFINITY, MINUS_INFINITY)
 
 
@@ -166,24 +183,26 @@ def next_states(probabilities: Tensor, g: int) -> Tensor:
     return digits.sum(tuple(range(2, 2 * g + 1, 2))).flatten(1)
 
 
-def log_partition(scores: GroupScores, room: Tensor) -> Tensor:
+def log_partition(scores: GroupScores, room: Tensor, local: Tensor | None = None) -> Tensor:
     """(R,): log of the sum over all that the types can have from each word; 0 in padding. Differentiable, also twice."""
-    *_, sums = inward(scores, room)
+    *_, sums = inward(scores, room, local=local)
     return log_sum(start_scores(scores) + sums, 1).masked_fill(room <= 0, 0.0)
 
 
-def choice_probabilities(scores: GroupScores, room: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+def choice_probabilities(
+    scores: GroupScores, room: Tensor, local: Tensor | None = None
+) -> Iterator[tuple[Tensor, Tensor]]:
     """First the probability of each set of types to begin, with its logarithm; then of each local choice, with its logarithm given
     what is active; width by width."""
     g = scores.close.shape[2]
     active = choices_of(g, scores.close.device).active
-    sums = list(inward(scores, room))[::-1]
+    sums = list(inward(scores, room, local=local))[::-1]
     total = start_scores(scores) + sums[0]
     logs = total - finite(log_sum(total, 1))[:, None]
     states = logs.exp()
     yield states, logs
     for width in range(scores.close.shape[1]):
-        logs = conditional(scores, width, sums[width], sums[width + 1])
+        logs = conditional(scores, width, sums[width], sums[width + 1], local)
         found = states[:, active] * logs.exp()
         yield found, logs
         states = next_states(found, g)
@@ -208,8 +227,8 @@ def uses(scores: GroupScores, room: Tensor) -> Uses:
 
 
 def _portions(scores: GroupScores) -> list[slice]:
-    rows, g = len(scores.close), scores.close.shape[2]
-    size = max(1, PORTION // 4**g)
+    rows, c, g = scores.close.shape
+    size = max(1, PORTION // (c * 4**g))
     return [slice(first, first + size) for first in range(0, max(rows, 1), size)]
 
 
@@ -217,7 +236,7 @@ def _uses(scores: GroupScores, room: Tensor) -> Uses:
     _, c, g = scores.close.shape
     choices = choices_of(g, scores.close.device)
     ends, goes = choices.ends.to(scores.close.dtype), choices.goes.to(scores.close.dtype)
-    steps = choice_probabilities(scores, room)
+    steps = choice_probabilities(scores, room, all_local_scores(scores))
     inside = (room > 0)[:, None]
     states = next(steps)[0] * inside
     present = states @ _members(g, states)
@@ -255,7 +274,8 @@ class ExplicitLogPartition(Function):
     def forward(ctx: Any, room: Tensor, *tensors: Any) -> Tensor:
         scores = GroupScores(*tensors)
         ctx.save_for_backward(room, *tensors)
-        return torch.cat([log_partition(scores.rows(some), room[some]) for some in _portions(scores)])
+        parts = ((scores.rows(some), room[some]) for some in _portions(scores))
+        return torch.cat([log_partition(part, rest, all_local_scores(part)) for part, rest in parts])
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:

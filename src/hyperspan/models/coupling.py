@@ -48,22 +48,22 @@ class Components(NamedTuple):
     gold: Tensor  # (F,): the pattern of gold
     sentence: np.ndarray  # (F,)
 
-    def scores(self, both: Tensor, balance: Tensor) -> Tensor:
-        """(F, 2^N): the log-probability of each pattern before coupling, and what couplings (families + 1,) add to it."""
+    def scores(self, both: Tensor, balance: Tensor, mention: Tensor) -> Tensor:
+        """(F, 2^N): the log-probability of each pattern before coupling, and what couplings add to it: (families + 1,) twice, and ()."""
         size = self.probability.shape[1]
         first, second = np.triu_indices(size, 1)
         bits = torch.from_numpy(np.array(patterns(size)))
         potential, share = both[self.family], balance[self.family]
         taken = potential.expm1()
-        alone = torch.zeros_like(self.probability)
+        alone = mention.expand(self.probability.shape)
         for one, other in ((first, second), (second, first)):
             lost = share * torch.log1p(self.probability[:, other] * taken)
             alone = alone.index_add(1, torch.from_numpy(one), -lost)
         return self.before + alone @ bits.T + potential @ (bits[:, first] * bits[:, second]).T
 
-    def gain(self, both: Tensor, balance: Tensor) -> Tensor:
+    def gain(self, both: Tensor, balance: Tensor, mention: Tensor) -> Tensor:
         """(F,): how much more probable gold is, in bits."""
-        scores = self.scores(both, balance)
+        scores = self.scores(both, balance, mention)
         after, before = (
             values.gather(1, self.gold[:, None])[:, 0] - values.logsumexp(1) for values in (scores, self.before)
         )
@@ -125,14 +125,14 @@ def fit_couplings(found: Sequence[Components], sentences: int, limits: Couplings
     halves = [_stacked([some.of(half) for some in found]) for half in (even, ~even)]
     whole = _stacked(found)
     held_out = sum(_gain(half, *_fitted(other)) for half, other in (halves, halves[::-1]))
-    both, balance = _fitted(whole)
+    both, balance, mention = _fitted(whole)
     used = [index for index in range(len(FAMILIES)) if count[index] and limits.coupled[index]]
     if held_out <= 0 or not used:
         return None
     tables = [{FAMILIES[index]: round(float(values[index]), 4) for index in used} for values in (both, balance)]
-    chosen = Couplings(tables[0], tables[1], limits.least, limits.most)
+    chosen = Couplings(tables[0], tables[1], round(float(mention), 4), limits.least, limits.most)
     pairs = {FAMILIES[index]: int(count[index]) for index in used}
-    return CouplingFit(chosen, _gain(whole, both, balance), held_out, pairs)
+    return CouplingFit(chosen, _gain(whole, both, balance, mention), held_out, pairs)
 
 
 def _stacked(found: Sequence[Components]) -> list[Components]:
@@ -149,28 +149,29 @@ def _stacked(found: Sequence[Components]) -> list[Components]:
     ]
 
 
-def _gain(found: Sequence[Components], both: Tensor, balance: Tensor) -> float:
-    return sum(float(some.gain(both, balance).sum()) for some in found)
+def _gain(found: Sequence[Components], *values: Tensor) -> float:
+    return sum(float(some.gain(*values).sum()) for some in found)
 
 
-def _fitted(found: Sequence[Components]) -> tuple[Tensor, Tensor]:
-    """`both` and `balance` of all families, and 0 for none, under which gold is most probable."""
+def _fitted(found: Sequence[Components]) -> tuple[Tensor, Tensor, Tensor]:
+    """`both` and `balance` of all families, and 0 for none, and `mention`, under which gold is most probable."""
     with torch.inference_mode(False), torch.enable_grad():
         both = torch.full((len(FAMILIES),), FIRST_GUESS, dtype=torch.float64, requires_grad=True)
         balance = torch.ones(len(FAMILIES), dtype=torch.float64, requires_grad=True)
         found = [
             some._replace(**{name: getattr(some, name).clone() for name in Components._fields[:4]}) for some in found
         ]
-        optimizer = torch.optim.LBFGS([both, balance], max_iter=STEPS, line_search_fn="strong_wolfe")
+        mention = torch.zeros((), dtype=torch.float64, requires_grad=True)
+        optimizer = torch.optim.LBFGS([both, balance, mention], max_iter=STEPS, line_search_fn="strong_wolfe")
         none = both.new_zeros(1)
 
         def loss() -> Tensor:
             optimizer.zero_grad()
-            values = torch.cat([both, none]), torch.cat([balance, none])
+            values = torch.cat([both, none]), torch.cat([balance, none]), mention
             prior = BOTH_PRIOR * both.square().sum() + BALANCE_PRIOR * (balance - 1).square().sum()
             total = prior - sum((some.gain(*values).sum() for some in found), none.sum())
             total.backward()
             return total
 
         optimizer.step(loss)
-        return torch.cat([both, none]).detach(), torch.cat([balance, none]).detach()
+        return torch.cat([both, none]).detach(), torch.cat([balance, none]).detach(), mention.detach()

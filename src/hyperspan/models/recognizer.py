@@ -91,7 +91,7 @@ class Recognizer(Model):
         base, given = self.uncoupled(batch), self.config.coupling
         if not given.both:
             return base
-        return CoupledHypergraph.of(base, Couplings(given.both, given.balance, given.least, given.most))
+        return CoupledHypergraph.of(base, Couplings(**vars(given)))
 
     def uncoupled(self, batch: Batch) -> Any:
         """The same without couplings."""

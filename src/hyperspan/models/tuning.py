@@ -42,7 +42,6 @@ from hyperspan.models.coupling import (
     fit_couplings,
 )
 from hyperspan.structures import SegmentalHypergraph
-from hyperspan.structures.coupling import Couplings
 from hyperspan.structures.mentions import AnyMention, MentionSet, fragments_of
 from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.types import Sentence, trusted_mention
@@ -210,9 +209,10 @@ def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
         _set(model, "model", mention_bias=best_mention_bias(model, sentences))
     _set(model, "model", temperature=1.0)
     _set(model, "calibration", temperatures={}, biases={})
-    _set(model, "coupling", both={}, balance={})
+    _set(model, "coupling", both={}, balance={}, mention=0.0)
     tune_calibration(model, sentences)
-    tune_couplings(model, sentences)
+    if model.config.training.tune_couplings:
+        tune_couplings(model, sentences)
 
 
 def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> CalibrationFit | None:
@@ -238,16 +238,17 @@ def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> Calibr
 
 def tune_couplings(model: Recognizer, sentences: Sequence[Sentence]) -> CouplingFit | None:
     """Chooses how mentions depend on each other; None where dev is too small to say, or where they do not."""
-    _set(model, "coupling", both={}, balance={})
+    _set(model, "coupling", both={}, balance={}, mention=0.0)
     complete = [sentence for sentence in sentences if not sentence.is_partial]
     count = sum(len(_known_gold(model, sentence)) for sentence in complete)
     if not model.scorer.can_couple or count < ENOUGH_MENTIONS:
         return None
     given = model.config.coupling
-    limits = Couplings(ALL.both, ALL.balance, given.least, given.most)
+    limits = replace(ALL, least=given.least, most=given.most)
     fit = fit_couplings(list(components_of(_bases(model, complete), limits)), len(complete), limits)
     if fit is not None:
-        _set(model, "coupling", both=fit.couplings.both, balance=fit.couplings.balance)
+        chosen = fit.couplings
+        _set(model, "coupling", both=chosen.both, balance=chosen.balance, mention=chosen.mention)
     return fit
 
 

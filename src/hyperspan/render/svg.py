@@ -47,7 +47,7 @@ class Arrow:
 
     def straight(self, head: Dot, child: Dot) -> None:
         start, end = (head.x, head.y), (child.x, child.y)
-        out, into = _towards(start, end, head.radius), _towards(end, start, child.radius + 2)
+        out, into = towards(start, end, head.radius), towards(end, start, child.radius + 2)
         self.paths.append(f'<path d="M{_xy(out)} L{_xy(into)}" class="to"/>')
 
     def joined(self, head: Dot, joint: Point, children: Sequence[Dot]) -> None:
@@ -59,11 +59,11 @@ class Arrow:
         for child in children:
             sideways = abs(child.x - joint[0]) > 50
             bend = (child.x - 46, joint[1]) if sideways else (joint[0] - 2, child.y)
-            self.curve(joint, bend, _towards((child.x, child.y), bend, child.radius + 2))
+            self.curve(joint, bend, towards((child.x, child.y), bend, child.radius + 2))
 
     def stem(self, head: Dot, joint: Point) -> None:
         """A line from the head to a joint, where the arrow forks."""
-        out = _towards((head.x, head.y), joint, head.radius)
+        out = towards((head.x, head.y), joint, head.radius)
         self.paths.append(
             f'<path d="M{_xy(out)} L{_xy(joint)}"/><circle cx="{joint[0]:.1f}" cy="{joint[1]:.1f}" r="2.4" class="joint"/>'
         )
@@ -190,7 +190,7 @@ def escape(text: str) -> str:
     return html.escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
-def _towards(start: Point, end: Point, distance: float) -> Point:
+def towards(start: Point, end: Point, distance: float) -> Point:
     """The point at this distance from `start` on the line to `end`."""
     length = hypot(end[0] - start[0], end[1] - start[1]) or 1.0
     return start[0] + (end[0] - start[0]) / length * distance, start[1] + (end[1] - start[1]) / length * distance

@@ -1,9 +1,10 @@
 """How the cost of a structure grows with words, types and the widest mention: counted exactly, and timed.
 
-One pass over a hypergraph takes an operation for each hyperedge and each node of its tail. That number is a polynomial in the
-number of words n, of types m and, where mentions are limited, their widest c, as soon as n exceeds c. Its largest
+One pass over a hypergraph takes an operation for each hyperedge and each node of its tail that has hyperedges. That number is a
+polynomial in the number of words n, of types m and, where mentions are limited, their widest c, as soon as n exceeds c. Its largest
 monomials are those whose differences, taken as often along each axis as their exponents say, do not vanish, while no higher
-differences remain. So they are found by counting on small grids, without any rounding.
+differences remain. So they are found by counting on small grids, without any rounding. Where sets of types are nodes, powers 2^m and
+4^m are factors, too: the difference f(m + 1) - b f(m) removes b^m as the usual one removes a constant.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from hyperspan.structures.graphs.hypergraph import Hypergraph, inside
 from hyperspan.structures.graphs.semirings import Max
 
 POINTS = 5
-"""Along each axis: enough for monomials of degree 3, and to see that there is none of degree 4."""
+"""Of words and widths: enough for monomials of degree 3, and to see that there is none of degree 4."""
+TYPES = 4
+"""Of types: enough for m² as well as 4^m, and to see that there is nothing larger."""
 FIRST = 6
 """Words of the shortest sentence counted; no fewer than the widest mention, and beyond what begins and ends of sentences do."""
 WIDTH = 6
@@ -34,6 +37,8 @@ MOST = 30_000
 """Operations of the longest sentence that is timed."""
 ROUNDS = 5
 POWERS = {1: "", 2: "²", 3: "³"}
+BASES = (1, 2, 4)
+"""Numbers whose m-th power may be a factor: m types have 2^m sets, and 4^m pairs of sets."""
 
 
 @dataclass(frozen=True)
@@ -61,32 +66,59 @@ def counted_order(system: System) -> str:
 
 
 def operations(graph: Hypergraph) -> int:
-    """The additions and multiplications of one inside pass."""
-    return sum(1 + len(edge.tail) for edge in graph.edges)
+    """The additions and multiplications of one inside pass; leaves, whose value is one, need none."""
+    heads = {edge.head for edge in graph.edges}
+    return sum(1 + sum(node in heads for node in edge.tail) for edge in graph.edges)
 
 
 def _count(system: System, *, limited: bool) -> NDArray[np.int64]:
     """The operations on a grid: (c,) m, n, from the smallest on."""
     widths: list[int | None] = list(range(1, POINTS + 1)) if limited else [None]
-    grid = product(widths, range(1, POINTS + 1), range(FIRST, FIRST + POINTS))
+    grid = product(widths, range(1, TYPES + 1), range(FIRST, FIRST + POINTS))
     counts = [sum(map(operations, system.graphs(n, m, c))) for c, m, n in grid]
-    shape = (*([POINTS] if limited else []), POINTS, POINTS)
-    return np.array(counts, dtype=np.int64).reshape(shape)
+    return np.array(counts, dtype=np.int64).reshape(*([POINTS] if limited else []), TYPES, POINTS)
 
 
 def order(counts: NDArray[np.int64], names: str) -> str:
-    """The largest monomials of a polynomial given by its values on a grid, one axis a name.
+    """The largest terms of counts on a grid, one axis a name: monomials, times the largest of BASES to the power of m.
 
     >>> m, n = np.meshgrid(np.arange(1, 6), np.arange(6, 11), indexing="ij")
     >>> order(2 * m * n**2 + n**3 - 7 * m * n + 5, "mn")
     'O(mn² + n³)'
+    >>> order(4**m * n - 3 * 2**m * n + 5, "mn")
+    'O(4ᵐn)'
     """
-    there = [degrees for degrees in product(range(POINTS), repeat=counts.ndim) if np.any(_differences(counts, degrees))]
-    largest = [one for one in there if not any(other != one and _is_below(one, other, names) for other in there)]
-    if any(POINTS - 1 in degrees for degrees in largest):
-        raise ValueError(f"the counts grow faster than any polynomial of degree {POINTS - 2}")
-    terms = ["".join(name + POWERS[power] for name, power in zip(names, one, strict=True) if power) for one in largest]
-    return f"O({' + '.join(sorted(terms)) or '1'})"
+    types = names.index("m")
+    for base in BASES:
+        largest = _largest(counts, names, base)
+        if largest:
+            power = f"{base}ᵐ" * (base > 1)
+            terms = ["".join(n + POWERS[p] for n, p in zip(names, one, strict=True) if p) for one in largest]
+            return f"O({' + '.join(power + term for term in sorted(terms)) or '1'})"
+        counts = _difference(counts, types, base)  # without what this base contributes
+    raise ValueError(f"the counts grow faster than {BASES[-1]}^m times the largest polynomial that such a grid shows")
+
+
+def _largest(counts: NDArray[np.int64], names: str, base: int) -> list[tuple[int, ...]]:
+    """The exponents of the largest monomials, each with base^m as a factor; none if counts are not such a sum."""
+
+    def remain(degrees: tuple[int, ...]) -> bool:
+        rest = counts
+        for axis, (name, degree) in enumerate(zip(names, degrees, strict=True)):
+            for _ in range(degree):
+                rest = _difference(rest, axis, base if name == "m" else 1)
+        return bool(rest.any())
+
+    there = [degrees for degrees in product(*map(range, counts.shape)) if remain(degrees)]
+    if any(degree == size - 1 for one in there for degree, size in zip(one, counts.shape, strict=True)):
+        return []
+    return [one for one in there if not any(other != one and _is_below(one, other, names) for other in there)]
+
+
+def _difference(counts: NDArray[np.int64], axis: int, base: int) -> NDArray[np.int64]:
+    """f(x + 1) - base f(x) along an axis."""
+    values = np.moveaxis(counts, axis, 0)
+    return np.moveaxis(values[1:] - base * values[:-1], 0, axis)
 
 
 def _is_below(one: Sequence[int], other: Sequence[int], names: str) -> bool:
@@ -95,12 +127,6 @@ def _is_below(one: Sequence[int], other: Sequence[int], names: str) -> bool:
     if wide >= 0:
         one, other = ([*p, p[wide] + p[names.index("n")]] for p in (one, other))
     return all(a <= b for i, (a, b) in enumerate(zip(one, other, strict=True)) if i != wide)
-
-
-def _differences(counts: NDArray[np.int64], degrees: Sequence[int]) -> NDArray[np.int64]:
-    for axis, degree in enumerate(degrees):
-        counts = np.diff(counts, n=degree, axis=axis)
-    return counts
 
 
 def _time_exponent(system: System, width: int | None) -> float:

@@ -25,6 +25,8 @@ from hyperspan.structures.graphs import (
     constituents_of,
     discontinuous_hypergraph,
     discontinuous_mentions,
+    joint_hypergraph,
+    joint_mentions,
     linear_chain_hypergraph,
     linear_chain_mentions,
     mention_network,
@@ -142,6 +144,8 @@ SYSTEMS = (
            paper=("no", "no", "no", "no", "no", "O(cmn)")),
     System("SH with gaps", _with_gaps, lambda paths: discontinuous_mentions(paths[0]), lambda mentions: True,
            limited=True, gaps=True),
+    System("SH with joint types", lambda n, m, c: [joint_hypergraph(n, m, c)],
+           lambda paths: joint_mentions(paths[0]), lambda mentions: True, limited=True),
 )
 """A later system is one entry."""
 # fmt: on

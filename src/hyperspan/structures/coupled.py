@@ -36,7 +36,7 @@ Base = SegmentalHypergraph | JointSegmentalHypergraph
 
 
 @dataclass(frozen=True)
-class Part:
+class UnitRows:
     """The rows of the units of one group of types, conditioned on the pattern of their members."""
 
     types: tuple[int, ...]
@@ -46,12 +46,12 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Joined:
+class FactorBatch:
     """Factors of one size, their units, and the rows of these."""
 
     factors: Factors
     units: Units
-    parts: list[Part]
+    parts: list[UnitRows]
     table: Tensor  # (F, 2^N)
 
     def rows(self, value: Callable[[GroupScores, Tensor], Tensor]) -> Tensor:
@@ -106,7 +106,7 @@ class CoupledHypergraph(Distribution):
             marginals = base.marginals.numpy(force=True)
         return cls(base, couple(marginals, couplings, group_numbers(base)))
 
-    def joined(self) -> Iterator[Joined]:
+    def joined(self) -> Iterator[FactorBatch]:
         """Its factors, those of each size together, with the rows of their units."""
         base, scores = self.base, self.base.joint_scores
         close = scores.close
@@ -115,14 +115,14 @@ class CoupledHypergraph(Distribution):
             units = units_of(factors, group_numbers(base))
             parts = [_part(scores, room, units, number, group) for number, group in enumerate(base.groups)]
             table = torch.from_numpy(factors.table).to(close.device, close.dtype)
-            yield Joined(factors, units, [part for part in parts if len(part.numbers)], table)
+            yield FactorBatch(factors, units, [part for part in parts if len(part.numbers)], table)
 
     # -- probabilities --------------------------------------------------------------------------------------------
 
-    def _log_ratios(self) -> list[tuple[Joined, Tensor]]:
+    def _log_ratios(self) -> list[tuple[FactorBatch, Tensor]]:
         """For factors of each size, (F,): log of the sum of their patterns, less that of their units without them."""
         units_alone = self.base.unit_log_partition if self.factors else None
-        found: list[tuple[Joined, Tensor]] = []
+        found: list[tuple[FactorBatch, Tensor]] = []
         for joined in self.joined():
             assert units_alone is not None
             units = joined.units
@@ -164,7 +164,7 @@ class CoupledHypergraph(Distribution):
         required, forbidden = (torch.from_numpy(mask).to(close.device) for mask in marks.masks(gold, *close.shape[1:3]))
         return self.constraint_log_prob(required, forbidden)
 
-    def _posteriors(self) -> Iterator[tuple[Joined, Tensor]]:
+    def posteriors(self) -> Iterator[tuple[FactorBatch, Tensor]]:
         """For factors of each size, (F, 2^N): the log-probability of each pattern."""
         for joined in self.joined():
             scores = joined.patterns(joined.rows(joint.log_partition))
@@ -174,7 +174,7 @@ class CoupledHypergraph(Distribution):
     def marginals(self) -> Tensor:
         differentiable = self.base.joint_scores.needs_gradient
         found = self.base.marginals.clone()
-        for joined, logs in self._posteriors():
+        for joined, logs in self.posteriors():
             weights, units = joined.row_weights(logs.exp()), joined.units
             for part in joined.parts:
                 ends = ending_probabilities(part.scores, part.room, differentiable=differentiable)
@@ -192,7 +192,7 @@ class CoupledHypergraph(Distribution):
         base = self.base._in_float64()
         total = base.entropy
         exact = CoupledHypergraph(base, self.factors)
-        for joined, logs in exact._posteriors():
+        for joined, logs in exact.posteriors():
             probabilities, factors = logs.exp(), joined.factors
             total = total + exact._by_sentence(factors, entropy_term(logs).sum(1))
             below = joined.rows(row_entropy) * joined.row_weights(probabilities)  # (rows,)
@@ -224,6 +224,10 @@ class CoupledHypergraph(Distribution):
 
         empty = exact.log_prob([()] * len(sets)).exp().numpy(force=True)
         return expected_f1_of([len(some) for some in sets], tilted, empty)
+
+    def select(self, sentences: Sequence[int]) -> CoupledHypergraph:
+        """The distribution over the sets of some sentences, by their numbers; one may be there several times."""
+        return CoupledHypergraph(self.base.select(sentences), [some.select(sentences) for some in self.factors])
 
     # -- given, and of some types ---------------------------------------------------------------------------------
 
@@ -307,7 +311,7 @@ class CoupledHypergraph(Distribution):
         base = self.base._in_float64()
         exact = CoupledHypergraph(base, self.factors)
         samples = [[set(some) for some in drawn] for drawn in base.sample(k, generator)]
-        for joined, logs in exact._posteriors():
+        for joined, logs in exact.posteriors():
             units = joined.units
             for sentence, start, group in zip(units.sentence, units.start, units.group, strict=True):
                 kinds = base.groups[group]
@@ -321,7 +325,7 @@ class CoupledHypergraph(Distribution):
 
     def _draw_part(
         self,
-        part: Part,
+        part: UnitRows,
         units: Units,
         rows: np.ndarray,
         samples: list[list[set[Mention]]],
@@ -362,7 +366,7 @@ def _room(close: Tensor, lengths: Sequence[int]) -> Tensor:
     return (known[:, None] - torch.arange(close.shape[1], device=close.device)).clamp(min=0).flatten()
 
 
-def _part(scores: JointScores, room: Tensor, units: Units, number: int, group: tuple[int, ...]) -> Part:
+def _part(scores: JointScores, room: Tensor, units: Units, number: int, group: tuple[int, ...]) -> UnitRows:
     """The rows of the units of one group."""
     device, (_, n, c, _) = scores.close.device, scores.close.shape
     rows = np.flatnonzero(units.group[units.unit_of] == number)
@@ -380,10 +384,10 @@ def _part(scores: JointScores, room: Tensor, units: Units, number: int, group: t
     forbidden[row[~inside], width[~inside], kind[~inside]] = True
     masks = (torch.from_numpy(mask).to(device) for mask in (required, forbidden))
     given = given_rows(scores.group(group, room).rows(word), *masks)
-    return Part(group, given, room[word], torch.from_numpy(rows).to(device))
+    return UnitRows(group, given, room[word], torch.from_numpy(rows).to(device))
 
 
-def _tables(part: Part) -> tuple[GroupTables, np.ndarray]:
+def _tables(part: UnitRows) -> tuple[GroupTables, np.ndarray]:
     """What a search for the best sets knows of rows, and their numbers."""
     tables = GroupTables.of(part.types, part.scores, part.room, joint.log_partition(part.scores, part.room))
     return tables, part.numbers.numpy(force=True)

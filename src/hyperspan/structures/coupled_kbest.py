@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 import numpy as np
@@ -12,6 +12,8 @@ from hyperspan.structures.coupling import Factors, Units
 from hyperspan.structures.joint_kbest import Choice, GroupTables, Mentions
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 
+Unit = Callable[[int, int], Alternatives[Mentions]]
+"""What a row, which is that of a word, can have."""
 Rows = Sequence[tuple[GroupTables, np.ndarray]]
 """Tables of some rows each, and the numbers of these rows."""
 
@@ -19,6 +21,7 @@ Rows = Sequence[tuple[GroupTables, np.ndarray]]
 def factor_choices(factors: Factors, units: Units, tables: Rows, sentence: int) -> Iterator[Choice]:
     """The choice of each factor of a sentence."""
     where: dict[int, tuple[GroupTables, int]] = {}
+    known: dict[int, Alternatives[Mentions]] = {}
     best = np.full(len(units.unit_of), -np.inf)
     for table, numbers in tables:
         best[numbers] = table.best_scores
@@ -28,7 +31,13 @@ def factor_choices(factors: Factors, units: Units, tables: Rows, sentence: int) 
         scores = factors.table[factor] + best[units.row[own]].sum(0)  # (2^N,)
         rows = units.row[own].T.tolist()  # by pattern
         starts = units.start[own].tolist()
-        yield Choice.of(_alternatives(scores, factors.table[factor], rows, starts, where))
+
+        def unit(row: int, start: int) -> Alternatives[Mentions]:
+            if row not in known:
+                known[row] = Alternatives(where[row][0].alternatives(where[row][1], start))
+            return known[row]
+
+        yield Choice.of(_alternatives(scores, factors.table[factor], rows, starts, unit))
 
 
 def _alternatives(
@@ -36,7 +45,7 @@ def _alternatives(
     table: np.ndarray,
     rows: Sequence[Sequence[int]],
     starts: Sequence[int],
-    where: dict[int, tuple[GroupTables, int]],
+    unit: Unit,
 ) -> Iterator[tuple[float, Mentions]]:
     """(cost, mentions), cheapest first; `scores` are the best of each pattern."""
     order = [pattern for pattern in np.argsort(-scores, kind="stable").tolist() if scores[pattern] > -np.inf]
@@ -46,7 +55,7 @@ def _alternatives(
         # A pattern is opened when nothing that is open is cheaper than its best.
         if opened < len(order) and (not heap or -scores[order[opened]] <= heap[0][0]):
             pattern = order[opened]
-            _push(heap, opened, _of_pattern(-float(table[pattern]), rows[pattern], starts, where))
+            _push(heap, opened, _of_pattern(-float(table[pattern]), rows[pattern], starts, unit))
             opened += 1
             continue
         cost, rank, mentions, ranked = heapq.heappop(heap)
@@ -65,12 +74,10 @@ def _push(
 
 
 def _of_pattern(
-    cost: float, rows: Sequence[int], starts: Sequence[int], where: dict[int, tuple[GroupTables, int]]
+    cost: float, rows: Sequence[int], starts: Sequence[int], unit: Unit
 ) -> Iterator[tuple[float, Mentions]]:
     """What the units of a factor can have in the rows of one pattern."""
-    units = [
-        Alternatives(where[row][0].alternatives(where[row][1], start)) for row, start in zip(rows, starts, strict=True)
-    ]
+    units = [unit(row, start) for row, start in zip(rows, starts, strict=True)]
     first = [unit.get(0) for unit in units]
     best = [found for found in first if found is not None]
     if len(best) < len(units):

@@ -7,6 +7,8 @@ mention before coupling,
 
     both · y_a y_b  -  balance · log(1 + p_b (e^both - 1)) · y_a  -  balance · log(1 + p_a (e^both - 1)) · y_b
 
+Each mention of a component also scores `mention` more, which makes up for what the base expects too few or too many.
+
 Only pairs whose mentions are probable enough count: p_a p_b ≥ `least`. Pairs join mentions to components. The most probable pairs come
 first, and a pair that would make a component of more than `most` mentions is left out. So the cost is linear in the words.
 """
@@ -45,11 +47,13 @@ class Couplings:
     """The potentials of pairs, by family; families that are not given are not coupled.
 
     >>> Couplings({"span": -4.0}, {"span": 1.5})
-    Couplings(both={'span': -4.0}, balance={'span': 1.5}, least=0.003, most=8)
+    Couplings(both={'span': -4.0}, balance={'span': 1.5}, mention=0.0, least=0.003, most=8)
     """
 
     both: Mapping[str, float]
     balance: Mapping[str, float]
+    mention: float = 0.0
+    """Added for each mention of a component."""
     least: float = 0.003
     """The least product of the probabilities of the mentions of a pair."""
     most: int = 8
@@ -97,7 +101,7 @@ class PairFactors(NamedTuple):
     probability: np.ndarray  # (F, N)
     family: np.ndarray  # (F, N, N): that of each pair, for a before b; -1 for none
 
-    def factors(self, both: np.ndarray, balance: np.ndarray) -> Factors:
+    def factors(self, both: np.ndarray, balance: np.ndarray, mention: float = 0.0) -> Factors:
         """The factors of these potentials, (families,) each."""
         size = self.start.shape[1]
         first, second = np.triu_indices(size, 1)
@@ -105,7 +109,7 @@ class PairFactors(NamedTuple):
         potential = np.where(family < 0, 0.0, both[family])
         taken = np.expm1(potential)
         share = np.where(family < 0, 0.0, balance[family])
-        alone = np.zeros(self.start.shape)
+        alone = np.full(self.start.shape, mention)
         for pair, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
             alone[:, a] -= share[:, pair] * np.log1p(self.probability[:, b] * taken[:, pair])
             alone[:, b] -= share[:, pair] * np.log1p(self.probability[:, a] * taken[:, pair])
@@ -127,6 +131,11 @@ class Factors(NamedTuple):
     def size(self) -> int:
         """N."""
         return self.start.shape[1]
+
+    def select(self, sentences: Sequence[int]) -> Factors:
+        """Those of some sentences, by their numbers; one may be there several times."""
+        new, old = np.nonzero(np.array(sentences, dtype=np.int64)[:, None] == self.sentence)
+        return Factors(new, *(column[old] for column in self[1:]))
 
 
 class Units(NamedTuple):
@@ -299,7 +308,7 @@ def _stacked(
 def couple(marginals: np.ndarray, couplings: Couplings, group_of: np.ndarray) -> list[Factors]:
     """The factors of a batch whose mentions have these probabilities (B, n, c, m) before coupling."""
     both, balance = couplings.values()
-    return [some.factors(both, balance) for some in pair_factors(marginals, couplings, group_of)]
+    return [some.factors(both, balance, couplings.mention) for some in pair_factors(marginals, couplings, group_of)]
 
 
 def marginalised(factors: Factors, units: Units, rows: np.ndarray, kinds: Sequence[int]) -> list[Factors]:

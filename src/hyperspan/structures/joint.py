@@ -79,6 +79,12 @@ class JointSegmentalHypergraph(Distribution):
     def _in_float64(self) -> JointSegmentalHypergraph:
         return self._like(self.scores.to(torch.float64))
 
+    def select(self, sentences: Sequence[int]) -> JointSegmentalHypergraph:
+        """The distribution over the sets of some sentences, by their numbers; one may be there several times."""
+        kept = list(sentences)
+        lengths = [self.lengths[b] for b in kept]
+        return JointSegmentalHypergraph(self.scores.map(lambda tensor: tensor[kept]), lengths, self.groups)
+
     def tilted(self, more: float) -> JointSegmentalHypergraph:
         """The distribution in which each mention scores so much more."""
         return self._like(replace(self.scores, edges=self.scores.edges.tilted(more)))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from functools import cached_property
+from itertools import chain, combinations, count, islice, product
 from typing import NamedTuple
 
 import numpy as np
@@ -18,11 +19,16 @@ import torch
 from torch import Tensor
 
 from hyperspan.kernels import joint
-from hyperspan.kernels.joint_reference import GroupScores, choices_of, local_scores
+from hyperspan.kernels.joint import GroupScores
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 from hyperspan.structures.mentions import Mention, MentionSet
+from hyperspan.structures.segmental_kbest import chain_alternatives, packed_chains
 
+EVERY = 2**30
+"""More alternatives than are ever asked for."""
 Mentions = tuple[Mention, ...]
+LocalChoice = tuple[tuple[int, ...], int, float]
+"""The types that end, those that go on as a set of bits, and the score of that."""
 
 
 @dataclass(frozen=True)
@@ -34,18 +40,28 @@ class GroupTables:
     start: np.ndarray  # (R, 2^g): the score of the types that begin
     best: np.ndarray  # (R, c + 1, 2^g): the best that can follow, by width and active types
     log_partition: np.ndarray  # (R,)
+    room: np.ndarray  # (R,): words to the end of the sentence
 
     @classmethod
     def of(cls, types: Sequence[int], scores: GroupScores, room: Tensor, log_partition: Tensor) -> GroupTables:
         """The tables of some rows."""
         best = torch.stack(list(joint.inward(scores, room, joint.highest))[::-1], dim=1)
-        tensors = joint.start_scores(scores), best, log_partition
+        tensors = joint.start_scores(scores), best, log_partition, room
         return cls(types, scores, *(tensor.numpy(force=True) for tensor in tensors))
 
     @property
     def best_scores(self) -> np.ndarray:
         """(R,): that of the best that a row can have."""
         return (self.start + self.best[:, 0]).max(1, initial=-np.inf)
+
+    @cached_property
+    def _chains(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of one type: the scores of having no mention (R,), of each longest one (R, c), and log-odds of shorter ones (R, c - 1)."""
+        arrays = (None if one is None else one.squeeze(2).numpy(force=True) for one in self.scores[2:5])
+        absent, present = (one.squeeze(1).numpy(force=True) for one in self.scores[:2])
+        extend, close, branch = arrays
+        rows = packed_chains(self.room, absent, present, extend, close, branch)
+        return rows.absent, rows.longest(), rows.shorter_log_odds
 
     def first_steps(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
         """For some rows, how much less their second best set of beginning types scores; and whether the best is empty."""
@@ -58,10 +74,11 @@ class GroupTables:
     def alternatives(self, row: int, word: int) -> Iterator[tuple[float, Mentions]]:
         """What a row, which is that of a word, can have as (cost, mentions), cheapest first; cost is minus score."""
         g = self.scores.close.shape[2]
-        one = self.scores.rows(slice(row, row + 1))
-        choices = choices_of(g, self.scores.close.device)
-        active, on, ends = (tensor.numpy(force=True) for tensor in (choices.active, choices.on, choices.ends))
-        local: dict[int, np.ndarray] = {}
+        if g == 1:
+            kind = self.types[0]
+            ways = chain_alternatives(*(array[row] for array in self._chains), EVERY)
+            yield from ((cost, tuple((word, word + width + 1, kind) for width in widths)) for cost, widths in ways)
+            return
         best, order = self.best[row], count()
         begin = ((float(self.start[row, state]), state) for state in range(2**g))
         heap: list[tuple[float, int, int, int, float, Mentions]] = [
@@ -69,19 +86,43 @@ class GroupTables:
         ]
         heap = [entry for entry in heap if entry[0] < np.inf]
         heapq.heapify(heap)
+        local: dict[tuple[int, int], list[LocalChoice]] = {}
         while heap:
             cost, _, width, state, score, taken = heapq.heappop(heap)
             if state == 0:
                 yield cost, taken
                 continue
-            if width not in local:
-                local[width] = local_scores(one, width)[0].numpy(force=True)
-            for choice in np.flatnonzero(active == state).tolist():
-                reached = score + float(local[width][choice])
-                following = -(reached + float(best[width + 1, on[choice]]))
+            if (width, state) not in local:
+                local[width, state] = list(self._choices(row, width, state))
+            for ends, on, more in local[width, state]:
+                reached = score + more
+                following = -(reached + float(best[width + 1, on]))
                 if following < np.inf:
-                    more = tuple((word, word + width + 1, self.types[kind]) for kind in np.flatnonzero(ends[choice]))
-                    heapq.heappush(heap, (following, next(order), width + 1, int(on[choice]), reached, taken + more))
+                    mentions = tuple((word, word + width + 1, self.types[kind]) for kind in ends)
+                    heapq.heappush(heap, (following, next(order), width + 1, on, reached, taken + mentions))
+
+    @cached_property
+    def _arrays(self) -> list[np.ndarray | None]:
+        return [None if one is None else one.numpy(force=True) for one in self.scores]
+
+    def _choices(self, row: int, width: int, state: int) -> Iterator[LocalChoice]:
+        """What the active types can do at one width: which end, which go on, and what that scores."""
+        _, _, extend, close, branch, together, within = self._arrays
+        assert extend is not None and close is not None
+        g, last = close.shape[2], width == close.shape[1] - 1
+        active = [kind for kind in range(g) if state >> (g - 1 - kind) & 1]
+        for digits in product((1,) if last else (1, 2, 3), repeat=len(active)):
+            ends = tuple(kind for kind, digit in zip(active, digits, strict=True) if digit & 1)
+            goes = [kind for kind, digit in zip(active, digits, strict=True) if digit & 2]
+            score = sum(float(close[row, width, kind]) for kind in ends if branch is None or kind not in goes)
+            score += sum(float(extend[row, width, kind]) for kind in goes if branch is None or kind not in ends)
+            if branch is not None:
+                score += sum(float(branch[row, width, kind]) for kind in goes if kind in ends)
+            if together is not None:
+                score += sum(float(together[row, width, k, other]) for k, other in combinations(ends, 2))
+            if within is not None:
+                score += sum(float(within[row, width, k, other]) for k in ends for other in goes if other != k)
+            yield ends, sum(1 << (g - 1 - kind) for kind in goes), score
 
 
 class Choice(NamedTuple):

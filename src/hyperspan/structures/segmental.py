@@ -329,6 +329,11 @@ class SegmentalHypergraph(Distribution):
     def _in_float64(self) -> SegmentalHypergraph:
         return SegmentalHypergraph(self.scores.to(torch.float64), self.lengths)
 
+    def select(self, sentences: Sequence[int]) -> SegmentalHypergraph:
+        """The distribution over the sets of some sentences, by their numbers; one may be there several times."""
+        kept = list(sentences)
+        return SegmentalHypergraph(self.scores.map(lambda tensor: tensor[kept]), [self.lengths[b] for b in kept])
+
     def tilted(self, more: float) -> SegmentalHypergraph:
         """The distribution in which each mention scores so much more."""
         return SegmentalHypergraph(self.scores.tilted(more), self.lengths)

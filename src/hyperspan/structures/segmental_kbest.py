@@ -74,7 +74,7 @@ def _log_sum_exp(values: np.ndarray) -> np.ndarray:
         return np.log(np.exp(values - pivot).sum(-1)) + pivot[..., 0]
 
 
-def _chains(
+def packed_chains(
     room: np.ndarray,
     absent: np.ndarray,
     present: np.ndarray,
@@ -104,7 +104,7 @@ def chains_from(scores: ScoreArrays, lengths: np.ndarray, starts: slice, widths:
     branch = None if scores.branch is None else widths_last(scores.branch, widths - 1)
     room = lengths[:, None, None] - np.arange(starts.start, starts.stop)[:, None]  # (B, starts, 1)
     room = np.broadcast_to(room, absent.shape)
-    return _chains(
+    return packed_chains(
         room, absent, present, widths_last(scores.extend, widths - 1), widths_last(scores.close, widths), branch
     )
 
@@ -119,7 +119,7 @@ def chains_at(
 
     absent, present = (array[sentence, starts, kinds].astype(np.float64) for array in (scores.absent, scores.present))
     branch = None if scores.branch is None else at(scores.branch)
-    return _chains(lengths[sentence] - starts, absent, present, at(scores.extend), at(scores.close), branch)
+    return packed_chains(lengths[sentence] - starts, absent, present, at(scores.extend), at(scores.close), branch)
 
 
 def summarise(scores: ScoreArrays, lengths: np.ndarray) -> ChainSummary:

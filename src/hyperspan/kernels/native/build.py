@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 LIBRARY = "libkernels.so"
 COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ["-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-pthread"]
-SOURCES = ("chains", "cpu", "menus", "threads", "tokens", "words")
+SOURCES = ("chains", "cpu", "joint", "menus", "threads", "tokens", "words")
 """What is compiled once, for every processor."""
 PROCESSORS = {
     "v4bf16": ["-march=x86-64-v4", "-mavx512bf16", "-mprefer-vector-width=512"],

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 DIAGRAMS = {
     "segmental": "segmental:SegmentalDiagram",
     "discontinuous": "discontinuous:DiscontinuousDiagram",
+    "joint": "joint:JointDiagram",
     "linear-chain": "linear_chain:LinearChainDiagram",
     "semi-markov": "semi_markov:SemiMarkovDiagram",
     "mention-hypergraph": "mention_hypergraph:MentionHypergraphDiagram",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Literal
 
-from hyperspan.render.svg import Arrow, Dot, Point
+from hyperspan.render.svg import Arrow, Dot, Point, towards
 
 TIP = 2  # how far before a node the tip of an arrow stops
 
@@ -24,6 +24,26 @@ def arch(arrow: Arrow, head: Dot, top: Dot, child: Dot, *, shift: float = 8) -> 
     land = (child.radius**2 - shift**2) ** 0.5 + TIP
     arrow.curve((up, head.y - rise), (up, top.y), (top.x - top.radius - TIP, top.y))
     arrow.curve((top.x + top.radius, top.y), (down, top.y), (down, child.y - land))
+
+
+def along_lane(arrow: Arrow, head: Dot, dots: Sequence[Dot], child: Dot) -> None:
+    """From the head into the lane of the dots, which are side by side, through all of them, and out of it to the child."""
+    if not dots:
+        arrow.straight(head, child)
+        return
+    first, last = dots[0], dots[-1]
+    into, out = (head.x + head.radius + 12, first.y), (child.x - child.radius - 30, first.y)
+    arrow.curve(_beside(head, into, head.radius), into, (first.x - first.radius - TIP, first.y))
+    straight_through(arrow, dots)
+    arrow.curve((last.x + last.radius, last.y), out, _beside(child, out, child.radius + TIP))
+
+
+def _beside(dot: Dot, bend: Point, distance: float) -> Point:
+    """Where an arrow touches a dot: to the side if the bend is far, so that a steep arrow passes by dots above and below."""
+    down = bend[1] - dot.y
+    if abs(down) > 5 * dot.radius:
+        down = 0.7 * dot.radius * (1 if down > 0 else -1)
+    return towards((dot.x, dot.y), (bend[0], dot.y + down), distance)
 
 
 Bend = Literal["no", "sideways", "down"]

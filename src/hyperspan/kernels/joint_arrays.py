@@ -1,0 +1,81 @@
+"""Inference over groups of types whose chains run together in C, over NumPy arrays: joint.c. No torch.
+
+What is computed stands in :mod:`hyperspan.kernels.joint_reference`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hyperspan.kernels.chain_arrays import chain_function, check_memory
+from hyperspan.kernels.encoder_arrays import address
+from hyperspan.kernels.threads import thread_count
+
+CHOICES_A_THREAD = 200_000
+"""Local choices of all rows and widths, 4^g each, for each thread."""
+
+
+class JointArrays(NamedTuple):
+    """The scores of one group of g types, as in :class:`hyperspan.kernels.joint_reference.GroupScores`, or how often they are used."""
+
+    absent: np.ndarray  # (R, g)
+    present: np.ndarray  # (R, g)
+    extend: np.ndarray  # (R, c - 1, g)
+    close: np.ndarray  # (R, c, g)
+    branch: np.ndarray | None  # (R, c - 1, g)
+    together: np.ndarray | None  # (R, c, g, g)
+    within: np.ndarray | None  # (R, c, g, g)
+
+
+class JointResults(NamedTuple):
+    """What one pass over the scores gives; 0 in padding."""
+
+    log_partition: np.ndarray  # (R,)
+    uses: JointArrays | None
+    failed: np.ndarray
+    """The rows whose weights are beyond what the kernel can hold, which is true of -inf and NaN. What they have here means nothing."""
+
+
+class _JointProblem(ctypes.Structure):
+    """The struct Joint of joint_of.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in (*JointArrays._fields, "room")),
+        *((name, ctypes.c_int64) for name in ("rows", "c", "g")),
+        ("log_partition", ctypes.c_void_p),
+        *((f"to_{name}", ctypes.c_void_p) for name in JointArrays._fields),
+        ("failed", ctypes.c_void_p),
+        ("openmp", ctypes.c_void_p),
+    )
+
+
+def run_joint(
+    scores: JointArrays, room: np.ndarray, *, with_uses: bool = True, openmp: int | None = None
+) -> JointResults:
+    """The log-partition of each row and, unless they are not wanted, the expected uses of its scores, untied."""
+    given = _contiguous(scores)
+    known = np.ascontiguousarray(room, dtype=np.int64)
+    rows, c, g = given.close.shape
+    log_partition = np.empty(rows, dtype=given.close.dtype)
+    failed = np.empty(rows, dtype=np.uint8)
+    like = given._replace(branch=given.extend)  # expected uses tell the two apart, also of tied scores
+    uses = JointArrays(*(np.empty_like(array) if array is not None else None for array in like)) if with_uses else None  # type: ignore[arg-type]
+    made = uses or (None,) * len(given)
+    problem = _JointProblem(
+        *map(_address, (*given, known)), rows, c, g, *map(_address, (log_partition, *made, failed)), openmp
+    )
+    threads = max(1, min(thread_count(), 1 + rows * c * 4**g // CHOICES_A_THREAD, rows))
+    check_memory(chain_function("joint", given.close)(ctypes.byref(problem), ctypes.c_int64(threads)))
+    return JointResults(log_partition, uses, failed.nonzero()[0])
+
+
+def _contiguous(scores: Sequence[np.ndarray | None]) -> JointArrays:
+    return JointArrays(*(None if array is None else np.ascontiguousarray(array) for array in scores))  # type: ignore[arg-type]
+
+
+def _address(array: np.ndarray | None) -> int | None:
+    return None if array is None else address(array)
