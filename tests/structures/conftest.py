@@ -1,4 +1,4 @@
-"""What the segmental hypergraph computes runs three times: with the C kernels, with PyTorch alone, and as on a GPU."""
+"""What the segmental and the joint hypergraph compute runs three times: with the C kernels, with PyTorch alone, and as on a GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hyperspan import kernels
 from hyperspan.kernels import libraries
 
-WITH_ENGINES = {"segmental", "mention hypergraph"}
+WITH_ENGINES = {"segmental", "mention hypergraph", "joint"}
 """The structures that engines make a difference to."""
 FILES = {
     "test_all_structures.py",
@@ -16,6 +16,7 @@ FILES = {
     "test_losses.py",
     "test_risk.py",
     "test_mention_hypergraph.py",
+    "test_joint.py",
 }
 
 

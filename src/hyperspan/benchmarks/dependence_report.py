@@ -12,7 +12,7 @@ import numpy as np
 
 from hyperspan.benchmarks.dependence_runs import DependenceRun, read_rows
 from hyperspan.benchmarks.discontinuous_report import speed_table
-from hyperspan.evaluation.sets import RANKS
+from hyperspan.benchmarks.set_measures import RANKS
 from hyperspan.evaluation.significance import differences
 
 SYSTEMS = {

@@ -17,9 +17,9 @@ from attrs import evolve
 import hyperspan
 from hyperspan.batching import batches_by_length
 from hyperspan.benchmarks.measure import processor
+from hyperspan.benchmarks.set_measures import SentenceMeasures, SetMeasures, joined_measures, measure_sets, set_figures
 from hyperspan.config import CalibrationConfig, Config, CouplingConfig
 from hyperspan.errors import InputError
-from hyperspan.evaluation.sets import SentenceMeasures, SetMeasures, joined_measures, measure_sets, set_figures
 from hyperspan.models import Recognizer, load_model
 from hyperspan.models.coupling import CoupledBatch, CouplingFit, components_of, fit_couplings
 from hyperspan.models.coupling_bounds import approximations

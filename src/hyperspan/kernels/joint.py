@@ -5,9 +5,10 @@ What is computed stands in :mod:`hyperspan.kernels.joint_reference`.
 
 from __future__ import annotations
 
+import numpy as np
 from torch import Tensor
 
-from hyperspan.kernels import joint_c
+from hyperspan.kernels import joint_arrays, joint_c
 from hyperspan.kernels.choice import choose
 from hyperspan.kernels.joint_reference import (
     ExplicitLogPartition,
@@ -26,6 +27,7 @@ from hyperspan.kernels.joint_reference import uses as reference_uses
 __all__ = [
     "GroupScores",
     "Uses",
+    "best_mentions",
     "choice_probabilities",
     "choices_of",
     "conditional",
@@ -39,7 +41,7 @@ __all__ = [
 
 def log_partition(scores: GroupScores, room: Tensor) -> Tensor:
     """(R,): log of the sum over all that the types can have from each word; 0 in padding. Differentiable, also twice."""
-    chosen = choose("joint", scores.close.device.type)
+    chosen = _chosen(scores)
     if chosen == "c":
         return joint_c.log_partition(scores, room)
     if chosen == "dense":
@@ -49,6 +51,18 @@ def log_partition(scores: GroupScores, room: Tensor) -> Tensor:
 
 def uses(scores: GroupScores, room: Tensor) -> Uses:
     """How often each score is used on average; 0 in padding. No gradient."""
-    if choose("joint", scores.close.device.type) == "c":
+    if _chosen(scores) == "c":
         return joint_c.uses(scores, room)
     return reference_uses(scores, room)
+
+
+def best_mentions(scores: GroupScores, room: Tensor) -> np.ndarray | None:
+    """(mentions, 3): the best mentions of all rows as (row, width, type), of which the first width is 0.
+
+    None where no kernel finds them, or where there are none: what is possible is for :func:`inward` with :func:`highest` to say.
+    """
+    return joint_c.best_mentions(scores, room) if _chosen(scores) == "c" else None
+
+
+def _chosen(scores: GroupScores) -> str:
+    return choose("joint", scores.close.device.type, ("c",) if scores.close.shape[2] > joint_arrays.MOST_TYPES else ())

@@ -15,6 +15,8 @@ from hyperspan.kernels.chain_arrays import chain_function, check_memory
 from hyperspan.kernels.encoder_arrays import address
 from hyperspan.kernels.threads import thread_count
 
+MOST_TYPES = 8
+"""The most types of a group that joint.c has room for."""
 CHOICES_A_THREAD = 200_000
 """Local choices of all rows and widths, 4^g each, for each thread."""
 
@@ -37,7 +39,7 @@ class JointResults(NamedTuple):
     log_partition: np.ndarray  # (R,)
     uses: JointArrays | None
     failed: np.ndarray
-    """The rows whose weights are beyond what the kernel can hold, which is true of -inf and NaN. What they have here means nothing."""
+    """The rows whose weights are beyond what the kernel can hold, such as those without a possible choice. Their results mean nothing."""
 
 
 class _JointProblem(ctypes.Structure):
@@ -62,8 +64,8 @@ def run_joint(
     rows, c, g = given.close.shape
     log_partition = np.empty(rows, dtype=given.close.dtype)
     failed = np.empty(rows, dtype=np.uint8)
-    like = given._replace(branch=given.extend)  # expected uses tell the two apart, also of tied scores
-    uses = JointArrays(*(np.empty_like(array) if array is not None else None for array in like)) if with_uses else None  # type: ignore[arg-type]
+    # The uses of extend and branch are told apart, also where the scores are tied.
+    uses = _zeros(given._replace(branch=given.extend)) if with_uses else None
     made = uses or (None,) * len(given)
     problem = _JointProblem(
         *map(_address, (*given, known)), rows, c, g, *map(_address, (log_partition, *made, failed)), openmp
@@ -71,6 +73,29 @@ def run_joint(
     threads = max(1, min(thread_count(), 1 + rows * c * 4**g // CHOICES_A_THREAD, rows))
     check_memory(chain_function("joint", given.close)(ctypes.byref(problem), ctypes.c_int64(threads)))
     return JointResults(log_partition, uses, failed.nonzero()[0])
+
+
+def best_places(scores: JointArrays, room: np.ndarray) -> np.ndarray | None:
+    """(mentions, 3): the best mentions as (row, width, type), in that order, of which the first width is 0; None where a row has no
+    possible choice."""
+    given = _contiguous(scores)
+    known = np.ascontiguousarray(room, dtype=np.int64)
+    problem = _JointProblem(*map(_address, (*given, known)), *given.close.shape)
+    best = chain_function("joint_best", given.close)
+    best.restype = ctypes.c_int64
+    space = max(len(known), 1)  # a mention a word: trained models find far fewer
+    while True:
+        mentions = np.empty((space, 3), dtype=np.int32)
+        found = best(ctypes.byref(problem), ctypes.c_void_p(mentions.ctypes.data), ctypes.c_int64(space))
+        if found <= space:
+            break
+        space = found
+    check_memory(found == -2)
+    return None if found < 0 else mentions[:found]
+
+
+def _zeros(like: JointArrays) -> JointArrays:
+    return JointArrays(*(None if array is None else np.zeros(array.shape, array.dtype) for array in like))  # type: ignore[arg-type]
 
 
 def _contiguous(scores: Sequence[np.ndarray | None]) -> JointArrays:

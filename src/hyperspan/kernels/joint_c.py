@@ -11,14 +11,16 @@ from torch import Tensor
 from torch.autograd import Function
 
 from hyperspan.kernels import joint_reference
-from hyperspan.kernels.joint_arrays import JointArrays, run_joint
+from hyperspan.kernels.joint_arrays import JointArrays, best_places, run_joint
 from hyperspan.kernels.joint_reference import GroupScores, Uses, differentiable_backward, scaled
 from hyperspan.kernels.threads import torch_openmp
 
 
 def log_partition(scores: GroupScores, room: Tensor) -> Tensor:
     """(R,): log of the sum over all that the types can have from each word; 0 in padding. Differentiable, also twice."""
-    return _LogPartition.apply(room, *scores)
+    if not torch.is_grad_enabled():  # inputs that require a gradient would have it prepared
+        return _run(scores, room, with_uses=False)[0]
+    return _JointLogPartition.apply(room, *scores)
 
 
 @torch.no_grad()
@@ -29,7 +31,13 @@ def uses(scores: GroupScores, room: Tensor) -> Uses:
     return found
 
 
-class _LogPartition(Function):
+@torch.no_grad()
+def best_mentions(scores: GroupScores, room: Tensor) -> np.ndarray | None:
+    """(mentions, 3): the best mentions of all rows as (row, width, type), of which the first width is 0; None where a row has none."""
+    return best_places(_arrays(scores), room.numpy())
+
+
+class _JointLogPartition(Function):
     @staticmethod
     def forward(ctx: Any, room: Tensor, *tensors: Any) -> Tensor:
         ctx.save_for_backward(room, *tensors)
@@ -49,20 +57,23 @@ class _LogPartition(Function):
 
 def _run(scores: GroupScores, room: Tensor, *, with_uses: bool) -> tuple[Tensor, Uses | None]:
     """The log-partition of each row and, if they are wanted, the expected uses; by the reference where the kernel cannot hold them."""
-    arrays = JointArrays(*(None if one is None else one.detach().numpy() for one in scores))  # type: ignore[arg-type]
-    found = run_joint(arrays, room.numpy(), with_uses=with_uses, openmp=torch_openmp())
+    found = run_joint(_arrays(scores), room.numpy(), with_uses=with_uses, openmp=torch_openmp())
     total = torch.from_numpy(found.log_partition)
     counted = _tensors(found.uses) if found.uses is not None else None
     if len(found.failed):
         rows = torch.from_numpy(found.failed)
         with torch.no_grad():
-            some = GroupScores(*(None if one is None else one.detach()[rows] for one in scores))
+            some = scores.rows(rows)
             total[rows] = joint_reference.log_partition(some, room[rows])
             if counted is not None:
                 for one, again in zip(counted, joint_reference.uses(some, room[rows]), strict=True):
                     if one is not None and again is not None:
                         one[rows] = again
     return total, counted
+
+
+def _arrays(scores: GroupScores) -> JointArrays:
+    return JointArrays(*(None if one is None else one.detach().numpy() for one in scores))  # type: ignore[arg-type]
 
 
 def _tensors(arrays: Sequence[np.ndarray | None]) -> Uses:

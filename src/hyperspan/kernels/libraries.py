@@ -20,7 +20,7 @@ from hyperspan.errors import KernelWarning
 LIBRARY = Path(__file__).parent / "native" / "libkernels.so"
 VARIANTS = ("v4bf16", "v4", "v3", "base")
 """What the encoder is compiled for, best first: see native/build.py."""
-ABI_VERSION = 10
+ABI_VERSION = 11
 """That of native/threads.h: both grow when a struct or the arguments of a function in C change."""
 NOT_COMPILED = "was not compiled; install a wheel of hyperspan, or a C compiler and then hyperspan again"
 TIMES_AS_LONG = 4

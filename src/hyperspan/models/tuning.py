@@ -239,7 +239,7 @@ def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> Calibr
 def tune_couplings(model: Recognizer, sentences: Sequence[Sentence]) -> CouplingFit | None:
     """Chooses how mentions depend on each other; None where dev is too small to say, or where they do not."""
     _set(model, "coupling", both={}, balance={}, mention=0.0)
-    complete = [sentence for sentence in sentences if not sentence.is_partial]
+    complete = [sentence for sentence in sentences if model.marks([sentence]) is None]
     count = sum(len(_known_gold(model, sentence)) for sentence in complete)
     if not model.scorer.can_couple or count < ENOUGH_MENTIONS:
         return None

@@ -11,10 +11,12 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits, PartScores
+from hyperspan.structures.coupled_arrays import CoupledArrayHypergraph
+from hyperspan.structures.coupling import Couplings
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
 
-ArrayDistribution = ArrayHypergraph | DiscontinuousArrayHypergraph
+ArrayDistribution = ArrayHypergraph | CoupledArrayHypergraph | DiscontinuousArrayHypergraph
 
 
 def check_gaps(config: Config) -> None:
@@ -88,8 +90,9 @@ class SegmentalKind:
         parts: PartScores | None,
         lengths: Sequence[int],
         best: np.ndarray | None,
-    ) -> ArrayHypergraph:
-        return ArrayHypergraph(scores, lengths, best)
+    ) -> ArrayHypergraph | CoupledArrayHypergraph:
+        base, given = ArrayHypergraph(scores, lengths, best), config.coupling
+        return CoupledArrayHypergraph.of(base, Couplings(**vars(given))) if given.both else base
 
 
 class DiscontinuousKind:

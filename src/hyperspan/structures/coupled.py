@@ -18,14 +18,15 @@ from torch import Tensor
 from hyperspan.kernels import joint
 from hyperspan.kernels.joint import GroupScores
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
+from hyperspan.structures.choices import Choice, cheapest_sets
 from hyperspan.structures.common import check_count, draw, entropy_term, log_probability
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.coupled_kbest import factor_choices
-from hyperspan.structures.coupling import Couplings, Factors, Units, couple, marginalised, units_of
+from hyperspan.structures.coupling import Couplings, Factors, Units, couple, marginalised, patterns_of_sets, units_of
 from hyperspan.structures.distribution import Constraint, Distribution, check_types
 from hyperspan.structures.expected_f1 import expected_f1_of
 from hyperspan.structures.joint import JointSegmentalHypergraph
-from hyperspan.structures.joint_kbest import GroupTables, cheapest_sets, row_choices
+from hyperspan.structures.joint_kbest import GroupTables, row_choices
 from hyperspan.structures.joint_rows import best_score, ending_probabilities, given_rows, row_entropy, walk
 from hyperspan.structures.joint_scores import JointScores
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
@@ -288,13 +289,13 @@ class CoupledHypergraph(Distribution):
         possible = (exact.log_partition > MINUS_INFINITY).tolist()
         words = JointSegmentalHypergraph(base.joint_scores, self.lengths, base.groups).tables()
         of_factors = [(one, [_tables(part) for part in one.parts]) for one in exact.joined()]
+        by_sentence: list[list[Choice]] = [[] for _ in self.lengths]
+        for joined, tables in of_factors:
+            for sentence, choice in factor_choices(joined.factors, joined.units, tables):
+                by_sentence[sentence].append(choice)
         found: list[list[tuple[float, MentionSet]]] = []
         for sentence, length in enumerate(self.lengths):
-            choices = [
-                choice
-                for joined, tables in of_factors
-                for choice in factor_choices(joined.factors, joined.units, tables, sentence)
-            ]
+            choices = by_sentence[sentence]
             touched = [(joined.units.group, joined.units.start, joined.units.sentence) for joined, _ in of_factors]
             for number, table in enumerate(words):
                 skipped = {int(i) for g, start, b in touched for i in start[(g == number) & (b == sentence)]}
@@ -391,17 +392,3 @@ def _tables(part: UnitRows) -> tuple[GroupTables, np.ndarray]:
     """What a search for the best sets knows of rows, and their numbers."""
     tables = GroupTables.of(part.types, part.scores, part.room, joint.log_partition(part.scores, part.room))
     return tables, part.numbers.numpy(force=True)
-
-
-def patterns_of_sets(factors: Factors, sets: Sequence[set[Mention]]) -> np.ndarray:
-    """(F,): the pattern that a sentence's set has in each factor."""
-    inside = np.array(
-        [
-            [mention in sets[sentence] for mention in zip(starts, ends, kinds, strict=True)]
-            for sentence, starts, ends, kinds in zip(
-                *(column.tolist() for column in (factors.sentence, factors.start, factors.end, factors.kind)),
-                strict=True,
-            )
-        ]
-    )
-    return inside.astype(np.int64) @ (1 << np.arange(factors.size))

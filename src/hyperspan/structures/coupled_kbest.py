@@ -1,33 +1,50 @@
-"""What a factor over a few mentions can have, best first: its patterns, and for each of them what its units can have."""
+"""What a factor over a few mentions can have, best first: its patterns, and for each of them what its units can have. Needs no torch."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+from typing import Protocol
 
 import numpy as np
 
+from hyperspan.structures.choices import Choice, Mentions
 from hyperspan.structures.coupling import Factors, Units
-from hyperspan.structures.joint_kbest import Choice, GroupTables, Mentions
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 
 Unit = Callable[[int, int], Alternatives[Mentions]]
 """What a row, which is that of a word, can have."""
-Rows = Sequence[tuple[GroupTables, np.ndarray]]
+
+
+class RowTables(Protocol):
+    """What is known of some rows."""
+
+    @property
+    def best_scores(self) -> np.ndarray:
+        """(rows,): that of the best that a row can have."""
+        ...
+
+    def alternatives(self, row: int, word: int) -> Iterator[tuple[float, Mentions]]:
+        """What a row, which is that of a word, can have as (cost, mentions), cheapest first; cost is minus score."""
+        ...
+
+
+Rows = Sequence[tuple[RowTables, np.ndarray]]
 """Tables of some rows each, and the numbers of these rows."""
 
 
-def factor_choices(factors: Factors, units: Units, tables: Rows, sentence: int) -> Iterator[Choice]:
-    """The choice of each factor of a sentence."""
-    where: dict[int, tuple[GroupTables, int]] = {}
+def factor_choices(factors: Factors, units: Units, tables: Rows) -> Iterator[tuple[int, Choice]]:
+    """The sentence and the choice of each factor."""
+    where: dict[int, tuple[RowTables, int]] = {}
     known: dict[int, Alternatives[Mentions]] = {}
     best = np.full(len(units.unit_of), -np.inf)
     for table, numbers in tables:
         best[numbers] = table.best_scores
         where |= {number: (table, place) for place, number in enumerate(numbers.tolist())}
-    for factor in np.flatnonzero(factors.sentence == sentence).tolist():
-        own = np.flatnonzero(units.factor == factor)
+    firsts = np.searchsorted(units.factor, np.arange(len(factors.sentence) + 1)).tolist()  # units are sorted by factor
+    for factor, sentence in enumerate(factors.sentence.tolist()):
+        own = slice(firsts[factor], firsts[factor + 1])
         scores = factors.table[factor] + best[units.row[own]].sum(0)  # (2^N,)
         rows = units.row[own].T.tolist()  # by pattern
         starts = units.start[own].tolist()
@@ -37,7 +54,7 @@ def factor_choices(factors: Factors, units: Units, tables: Rows, sentence: int) 
                 known[row] = Alternatives(where[row][0].alternatives(where[row][1], start))
             return known[row]
 
-        yield Choice.of(_alternatives(scores, factors.table[factor], rows, starts, unit))
+        yield sentence, Choice.of(_alternatives(scores, factors.table[factor], rows, starts, unit))
 
 
 def _alternatives(

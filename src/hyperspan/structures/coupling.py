@@ -15,12 +15,14 @@ first, and a pair that would make a component of more than `most` mentions is le
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+
+from hyperspan.structures.mentions import Mention
 
 FAMILIES = (
     "span",
@@ -195,6 +197,20 @@ def units_of(factors: Factors, group_of: np.ndarray) -> Units:
     )
 
 
+def patterns_of_sets(factors: Factors, sets: Sequence[Set[Mention]]) -> np.ndarray:
+    """(F,): the pattern that a sentence's set has in each factor."""
+    inside = np.array(
+        [
+            [mention in sets[sentence] for mention in zip(starts, ends, kinds, strict=True)]
+            for sentence, starts, ends, kinds in zip(
+                *(column.tolist() for column in (factors.sentence, factors.start, factors.end, factors.kind)),
+                strict=True,
+            )
+        ]
+    )
+    return inside.astype(np.int64) @ (1 << np.arange(factors.size))
+
+
 def family_of(start: np.ndarray, end: np.ndarray, kind: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """(pairs,): the family of each pair (pairs, 2) of mentions, of which the first starts no later; -1 for those that are apart.
 
@@ -319,7 +335,7 @@ def marginalised(factors: Factors, units: Units, rows: np.ndarray, kinds: Sequen
     alone = np.full(len(units.factor), -np.inf)
     np.logaddexp.at(alone, units.unit_of, rows)
     with np.errstate(invalid="ignore"):  # where nothing is possible
-        relative = np.nan_to_num(rows - alone[units.unit_of], nan=-np.inf)  # log-probabilities
+        relative = np.nan_to_num(rows - alone[units.unit_of], nan=-np.inf, neginf=-np.inf)  # log-probabilities
     new_kind = np.full(
         max(int(factors.kind.max(initial=0)), *kinds, 0) + 1 if kinds else int(factors.kind.max()) + 1, -1
     )

@@ -243,15 +243,20 @@ class JointSegmentalHypergraph(Distribution):
     def best_rows(self) -> np.ndarray:
         found: list[np.ndarray] = []
         for group, scores in zip(self.groups, self._groups(), strict=True):
-            sums = list(joint.inward(scores, self._room, joint.highest))[::-1]
-            total = joint.start_scores(scores) + sums[0]
-            best, state = total.max(1)
-            self._check_possible(best)
-            rows = ((state > 0) & (self._room > 0)).nonzero()[:, 0]
-            picked = walk(scores, sums, rows, state[rows], lambda weights: weights.argmax(1))
-            found.append(self._mentions(group, picked)[:, 1:])
+            found.append(self._mentions(group, self._best_of(scores))[:, 1:])
         rows = np.concatenate(found) if found else np.zeros((0, 4), dtype=np.int64)
         return rows[np.lexsort(rows.T[::-1])]
+
+    def _best_of(self, scores: GroupScores) -> Tensor:
+        """(mentions, 4): the best mentions of a group, as :func:`walk` finds them."""
+        known = joint.best_mentions(scores, self._room)
+        if known is not None:
+            return torch.nn.functional.pad(torch.from_numpy(known), (1, 0))
+        sums = list(joint.inward(scores, self._room, joint.highest))[::-1]
+        best, state = (joint.start_scores(scores) + sums[0]).max(1)
+        self._check_possible(best)
+        rows = ((state > 0) & (self._room > 0)).nonzero()[:, 0]
+        return walk(scores, sums, rows, state[rows], lambda weights: weights.argmax(1))
 
     def _check_possible(self, value: Tensor) -> None:
         """Raises unless there is something possible at each row: `value` is its best or total score."""

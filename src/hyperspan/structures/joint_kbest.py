@@ -11,8 +11,7 @@ import heapq
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations, count, islice, product
-from typing import NamedTuple
+from itertools import combinations, count, product
 
 import numpy as np
 import torch
@@ -20,13 +19,13 @@ from torch import Tensor
 
 from hyperspan.kernels import joint
 from hyperspan.kernels.joint import GroupScores
-from hyperspan.structures.kbest import Alternatives, cheapest_combinations
-from hyperspan.structures.mentions import Mention, MentionSet
+from hyperspan.structures.choices import Choice, Mentions, cheapest_sets
+from hyperspan.structures.kbest import Alternatives
+from hyperspan.structures.mentions import MentionSet
 from hyperspan.structures.segmental_kbest import chain_alternatives, packed_chains
 
 EVERY = 2**30
 """More alternatives than are ever asked for."""
-Mentions = tuple[Mention, ...]
 LocalChoice = tuple[tuple[int, ...], int, float]
 """The types that end, those that go on as a set of bits, and the score of that."""
 
@@ -125,20 +124,6 @@ class GroupTables:
             yield ends, sum(1 << (g - 1 - kind) for kind in goes), score
 
 
-class Choice(NamedTuple):
-    """What is independent of all else: how much its second best costs more than its best, and all that it can have."""
-
-    first_step: float
-    alternatives: Alternatives[Mentions]
-
-    @classmethod
-    def of(cls, ranked: Iterator[tuple[float, Mentions]]) -> Choice:
-        """The choice among alternatives."""
-        found = Alternatives(ranked)
-        first, second = found.get(0), found.get(1)
-        return cls(np.inf if first is None or second is None else second[0] - first[0], found)
-
-
 def best_sets(
     tables: Sequence[GroupTables], possible: Sequence[bool], lengths: Sequence[int], n: int, k: int
 ) -> list[list[tuple[MentionSet, float]]]:
@@ -172,15 +157,3 @@ def row_choices(
     for cost, word in sorted(waiting)[: max(k - 1, 0)]:
         if cost < np.inf:
             yield Choice(cost, Alternatives(table.alternatives(first + word, word)))
-
-
-def cheapest_sets(choices: Sequence[Choice], k: int) -> Iterator[tuple[float, MentionSet]]:
-    """The k best sets of independent choices as (cost above the best, set), best first."""
-    firsts = [(choice.alternatives.get(0) or (0.0, ()))[1] for choice in choices]
-    best = frozenset(chain.from_iterable(firsts))
-    order = sorted(range(len(choices)), key=lambda index: choices[index].first_step)[: max(k - 1, 0)]
-    chosen = [index for index in order if choices[index].first_step < np.inf]
-    for cost, changed in islice(cheapest_combinations([choices[index].alternatives for index in chosen]), k):
-        dropped = chain.from_iterable(firsts[chosen[place]] for place in changed)
-        added = chain.from_iterable(changed.values())
-        yield cost, best.difference(dropped).union(added)

@@ -63,7 +63,7 @@ def _of_factors(
         numbers = part.numbers.tolist()
         ending |= dict(zip(numbers, ends, strict=True))
         columns_of = {kind: column for column, kind in enumerate(part.types)}
-        kinds |= {row: columns_of for row in numbers}
+        kinds |= dict.fromkeys(numbers, columns_of)
     exact: list[int] = []
     for number, ((_, one, other), keys) in enumerate(zip(pairs, units, strict=True)):
         first, second = (place.get(key) for key in keys)

@@ -6,7 +6,7 @@ typedef struct {
     const int64_t *room; /* (R,): words to the end of the sentence, 0 in padding */
     int64_t rows, c, g;
     real *log_partition; /* (R,), 0 in padding */
-    real *to_absent, *to_present, *to_extend, *to_close, *to_branch, *to_together, *to_within; /* uses; all NULL if not wanted */
+    real *to_absent, *to_present, *to_extend, *to_close, *to_branch, *to_together, *to_within; /* uses, 0 before; all NULL if not wanted */
     uint8_t *failed; /* (R,): which rows have to be computed in another way */
     Parallel *openmp; /* where torch computes the scores; otherwise NULL */
 } NAME(Joint);
@@ -14,7 +14,7 @@ typedef struct {
 typedef real NAME(Lanes) __attribute__((vector_size(sizeof(real) * LANES)));
 
 /* What rows have at some places, side by side. */
-FOR_EACH_CPU static void NAME(gather)(real *const *rows, const uint8_t *places, int count, lanes *to) {
+FOR_EACH_CPU static void NAME(gather)(const real *const *rows, const uint8_t *places, int count, lanes *to) {
     for (int e = 0; e < count; e++) {
         NAME(Lanes) found;
         for (int lane = 0; lane < LANES; lane++) found[lane] = rows[lane][places[e]];
@@ -30,58 +30,45 @@ FOR_EACH_CPU static void NAME(scatter)(const lanes *from, const uint8_t *places,
     }
 }
 
-/* Where the scores of each row of a block begin at a width, of which an array has `widths`, with `size` scores at each. Beyond the
- * last width of a row, and in lanes without one, it is elsewhere. */
-INLINE void NAME(find)(const Block *b, const real *array, int64_t widths, int size, int64_t w, int64_t beyond, real *elsewhere, real **rows) {
-    for (int lane = 0; lane < LANES; lane++) {
-        const int there = lane < b->used && w + beyond < b->room[lane];
-        rows[lane] = there ? (real *)array + (b->row[lane] * widths + w) * size : elsewhere;
-    }
+/* What an array has of each row of a block at a width, into the list of scores; -inf beyond the end of a row, and in other lanes. */
+static void NAME(load_one)(const Block *b, enum Place place, const real *array, int64_t w, lanes *to) {
+    static const real never[MOST_TYPES * MOST_TYPES] = {[0 ... MOST_TYPES * MOST_TYPES - 1] = -INFINITY};
+    const Layout *at = &b->layout[place];
+    const real *rows[LANES];
+    for (int lane = 0; lane < LANES; lane++)
+        rows[lane] = is_there(b, at, lane, w) ? array + (b->row[lane] * at->widths + w) * at->size : never;
+    NAME(gather)(rows, at->places, at->count, to);
 }
 
-/* The scores of all rows of a block; -inf beyond the last width of each. */
+/* The other way round, for uses; nowhere beyond the end of a row, and for other lanes. */
+static void NAME(store_one)(const Block *b, enum Place place, const lanes *from, int64_t w, real *array) {
+    const Layout *at = &b->layout[place];
+    real nowhere[MOST_TYPES * MOST_TYPES], *rows[LANES];
+    for (int lane = 0; lane < LANES; lane++)
+        rows[lane] = is_there(b, at, lane, w) ? array + (b->row[lane] * at->widths + w) * at->size : nowhere;
+    NAME(scatter)(from, at->places, at->count, rows);
+}
+
 static void NAME(load)(const NAME(Joint) *p, Block *b) {
     const Shape *shape = &b->shape;
-    const int g = shape->g, pairs = g * (g - 1) / 2;
-    real never[MOST_TYPES * MOST_TYPES], *rows[LANES];
-    for (int e = 0; e < g * g; e++) never[e] = -INFINITY;
-    NAME(find)(b, p->absent, 1, g, 0, 0, never, rows), NAME(gather)(rows, shape->type, g, b->absent);
-    NAME(find)(b, p->present, 1, g, 0, 0, never, rows), NAME(gather)(rows, shape->type, g, b->present);
+    NAME(load_one)(b, FIRST, p->absent, 0, b->absent);
+    NAME(load_one)(b, FIRST, p->present, 0, b->present);
     for (int64_t w = 0; w < b->widths; w++) {
         lanes *to = b->weights + w * shape->count;
-        NAME(find)(b, p->close, p->c, g, w, 0, never, rows), NAME(gather)(rows, shape->type, g, to);
-        NAME(find)(b, p->extend, p->c - 1, g, w, 1, never, rows), NAME(gather)(rows, shape->type, g, to + g);
-        if (p->branch) NAME(find)(b, p->branch, p->c - 1, g, w, 1, never, rows), NAME(gather)(rows, shape->type, g, to + 2 * g);
-        if (shape->together)
-            NAME(find)(b, p->together, p->c, g * g, w, 0, never, rows), NAME(gather)(rows, shape->before, pairs, to + shape->together);
-        if (shape->within)
-            NAME(find)(b, p->within, p->c, g * g, w, 0, never, rows), NAME(gather)(rows, shape->others, 2 * pairs, to + shape->within);
+        NAME(load_one)(b, EVERY, p->close, w, to);
+        NAME(load_one)(b, STEP, p->extend, w, to + shape->g);
+        if (shape->untied) NAME(load_one)(b, STEP, p->branch, w, to + 2 * shape->g);
+        if (shape->together) NAME(load_one)(b, TOGETHER, p->together, w, to + shape->together);
+        if (shape->within) NAME(load_one)(b, WITHIN, p->within, w, to + shape->within);
     }
 }
 
-/* The uses of one width of all rows of a block. */
 static void NAME(store)(const NAME(Joint) *p, const Block *b, const Found *found, int64_t w) {
-    const Shape *shape = &b->shape;
-    const int g = shape->g, pairs = g * (g - 1) / 2;
-    real unused[MOST_TYPES * MOST_TYPES], *rows[LANES];
-    NAME(find)(b, p->to_close, p->c, g, w, 0, unused, rows), NAME(scatter)(found->close, shape->type, g, rows);
-    NAME(find)(b, p->to_extend, p->c - 1, g, w, 1, unused, rows), NAME(scatter)(found->extend, shape->type, g, rows);
-    NAME(find)(b, p->to_branch, p->c - 1, g, w, 1, unused, rows), NAME(scatter)(found->branch, shape->type, g, rows);
-    if (shape->together)
-        NAME(find)(b, p->to_together, p->c, g * g, w, 0, unused, rows), NAME(scatter)(found->together, shape->before, pairs, rows);
-    if (shape->within)
-        NAME(find)(b, p->to_within, p->c, g * g, w, 0, unused, rows), NAME(scatter)(found->within, shape->others, 2 * pairs, rows);
-}
-
-/* Uses that are stored nowhere are 0. */
-static void NAME(clear)(const NAME(Joint) *p, int64_t row) {
-    const size_t g = (size_t)p->g, c = (size_t)p->c, at = (size_t)row;
-    memset(p->to_absent + at * g, 0, g * sizeof(real)), memset(p->to_present + at * g, 0, g * sizeof(real));
-    memset(p->to_extend + at * (c - 1) * g, 0, (c - 1) * g * sizeof(real));
-    memset(p->to_branch + at * (c - 1) * g, 0, (c - 1) * g * sizeof(real));
-    memset(p->to_close + at * c * g, 0, c * g * sizeof(real));
-    if (p->to_together) memset(p->to_together + at * c * g * g, 0, c * g * g * sizeof(real));
-    if (p->to_within) memset(p->to_within + at * c * g * g, 0, c * g * g * sizeof(real));
+    NAME(store_one)(b, EVERY, found->close, w, p->to_close);
+    NAME(store_one)(b, STEP, found->extend, w, p->to_extend);
+    NAME(store_one)(b, STEP, found->branch, w, p->to_branch);
+    if (b->shape.together) NAME(store_one)(b, TOGETHER, found->together, w, p->to_together);
+    if (b->shape.within) NAME(store_one)(b, WITHIN, found->within, w, p->to_within);
 }
 
 /* All that is wanted of the rows of a block. */
@@ -108,6 +95,20 @@ static void NAME(block)(const NAME(Joint) *p, Block *b) {
     for (int lane = 0; lane < b->used; lane++) p->failed[b->row[lane]] = (uint8_t)failed[lane];
 }
 
+static int NAME(prepare)(const NAME(Joint) *p, Block *b) {
+    return prepare(b, shape_of((int)p->g, p->branch != NULL, p->together != NULL, p->within != NULL), p->c);
+}
+
+/* Adds a row to a block unless it is in padding; whether the block is full then. */
+static int NAME(add)(const NAME(Joint) *p, Block *b, int64_t row) {
+    if (p->room[row] > 0) {
+        const int64_t room = p->room[row] < p->c ? p->room[row] : p->c;
+        b->widths = b->used && b->widths > room ? b->widths : room;
+        b->row[b->used] = row, b->room[b->used++] = room;
+    }
+    return b->used == LANES;
+}
+
 typedef struct {
     const NAME(Joint) *problem;
     int64_t threads;
@@ -118,17 +119,11 @@ static int NAME(joint_share)(void *given, int64_t number) {
     const NAME(JointShares) *shares = given;
     const NAME(Joint) *p = shares->problem;
     const int64_t last = p->rows * (number + 1) / shares->threads;
-    Block b = {.shape = shape_of((int)p->g, p->branch != NULL, p->together != NULL, p->within != NULL)};
-    if (allocate(&b, p->c)) return 1;
+    Block b = {.used = 0};
+    if (NAME(prepare)(p, &b)) return 1;
     for (int64_t row = p->rows * number / shares->threads; row < last; row++) {
         p->log_partition[row] = 0, p->failed[row] = 0;
-        if (p->to_absent) NAME(clear)(p, row);
-        if (p->room[row] > 0) {
-            const int64_t room = p->room[row] < p->c ? p->room[row] : p->c;
-            b.widths = b.used && b.widths > room ? b.widths : room;
-            b.row[b.used] = row, b.room[b.used++] = room;
-        }
-        if (b.used == LANES || (b.used && row == last - 1)) NAME(block)(p, &b), b.used = 0;
+        if (NAME(add)(p, &b, row) || (b.used && row == last - 1)) NAME(block)(p, &b), b.used = 0;
     }
     free(b.memory);
     return 0;
@@ -138,4 +133,24 @@ static int NAME(joint_share)(void *given, int64_t number) {
 int NAME(joint)(const NAME(Joint) *problem, int64_t threads) {
     NAME(JointShares) shares = {problem, threads};
     return share_with(problem->openmp, NAME(joint_share), &shares, threads, threads);
+}
+
+/* The best mentions as (row, width, type), in that order. Returns how many there are, of which it writes no more than there is space for;
+ * or -1 where a row has no possible choice, or a score that is NaN or +inf, -2 if memory ran out. */
+int64_t NAME(joint_best)(const NAME(Joint) *p, int32_t *mentions, int64_t space) {
+    Block b = {.used = 0};
+    int64_t found = NAME(prepare)(p, &b) ? -2 : 0;
+    for (int64_t row = 0; row < p->rows && found >= 0; row++) {
+        if (!NAME(add)(p, &b, row) && (!b.used || row < p->rows - 1)) continue;
+        NAME(load)(p, &b);
+        if (!best_block(&b)) found = -1;
+        for (int lane = 0; lane < b.used && found >= 0; lane++) {
+            const int64_t written = found < space ? found : space;
+            const int64_t more = best_of_lane(&b, lane, mentions + 3 * written, space - written);
+            found = more < 0 ? -1 : found + more;
+        }
+        b.used = 0;
+    }
+    free(b.memory);
+    return found;
 }

@@ -35,7 +35,7 @@ INLINE lanes exponential(lanes x, masks *tiny) {
 
 /* The same for all of a list, in place. */
 FOR_EACH_CPU static void exponentials(lanes *x, int count, masks *tiny) {
-    masks bounded = (masks){0} == 0;
+    masks bounded = ~(masks){0};
     for (int e = 0; e < count; e++) bounded &= (masks)(x[e] >= all(-708)) & (masks)(x[e] <= all(709));
     int64_t every = -1;
     for (int lane = 0; lane < LANES; lane++) every &= bounded[lane];
