@@ -50,7 +50,7 @@ def check_equal(array: CoupledArrayHypergraph, tensor: CoupledHypergraph, tolera
         assert ours.probabilities == pytest.approx(theirs.probabilities, abs=tolerance)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     lengths=st.lists(st.integers(0, 6), min_size=1, max_size=4),
     c=st.integers(1, 7),
@@ -87,7 +87,7 @@ def test_coupled_array_hypergraph_equals_that_of_tensors(
     check_equal(array.restrict(kinds), restricted, tolerance)
 
 
-@pytest.mark.parametrize("lengths", [[7, 0, 5], [0], []])
+@pytest.mark.parametrize("lengths", [[7, 0, 5], [0]])
 def test_coupled_array_hypergraph_of_couplings_equals_that_of_tensors(lengths: list[int]) -> None:
     base, other = both(lengths, 4, 2, tied=True, seed=5, dtype=torch.float64)
     array, tensor = CoupledArrayHypergraph.of(base, COUPLINGS), CoupledHypergraph.of(other, COUPLINGS)
@@ -97,7 +97,8 @@ def test_coupled_array_hypergraph_of_couplings_equals_that_of_tensors(lengths: l
 
 def test_coupled_array_hypergraph_without_factors_is_its_base() -> None:
     base, other = both([4, 2], 3, 2, tied=False, seed=1)
-    nothing = Factors(np.zeros(0, dtype=int), *np.zeros((3, 0, 2), dtype=int), np.zeros((0, 4)))
+    none = np.zeros((0, 2), dtype=int)
+    nothing = Factors(np.zeros(0, dtype=int), none, none, none, np.zeros((0, 4)))
     array = CoupledArrayHypergraph(base, [nothing])
     check_equal(array, CoupledHypergraph(other, []), 1e-5)
     assert array.sample(3, np.random.default_rng(1)) == base.sample(3, np.random.default_rng(1))

@@ -139,9 +139,10 @@ def comparisons(runs: Sequence[DependenceRun], output: Path) -> list[Figures]:
 
 
 def _compared(pairs: Sequence[tuple[Figures, Figures]]) -> Figures:
-    fewer = sum(np.array(old["bits"]) - np.array(new["bits"]) for old, new in pairs) / len(pairs)
+    fewer = np.mean([np.array(old["bits"]) - np.array(new["bits"]) for old, new in pairs], axis=0)
+    names = ("correct", "predicted", "gold")
     counts = [
-        sum(np.array([one[name] for name in ("correct", "predicted", "gold")], dtype=np.int64).T for one in side)
+        np.sum([np.array([one[name] for name in names], dtype=np.int64).T for one in side], axis=0)
         for side in zip(*pairs, strict=True)
     ]
     f1 = differences(counts[0], counts[1])["f1"]
@@ -164,7 +165,7 @@ def _mixed(rows: dict[tuple[str, int], Any], split: str) -> Figures | None:
             fewer.append(old + np.logaddexp2(-old, -new) - 1)
     if not fewer:
         return None
-    mean = sum(fewer) / len(fewer)
+    mean = np.mean(fewer, axis=0)
     return {"bits": float(-mean.mean()), "p_bits": _sign_flip(mean), "f1": 0.0, "interval": (0.0, 0.0), "p_f1": 1.0}
 
 

@@ -46,7 +46,7 @@ class GroupScores(NamedTuple):
 
     def rows(self, some: Any) -> GroupScores:
         """Those of some rows."""
-        return GroupScores(*(None if tensor is None else tensor[some] for tensor in self))
+        return GroupScores(*(None if tensor is None else tensor[some] for tensor in self))  # type: ignore[arg-type]
 
 
 class LocalChoices(NamedTuple):
@@ -301,6 +301,6 @@ def differentiable_backward(room: Tensor, tensors: list[Any], gradient: Tensor) 
     # Views, because the caller's tensors may depend on each other, and only the direct way to each counts here.
     views = [None if tensor is None else tensor.view_as(tensor) for tensor in tensors]
     varied = [tensor for tensor in views if tensor is not None and tensor.requires_grad]
-    total = log_partition(GroupScores(*views), room)
+    total = log_partition(GroupScores(*views), room)  # type: ignore[arg-type]
     found = iter(torch.autograd.grad(total, varied, gradient, create_graph=True, materialize_grads=True))
     return [next(found) if tensor is not None and tensor.requires_grad else None for tensor in views]

@@ -72,7 +72,8 @@ class Components(NamedTuple):
     def of(self, sentences: np.ndarray) -> Components:
         """Those of some sentences: (sentences of dev,) of booleans."""
         kept = torch.from_numpy(sentences[self.sentence])
-        return Components(*(tensor[kept] for tensor in self[:4]), self.sentence[kept.numpy()])
+        before, family, probability, gold = (tensor[kept] for tensor in self[:4])
+        return Components(before, family, probability, gold, self.sentence[kept.numpy()])
 
 
 @dataclass(frozen=True)
@@ -140,13 +141,12 @@ def _stacked(found: Sequence[Components]) -> list[Components]:
     by_size: dict[int, list[Components]] = {}
     for some in found:
         by_size.setdefault(some.probability.shape[1], []).append(some)
-    return [
-        Components(
-            *(torch.cat([getattr(one, name) for one in some]) for name in Components._fields[:4]),
-            np.concatenate([one.sentence for one in some]),
-        )
-        for some in by_size.values()
-    ]
+    return [_concatenated(some) for some in by_size.values()]
+
+
+def _concatenated(some: Sequence[Components]) -> Components:
+    before, family, probability, gold = (torch.cat(list(column)) for column in list(zip(*some, strict=True))[:4])
+    return Components(before, family, probability, gold, np.concatenate([one.sentence for one in some]))
 
 
 def _gain(found: Sequence[Components], *values: Tensor) -> float:

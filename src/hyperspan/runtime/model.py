@@ -76,7 +76,8 @@ class RuntimeModel:
                 "the section [calibration]"
             )
         self.calibration = None if calibration is None else TypeCalibration(*calibration)
-        own_margin = config.segmental.skip_margin or math.inf
+        # A word that is passed over would change what its neighbours' mentions are coupled with.
+        own_margin = (not config.coupling.both and config.segmental.skip_margin) or math.inf
         self.options = InferenceOptions(precision, (math.inf if skip is None else skip) + bias)
         self.quick_options = InferenceOptions(precision, (own_margin if skip is None else skip) + bias)
         self._tensors = tensors = TensorFile(folder / "model.safetensors")

@@ -7,140 +7,28 @@ other devices; tests compare the two. A unit is a chain: what a word has of one 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from hyperspan.structures.choices import Choice, Mentions, cheapest_sets
-from hyperspan.structures.coupled_kbest import factor_choices
-from hyperspan.structures.coupling import (
-    Couplings,
-    Factors,
-    Units,
-    couple,
-    marginalised,
-    patterns,
-    patterns_of_sets,
-    units_of,
+from hyperspan.structures.choices import Choice, cheapest_sets
+from hyperspan.structures.coupled_chains import (
+    ChainRows,
+    ChainTables,
+    FactorRows,
+    chain_choices,
+    chain_entropy,
+    finite,
+    log_sum,
+    share_of,
+    wider,
 )
+from hyperspan.structures.coupled_kbest import factor_choices
+from hyperspan.structures.coupling import Couplings, Factors, couple, marginalised, patterns, patterns_of_sets, units_of
 from hyperspan.structures.expected_f1 import expected_f1_of
-from hyperspan.structures.kbest import Alternatives
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.places import Places, places_above, places_at, sets_of_rows
 from hyperspan.structures.segmental_arrays import SAMPLE_PORTION, ArrayHypergraph
-from hyperspan.structures.segmental_kbest import (
-    ChainArrays,
-    ChainSummary,
-    chain_alternatives,
-    chains_at,
-    packed_chains,
-    summarise,
-)
-
-EVERY = 2**30
-"""More alternatives than are ever asked for."""
-
-
-@dataclass(frozen=True)
-class FactorRows:
-    """Factors of one size, their units, and where these are among all units and rows."""
-
-    factors: Factors
-    units: Units
-    of_units: slice
-    of_rows: slice
-
-    def patterns(self, values: np.ndarray) -> np.ndarray:
-        """(F, 2^N): the score of each pattern, given that of each of all rows."""
-        first = np.searchsorted(self.units.factor, np.arange(len(self.factors.sentence)))
-        return self.factors.table + np.add.reduceat(values[self.of_rows][self.units.row], first, axis=0)
-
-    def row_weights(self, probabilities: np.ndarray) -> np.ndarray:
-        """(rows,): how probable each row is, given that of each pattern (F, 2^N)."""
-        weights = probabilities[self.units.factor].ravel()
-        return np.bincount(self.units.row.ravel(), weights, minlength=len(self.units.unit_of))
-
-
-class ChainRows:
-    """The rows of all units of a batch: a chain once for each pattern of its members.
-
-    Rows of a unit differ at its members alone. So what all rows share is computed once a unit.
-    """
-
-    def __init__(self, base: ArrayHypergraph, units: Sequence[Units]):
-        self.sentence, self.start, self.kind = (
-            np.concatenate([getattr(some, name) for some in units]) for name in ("sentence", "start", "group")
-        )  # (units,)
-        self.chains = _chains(base, self.sentence, self.start, self.kind)
-        units_before = np.cumsum([0, *(len(some.factor) for some in units)]).tolist()
-        rows_before = np.cumsum([0, *(len(some.unit_of) for some in units)]).tolist()
-        self.unit_of = np.concatenate(
-            [some.unit_of + before for some, before in zip(units, units_before, strict=False)]
-        )
-        self.first = np.searchsorted(self.unit_of, np.arange(len(self.sentence)))  # (units,): the first row of each
-        self.of_units = [slice(*pair) for pair in zip(units_before, units_before[1:], strict=False)]
-        self.of_rows = [slice(*pair) for pair in zip(rows_before, rows_before[1:], strict=False)]
-        self._row = np.concatenate([some.member_row + before for some, before in zip(units, rows_before, strict=False)])
-        self._unit = self.unit_of[self._row]
-        self._width = np.concatenate([some.member_end for some in units]) - self.start[self._unit] - 1
-        self._in = np.concatenate([some.member_in for some in units])
-        widest = np.full(len(self.unit_of), -1)  # of the mentions that must be there
-        np.maximum.at(widest, self._row[self._in], self._width[self._in])
-        self._stop = self.chains.stop + self.chains.present[:, None]
-        self._blocked = np.arange(self._stop.shape[1]) < widest[:, None]  # (rows, c): those that cannot be the longest
-        self._blocked[self._row[~self._in], self._width[~self._in]] = True
-        self.absent = np.where(widest >= 0, -np.inf, self.chains.absent[self.unit_of])  # (rows,)
-
-    def _longest(self, steps: np.ndarray) -> np.ndarray:
-        """(rows, c): the score of each longest mention, where shorter ones have these of a unit without members (units, c - 1)."""
-        steps = self._at_members(steps, self.chains.branch, self.chains.extend)
-        longest = self._stop[self.unit_of]
-        longest[self._blocked] = -np.inf
-        longest[:, 1:] += steps.cumsum(1)
-        return longest
-
-    def _at_members(self, values: np.ndarray, inside: np.ndarray | float, outside: np.ndarray | float) -> np.ndarray:
-        """(units, c - 1) -> (rows, c - 1): with other values for members that are in the set, and for those that are not."""
-        found = values[self.unit_of]
-        some = self._width < found.shape[1]
-        row, unit, width = self._row[some], self._unit[some], self._width[some]
-        there, none = (np.broadcast_to(one, values.shape)[unit, width] for one in (inside, outside))
-        found[row, width] = np.where(self._in[some], there, none)
-        return found
-
-    def sums(self) -> np.ndarray:
-        """(rows, c): the log-weight of each longest mention, with all that may be shorter."""
-        return self._longest(np.logaddexp(self.chains.extend, self.chains.branch))
-
-    def bests(self) -> np.ndarray:
-        """(rows, c): the score of each longest mention, with the best that is shorter."""
-        return self._longest(np.maximum(self.chains.extend, self.chains.branch))
-
-    def log_odds(self) -> np.ndarray:
-        """(rows, c - 1): of a mention, given a longer one."""
-        return self._at_members(self.chains.shorter_log_odds, np.inf, -np.inf)
-
-
-@dataclass(frozen=True)
-class ChainTables:
-    """What a search for the best sets knows of some rows."""
-
-    rows: ChainRows
-    bests: np.ndarray  # (all rows, c)
-    log_odds: np.ndarray  # (all rows, c - 1)
-    some: slice
-
-    @property
-    def best_scores(self) -> np.ndarray:
-        """(rows,): that of the best that a row can have."""
-        return np.maximum(self.rows.absent, self.bests.max(1, initial=-np.inf))[self.some]
-
-    def alternatives(self, row: int, word: int) -> Iterator[tuple[float, Mentions]]:
-        """What a row, which is that of a word, can have as (cost, mentions), cheapest first; cost is minus score."""
-        at = self.some.start + row
-        kind = int(self.rows.kind[self.rows.unit_of[at]])
-        for cost, widths in chain_alternatives(self.rows.absent[at], self.bests[at], self.log_odds[at], EVERY):
-            yield cost, tuple((word, word + width + 1, kind) for width in widths)
+from hyperspan.structures.segmental_kbest import summarise
 
 
 class CoupledArrayHypergraph:
@@ -187,7 +75,7 @@ class CoupledArrayHypergraph:
         if self._kept_sums is None:
             rows, _ = self._joined
             longest = rows.sums()
-            self._kept_sums = longest, np.logaddexp(rows.absent, _log_sum(longest))
+            self._kept_sums = longest, np.logaddexp(rows.absent, log_sum(longest))
         return self._kept_sums
 
     # -- probabilities --------------------------------------------------------------------------------------------
@@ -197,10 +85,10 @@ class CoupledArrayHypergraph:
         if not self.factors:
             return
         rows, joined = self._joined
-        alone = _finite(rows.chains.log_partition())
+        alone = finite(rows.chains.log_partition())
         for some in joined:
             before = np.bincount(some.units.factor, alone[some.of_units], minlength=len(some.factors.sentence))
-            yield some, _log_sum(some.patterns(self._sums[1])) - before
+            yield some, log_sum(some.patterns(self._sums[1])) - before
 
     def _posteriors(self) -> Iterator[tuple[FactorRows, np.ndarray]]:
         """For factors of each size, (F, 2^N): the log-probability of each pattern."""
@@ -208,7 +96,7 @@ class CoupledArrayHypergraph:
             return
         for some in self._joined[1]:
             scores = some.patterns(self._sums[1])
-            yield some, scores - _finite(_log_sum(scores))[:, None]
+            yield some, scores - finite(log_sum(scores))[:, None]
 
     def _by_sentence(self, sentence: np.ndarray, values: np.ndarray) -> np.ndarray:
         """(B,): the sum over those of each sentence."""
@@ -230,7 +118,7 @@ class CoupledArrayHypergraph:
         possible = self.log_partition > -np.inf
         for some, ratio in self._log_ratios():
             chosen = some.factors.table[np.arange(len(ratio)), patterns_of_sets(some.factors, sets)]
-            total = total + self._by_sentence(some.factors.sentence, chosen - _finite(ratio))
+            total = total + self._by_sentence(some.factors.sentence, chosen - finite(ratio))
         return np.where(possible, np.minimum(total, 0.0), -np.inf)
 
     @property
@@ -242,10 +130,10 @@ class CoupledArrayHypergraph:
         logs = list(self._posteriors())
         weights = np.concatenate([some.row_weights(np.exp(one)) for some, one in logs])
         with np.errstate(divide="ignore"):
-            relative = np.log(weights) - _finite(log_partition)  # (rows,)
+            relative = np.log(weights) - finite(log_partition)  # (rows,)
         ends = np.add.reduceat(np.exp(longest + relative[:, None]), rows.first, axis=0)  # (units, c): the longest
-        share = _share(rows.chains.shorter_log_odds)
-        ends[:, :-1] += share * _wider(ends)
+        share = share_of(rows.chains.shorter_log_odds)
+        ends[:, :-1] += share * wider(ends)
         found[rows.sentence, rows.start, : ends.shape[1], rows.kind] = ends
         for some, one in logs:
             start, end, kind = some.factors[1:4]
@@ -260,15 +148,15 @@ class CoupledArrayHypergraph:
         if not self.factors:
             return total
         rows, _ = self._joined
-        below = _entropy(rows.absent, *self._sums, rows.log_odds())
+        below = chain_entropy(rows.absent, *self._sums, rows.log_odds())
         chains = rows.chains
         sums = chains.stop + chains.present[:, None]
         sums[:, 1:] += np.logaddexp(chains.extend, chains.branch).cumsum(1)
-        before = _entropy(chains.absent, sums, chains.log_partition(), chains.shorter_log_odds)
+        before = chain_entropy(chains.absent, sums, chains.log_partition(), chains.shorter_log_odds)
         total = total - self._by_sentence(rows.sentence, before)
         for some, logs in self._posteriors():
             probabilities = np.exp(logs)
-            total += self._by_sentence(some.factors.sentence, -(probabilities * _finite(logs)).sum(1))
+            total += self._by_sentence(some.factors.sentence, -(probabilities * finite(logs)).sum(1))
             weighted = below[some.of_rows] * some.row_weights(probabilities)
             total += self._by_sentence(some.units.sentence[some.units.unit_of], weighted)
         return np.maximum(total, 0.0)
@@ -278,8 +166,8 @@ class CoupledArrayHypergraph:
         if not self.factors:
             return self.base.expected_f1(mention_sets)
         sets = check_mentions(mention_sets, self.lengths, self.types)
-        exact = CoupledArrayHypergraph(self.base._untied()._in_float64(), self.factors)
-        total, scores = _finite(exact.log_partition), exact.base.scores
+        exact = CoupledArrayHypergraph(self.base._in_float64()._untied(), self.factors)
+        total, scores = finite(exact.log_partition), exact.base.scores
         assert scores.branch is not None
         branch = scores.branch
 
@@ -371,7 +259,7 @@ class CoupledArrayHypergraph:
             others = [
                 mention for mention in summary.mentions[sentence] if (sentence, mention[0], mention[2]) not in touched
             ]
-            choices = by_sentence[sentence] + _chain_choices(exact.base, lengths, summary, sentence, k, others)
+            choices = by_sentence[sentence] + chain_choices(exact.base, lengths, summary, sentence, k, others)
             found.append(list(cheapest_sets(choices, k)) if possible else [])
         tops = exact.log_prob([ranked[0][1] if ranked else frozenset[Mention]() for ranked in found]).tolist()
         return [
@@ -392,8 +280,8 @@ class CoupledArrayHypergraph:
             [{one for one in some if (sentence, one[0], one[2]) not in touched} for some in drawn]
             for sentence, drawn in enumerate(self.base.sample(k, generator))
         ]
-        reach = np.exp(longest - _finite(log_partition)[:, None])[:, ::-1].cumsum(1)[:, ::-1]  # (rows, c)
-        share = _share(rows.log_odds())
+        reach = np.exp(longest - finite(log_partition)[:, None])[:, ::-1].cumsum(1)[:, ::-1]  # (rows, c)
+        share = share_of(rows.log_odds())
         for done in range(0, k, SAMPLE_PORTION):
             draws = min(SAMPLE_PORTION, k - done)
             row = np.concatenate(
@@ -451,75 +339,3 @@ class CoupledArrayHypergraph:
             for few in marginalised(some.factors, some.units, self._sums[1][some.of_rows], chosen)
         ]
         return CoupledArrayHypergraph(base, kept)
-
-
-def _chains(base: ArrayHypergraph, sentence: np.ndarray, start: np.ndarray, kind: np.ndarray) -> ChainArrays:
-    """(chains,): those of these sentences, starts and types, as wide as there is room."""
-    room = np.array(base.lengths, dtype=np.int64)[sentence] - start
-    widths = max(1, min(base.max_width, int(room.max(initial=1))))
-
-    def at(array: np.ndarray, count: int) -> np.ndarray:
-        return array[sentence, start, :count, kind].astype(np.float64)
-
-    scores = base.scores
-    absent, present = (array[sentence, start, kind].astype(np.float64) for array in (scores.absent, scores.present))
-    branch = None if scores.branch is None else at(scores.branch, widths - 1)
-    return packed_chains(room, absent, present, at(scores.extend, widths - 1), at(scores.close, widths), branch)
-
-
-def _chain_choices(
-    base: ArrayHypergraph, lengths: np.ndarray, summary: ChainSummary, sentence: int, k: int, best: Sequence[Mention]
-) -> list[Choice]:
-    """Those of the k - 1 chains with the cheapest steps, and what all others have in the best set."""
-    steps = summary.first_step[sentence].ravel()
-    order = steps.argsort(kind="stable")[: max(k - 1, 0)]
-    order = order[np.isfinite(steps[order])]
-    starts, kinds = np.divmod(order, max(base.types, 1))
-    rows = chains_at(base.scores, lengths, sentence, starts, kinds)
-    keys = list(zip(starts.tolist(), kinds.tolist(), strict=True))
-    arrays = zip(rows.absent, rows.longest(), rows.shorter_log_odds, strict=True)
-    ways = (chain_alternatives(*one, EVERY) for one in arrays)
-    choices = [
-        Choice(step, Alternatives(_named(start, kind, ranked)))
-        for step, (start, kind), ranked in zip(steps[order].tolist(), keys, ways, strict=True)
-    ]
-    others = tuple(mention for mention in best if (mention[0], mention[2]) not in set(keys))
-    return [Choice(np.inf, Alternatives([(0.0, others)])), *choices]
-
-
-def _named(start: int, kind: int, ranked: Iterator[tuple[float, tuple[int, ...]]]) -> Iterator[tuple[float, Mentions]]:
-    """Mentions instead of widths."""
-    for cost, widths in ranked:
-        yield cost, tuple((start, start + width + 1, kind) for width in widths)
-
-
-def _log_sum(values: np.ndarray) -> np.ndarray:
-    """Along the last dimension; -inf where all are."""
-    pivot = _finite(values.max(-1, initial=-np.inf))
-    with np.errstate(divide="ignore"):
-        return np.log(np.exp(values - pivot[..., None]).sum(-1)) + pivot
-
-
-def _finite(values: np.ndarray) -> np.ndarray:
-    """0 instead of -inf."""
-    return np.where(values == -np.inf, 0.0, values)
-
-
-def _share(log_odds: np.ndarray) -> np.ndarray:
-    """The probabilities of log-odds."""
-    with np.errstate(over="ignore"):
-        return 1.0 / (1.0 + np.exp(-log_odds))
-
-
-def _wider(longest: np.ndarray) -> np.ndarray:
-    """(..., c - 1): the probability of a wider mention, given that of each longest one (..., c)."""
-    return longest[..., :0:-1].cumsum(-1)[..., ::-1]
-
-
-def _entropy(absent: np.ndarray, sums: np.ndarray, log_partition: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
-    """(rows,): that of what each row has; 0 where nothing is possible."""
-    logs = np.concatenate([absent[:, None], sums], axis=1) - _finite(log_partition)[:, None]
-    probabilities, share = np.exp(logs), _share(log_odds)
-    doubt = np.logaddexp(0.0, log_odds) - np.where(share > 0, share * np.where(np.isinf(log_odds), 0.0, log_odds), 0.0)
-    doubt[np.isposinf(log_odds)] = 0.0
-    return -(probabilities * _finite(logs)).sum(1) + (_wider(probabilities[:, 1:]) * doubt).sum(1)

@@ -317,8 +317,8 @@ def _stacked(
     place[members.ravel()] = np.tile(np.arange(size), count)
     first, second = place[pairs[number]].T
     table[factor, first, second] = family[number]
-    columns = (found.start, found.end, found.kind, found.probability)
-    return PairFactors(found.sentence[members[:, 0]], *(column[members] for column in columns), table)
+    sentence, start, end, kind, probability = (column[members] for column in found)
+    return PairFactors(sentence[:, 0], start, end, kind, probability, table)
 
 
 def couple(marginals: np.ndarray, couplings: Couplings, group_of: np.ndarray) -> list[Factors]:
@@ -353,6 +353,6 @@ def marginalised(factors: Factors, units: Units, rows: np.ndarray, kinds: Sequen
         own = patterns(factors.size)[:, places].astype(np.int64) @ (1 << np.arange(len(places)))  # (2^N,)
         shrunk = np.full((int(some.sum()), 2 ** len(places)), -np.inf)
         np.logaddexp.at(shrunk.T, own, table[some].T)
-        columns = (factors.start, factors.end, new_kind[factors.kind])
-        found.append(Factors(factors.sentence[some], *(column[some][:, places] for column in columns), shrunk))
+        start, end, kind = (column[some][:, places] for column in (factors.start, factors.end, new_kind[factors.kind]))
+        found.append(Factors(factors.sentence[some], start, end, kind, shrunk))
     return found

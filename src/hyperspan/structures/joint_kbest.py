@@ -56,10 +56,10 @@ class GroupTables:
     @cached_property
     def _chains(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of one type: the scores of having no mention (R,), of each longest one (R, c), and log-odds of shorter ones (R, c - 1)."""
-        arrays = (None if one is None else one.squeeze(2).numpy(force=True) for one in self.scores[2:5])
-        absent, present = (one.squeeze(1).numpy(force=True) for one in self.scores[:2])
-        extend, close, branch = arrays
-        rows = packed_chains(self.room, absent, present, extend, close, branch)
+        absent, present, extend, close, branch, *_ = self._arrays
+        assert absent is not None and present is not None and extend is not None and close is not None
+        last = None if branch is None else branch[..., 0]
+        rows = packed_chains(self.room, absent[:, 0], present[:, 0], extend[..., 0], close[..., 0], last)
         return rows.absent, rows.longest(), rows.shorter_log_odds
 
     def first_steps(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
@@ -75,7 +75,8 @@ class GroupTables:
         g = self.scores.close.shape[2]
         if g == 1:
             kind = self.types[0]
-            ways = chain_alternatives(*(array[row] for array in self._chains), EVERY)
+            absent, longest, log_odds = self._chains
+            ways = chain_alternatives(float(absent[row]), longest[row], log_odds[row], EVERY)
             yield from ((cost, tuple((word, word + width + 1, kind) for width in widths)) for cost, widths in ways)
             return
         best, order = self.best[row], count()

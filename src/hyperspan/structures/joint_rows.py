@@ -18,10 +18,11 @@ Pick = Callable[[Tensor], Tensor]
 
 def given_rows(scores: GroupScores, required: Tensor, forbidden: Tensor) -> GroupScores:
     """The scores of the same sets, -inf for those without a required mention or with a forbidden one: masks (R, c, g)."""
-    names = ("absent", "present", "extend", "close", "branch")
-    edges = EdgeScores(**{name: None if (one := getattr(scores, name)) is None else one[:, None] for name in names})
-    known = edges.given(required[:, None], forbidden[:, None]).tensors()
-    return scores._replace(**{name: known[name][:, 0] for name in names})
+    absent, present, extend, close = (one[:, None] for one in scores[:4] if one is not None)
+    branch = None if scores.branch is None else scores.branch[:, None]
+    edges = EdgeScores(absent, present, extend, close, branch).given(required[:, None], forbidden[:, None])
+    known = {name: tensor[:, 0] for name, tensor in edges.tensors().items()}
+    return scores._replace(**known)
 
 
 def ending_probabilities(scores: GroupScores, room: Tensor, *, differentiable: bool) -> Tensor:

@@ -142,14 +142,14 @@ def choose_groups(labels: Sequence[str], sentences: Sequence[Sentence], size: in
     if len(labels) <= size:
         return (tuple(labels),)
     meet = _meetings(sentences)
-    groups = [(label,) for label in labels]
+    groups: list[tuple[str, ...]] = [(label,) for label in labels]
     while True:
         pairs = [
             (sum(meet[k, l] for k in one for l in other), one, other)  # noqa: E741
             for one, other in combinations(groups, 2)
             if len(one) + len(other) <= size
         ]
-        count, one, other = max(pairs, default=(0, (), ()), key=lambda pair: pair[0])
+        count, one, other = max(pairs, key=lambda pair: pair[0]) if pairs else (0, (), ())
         if count == 0:
             return tuple(groups)
         groups = [group for group in groups if group not in (one, other)] + [tuple(sorted(one + other))]
