@@ -105,6 +105,8 @@ def test_couple_scores_each_pattern_by_the_formula() -> None:
         ({"sapn": 1.0}, {"sapn": 1.0}, {}, "the same families of span"),
         ({"span": 1.0}, {}, {}, "the same families of span"),
         ({}, {}, {"least": 0.0}, "expected least above 0"),
+        ({"span": math.nan}, {"span": 1.0}, {}, "numbers from -1000 to 1000 as potentials"),
+        ({"span": -math.inf}, {"span": 1.0}, {}, "numbers from -1000 to 1000 as potentials"),
         ({}, {}, {"most": 40}, "most from 2 to 12"),
     ],
 )

@@ -39,7 +39,10 @@ def calibrate(
     ] = None,
     couplings: Annotated[
         bool,
-        typer.Option("--couplings", help="Also choose how mentions depend on each other, which changes what is found."),
+        typer.Option(
+            "--couplings",
+            help="Also choose how mentions depend on each other. Sets become more probable, but the best ones have fewer inner mentions.",
+        ),
     ] = False,
     from_: From = None,
     format_: Format = "table",
@@ -83,7 +86,7 @@ def calibrate(
         )
     fit = tune_calibration(found, sentences)
     if couplings:
-        _show_couplings(tune_couplings(found, sentences), len(sentences))
+        _show_couplings(tune_couplings(found, sentences), len(sentences), mentions)
     _write(found, source, target)
     _write_readme(source, target, fit, f"{', '.join(Path(path).name for path in dev)} ({counted(mentions, 'mention')})")
     _show(found, fit, format_)
@@ -120,9 +123,13 @@ def _write_readme(source: Path, target: Path, fit: CalibrationFit | None, dev: s
         file.write(with_section(readme, "Calibration", text))
 
 
-def _show_couplings(fit: CouplingFit | None, sentences: int) -> None:
-    if fit is None:
-        text = "no couplings were chosen: dev has fewer than 500 mentions, or held-out sentences are no more probable with them"
+def _show_couplings(fit: CouplingFit | None, sentences: int, mentions: int) -> None:
+    from hyperspan.models.coupling import ENOUGH_MENTIONS
+
+    if fit is None and mentions < ENOUGH_MENTIONS:
+        text = f"no couplings were chosen: dev has {counted(mentions, 'mention')}, but they need {ENOUGH_MENTIONS}; give more annotated text"
+    elif fit is None:
+        text = "no couplings were chosen: held-out sentences of dev are no more probable with them"
     else:
         text = (
             f"couplings by how two mentions lie to each other make gold sets {fit.held_out / sentences:.2f} bits a sentence more "

@@ -28,6 +28,7 @@ KINDS = (
         "tree",
         "mention-hypergraph",
         "mention-separators",
+        "joint",
     ),
     *("biohd", "fofe", "joined", "katiyar-cardie", "layered", "transition"),
 )

@@ -24,6 +24,7 @@ from hyperspan.runtime.kinds import SERVED_KINDS, ArrayDistribution
 from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile, check_entries
 from hyperspan.runtime.tokens import REMEMBERED_BYTES, TokenGates, TokenVectors, packed_order
 from hyperspan.runtime.weights import encoder_weights, expected_shapes
+from hyperspan.structures.coupling import Couplings
 from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Sentence
@@ -76,6 +77,11 @@ class RuntimeModel:
                 "the section [calibration]"
             )
         self.calibration = None if calibration is None else TypeCalibration(*calibration)
+        if config.coupling.both:
+            try:
+                Couplings(**vars(config.coupling))
+            except ValueError as error:
+                raise InputError(f"{folder / 'config.toml'} has couplings that cannot be: {error}") from None
         # A word that is passed over would change what its neighbours' mentions are coupled with.
         own_margin = (not config.coupling.both and config.segmental.skip_margin) or math.inf
         self.options = InferenceOptions(precision, (math.inf if skip is None else skip) + bias)

@@ -40,6 +40,8 @@ FAMILIES = (
 """How two mentions lie to each other, of the same type or of another."""
 MOST_MENTIONS = 12
 """The largest component that is allowed: 4,096 patterns."""
+MOST_POTENTIAL = 1000
+"""The largest potential: its exponential is beyond all others."""
 _UNITS_APART = 2**40
 """More than the words of any sentence."""
 
@@ -67,6 +69,9 @@ class Couplings:
             raise ValueError(
                 f"expected both and balance of the same families of {', '.join(FAMILIES)}, got {dict(self.both)} and {dict(self.balance)}"
             )
+        values = (*self.both.values(), *self.balance.values(), self.mention)
+        if not all(isinstance(value, int | float) and abs(value) <= MOST_POTENTIAL for value in values):
+            raise ValueError(f"expected numbers from {-MOST_POTENTIAL} to {MOST_POTENTIAL} as potentials, got {self}")
         if not (0 < self.least <= 1 and 2 <= self.most <= MOST_MENTIONS):
             raise ValueError(
                 f"expected least above 0 and up to 1 and most from 2 to {MOST_MENTIONS}, got {self.least} and {self.most}"

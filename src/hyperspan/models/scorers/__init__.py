@@ -13,7 +13,6 @@ __all__ = ["SCORERS", "Scorer", "WeightColumns"]
 
 _BUILT_IN: dict[str, type[Scorer]] = {
     "segmental": SegmentalScorer,
-    "joint": JointScorer,
     "discontinuous": DiscontinuousScorer,
     "linear-chain": LinearChainScorer,
     "cascaded": CascadedScorer,
@@ -21,6 +20,7 @@ _BUILT_IN: dict[str, type[Scorer]] = {
     "tree": TreeScorer,
     "mention-hypergraph": MentionHypergraphScorer,
     "mention-separators": MentionSeparatorScorer,
+    "joint": JointScorer,
 }
 SCORERS = PluginTable("structures", _BUILT_IN, Scorer, classes=True)
 """By the name that a configuration has under model.kind; plug-ins add to the group ``hyperspan.structures``."""

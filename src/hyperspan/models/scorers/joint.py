@@ -76,6 +76,11 @@ class JointScorer(SegmentalScorer):
 
     @classmethod
     def settled(cls, config: Config, labels: Sequence[str], sentences: Sequence[Sentence]) -> Config:
+        unknown = [label for group in config.joint.groups for label in group if label not in labels]
+        if unknown:
+            raise InputError(
+                f"joint.groups has {unknown[0]}, but the training sentences have no such label; they have {', '.join(labels)}"
+            )
         if config.joint.groups:
             return config
         groups = choose_groups(labels, sentences, config.joint.group_size)
@@ -151,7 +156,7 @@ def choose_groups(labels: Sequence[str], sentences: Sequence[Sentence], size: in
         ]
         count, one, other = max(pairs, key=lambda pair: pair[0]) if pairs else (0, (), ())
         if count == 0:
-            return tuple(groups)
+            return tuple(sorted(groups))
         groups = [group for group in groups if group not in (one, other)] + [tuple(sorted(one + other))]
 
 
