@@ -64,7 +64,7 @@ def calibrate(
     require_torch("calibrating a model")
     from hyperspan.models import load_model
     from hyperspan.models.recognizer import Recognizer
-    from hyperspan.models.tuning import tune_calibration, tune_couplings
+    from hyperspan.models.tuning import annotated_in_full, tune_calibration, tune_couplings
     from hyperspan.training.data import read_as_annotated
 
     found, problems = load_model(source, device), Problems()
@@ -86,7 +86,9 @@ def calibrate(
         )
     fit = tune_calibration(found, sentences)
     if couplings:
-        _show_couplings(tune_couplings(found, sentences), len(sentences), mentions)
+        complete = annotated_in_full(found, sentences)
+        usable = sum(len(sentence.mentions) for sentence in complete)
+        _show_couplings(tune_couplings(found, sentences), len(complete), usable)
     _write(found, source, target)
     _write_readme(source, target, fit, f"{', '.join(Path(path).name for path in dev)} ({counted(mentions, 'mention')})")
     _show(found, fit, format_)
@@ -127,7 +129,10 @@ def _show_couplings(fit: CouplingFit | None, sentences: int, mentions: int) -> N
     from hyperspan.models.coupling import ENOUGH_MENTIONS
 
     if fit is None and mentions < ENOUGH_MENTIONS:
-        text = f"no couplings were chosen: dev has {counted(mentions, 'mention')}, but they need {ENOUGH_MENTIONS}; give more annotated text"
+        text = (
+            f"no couplings were chosen: dev has {counted(mentions, 'mention')} in sentences that are annotated with all labels of the "
+            f"model, but they need {ENOUGH_MENTIONS}; give more annotated text"
+        )
     elif fit is None:
         text = "no couplings were chosen: held-out sentences of dev are no more probable with them"
     else:

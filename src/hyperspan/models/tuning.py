@@ -236,10 +236,15 @@ def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> Calibr
     return fit
 
 
+def annotated_in_full(model: Model, sentences: Sequence[Sentence]) -> list[Sentence]:
+    """The sentences that are annotated with all labels of a model, from which couplings can be chosen."""
+    return [sentence for sentence in sentences if model.marks([sentence]) is None]
+
+
 def tune_couplings(model: Recognizer, sentences: Sequence[Sentence]) -> CouplingFit | None:
     """Chooses how mentions depend on each other; None where dev is too small to say, or where they do not."""
     _set(model, "coupling", both={}, balance={}, mention=0.0)
-    complete = [sentence for sentence in sentences if model.marks([sentence]) is None]
+    complete = annotated_in_full(model, sentences)
     count = sum(len(_known_gold(model, sentence)) for sentence in complete)
     if not model.scorer.can_couple or count < ENOUGH_MENTIONS:
         return None
