@@ -1,6 +1,6 @@
 """Which mentions inside another a model finds, and why not the others: `scripts/inner_mentions.py MODEL DEV TRAIN`.
 
-Prints the tables of docs/errors.md. An inner mention is one that another gold mention of its sentence contains, with more words.
+Prints the tables of docs/results/errors.md. An inner mention is one that another gold mention of its sentence contains, with more words.
 TRAIN is the corpus that the model was trained on: what its annotators did with the same strings bounds what can be learnt.
 """
 

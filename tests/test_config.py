@@ -178,7 +178,7 @@ def test_a_folder_is_no_configuration(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_every_key_is_explained_in_the_documentation() -> None:
     explained = dict(
         re.findall(
-            r"^\| `([a-z_.0-9]+)` \| `(.*?)` \| .+ \|$", Path("docs/training.md").read_text("utf-8"), re.MULTILINE
+            r"^\| `([a-z_.0-9]+)` \| `(.*?)` \| .+ \|$", Path("docs/how-to/train.md").read_text("utf-8"), re.MULTILINE
         )
     )
     keys = {

@@ -12,17 +12,17 @@ import typer
 
 from hyperspan.cli import make_app
 from hyperspan.config import Config
-from scripts.snippets import PAGES, replayed
+from scripts.snippets import PAGES, ROOT, replayed
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_documentation_snippets_run_and_print_what_is_shown(page: Path) -> None:
     """`make snippets` records what they print now."""
     text = page.read_text(encoding="utf-8")
     assert replayed(text, str(page)) == text
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_documentation_links_exist(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
@@ -47,7 +47,7 @@ def is_there(name: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_documentation_names_what_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     names = set(re.findall(r"(?<![\w./-])hyperspan(?:\.[A-Za-z_]\w*)+(?![\w/-])", text)) - GROUPS

@@ -133,7 +133,7 @@ class ModelConfig:
     """The model, and what several kinds of models share."""
 
     kind: str = "segmental"
-    """The kind of model: segmental is the segmental hypergraph; docs/models.md lists the others."""
+    """The kind of model: segmental is the segmental hypergraph; docs/concepts/models.md lists the others."""
     max_width: int | Literal["n"] = field(default="n", metadata={"low": 1})
     """c: the widest mention in words; "n" for no limit."""
     discontinuous: Literal["drop", "hull"] = "drop"
@@ -195,7 +195,7 @@ class CalibrationConfig:
 @dataclass(frozen=True)
 class CouplingConfig:
     """The models segmental and joint: how mentions depend on each other across words and labels, by how two of them lie to each other
-    (docs/dependence.md). hyperspan calibrate --couplings chooses them; nothing is coupled without them."""
+    (docs/concepts/dependence.md). hyperspan calibrate --couplings chooses them; nothing is coupled without them."""
 
     both: Mapping[str, float] = _by_label(-1000, 1000)
     """Added to the score of a set that has both mentions of a pair, by family of pairs."""
@@ -248,7 +248,7 @@ class CharactersConfig:
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """A pretrained encoder, beside word vectors and characters or in their place: docs/transformers.md."""
+    """A pretrained encoder, beside word vectors and characters or in their place: docs/how-to/transformers.md."""
 
     name: str = ""
     """A Hugging Face encoder: a folder, or its name on the hub; none if not given."""
@@ -283,7 +283,7 @@ class FeaturesConfig:
     """Groups of word features: words, near, lower, shapes, tags, bag, types, flags, clusters, cluster_pairs, affixes,
     near_affixes."""
     spans: str = "text tags types ends context width"
-    """Span features; docs/models.md lists their names."""
+    """Span features; docs/concepts/models.md lists their names."""
     min_count: int = _number(2, 1)
     """How often a feature must occur in training to have weights; span features: at mentions."""
 
@@ -472,7 +472,7 @@ class DistillationConfig:
 
     teacher: str | tuple[str, ...] = ""
     """The teacher: a bundled model by its name, or a folder; a list for several, whose scores are averaged; none if not
-    given. docs/training.md explains it."""
+    given. docs/how-to/train.md explains it."""
     text: str = ""
     """Unlabelled text to learn from the teacher on: a file (.txt, .txt.gz, .txt.xz), a folder of them, or a corpus."""
     sentences: int = _number(0, 0)

@@ -149,7 +149,7 @@ TABLE = {
 
 
 def documented_table() -> str:
-    """What docs/training.md must say of the defaults."""
+    """What docs/how-to/train.md must say of the defaults."""
     lines = [f"| training sentences | {' | '.join(f'{size:,}' for size in SIZES)} |", "|---" * (len(SIZES) + 1) + "|"]
     for encoder, keys in TABLE.items():
         configs = [fitted(a_config("segmental", encoder, "adam"), CorpusFacts(n, english=False)).config for n in SIZES]
@@ -162,7 +162,7 @@ def documented_table() -> str:
 
 
 def test_the_documentation_has_the_values_of_the_code() -> None:
-    section = Path("docs/training.md").read_text(encoding="utf-8").partition("## Defaults\n")[2].partition("\n## ")[0]
+    section = Path("docs/how-to/train.md").read_text(encoding="utf-8").partition("## Defaults\n")[2].partition("\n## ")[0]
     table = "\n".join(line for line in section.splitlines() if line.startswith("|"))
     assert table == documented_table()
     assert f"at most {MOST_TO_START:,} English sentences starts from the bundled model `{START}`" in " ".join(

@@ -53,7 +53,7 @@ def annotate_files(
     """Annotates files and folders into a folder of shards, or goes on with the job that is there.
 
     Inputs are JSON Lines, Parquet, text files, or what else `kind` says; `threshold`, `types` and `top_k` are as for
-    :class:`hyperspan.Annotator`. Records that are not documents go to the folder `rejected` in it. See docs/scale.md.
+    :class:`hyperspan.Annotator`. Records that are not documents go to the folder `rejected` in it. See docs/how-to/batch.md.
 
     >>> import json, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

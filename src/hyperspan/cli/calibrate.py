@@ -52,7 +52,7 @@ def calibrate(
     """Choose how sure a model is of each label, so that eight in ten mentions of probability 0.8 are right.
 
     hyperspan train does this at its end. The mentions that the model finds stay the same, unless --couplings makes them depend on each
-    other (docs/dependence.md).
+    other (docs/concepts/dependence.md).
 
     Example: hyperspan calibrate runs/mine dev.data --force
 
@@ -118,7 +118,7 @@ def _write_readme(source: Path, target: Path, fit: CalibrationFit | None, dev: s
         text = (
             f"`hyperspan calibrate` chose a temperature and a bias for each label on {dev}. Expected calibration error there, over the "
             f"mentions that it finds: {fit.before.ece:.3f} with one temperature, {fit.after.ece:.3f} calibrated, {fit.held_out.ece:.3f} "
-            "held out (docs/evaluation.md). Other figures of calibration in this file are older."
+            "held out (docs/how-to/evaluate.md). Other figures of calibration in this file are older."
         )
     readme = (source / README).read_text(encoding="utf-8", errors="replace")
     with Target(str(target / README), force=True).open() as file:

@@ -1,4 +1,4 @@
-"""The configurations that hyperspan ships, one TOML file for each row of docs/results.md. Imports only errors."""
+"""The configurations that hyperspan ships, one TOML file for each row of docs/results/index.md. Imports only errors."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from hyperspan.serve.hosts import name_of
 
 @dataclass(frozen=True)
 class Settings:
-    """The models and limits of a server; docs/serve.md says what happens at each limit.
+    """The models and limits of a server; docs/how-to/serve.md says what happens at each limit.
 
     >>> Settings(models=("genia",), max_texts=10).limits["texts"]
     10

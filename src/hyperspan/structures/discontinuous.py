@@ -1,7 +1,7 @@
 """A distribution over sets of mentions that may have gaps.
 
 The segmental hypergraph with one change: where a first part ends, its mention may go on after a gap. What that means, and why every
-set of mentions is one hyperpath, is in :mod:`hyperspan.structures.discontinuous_menus`; docs/discontinuous.md derives it.
+set of mentions is one hyperpath, is in :mod:`hyperspan.structures.discontinuous_menus`; docs/concepts/discontinuous.md derives it.
 """
 
 from __future__ import annotations

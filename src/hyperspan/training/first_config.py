@@ -48,7 +48,7 @@ def first_config(
         *_model(train),
         "",
         f"# All else follows from the corpus. For {counted(facts.sentences, 'training sentence')} {language}, hyperspan train",
-        "# chooses these values, and more that it prints. Remove a # to set one yourself (all keys: docs/training.md).",
+        "# chooses these values, and more that it prints. Remove a # to set one yourself (all keys: docs/how-to/train.md).",
         *_sections(fitted(Config().override([f"model.kind={_kind(train)}"]), facts).choices),
     ]
     return "\n".join(lines) + "\n"
