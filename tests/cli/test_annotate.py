@@ -14,6 +14,7 @@ from hyperspan.config import Config
 from hyperspan.corpora import Problems, read_corpus
 from hyperspan.corpora.inputs import read_inputs
 from hyperspan.corpora.outputs import choose_output
+from hyperspan.examples import example_path
 from hyperspan.models import new_model, save_model
 from hyperspan.types import Document, Mention, Sentence
 from tests.bulk.test_tables import NO_TEXTS
@@ -476,7 +477,7 @@ def test_foreign_text_is_noted_once() -> None:
 
 def test_profile_is_added_to_a_finished_model(tmp_path: Path) -> None:
     save_model(small_model(), tmp_path / "small")
-    command = ("profile", "small", f"{EXAMPLES}/harbour.data")
+    command = ("profile", "small", str(example_path("harbour")))
     for refused in (command, ("profile", "litbank", command[2], "--force")):
         answer = hyperspan(*refused, cwd=tmp_path)
         assert answer.returncode == 2 and "--output" in answer.stderr and answer.stderr.count("\n") == 1

@@ -20,7 +20,7 @@ from hyperspan.types import Document
 from tests.cli.process import hyperspan
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "examples"
+EXAMPLES = ROOT / "src/hyperspan/examples"
 
 
 def annotated(path: Path) -> list[Document]:
@@ -56,13 +56,38 @@ def test_init_writes_what_training_will_choose(name: str, tmp_path: Path) -> Non
 
 
 def test_init_prints_and_writes_what_the_docs_show(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "first-corpus.md").read_text(encoding="utf-8")
-    shutil.copy(EXAMPLES / "lost-property.jsonl", tmp_path)
-    result = hyperspan("init", "lost-property.jsonl", cwd=tmp_path)
-    [printed] = re.findall(r"^\$ hyperspan init lost-property.jsonl\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    result = hyperspan("init", "--example", cwd=tmp_path)
+    [printed] = re.findall(r"^\$ hyperspan init --example\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert [line.rstrip() for line in result.stderr.splitlines()] == printed.splitlines()
     [shown] = re.findall(r"^```toml\n(.*?)…\n```", page, re.MULTILINE | re.DOTALL)
     assert shown in (tmp_path / "lost-property.toml").read_text(encoding="utf-8")
+
+
+def test_init_example_copies_a_corpus_once_and_overwrites_no_other(tmp_path: Path) -> None:
+    copied = hyperspan("init", "--example", "chinese", cwd=tmp_path)
+    assert copied.returncode == 0, copied.stderr
+    corpus = tmp_path / "chinese.jsonl"
+    assert corpus.read_bytes() == (EXAMPLES / "chinese.jsonl").read_bytes()
+    assert (tmp_path / "chinese.toml").is_file() and (tmp_path / "chinese-split" / "train.jsonl").is_file()
+    again = hyperspan("init", "--example", "chinese", "--force", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    corpus.write_text("mine")
+    refused = hyperspan("init", "--example", "chinese", cwd=tmp_path)
+    assert refused.returncode == 2 and "chinese.jsonl exists; choose another name" in refused.stderr
+    assert corpus.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "init needs a corpus, but none is given; name a file or a folder of annotated text, or try --example"),
+        (("--example", "lost"), "there is no example lost; choose one of lost-property, chinese, coordination, harbour"),
+    ],
+)
+def test_init_names_what_it_needs(arguments: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    result = hyperspan("init", *arguments, cwd=tmp_path)
+    assert result.returncode == 2 and sentence in result.stderr and not any(tmp_path.iterdir())
 
 
 def test_init_config_can_be_trained(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.process import hyperspan
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "src/hyperspan/examples"
 
 
 @pytest.fixture

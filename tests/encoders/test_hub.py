@@ -18,7 +18,7 @@ from hyperspan.models.validation import validate
 from hyperspan.training.data import read_sentences
 from hyperspan.training.run import check_files
 
-HARBOUR = "examples/harbour.data"
+HARBOUR = "src/hyperspan/examples/harbour.data"
 
 
 @pytest.fixture

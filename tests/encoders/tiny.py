@@ -12,7 +12,7 @@ LAYERS = 2
 POSITIONS = 48
 """Subwords that it reads at once, special ones included."""
 SOME = ["the", "of", "old", "harbour", "Lindau", "##ing", "##er", "##our", "##ther", "##master", "##s"]
-EXAMPLES = Path(__file__).parents[2] / "examples" / "harbour.data"
+EXAMPLES = Path(__file__).parents[2] / "src/hyperspan/examples/harbour.data"
 
 
 def make_tiny(folder: Path, kind: str = "bert", **changes: Any) -> Path:

@@ -119,7 +119,7 @@ SLOW_KINDS = ("katiyar-cardie", "layered", "transition", "tree")
 
 def corpus() -> list[Sentence]:
     """The invented sentences of examples/, with crossing mentions, two types on a span, and part-of-speech tags."""
-    sentences = read_sentences("examples/harbour.data")
+    sentences = read_sentences("src/hyperspan/examples/harbour.data")
     crossing = [Mention(0, 3, "PER"), Mention(2, 4, "GPE"), Mention(2, 4, "LOC")]
     return [
         evolve(s, tags=["UP" if token.istitle() else "LOW" for token in s.tokens])

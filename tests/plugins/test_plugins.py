@@ -15,7 +15,7 @@ from hyperspan.models import MODELS, load_model
 from tests.cli.process import called, hyperspan
 
 HERE = Path(__file__).parent
-HARBOUR = "examples/harbour.data"
+HARBOUR = "src/hyperspan/examples/harbour.data"
 ZOO = (HERE / "zoo",)
 BROKEN = (HERE / "broken", *ZOO)
 CLASS = "is <class 'hyperspan.corpora.registry.Format'>, but must be an instance of Format"

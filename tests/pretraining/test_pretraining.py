@@ -30,7 +30,7 @@ from hyperspan.pretraining.texts import find_texts, parts_of, token_lines
 from hyperspan.text.tokenize import Tokenizer
 from tests.cli.process import called
 
-HARBOUR = "examples/harbour.data"
+HARBOUR = "src/hyperspan/examples/harbour.data"
 FEW = PretrainingSettings(epochs=3, batch=4, length=24, learning_rate=0.01, dropout=0.1)
 
 

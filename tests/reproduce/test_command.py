@@ -31,7 +31,7 @@ SMALL = {
     "encoder.span_hidden": 6,
     "training.epochs": 1,
 }
-HARBOUR = Path("examples/harbour.data")
+HARBOUR = Path("src/hyperspan/examples/harbour.data")
 
 
 @pytest.fixture(scope="module")

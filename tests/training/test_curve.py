@@ -24,7 +24,7 @@ from hyperspan.training.log import read_log
 from hyperspan.training.run import train
 from tests.cli.process import hyperspan
 
-HARBOUR = "examples/harbour.data"
+HARBOUR = "src/hyperspan/examples/harbour.data"
 TOML = f"""
 [data]
 train = "{HARBOUR}"

@@ -20,7 +20,7 @@ from hyperspan.training.log import read_log
 from hyperspan.training.run import train
 from tests.cli.process import hyperspan
 
-HARBOUR = "examples/harbour.data"
+HARBOUR = "src/hyperspan/examples/harbour.data"
 NEED_VECTORS = {kind for kind, model in MODELS.built_in.items() if model.needs_vectors}
 kinds = [
     (model, encoder)

@@ -33,7 +33,7 @@ from hyperspan.training.run import train
 from hyperspan.types import AnnotationScope, Sentence
 from tests.training.test_loop import same_result
 
-HARBOUR = "examples/harbour.data"
+HARBOUR = "src/hyperspan/examples/harbour.data"
 SMALL = {"hidden": 12, "span_hidden": 12, "input_dropout": 0.0, "output_dropout": 0.0}
 WORDS = {"words": {"dimension": 16, "tag_dimension": 32}, "characters": {"encoder": "none"}}
 TRAINING = {

@@ -162,7 +162,7 @@ def test_a_log_keeps_hints_of_epochs_and_gives_those_of_the_end_again(tmp_path: 
 def test_a_run_gives_its_hints_to_listeners_and_log(tmp_path: Path) -> None:
     """Real training with steps that are far too small: nothing is found."""
     heard: list[TrainingEvent] = []
-    harbour = "examples/harbour.data"
+    harbour = "src/hyperspan/examples/harbour.data"
     config = {
         "data": {"train": harbour, "dev": harbour},
         "words": {"dimension": 4, "vectors": ""},
@@ -183,7 +183,7 @@ def test_a_run_gives_its_hints_to_listeners_and_log(tmp_path: Path) -> None:
 def test_a_run_whose_dev_has_no_known_label_gets_no_hint(mentions: list[Mention], tmp_path: Path) -> None:
     heard: list[TrainingEvent] = []
     settings = Config().override(
-        [*(f"data.{part}=examples/harbour.data" for part in ("train", "dev")), "training.epochs=3", "encoder.hidden=4"]
+        [*(f"data.{part}=src/hyperspan/examples/harbour.data" for part in ("train", "dev")), "training.epochs=3", "encoder.hidden=4"]
     )
     data = TrainingData([Sentence(["Ada", "left"], [Mention(0, 1, "PER")])], [Sentence(["Bo", "left"], mentions)])
     train(settings, tmp_path / "run", device="cpu", listeners=[heard.append], data=data)

@@ -13,7 +13,7 @@ from hyperspan.inference.loading import load
 from hyperspan.training.data import read_sentences
 from hyperspan.training.run import train
 
-CHINESE = Path(__file__).parents[2] / "examples" / "chinese.jsonl"
+CHINESE = Path(__file__).parents[2] / "src/hyperspan/examples/chinese.jsonl"
 
 
 def test_mentions_inside_chinese_text_are_learnt(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
 from hyperspan.training.run import train
 from tests.cli.process import hyperspan
 
-HARBOUR = "examples/harbour.data"
+HARBOUR = "src/hyperspan/examples/harbour.data"
 CONFIG = f"""
 [data]
 train = "{HARBOUR}"

@@ -29,7 +29,7 @@ from hyperspan.training.loop import CHECKPOINT, Trainer
 from hyperspan.training.parallel import Processes, joined
 from hyperspan.training.run import train
 
-HARBOUR = "examples/harbour.data"
+HARBOUR = "src/hyperspan/examples/harbour.data"
 CONFIG = f"""
 [data]
 train = "{HARBOUR}"

@@ -28,7 +28,7 @@ from hyperspan.types import AnnotationScope, Mention, Sentence
 from hyperspan.vocabulary import Vocabulary
 from tests.training.test_loop import same_result, train_command
 
-HARBOUR = "examples/harbour.data"
+HARBOUR = "src/hyperspan/examples/harbour.data"
 PLAIN = [
     *("training.schedule=decay", "training.warmup_epochs=0", "training.ema_decay=0", "training.lm_loss_weight=0"),
     *("encoder.input_dropout=0", "encoder.output_dropout=0"),
@@ -342,7 +342,7 @@ def test_train_from_a_start_resumes_to_the_same_bits(place: Path, tmp_path: Path
             "model.kind is tree, but .* has segmental; leave model.kind out, or start from another model",
         ),
         (
-            ["words.clusters=examples/harbour.data"],
+            ["words.clusters=src/hyperspan/examples/harbour.data"],
             "a model that starts from .* has its clusters; leave words.clusters out",
         ),
         (["model.kind=layered"], r"training.start is .*, but model.kind is layered, .*; set training.start = \"\""),

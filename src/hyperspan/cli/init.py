@@ -20,6 +20,7 @@ from hyperspan.corpora.split_files import PartFiles
 from hyperspan.corpora.splits import USUAL_FRACTIONS, Fractions, OpenCorpus, SplitOptions, open_corpus, split_files
 from hyperspan.corpora.summary import CorpusSummary
 from hyperspan.errors import InputError
+from hyperspan.examples import DEFAULT, EXAMPLES, copy_example
 from hyperspan.files import Target
 from hyperspan.training.data_checks import check_data
 from hyperspan.training.first_config import first_config
@@ -32,8 +33,16 @@ SMALL_FRACTIONS: Fractions = {"train": 0.6, "dev": 0.2, "test": 0.2}
 
 def init(
     corpus: Annotated[
-        str, typer.Argument(help="Annotated text: a file or a folder, in any format; or a folder that split wrote.")
-    ],
+        str | None,
+        typer.Argument(help="Annotated text: a file or a folder, in any format; or a folder that split wrote."),
+    ] = None,
+    example: Annotated[
+        bool,
+        typer.Option(
+            "--example",
+            help=f"Copy a small invented corpus into this folder and use it. CORPUS is then its name: {', '.join(EXAMPLES)}.",
+        ),
+    ] = False,
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="The configuration. Default: CORPUS.toml, in this folder."),
@@ -58,6 +67,13 @@ def init(
 
     Example: hyperspan init mine.jsonl
     """
+    if example:
+        corpus = str(copy_example(corpus or DEFAULT, force=force))
+        print(f"hyperspan: wrote {corpus}, an invented corpus to try hyperspan with", file=sys.stderr)
+    if corpus is None:
+        raise InputError(
+            "init needs a corpus, but none is given; name a file or a folder of annotated text, or try --example"
+        )
     if corpus == "-":
         raise InputError("a configuration names its corpus, which standard input cannot be; name a file")
     name = output or f"{_stem(corpus)}.toml"

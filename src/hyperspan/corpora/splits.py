@@ -96,7 +96,8 @@ def split_corpus(
     folder of single sentences. `by` chooses other units; `group_by` names a key of the metadata whose value the records of a
     document share. With `in_order` nothing is shuffled: the first documents are train, the last test.
 
-    >>> split = split_corpus("examples/harbour.data")
+    >>> from hyperspan.examples import example_path
+    >>> split = split_corpus(example_path("harbour"))
     >>> {name: (part.sentences, part.labels["PER"]) for name, part in split.parts.items()}
     {'train': (19, 24), 'dev': (2, 3), 'test': (3, 2)}
     """
