@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import ast
 import re
 import time
 import tomllib
+from dataclasses import fields
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hyperspan.config as config_module
 from hyperspan.config import Config, DataConfig
 from hyperspan.configs import config_names, find_config
 from hyperspan.errors import InputError
@@ -175,18 +178,22 @@ def test_a_folder_is_no_configuration(tmp_path: Path, monkeypatch: pytest.Monkey
     assert find_config("genia/sh-n-char").name == "sh-n-char.toml"
 
 
-def test_every_key_is_explained_in_the_documentation() -> None:
-    explained = dict(
-        re.findall(
-            r"^\| `([a-z_.0-9]+)` \| `(.*?)` \| .+ \|$", Path("docs/how-to/train.md").read_text("utf-8"), re.MULTILINE
-        )
-    )
-    keys = {
-        f"{section}.{key}": json.dumps(value)
-        for section, values in tomllib.loads(Config().to_toml()).items()
-        for key, value in values.items()
-    }
-    assert explained == keys
+def test_config_fields_have_docstrings() -> None:
+    """From which the reference of all keys is generated."""
+    tree = ast.parse(Path(config_module.__file__).read_text("utf-8"))
+    classes = {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
+    sections = [type(entry.default).__name__ for entry in fields(Config) if entry.name != "plugins"]
+    bare = [
+        f"{name}.{ast.unparse(entry.target)}"
+        for name in (*sections, "CorpusConfig")
+        for entry, after in zip_longest(classes[name], classes[name][1:])
+        if isinstance(entry, ast.AnnAssign) and not _is_text(after)
+    ]
+    assert bare == [] and all(_is_text(classes[name][0]) for name in sections)
+
+
+def _is_text(node: ast.stmt | None) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def test_a_section_that_is_none_names_the_way_from_a_dict() -> None:

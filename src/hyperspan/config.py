@@ -70,33 +70,35 @@ def _auto(settled: float | str, low: float | None = None, high: float | None = N
 
 @dataclass(frozen=True)
 class CorpusConfig:
-    """One of several corpora, which may annotate different types: an entry of data.train or data.dev."""
+    """One of several corpora: an entry of the list `data.train` or `data.dev`. Corpora may annotate different types."""
 
     path: str = ""
     """A file or a folder."""
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """The model's label for a label of the corpus; others keep their names. Mentions of a label that becomes "" are left out, and
-    the corpus says nothing about it."""
+    """The model's label for each label of the corpus; labels that are not listed keep their names. `""` drops the
+    mentions of a label, and the model learns nothing about it from this corpus. A listed label must occur in the
+    training corpus."""
     annotated: tuple[str, ...] = ()
-    """The model's labels of which the corpus has all mentions; those that occur in it if not given."""
+    """The model's labels of which the corpus has all mentions. Default: the labels that occur in it."""
     repeat: int = _number(1, 1, 1000)
-    """How often an epoch reads it."""
+    """How often an epoch reads the corpus."""
     format: str = ""
-    """Its format; data.format if not given."""
+    """The format of the corpus. Default: `data.format`."""
 
 
 @dataclass(frozen=True)
 class DataConfig:
-    """The corpora, in any format that :func:`hyperspan.read_corpus` reads."""
+    """The corpora, in any format that hyperspan reads. Paths are relative to the folder in which you run the
+    command."""
 
     train: str | tuple[CorpusConfig, ...] = ""
-    """The training corpus: a file or a folder; or a list of several, which may annotate different types."""
+    """The training corpus: a file or a folder. A list names several corpora, which may annotate different types."""
     format: str = ""
-    """The format of both corpora; recognised by their content if not given."""
+    """The format of all corpora. Default: recognised by their content."""
     dev: str | tuple[CorpusConfig, ...] = ""
-    """The corpus that selects the best epoch; without it the last epoch is kept."""
+    """The corpus that selects the best epoch, or a list of corpora. Without it the last epoch is kept."""
     joined: bool = False
-    """Whether consecutive documents of one sentence are one text, for transformer.context."""
+    """Whether consecutive documents of one sentence each are one text, for `transformer.context`."""
 
     @property
     def train_corpora(self) -> tuple[CorpusConfig, ...]:
@@ -130,43 +132,46 @@ def _corpora(given: str | tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ...]:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The model, and what several kinds of models share."""
+    """The kind of model, and settings that several kinds share."""
 
     kind: str = "segmental"
-    """The kind of model: segmental is the segmental hypergraph; docs/concepts/models.md lists the others."""
+    """The kind of model: `segmental` is the segmental hypergraph. The page on models lists the others."""
     max_width: int | Literal["n"] = field(default="n", metadata={"low": 1})
-    """c: the widest mention in words; "n" for no limit."""
+    """c: the widest mention in words. `"n"` for no limit."""
     discontinuous: Literal["drop", "hull"] = "drop"
-    """What a model of contiguous mentions learns of a discontinuous one: drop nothing, hull one mention from its first to its
-    last word."""
+    """What a model of contiguous mentions learns from a discontinuous one: `drop` leaves it out, `hull` makes it one
+    mention from its first to its last word."""
     tied: bool = True
-    """Whether I → (X, I) scores as the sum of I → I and I → X, as in the paper, or has its own weights."""
+    """Whether the edge I → (X, I) scores as the sum of I → I and I → X, as in the paper. If not, it has its own
+    weights."""
     scorer_hidden: int = _number(0, 0, MOST_UNITS)
-    """Hidden units between span vectors and scores; 0 for the paper's linear scores."""
+    """Hidden units between span vectors and scores. 0 for the linear scores of the paper."""
     temperature: float = _number(1.0, 0.01, 1000)
-    """Scores are divided by this in inference; training chooses it on dev at the end. calibration.temperatures are those of
-    single labels."""
+    """Scores are divided by this in inference. Training chooses it on dev at the end; `calibration.temperatures` has
+    values for single labels."""
     mention_bias: float = _number(0.0, -1000, 1000)
-    """Added to the score of every mention in inference: above 0 raises recall, below 0 precision."""
+    """Added to the score of every mention in inference. Above 0 it raises recall, below 0 precision."""
     reading: Literal["all", "nested"] = "nested"
-    """How ambiguous structures are decoded: all pairs every start with every end, nested each start with its nearest
-    end."""
+    """How ambiguous structures are decoded: `all` pairs every start with every end, `nested` pairs them so that mentions
+    of one type do not cross. For the models `mention-hypergraph`, `mention-separators` and `katiyar-cardie`."""
     tokenizer: str = "words"
-    """The tokenizer of raw text: of training documents without tokens, and of all text in inference."""
+    """The tokenizer of raw text: `words`, or `split`, which also splits at hyphens, slashes, commas, dots and pluses
+    inside words. It applies to training documents without tokens and to all text in inference."""
     tokenizer_version: int = _number(2, 1)
-    """The version of the tokenizer; 2 cuts scripts without spaces into characters. A model is used with the version it was
-    trained with."""
+    """The version of the tokenizer. Version 2 splits scripts without spaces into characters. A model always uses the
+    version it was trained with."""
 
 
 @dataclass(frozen=True)
 class CalibrationConfig:
-    """The model segmental: what makes its probabilities right, by label. Its most probable sets stay the same."""
+    """Calibration by label, of the model `segmental`. It changes probabilities and keeps the most probable sets.
+    Training chooses it on dev."""
 
     temperatures: Mapping[str, float] = _by_label(0.01, 1000)
-    """The scores of a label are divided by its temperature; others have model.temperature. Training chooses them on dev at
-    the end."""
+    """The scores of a label are divided by its temperature. Labels that are not listed use `model.temperature`."""
     biases: Mapping[str, float] = _by_label(-1000, 0)
-    """Added to the score of beginning a mention of a label, as far as the most probable sets stay the same."""
+    """Added to the score of beginning a mention of a label: 0 or less, and small enough to keep the most probable
+    sets."""
 
     def restrict(self, labels: Iterable[str]) -> CalibrationConfig:
         """That of some labels alone."""
@@ -194,98 +199,101 @@ class CalibrationConfig:
 
 @dataclass(frozen=True)
 class CouplingConfig:
-    """The models segmental and joint: how mentions depend on each other across words and labels, by how two of them lie to each other
-    (docs/concepts/dependence.md). hyperspan calibrate --couplings chooses them; nothing is coupled without them."""
+    """Couplings between mentions, of the models `segmental` and `joint`. A pair of mentions that overlap or touch
+    belongs to a family, by how the two lie to each other. `hyperspan calibrate --couplings` chooses the values; without
+    them nothing is coupled."""
 
     both: Mapping[str, float] = _by_label(-1000, 1000)
-    """Added to the score of a set that has both mentions of a pair, by family of pairs."""
+    """Added to the score of a set that contains both mentions of a pair, by family."""
     balance: Mapping[str, float] = _by_label(-1000, 1000)
-    """How much of what a pair takes from each of its mentions on average is given back to it, by family."""
+    """How much of the average effect of `coupling.both` each mention of a pair is compensated for, by family. 0 is
+    none, 1 is all."""
     mention: float = _number(0.0, -1000, 1000)
     """Added to the score of each mention that is in a pair."""
     least: float = _number(0.003, 1e-6, 1)
-    """The least product of the probabilities of two mentions that are a pair."""
+    """The least product of the probabilities of two mentions at which they are a pair."""
     most: int = _number(8, 2, 12)
-    """The most mentions that depend on each other; 2 to the power of this is what a component costs."""
+    """The most mentions that depend on each other. The cost is 2 to the power of this."""
 
 
 @dataclass(frozen=True)
 class WordsConfig:
-    """The vectors of words by themselves."""
+    """Word vectors, and embeddings of part-of-speech tags and Brown clusters."""
 
     vectors: str = _auto("")
-    """Pretrained vectors: a file (GloVe, word2vec, fastText, npz), "bundled" for those that come with hyperspan, "" for random
-    ones; auto: bundled for English text."""
+    """Pretrained word vectors: a file (GloVe, word2vec, fastText, npz), `"bundled"` for the English vectors that come
+    with hyperspan, or `""` for random ones. `auto`: bundled for English text."""
     dimension: int = _auto(100, 0, MOST_UNITS)
-    """Size of a word vector, 0 for none; auto: that of the vectors, or 100."""
+    """Dimension of word vectors. 0 for no word vectors. `auto`: that of the vectors, or 100."""
     max_vectors: int = _number(200_000, 0)
-    """How many words of a file of vectors are kept, the first ones; training words always keep theirs. 0 for all."""
+    """How many words of a vector file are kept, from its beginning. Words of the training data always keep their
+    vectors. 0 for all."""
     lowercase: bool = True
-    """Whether words are looked up in lower case; characters always keep their case."""
+    """Whether words are looked up in lower case. Characters always keep their case."""
     min_count: int = _number(1, 1)
-    """How often a training word must occur to have its own vector; pretrained words always have one."""
+    """How often a word must occur in training to get a vector. Words with a pretrained vector always have one."""
     word_dropout: float = _number(0.05, 0, 1)
-    """The fraction of training words that is replaced by the unknown word, so that its vector is trained."""
+    """The fraction of training words that are replaced by the unknown word, so that its vector is trained."""
     tag_dimension: int = _number(0, 0, MOST_UNITS)
-    """Dimension of part-of-speech embeddings, 32 in the paper; 0 for none: raw text has no tags."""
+    """Dimension of part-of-speech embeddings, 32 in the paper. 0 for none: raw text has no tags."""
     clusters: str = ""
-    """A file of Brown clusters, whose bit strings are cut into prefixes and embedded."""
+    """A file of Brown clusters. Four prefixes of each word's bit string are embedded."""
     cluster_dimension: int = _number(24, 1, MOST_UNITS)
-    """Size of the embedding of each of the four prefixes."""
+    """Dimension of the embedding of each of the four prefixes."""
 
 
 @dataclass(frozen=True)
 class CharactersConfig:
-    """The vectors of words from their characters."""
+    """Word vectors from characters."""
 
     encoder: Literal["none", "lstm", "cnn"] = _auto("none")
-    """The encoder of characters: none, lstm (the paper's + char) or cnn; auto: lstm."""
+    """The character encoder: `none`, `lstm` (+ char in the paper) or `cnn`. `auto`: `lstm`."""
     dimension: int = _number(30, 1, MOST_UNITS)
-    """Size of the embedding of a character."""
+    """Dimension of character embeddings."""
     hidden: int = _number(50, 1, MOST_UNITS)
-    """Size of the result, per direction or per filter width."""
+    """Units of the character encoder, for each direction (`lstm`) or each filter width (`cnn`)."""
 
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """A pretrained encoder, beside word vectors and characters or in their place: docs/how-to/transformers.md."""
+    """A pretrained Hugging Face encoder, in addition to word vectors and characters or in their place."""
 
     name: str = ""
-    """A Hugging Face encoder: a folder, or its name on the hub; none if not given."""
+    """A Hugging Face encoder: a folder, or a name on the hub. `""` for none."""
     pooling: Literal["first", "mean", "max"] = "first"
-    """How the vectors of a word's subwords are combined: first, mean or max."""
+    """How the vectors of a word's subwords become one: `first`, `mean` or element-wise `max`."""
     layers: int = _number(1, 1, MOST_LAYERS)
-    """How many of its last layers are mixed, with learnt weights; 1 for the last alone."""
+    """How many of the last layers are mixed, with learnt weights. 1 uses the last layer alone."""
     freeze: int | Literal["none", "all"] = field(default="none", metadata={"low": 0})
-    """What is frozen: none, all, or a number: the embeddings and this many of the lowest layers."""
+    """What is frozen: `none`, `all`, or a number for the embeddings and that many of the lowest layers."""
     learning_rate: float = _number(5e-5, 0, 10)
-    """The highest learning rate of its top layer; it follows the schedule of training.learning_rate."""
+    """The highest learning rate of the top layer. It follows `training.schedule`."""
     layer_decay: float = _number(1.0, 0.01, 1)
-    """Each layer has the learning rate of the one above it times this."""
+    """The learning rate of a layer is that of the layer above it times this."""
     window: int = _number(0, 0)
-    """Subwords of a sentence that it reads at once; 0 for as many as it can. Longer sentences are read in several
+    """How many subwords the encoder reads at once. 0 for as many as it can. Longer sentences are read in several
     windows."""
     stride: int = _number(0, 0)
-    """Subwords from one window to the next; 0 for half a window."""
+    """Subwords from the start of one window to the start of the next. 0 for half a window."""
     context: int = _number(0, 0)
-    """Words of the document that it reads before and after each sentence."""
+    """Words of the document that the encoder reads before and after each sentence."""
     gradient_checkpointing: bool = False
-    """Whether training computes its layers twice instead of storing them, to save memory."""
+    """Whether training computes layers twice instead of storing their activations, to save memory."""
     precision: Literal["float32", "bfloat16"] = "float32"
-    """bfloat16 runs its matrix products on a CUDA device in half precision, in training and inference."""
+    """`bfloat16` runs the encoder's matrix products in half precision on a CUDA device, in training and inference."""
 
 
 @dataclass(frozen=True)
 class FeaturesConfig:
-    """The features of the handcrafted encoder."""
+    """The features of `encoder.kind = "handcrafted"`."""
 
     words: str = "words tags bag types flags"
     """Groups of word features: words, near, lower, shapes, tags, bag, types, flags, clusters, cluster_pairs, affixes,
     near_affixes."""
     spans: str = "text tags types ends context width"
-    """Span features; docs/concepts/models.md lists their names."""
+    """Groups of span features. The page on models explains them."""
     min_count: int = _number(2, 1)
-    """How often a feature must occur in training to have weights; span features: at mentions."""
+    """How often a feature must occur in training to get weights. Span features count at mentions only."""
 
 
 @dataclass(frozen=True)
@@ -293,15 +301,15 @@ class EncoderConfig:
     """The encoder of words in context, and of spans."""
 
     kind: str = "neural"
-    """neural: LSTMs over vectors; handcrafted: sparse features of words and spans, with weights."""
+    """`neural`: LSTMs over vectors. `handcrafted`: weights for sparse features of words and spans."""
     layers: int = _auto(1, 0, MOST_LAYERS)
-    """Layers of the word LSTM, 0 for none; fofe has none."""
+    """Layers of the word LSTM. 0 for none. The model `fofe` has none."""
     hidden: int = _auto(128, 1, MOST_UNITS)
     """Units of the word LSTM in each direction."""
     span_hidden: int = _auto(128, 1, MOST_UNITS)
     """Units of the span LSTM in each direction."""
     input_dropout: float = _auto(0.5, 0, 0.95)
-    """Dropout on the word vectors that enter the word LSTM, or on handcrafted features."""
+    """Dropout on the input of the word LSTM, or on handcrafted features."""
     output_dropout: float = _auto(0.0, 0, 0.95)
     """Dropout on the output of each layer of the word LSTM."""
     span_dropout: float = _number(0.0, 0, 0.95)
@@ -312,100 +320,104 @@ class EncoderConfig:
 
 @dataclass(frozen=True)
 class SegmentalConfig:
-    """The model segmental."""
+    """The model `segmental`."""
 
     interactions: bool = True
-    """Whether I → I edges have weights; without, mentions of one start and type do not influence each other."""
+    """Whether I → I edges have weights. Without them, mentions of one type that begin at the same word do not influence
+    each other."""
     skip_margin: float = _number(0.0, 0.0)
-    """Words where T → X scores this much more than T → I for all types are passed over on CPUs, where mentions below 0.1 are
-    not asked for; 0 passes over none."""
+    """Inference on CPUs skips words where T → X scores this much more than T → I for all types, unless mentions with
+    probabilities below 0.1 are requested. 0 skips none."""
 
 
 @dataclass(frozen=True)
 class JointConfig:
-    """The model joint: mentions that begin at the same word depend on each other."""
+    """The model `joint`, in which mentions that begin at the same word depend on each other."""
 
     together: Literal["none", "parameters", "spans"] = "parameters"
-    """The score of two mentions of one span: none, a parameter for each two labels, or also from the vector of the span."""
+    """The score of two mentions of one span: `none`, one parameter for each two labels (`parameters`), or also a score
+    from the span vector (`spans`)."""
     within: Literal["none", "parameters", "spans"] = "none"
-    """The score of a mention and another label that goes on beyond it: none, parameters, or spans."""
+    """The score of a mention and a wider one of another label that begins at the same word: `none`, `parameters` or
+    `spans`."""
     rank: int = _number(8, 1, MOST_UNITS)
-    """Rank of scores from spans."""
+    """Rank of the scores from span vectors (`spans`)."""
     groups: tuple[tuple[str, ...], ...] = ()
-    """Lists of labels that depend on each other; chosen from the training sentences if not given."""
+    """Lists of labels that depend on each other. Default: chosen from the training sentences."""
     group_size: int = _number(5, 1, 8)
-    """The most labels of a group that is chosen: its cost is 4 to the power of this."""
+    """The most labels of a group that training chooses. The cost is 4 to the power of this."""
 
 
 @dataclass(frozen=True)
 class DiscontinuousConfig:
-    """The model discontinuous: mentions with gaps."""
+    """The model `discontinuous`, whose mentions may have several parts with words between them."""
 
     parts: int = _number(2, 1, MOST_PARTS)
     """P: the most parts of a mention."""
     gap: int = _number(8, 1, 1000)
-    """g: the most words of a gap."""
+    """g: the most words of a gap between two parts."""
     later_width: int = _number(4, 1, 1000)
-    """c': the most words of a part after the first."""
+    """c': the most words of a part after the first. The first part has up to `model.max_width`."""
     bias: float = _number(0.0)
-    """Added to the score of each part after which others follow; training ends by choosing it on dev."""
+    """Added to the score of each part that another part follows. Training chooses it on dev at the end."""
 
 
 @dataclass(frozen=True)
 class JoinedConfig:
-    """The model joined, whose mentions have the limits of the model discontinuous."""
+    """The model `joined`. The limits in `discontinuous` apply to its mentions, too."""
 
     hidden: int = _number(128, 1, MOST_UNITS)
-    """Of the hidden layers that say whether two segments belong together."""
+    """Hidden units of the classifier that decides whether two parts belong together."""
     threshold: float = _number(0.5, 0, 1)
-    """How probable that must be; training chooses it on dev at the end."""
+    """The least probability at which two parts are joined. Training chooses it on dev at the end."""
 
 
 @dataclass(frozen=True)
 class CascadedConfig:
-    """The model cascaded."""
+    """The model `cascaded`."""
 
     order: str = ""
-    """The order of labels; alphabetical if not given."""
+    """The order of labels. Default: alphabetical."""
 
 
 @dataclass(frozen=True)
 class FofeConfig:
-    """The model fofe."""
+    """The model `fofe`."""
 
     layers: int = _number(1, 1, MOST_LAYERS)
     """Layers of the network that classifies spans."""
     hidden: int = _number(128, 1, MOST_UNITS)
-    """Units of each of its layers."""
+    """Units of each layer."""
     dropout: float = _number(0.0, 0, 0.95)
-    """Dropout on the output of each of its layers."""
+    """Dropout on the output of each layer."""
     threshold: float = _number(0.3, 0, 1)
-    """The least probability of a mention; training chooses it on dev at the end."""
+    """The least probability of a mention. Training chooses it on dev at the end."""
     forgetting_factor: float = _number(0.5, 0, 1)
-    """α: a word's vector is multiplied by this for each word of distance."""
+    """α: the vector of a word is multiplied by this for each word of distance."""
     character_forgetting_factor: float = _number(0.8, 0, 1)
-    """The same for a character's vector and characters of distance."""
+    """The same for characters: the vector of a character is multiplied by this for each character of distance."""
     overlapping_rate: float = _number(0.36, 0, 1)
-    """The fraction of wrong spans that overlap a mention to learn from; drawn again each time."""
+    """The fraction of spans without a mention, but overlapping one, that training uses as negatives. They are drawn
+    anew in every step."""
     disjoint_rate: float = _number(0.09, 0, 1)
-    """The fraction of spans that overlap no mention to learn from."""
+    """The fraction of spans that overlap no mention that training uses as negatives."""
 
 
 @dataclass(frozen=True)
 class KatiyarCardieConfig:
-    """The model katiyar-cardie."""
+    """The model `katiyar-cardie`."""
 
     label_hidden: int = _number(128, 1, MOST_UNITS)
     """Units of the LSTM over labels."""
     dropout: float = _number(0.0, 0, 0.95)
     """Dropout on the output of that LSTM."""
     threshold: float = _number(0.3, 0, 1)
-    """The least probability of a label; training chooses it on dev at the end."""
+    """The least probability of a label. Training chooses it on dev at the end."""
 
 
 @dataclass(frozen=True)
 class TransitionConfig:
-    """The model transition."""
+    """The model `transition`."""
 
     dropout: float = _number(0.0, 0, 0.95)
     """Dropout on the input of the action scores."""
@@ -413,76 +425,82 @@ class TransitionConfig:
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """Training."""
+    """Training: start, length, optimizer, loss and checkpoints."""
 
     seed: int = _number(1, 0, 2**31 - 1)
-    """The source of all randomness."""
+    """The seed of all randomness."""
     start: str = _auto("")
-    """A warm start: the trained model whose encoders and vectors the new one begins with, a bundled one by its name, or a
-    folder; "" for none; auto: english for small English corpora."""
+    """A warm start: the trained model whose encoders and vectors the new model begins with. A bundled model by name, a
+    folder, or `""` for none. `auto`: `english` for small English corpora."""
     start_learning_rate: float = _auto(1e-3, 0, 10)
-    """The highest learning rate of what that model has learnt; what is new has training.learning_rate."""
+    """The highest learning rate of what comes from the warm start; the rest has `training.learning_rate`. `auto`: the
+    same rate for both."""
     epochs: int = _auto(50, 1)
     """The most passes over the training sentences."""
     patience: int = _auto(10, 0)
-    """Training stops after this many epochs without a better dev F1; 0 to never stop early."""
+    """Training stops after this many epochs without a better dev F1. 0 never stops early."""
     eval_epochs: int = _auto(1, 1)
-    """Epochs between two scorings on dev; the last epoch is always scored."""
+    """Epochs from one scoring on dev to the next. The last epoch is always scored."""
     batch_size: int = _auto(32, 1)
     """Sentences of a step, over all processes together."""
     micro_batch_size: int = _number(0, 0)
-    """The most sentences that a process computes at once, so that large batches fit; steps stay the same. 0 for no
-    limit."""
+    """The most sentences that a process computes at once, to save memory. Steps stay the same. 0 for no limit."""
     optimizer: Literal["adam", "adamw", "lbfgs"] = "adam"
-    """adamw decouples weight decay from the gradient; lbfgs takes one step an epoch, on all sentences."""
+    """`adam`, `adamw` (decoupled weight decay), or `lbfgs`, which takes one step an epoch, on all sentences."""
     learning_rate: float = _auto(1e-3, 0, 10)
     """The highest learning rate."""
     schedule: Literal["constant", "decay", "cosine"] = _auto("decay")
-    """decay: learning_rate / (1 + learning_rate_decay * epoch); cosine: down to 0 over all epochs. Both after a linear
-    warm-up."""
+    """`constant`; `decay`: learning_rate / (1 + learning_rate_decay * epoch); or `cosine`, down to 0 over all epochs.
+    Each begins with a linear warm-up."""
     learning_rate_decay: float = _number(0.05, 0)
-    """How fast the schedule decay falls."""
+    """How fast the learning rate falls with the schedule `decay`."""
     warmup_epochs: float = _auto(0.0, 0)
-    """Epochs, or a fraction of one, over which the learning rate grows from 0."""
+    """Epochs, or a fraction of one, in which the learning rate rises from 0."""
     max_grad_norm: float = _number(3.0, 0)
     """The largest gradient norm; larger gradients are clipped. 0 for no clipping."""
     weight_decay: float = _number(0.0, 0)
-    """Weight decay; it does not apply to word vectors."""
+    """Weight decay. It does not apply to word vectors."""
     softmax_margin: bool = True
-    """Softmax-margin training of segmental models: wrong edges have a cost in training."""
+    """Softmax-margin training of segmental models: in training, wrong edges get a cost."""
     beta: float = _number(1.5, 1, 1000)
-    """How much more a missed mention costs than a false one."""
+    """β: the cost of a missed mention in softmax-margin training, where a false one costs 1."""
     lm_loss_weight: float = _auto(0.0, 0)
-    """Weight of a language-model loss: predicting the words before and after each word; 0 for none."""
+    """Weight of an auxiliary language-model loss, which predicts the words before and after each word. 0 for none."""
     tune_mention_bias: bool = False
-    """Whether training ends by choosing model.mention_bias, by F1 on dev."""
+    """Whether training ends by choosing `model.mention_bias`, by F1 on dev."""
     tune_couplings: bool = False
-    """Whether training ends by choosing the section coupling, by the likelihood of dev; dev needs 500 mentions or more."""
+    """Whether training ends by choosing the section `coupling`, by the likelihood of dev. Dev needs 500 mentions or
+    more."""
     ema_decay: float = _auto(0.0, 0, 0.99999)
-    """Decay of the exponential moving average of the parameters, which is then evaluated and kept; 0 for none."""
+    """Decay of the exponential moving average of the parameters. The average is what is evaluated and kept. 0 for
+    none."""
     precision: Literal["float32", "bfloat16"] = "float32"
-    """bfloat16 runs matrix products of a CUDA device in half precision."""
+    """`bfloat16` runs matrix products in half precision on a CUDA device."""
     checkpoint_minutes: float = _number(10.0, 0)
-    """Minutes between checkpoints within an epoch; there is also one after every epoch."""
+    """Minutes between checkpoints within an epoch. Each epoch ends with a checkpoint, too."""
 
 
 @dataclass(frozen=True)
 class DistillationConfig:
-    """Teachers: larger models of the same labels, from whose distribution over mention sets the model learns."""
+    """Distillation: the model learns from the distribution over mention sets of one or several teachers."""
 
     teacher: str | tuple[str, ...] = ""
-    """The teacher: a bundled model by its name, or a folder; a list for several, whose scores are averaged; none if not
-    given. docs/how-to/train.md explains it."""
+    """The teacher: a bundled model by name, or a folder. A list names several, whose scores are averaged. `""` for
+    none."""
     text: str = ""
-    """Unlabelled text to learn from the teacher on: a file (.txt, .txt.gz, .txt.xz), a folder of them, or a corpus."""
+    """Unlabelled text for the teacher to annotate: a file (.txt, .txt.gz, .txt.xz), a folder of them, or a corpus,
+    whose mentions are ignored."""
     sentences: int = _number(0, 0)
-    """Unlabelled sentences of each epoch, beside the training sentences; each epoch reads the next ones. 0 for all."""
+    """Unlabelled sentences of each epoch, in addition to the training sentences. Each epoch reads the next ones. 0 for
+    all."""
     gold_weight: float = _number(0.5, 0, 1)
-    """Weight of the loss of gold mentions on training sentences; the teacher's has the rest."""
+    """Weight of the gold loss on training sentences. The loss from the teacher has the rest."""
     temperature: float = _number(1.0, 0.01, 1000)
-    """The teacher's scores are divided by this: above 1 it says more about mentions that it finds unlikely."""
+    """The teacher's scores are divided by this. Above 1, the student learns more about mentions that the teacher finds
+    unlikely."""
     copy_embeddings: bool = True
-    """Whether the model begins with the vocabulary, word vectors and characters of the teacher, of several the first."""
+    """Whether the student begins with the vocabulary, word vectors and characters of its teacher; with several, of the
+    first."""
 
     @property
     def teachers(self) -> tuple[str, ...]:
@@ -496,9 +514,9 @@ class PartialConfig:
     """Training sentences that are annotated in part: how many mentions are expected where annotation is unknown."""
 
     rates: Mapping[str, float] = _by_label(0, 100)
-    """Mentions a word, by label. Labels that are not given have the rate that they have in dev."""
+    """Expected mentions per word, by label. Labels that are not listed have their rate in dev."""
     rate_weight: float = _number(1.0, 0)
-    """Penalty in nats for each mention that a batch is expected to have beyond chance above or below its rate; 0 for none."""
+    """Penalty in nats for each expected mention of a batch above or below its rate, beyond chance. 0 for none."""
 
 
 @dataclass(frozen=True)
@@ -535,7 +553,8 @@ class Config:
     partial: PartialConfig = PartialConfig()
     distillation: DistillationConfig = DistillationConfig()
     plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
-    """A table for each plug-in, of keys and values of its own: ``config.plugins["zoo"]`` is ``[plugins.zoo]``."""
+    """A table for each plug-in, with the keys that the plug-in defines: ``config.plugins["zoo"]`` is
+    ``[plugins.zoo]``."""
 
     def __post_init__(self) -> None:
         for section in fields(self):

@@ -25,6 +25,7 @@ HINTS = {
     "words.vectors": "  # a file of word vectors of the language, such as fastText's .vec",
 }
 """What a key could have that has nothing."""
+ALL_KEYS = "https://hyperspan-nlp.github.io/hyperspan/reference/configuration/"
 
 
 def first_config(
@@ -48,7 +49,8 @@ def first_config(
         *_model(train),
         "",
         f"# All else follows from the corpus. For {counted(facts.sentences, 'training sentence')} {language}, hyperspan train",
-        "# chooses these values, and more that it prints. Remove a # to set one yourself (all keys: docs/how-to/train.md).",
+        "# chooses these values, and more that it prints. Remove a # to set one yourself. All keys:",
+        f"# {ALL_KEYS}",
         *_sections(fitted(Config().override([f"model.kind={_kind(train)}"]), facts).choices),
     ]
     return "\n".join(lines) + "\n"
