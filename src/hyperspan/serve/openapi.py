@@ -33,13 +33,13 @@ from hyperspan.serve.schema import (
 
 ABOUT = """Finds mentions that overlap: nested, crossing, of the same type, of any length, each with its exact probability.
 
-Spans are half-open, `[start, end)`, in characters of the text, which `offset_unit` counts by code points or by UTF-16 units."""
+Spans are half-open, `[start, end)`. Offsets count characters of the text, as Unicode code points or as UTF-16 units (`offset_unit`)."""
 _TEXT = "Mutant Rel proteins bind the IL-2 promoter in Jurkat T cells."
 EXAMPLES = {
     "annotate": {
         "text": {"summary": "The most probable mentions of a text", "value": {"text": _TEXT, "model": "genia"}},
         "thresholds": {
-            "summary": "Every mention that is probable enough, by label, and the three best sets",
+            "summary": "Every mention above a threshold per label, and the three most probable sets",
             "value": {
                 "text": _TEXT,
                 "model": "genia",
@@ -49,7 +49,7 @@ EXAMPLES = {
             },
         },
         "constraints": {
-            "summary": "What is known of a text, for a caller that counts UTF-16 units",
+            "summary": "Required and forbidden mentions, with offsets in UTF-16 units",
             "value": {
                 "texts": [_TEXT],
                 "model": "genia",
@@ -71,20 +71,24 @@ EXAMPLES = {
     "stream": {"lines": {"value": '{"id": 1, "text": "c-Rel binds."}\n{"id": 2, "text": "Nothing does."}\n'}},
 }
 _ERRORS = {
-    400: "The body is not JSON in UTF-8.",
-    401: "The API key is missing or wrong.",
-    404: "There is no such model.",
-    409: "The sentence has changed since it was shown; `item` is how it is now.",
-    408: "The body did not come in time.",
-    413: "The body, its texts or its characters are too many.",
-    415: "The body is not sent as JSON.",
-    421: "The header Host is not a name of this server.",
-    422: "A value is not one that can be used.",
-    500: "Something went wrong inside.",
-    503: "There is too much work, or the models are not there; Retry-After says when to come back.",
-    504: "It took too long.",
+    400: "`bad_request`: the body is not JSON in UTF-8; or the request has both `Content-Length` and `Transfer-Encoding`, "
+    "no `Host` or several, or several `Content-Type`.",
+    401: "`unauthorized`: the API key is missing or wrong.",
+    404: "`not_found`: no such address, model or sentence.",
+    408: "`request_timeout`: the body did not arrive in time.",
+    409: "`conflict`: the sentence has changed since it was shown; `item` is its current state.",
+    413: "`too_large`: the request exceeds a limit on size.",
+    415: "`unsupported_media_type`: `Content-Type` is missing or is not JSON.",
+    421: "`misdirected_request`: the header `Host` is not a name of this server.",
+    422: "`invalid_value`: a value of a wrong type or out of range, an unknown field or label, a span that cuts a word.",
+    500: "`internal_error`: an error of the server. Its log has details under the id of the request.",
+    503: "`overloaded`, `not_ready` or `shutting_down`: try again after the seconds in the header `Retry-After`.",
+    504: "`time_limit`: the request took too long.",
 }
-_ANSWERED_LINES = "A line for each line: AnnotatedText with `line` and `id`, or `error`, `line` and `id`."
+_ANSWERED_LINES = (
+    "One line per line of the request, in the same order: an AnnotatedText, or `error`. Both have `line`, its number, and "
+    "the `id` of the line if it has one."
+)
 _OF_BODIES = (400, 401, 404, 408, 413, 415, 421, 422, 500, 503, 504)
 _STRING = {"type": "string"}
 _REQUESTS: tuple[type[BaseModel], ...] = (
@@ -126,49 +130,61 @@ def _method(route: Route) -> str:
 
 def _operations() -> dict[str, Any]:
     """What is described, by the names of the routes."""
-    annotate = _operation("The mentions of one text or several", _json(AnnotateResponse), _OF_BODIES)
-    drawn = "The hypergraph of a model for a short sentence, with the hyperpath of its most probable mentions"
-    hypergraph = _operation(drawn, _json(HypergraphResponse), _OF_BODIES)
+    annotate = _operation("Annotate one text or several", _json(AnnotateResponse), _OF_BODIES, "The annotated texts.")
+    annotate["description"] = "The answer has the same mentions and probabilities as the Python library."
+    drawn = _json(HypergraphResponse)
+    hypergraph = _operation("Draw the hypergraph of a short sentence", drawn, _OF_BODIES, "The picture.")
+    hypergraph["description"] = (
+        "The picture shows the hypergraph of the model for this sentence, and the hyperpath of its most probable mentions."
+    )
     stream = _operation(
-        "The mentions of any number of texts, a line of JSON each",
+        "Annotate any number of texts, one line of JSON each",
         {"application/x-ndjson": {"schema": _STRING}},
         (400, 401, 404, 415, 421, 422, 500, 503),
         _ANSWERED_LINES,
     )
-    text = {"text/plain": {"schema": _STRING}}
+    stream["description"] = (
+        "Each line of the body is a StreamLine. Answers come while the request is still being sent, in the order of the "
+        "lines. An invalid line gets an error, and the next line is read. Send the body as `application/x-ndjson`."
+    )
+    text, listed = {"text/plain": {"schema": _STRING}}, _json(ModelsResponse)
     return {
         "annotate": annotate | _body(_json(AnnotateRequest), "annotate"),
         "hypergraph": hypergraph | _body(_json(HypergraphRequest), "hypergraph"),
         "stream": stream
         | _body({"application/x-ndjson": {"schema": _STRING}}, "stream")
         | {"parameters": _parameters(StreamQuery)},
-        "models": _operation("What is served", _json(ModelsResponse), (401, 421, 503)),
-        "healthz": _operation("Whether the server runs", text),
-        "readyz": _operation("Whether the models are loaded and requests are taken", text, (503,)),
-        "metrics": _operation("For Prometheus", text, (401, 421)),
+        "models": _operation(
+            "List the models and the limits of the server", listed, (401, 421, 503), "Models and limits."
+        ),
+        "healthz": _operation("Check that the process runs", text, (), "It runs."),
+        "readyz": _operation("Check that models are loaded and requests are accepted", text, (503,), "It is ready."),
+        "metrics": _operation("Read metrics in the text format of Prometheus", text, (401, 421), "The metrics."),
         **_labelling(),
     }
 
 
 def _labelling() -> dict[str, Any]:
     """What is described of a server that labels."""
-    item = {"parameters": [{"name": "item", "in": "path", "required": True, "schema": _STRING}]}
-    decision = _operation("Takes a decision about a sentence", _json(DecisionResponse), _OF_BODIES)
+    about = {"description": "The id of a sentence, from the queue of the session."}
+    item = {"parameters": [{"name": "item", "in": "path", "required": True, "schema": _STRING | about}]}
+    session, decided, shown = _json(LabelSessionResponse), _json(DecisionResponse), _json(LabelItem)
+    after = "The sentence and the session after it."
+    decision = _operation("Decide about a sentence or one of its mentions", decided, _OF_BODIES, after)
     decision["responses"]["409"] = {"description": _ERRORS[409], "content": _json(ConflictResponse)}
-    session = _json(LabelSessionResponse)
+    undo = _operation("Undo the last decision", decided, _OF_BODIES, after)
+    undo["description"] = "If there is no decision to undo, the answer is 422 with the code `nothing_to_undo`."
     return {
-        "label_session": _operation("The session: its labels, progress and queue", session, (401, 421, 500)),
-        "label_item": _operation("A sentence with its draft", _json(LabelItem), (401, 404, 421, 500)) | item,
+        "label_session": _operation("Show labels, progress and queue", session, (401, 421, 500), "The session."),
+        "label_item": _operation("Show a sentence with its draft", shown, (401, 404, 421, 500), "The sentence.") | item,
         "label_decision": decision | _body(_json(DecisionRequest), "decision") | item,
-        "label_undo": _operation("Takes back the last decision", _json(DecisionResponse), _OF_BODIES)
-        | _body(_json(UndoRequest), "undo"),
-        "label_label": _operation("Adds a label", session, _OF_BODIES) | _body(_json(LabelRequest), "label"),
+        "label_undo": undo | _body(_json(UndoRequest), "undo"),
+        "label_label": _operation("Add a label", session, _OF_BODIES, "The session.")
+        | _body(_json(LabelRequest), "label"),
     }
 
 
-def _operation(
-    summary: str, content: dict[str, Any], errors: tuple[int, ...] = (), description: str = "The answer."
-) -> dict[str, Any]:
+def _operation(summary: str, content: dict[str, Any], errors: tuple[int, ...], description: str) -> dict[str, Any]:
     failures = {str(status): {"description": _ERRORS[status], "content": _json(ErrorResponse)} for status in errors}
     return {"summary": summary, "responses": {"200": {"description": description, "content": content}, **failures}}
 

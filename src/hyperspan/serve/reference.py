@@ -52,6 +52,8 @@ def _page(description: Mapping[str, Any]) -> Iterator[str]:
 
 def _operation(method: str, path: str, one: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[str]:
     yield f'<section><h2 id="{_anchor(path)}"><code>{method.upper()} {escape(path)}</code></h2><p>{_prose(one["summary"])}.</p>'
+    if about := one.get("description"):
+        yield f"<p>{_prose(about)}</p>"
     if parameters := one.get("parameters"):
         rows = ((entry["name"], entry["schema"], entry["required"]) for entry in parameters)
         yield f"<h3>In the address</h3>{_table(rows)}"

@@ -80,9 +80,18 @@ Unit = Literal["codepoint", "utf16"]
 Part = Annotated[list[Place], Field(min_length=2, max_length=2)]
 GivenFragments = Annotated[list[Part], Field(fail_fast=True, max_length=MOST_FRAGMENTS)] | None
 ASKED_FRAGMENTS: Any = Field(
-    default=None, description="The parts of a discontinuous mention, from its start to its end; null for one part."
+    default=None,
+    description="The parts of a discontinuous mention, in the order of the text, as `[start, end]`. "
+    "Parts must not touch or be empty. Null for a contiguous mention.",
 )
-FRAGMENTS: Any = Field(default=None, description="The parts of a discontinuous mention; others have no such field.")
+FRAGMENTS: Any = Field(
+    default=None,
+    description="The parts of a discontinuous mention, as `[start, end]`. Contiguous mentions have no such field.",
+)
+START: Any = Field(description="The offset of the first character.")
+END: Any = Field(description="The offset after the last character.")
+UNIT = "What offsets count, in the request and in the answer: code points or UTF-16 units (JavaScript, Java)."
+MODEL = "The name of a model; `GET /v1/models` lists them. Null: the first one."
 
 
 class StrictBody(BaseModel):
@@ -92,13 +101,13 @@ class StrictBody(BaseModel):
 
 
 class KnownMention(StrictBody):
-    """A mention to require or to forbid."""
+    """A mention to require or to forbid. Its ends must not cut words."""
 
-    start: Place
-    end: Place
-    label: str
+    start: Place = START
+    end: Place = END
+    label: str = Field(description="A label of the model.")
     fragments: GivenFragments = ASKED_FRAGMENTS
-    document: Place = Field(default=0, description="Which of the texts it is in, counted from 0.")
+    document: Place = Field(default=0, description="Which of `texts` it is in, counted from 0.")
 
 
 KnownMentions = Annotated[list[KnownMention], Field(fail_fast=True)]
@@ -107,26 +116,36 @@ Labels = Annotated[list[str], Field(fail_fast=True)]
 
 
 class Options(StrictBody):
-    """What is wanted of texts."""
+    """How to annotate."""
 
-    model: str | None = Field(default=None, description="The name of a model; without it, the first one served.")
+    model: str | None = Field(default=None, description=MODEL)
     threshold: Threshold = Field(
         default=None,
-        description="Null: the most probable set. A number, or one by label: every mention at least that probable.",
+        description="Null: the most probable set of mentions. A number: every mention at least that probable. "
+        "Or one number per label, with `*` for the other labels.",
     )
-    types: Labels | None = Field(default=None, description="The only labels to look for.")
+    types: Labels | None = Field(default=None, description="The only labels to look for. Null: all labels.")
     top_k: int = Field(
-        default=0, ge=0, le=LARGEST, description="Also this number of most probable sets of each sentence."
+        default=0,
+        ge=0,
+        le=LARGEST,
+        description="Also return this many most probable sets of each sentence, in `alternatives`. "
+        "50 sets take about as long as the mentions.",
     )
-    candidates: Probability | None = Field(default=None, description="Also list every mention at least this probable.")
-    probabilities: bool = Field(default=True, description="Whether mentions come with their probabilities.")
-    offset_unit: Unit = Field(default="codepoint", description="What offsets count, in requests and answers.")
-    require: KnownMentions = Field(default=[], description="Mentions that the texts have.")
-    forbid: KnownMentions = Field(default=[], description="Mentions that they have not.")
+    candidates: Probability | None = Field(
+        default=None,
+        description="Also return every mention at least this probable, in `candidates`, to apply thresholds later.",
+    )
+    probabilities: bool = Field(default=True, description="Whether to return the probability of each mention.")
+    offset_unit: Unit = Field(default="codepoint", description=UNIT)
+    require: KnownMentions = Field(
+        default=[], description="Mentions that the answer must contain. The rest is decoded under this constraint."
+    )
+    forbid: KnownMentions = Field(default=[], description="Mentions that the answer must not contain.")
 
 
 class AnnotateRequest(Options):
-    """One text or several."""
+    """One text or several: give `text` or `texts`. An unknown field is an error."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -136,9 +155,9 @@ class AnnotateRequest(Options):
             ]
         }
     )
-    text: Text | None = Field(default=None, description="The text, if it is one.")
+    text: Text | None = Field(default=None, description="The text.")
     texts: Annotated[list[Text], Field(fail_fast=True)] | None = Field(
-        default=None, description="The texts, if they are several."
+        default=None, description="Several texts, in place of `text`."
     )
 
     @model_validator(mode="after")
@@ -153,144 +172,181 @@ class AnnotateRequest(Options):
 
 
 class StreamLine(Options):
-    """A line of a stream."""
+    """A line of a stream: a text, and options that differ from those of the query."""
 
-    text: Text
-    id: Id = Field(default=None, description="What tells the caller which answer this is; it comes back with it.")
+    text: Text = Field(description="The text.")
+    id: Id = Field(default=None, description="Returned with the answer to this line.")
 
 
 class StreamQuery(BaseModel):
-    """The query of a stream: options for all of its lines, each of which may have its own."""
+    """The query of a stream: options for all of its lines. A line may override them."""
 
     REPEATED: ClassVar = ("threshold", "types")
-    model: str | None = None
-    threshold: list[str] = Field(default=[], description="P for all labels, or LABEL=P for one.")
-    types: list[str] | None = None
-    top_k: int = 0
-    candidates: float | None = None
-    probabilities: bool = True
-    offset_unit: Unit = "codepoint"
+    model: str | None = Field(default=None, description=MODEL)
+    threshold: list[str] = Field(
+        default=[], description="`P` for all labels, or `LABEL=P` for one. Repeat it for more labels."
+    )
+    types: list[str] | None = Field(default=None, description="A label to look for. Repeat it for more.")
+    top_k: int = Field(default=0, description="Also return this many most probable sets of each sentence.")
+    candidates: float | None = Field(default=None, description="Also return every mention at least this probable.")
+    probabilities: bool = Field(default=True, description="Whether to return the probability of each mention.")
+    offset_unit: Unit = Field(default="codepoint", description=UNIT)
 
 
 class HypergraphRequest(StrictBody):
-    """A short sentence."""
+    """A short sentence to draw."""
 
-    text: Text
-    model: str | None = None
-    types: Labels | None = Field(default=None, description="The labels to draw; without it, those that were found.")
-    offset_unit: Unit = "codepoint"
+    text: Text = Field(description="The sentence.")
+    model: str | None = Field(default=None, description=MODEL)
+    types: Labels | None = Field(default=None, description="The labels to draw. Null: those of the mentions found.")
+    offset_unit: Unit = Field(default="codepoint", description=UNIT)
 
 
 class Span(BaseModel):
-    start: int
-    end: int
-    label: str
+    """A mention without its text."""
+
+    start: int = START
+    end: int = END
+    label: str = Field(description="Its label.")
     fragments: list[tuple[int, int]] | None = FRAGMENTS
 
 
 class FoundMention(Span):
-    text: str
-    probability: float | None = Field(default=None, ge=0, le=1)
+    """A mention."""
+
+    text: str = Field(description="The characters from `start` to `end`.")
+    probability: float | None = Field(
+        default=None, ge=0, le=1, description="Its marginal probability. Left out if `probabilities` is false."
+    )
 
 
 class SplitSentence(BaseModel):
-    start: int
-    end: int
-    tokens: list[tuple[int, int]]
+    """A sentence of the text."""
+
+    start: int = START
+    end: int = END
+    tokens: list[tuple[int, int]] = Field(description="Its tokens, as `[start, end]` in the text.")
 
 
 class RankedSet(BaseModel):
-    probability: float
-    mentions: list[Span]
+    """A set of mentions of a sentence."""
+
+    probability: float = Field(description="The probability of the whole set.")
+    mentions: list[Span] = Field(description="Its mentions.")
 
 
 class AlternativesRecord(BaseModel):
-    start: int
-    end: int
-    sets: list[RankedSet]
+    """The most probable sets of a sentence."""
+
+    start: int = START
+    end: int = END
+    sets: list[RankedSet] = Field(description="The sets, the most probable first.")
 
 
 class DomainRecord(BaseModel):
-    """How well a text fits what the model was trained on."""
+    """How well a text fits the model's training text."""
 
-    foreign: bool = Field(description="Whether it is unlike that.")
-    score: float = Field(description="The higher, the less usual; some texts of 1 or more are not foreign.")
-    unknown: float = Field(ge=0, le=1, description="The share of its words that are new to the model.")
-    usual_unknown: float = Field(ge=0, le=1, description="The same of text of the model's own kind.")
+    foreign: bool = Field(description="Whether the text is unlike the training text.")
+    score: float = Field(
+        description="The higher, the less usual. Some texts with a score of 1 or more are not foreign."
+    )
+    unknown: float = Field(ge=0, le=1, description="The share of the words that are unknown to the model.")
+    usual_unknown: float = Field(ge=0, le=1, description="The same share in text like the training text.")
     better_model: str | None = Field(description="A bundled model that fits a foreign text clearly better.")
-    note: str | None = Field(description="A sentence for people about a foreign text.")
+    note: str | None = Field(description="A sentence about a foreign text, to show to people.")
 
 
 class AnnotatedText(BaseModel):
-    """A text's mentions, sorted by start, longest first, then label; and its sentences with their tokens."""
+    """A text's mentions and its sentences."""
 
-    mentions: list[FoundMention]
-    sentences: list[SplitSentence]
-    alternatives: list[AlternativesRecord] | None = Field(default=None, description="With top_k alone.")
-    candidates: list[FoundMention] | None = Field(default=None, description="If asked for.")
+    mentions: list[FoundMention] = Field(description="The mentions, sorted by start, longest first, then by label.")
+    sentences: list[SplitSentence] = Field(description="The sentences with their tokens.")
+    alternatives: list[AlternativesRecord] | None = Field(
+        default=None, description="The most probable sets of each sentence. Only if `top_k` is above 0."
+    )
+    candidates: list[FoundMention] | None = Field(
+        default=None, description="Every mention that is probable enough. Only if the request has `candidates`."
+    )
     domain: DomainRecord | None = Field(
-        description="Null for a text of few words, and for a model that does not know its training text."
+        description="How well the text fits the model. Null for texts of few words, and for models without a profile "
+        "of their training text."
     )
 
 
 class AnnotateResponse(BaseModel):
-    model: str
-    offset_unit: Unit
-    documents: list[AnnotatedText]
+    """The annotated texts."""
+
+    model: str = Field(description="The name of the model that was used.")
+    offset_unit: Unit = Field(description="What offsets count.")
+    documents: list[AnnotatedText] = Field(description="One entry per text, in the order of the request.")
 
 
 class HypergraphResponse(BaseModel):
-    svg: str
-    structure: Literal["segmental", "discontinuous"] = Field(description="Which hypergraph it is: that of the model.")
-    tokens: list[tuple[int, int]]
-    mentions: list[FoundMention]
+    """A drawn hypergraph."""
+
+    svg: str = Field(description="The picture, as SVG.")
+    structure: Literal["segmental", "discontinuous"] = Field(description="The kind of hypergraph that the model has.")
+    tokens: list[tuple[int, int]] = Field(description="The tokens, as `[start, end]` in the text.")
+    mentions: list[FoundMention] = Field(description="The most probable mentions, whose hyperpath is drawn.")
 
 
 class FiguresInfo(BaseModel):
-    corpus: str
-    dev: float | None = Field(description="F1 in percent; null where it was not measured.")
-    test: float | None
+    """F1 in percent; null where it was not measured."""
+
+    corpus: str = Field(description="The corpus it was measured on.")
+    dev: float | None = Field(description="F1 on dev.")
+    test: float | None = Field(description="F1 on test.")
 
 
 class CardInfo(BaseModel):
-    """What a model is for; what is not known is empty."""
+    """The model card. Unknown fields are empty."""
 
-    title: str
-    description: str
-    domain: str
-    language: str
-    licence: str
-    labels: dict[str, str] = Field(description="What each label means, in words.")
-    figures: FiguresInfo
+    title: str = Field(description="A short name.")
+    description: str = Field(description="What the model is for.")
+    domain: str = Field(description="The kind of text it was trained on.")
+    language: str = Field(description="The language of that text.")
+    licence: str = Field(description="The licence of the model.")
+    labels: dict[str, str] = Field(description="What each label means.")
+    figures: FiguresInfo = Field(description="Its accuracy.")
 
 
 class ModelInfo(BaseModel):
-    name: str
-    default: bool
-    labels: list[str]
-    max_width: int | None = Field(description="The most words in a mention; null for no limit.")
-    tokenizer: str
-    kind: str
-    parameters: int
-    constraints: bool = Field(description="Whether mentions can be required and forbidden.")
-    discontinuous: bool = Field(description="Whether it finds mentions of several parts.")
-    card: CardInfo
-    readme: str = Field(description="All that its makers say of the model, in Markdown.")
+    """A model."""
+
+    name: str = Field(description="The name to use in requests.")
+    default: bool = Field(description="Whether requests without `model` use it.")
+    labels: list[str] = Field(description="Its labels.")
+    max_width: int | None = Field(description="The most words in a mention. Null: no limit.")
+    tokenizer: str = Field(description="The tokenizer that splits text into words.")
+    kind: str = Field(description="The kind of model, such as `segmental`.")
+    parameters: int = Field(description="The number of parameters.")
+    constraints: bool = Field(description="Whether `require` and `forbid` work with it.")
+    discontinuous: bool = Field(description="Whether it finds discontinuous mentions.")
+    card: CardInfo = Field(description="The model card in short.")
+    readme: str = Field(description="The model card in full, in Markdown.")
 
 
 class ModelsResponse(BaseModel):
-    models: list[ModelInfo]
-    limits: dict[str, float]
-    version: str
+    """The models and limits of a server."""
+
+    models: list[ModelInfo] = Field(description="The models, the default first.")
+    limits: dict[str, float] = Field(
+        description="The limits of the server, such as `texts` and `characters` of a request."
+    )
+    version: str = Field(description="The version of hyperspan.")
 
 
 class ErrorContent(BaseModel):
-    code: str
-    message: str
+    """An error, for programs and for people."""
+
+    code: str = Field(description="A stable name of the error, for programs.")
+    message: str = Field(description="One sentence for people. It may change between versions.")
 
 
 class ErrorResponse(BaseModel):
-    error: ErrorContent
+    """An error."""
+
+    error: ErrorContent = Field(description="What went wrong.")
 
 
 def check(kind: type[_Checked], value: Any) -> _Checked:
