@@ -13,14 +13,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).parent
 LIBRARY = "libkernels.so"
 COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ["-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-pthread"]
-SOURCES = ("chains", "cpu", "joint", "menus", "threads", "tokens", "words")
-"""What is compiled once, for every processor."""
+SOURCES = ("joint", "menus", "chains", "tokens", "words", "threads", "cpu")
+"""What is compiled once, for every processor; what takes longest begins first."""
 PROCESSORS = {
     "v4bf16": ["-march=x86-64-v4", "-mavx512bf16", "-mprefer-vector-width=512"],
     "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
@@ -46,12 +47,14 @@ def build(folder: Path = HERE, warn: Callable[[str], None] = lambda line: print(
     target = folder / LIBRARY
     try:
         processors = PROCESSORS if machine() == "x86_64" else {}
-        with tempfile.TemporaryDirectory() as place:
-            objects = [_object(place, name, name) for name in SOURCES]
-            objects.append(_object(place, "encode", "base"))
-            for name, flags in processors.items():
+        with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(os.cpu_count()) as pool:
+            compiled = [pool.submit(_object, place, name, name) for name in SOURCES]
+            compiled.append(pool.submit(_object, place, "encode", "base"))
+            special = {name: pool.submit(_object, place, "encode", name, flags) for name, flags in processors.items()}
+            objects = [job.result() for job in compiled]
+            for name, job in special.items():
                 try:
-                    objects.append(_object(place, "encode", name, flags))
+                    objects.append(job.result())
                 except subprocess.CalledProcessError as error:
                     warn(f"the kernels for {name} were left out, since the compiler cannot make them: {_reason(error)}")
             linked = folder / f"{os.getpid()}.{LIBRARY}"
