@@ -36,7 +36,7 @@ HOSTILE = f'<img src=x onerror=alert(1)> & "IL-2" promoter 👩‍🔬𝒳 \u202
 COORDINATED = "The left and right ventricle of the heart were stained ."
 LEFT = {"start": 4, "end": 28, "label": "organ", "fragments": [[4, 8], [19, 28]]}
 WORDS = [f"word{number}" for number in range(34)]
-DOCUMENTED = (Path(__file__).parents[3] / "docs" / "labelling.md").read_text(encoding="utf-8")
+DOCUMENTED = (Path(__file__).parents[3] / "docs" / "how-to" / "label.md").read_text(encoding="utf-8")
 Opened = Callable[..., Page]
 
 
