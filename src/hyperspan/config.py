@@ -450,8 +450,8 @@ class TrainingConfig:
     learning_rate: float = _auto(1e-3, 0, 10)
     """The highest learning rate."""
     schedule: Literal["constant", "decay", "cosine"] = _auto("decay")
-    """`constant`; `decay`: learning_rate / (1 + learning_rate_decay * epoch); or `cosine`, down to 0 over all epochs.
-    Each begins with a linear warm-up."""
+    """`constant`, `decay` or `cosine`, each after a linear warm-up. `decay` is
+    `learning_rate / (1 + learning_rate_decay * epoch)`; `cosine` falls to 0 over all epochs."""
     learning_rate_decay: float = _number(0.05, 0)
     """How fast the learning rate falls with the schedule `decay`."""
     warmup_epochs: float = _auto(0.0, 0)

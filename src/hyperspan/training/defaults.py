@@ -1,6 +1,6 @@
 """Settings that follow from the corpus: the one place that chooses what a configuration leaves to "auto".
 
-The numbers come from runs on parts of 30 to 3,000 sentences of GENIA, LitBank and GUM, chosen on dev (docs/how-to/train.md).
+The numbers come from runs on parts of 30 to 3,000 sentences of GENIA, LitBank and GUM, chosen on dev.
 """
 
 from __future__ import annotations
