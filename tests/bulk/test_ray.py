@@ -251,7 +251,7 @@ def test_a_dataset_gets_a_column_of_mentions(model: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_the_snippet_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
-    page = Path(__file__).parents[2] / "docs/how-to/batch.md"
+    page = Path(__file__).parents[2] / "docs/how-to/ray.md"
     [block] = page.read_text(encoding="utf-8").split("```py\n")[1:]
     code, _, output = block.partition("```\n\n```text\n")
     exec(compile(code, str(page), "exec"), {})
