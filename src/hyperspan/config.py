@@ -170,8 +170,7 @@ class CalibrationConfig:
     temperatures: Mapping[str, float] = _by_label(0.01, 1000)
     """The scores of a label are divided by its temperature. Labels that are not listed use `model.temperature`."""
     biases: Mapping[str, float] = _by_label(-1000, 0)
-    """Added to the score of beginning a mention of a label: 0 or less, and small enough to keep the most probable
-    sets."""
+    """Added to the score of beginning a mention of a label: 0 or less, so far as the most probable sets stay the same."""
 
     def restrict(self, labels: Iterable[str]) -> CalibrationConfig:
         """That of some labels alone."""
