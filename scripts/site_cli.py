@@ -1,0 +1,116 @@
+"""The page of all commands, made from the command line itself: ``python -m scripts.site_cli`` prints it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import typer
+
+from hyperspan.cli import make_app
+
+GROUPS = {
+    "Annotate": "annotate bulk serve",
+    "Label": "suggest label agreement",
+    "Train": "init split train curve vectors pretrain",
+    "Evaluate": "evaluate compare explain",
+    "Finish a model": "calibrate compact profile",
+    "Corpora": "convert stats view",
+    "Pictures": "draw",
+    "Information": "models info",
+    "Measure": "reproduce benchmark",
+}
+"""Every command, by what it is for."""
+INTRODUCTION = """\
+# Command line
+
+This page lists every command with its options. `hyperspan COMMAND --help` prints the same in the terminal.
+
+- Results go to standard output. Messages, notes and progress go to standard error.
+- `-` stands for standard input where a file is expected.
+- Existing files are never overwritten without `--force`.
+- The exit status is 0 on success, 2 on a mistake in what you typed or gave, and 130 after Ctrl-C.
+"""
+
+
+def cli_page() -> str:
+    """The page, in Markdown."""
+    commands = typer.main.get_group(make_app()).commands
+    listed = [name for names in GROUPS.values() for name in names.split()]
+    if sorted(listed) != sorted(commands):
+        raise ValueError(f"GROUPS misses, or invents: {sorted(set(listed) ^ set(commands))}")
+    overview = ["| to … | commands |", "|---|---|"]
+    for group, names in GROUPS.items():
+        overview.append(f"| {group.lower()} | {', '.join(f'[{name}](#hyperspan-{name})' for name in names.split())} |")
+    return "\n".join([INTRODUCTION, *overview, "", *(_command(name, commands[name]) for name in listed)])
+
+
+def _command(name: str, command: Any) -> str:
+    arguments = [one for one in command.params if one.param_type_name == "argument" and not one.hidden]
+    options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
+    usage = " ".join(["hyperspan", name, *(_placeholder(one) for one in arguments), "[OPTIONS]"])
+    paragraphs = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
+    examples = [part.removeprefix("Example: ") for part in paragraphs if part.startswith("Example: ")]
+    prose = [part for part in paragraphs if not part.startswith("Example: ")]
+    lines = [f"## hyperspan {name}", "", *(f"{_text(part)}\n" for part in prose)]
+    lines += ["```console", f"$ {usage}", *(f"$ {example}" for example in examples), "```", ""]
+    if arguments:
+        lines += ["| argument | meaning |", "|---|---|"]
+        lines += [f"| `{_cell(_placeholder(one))}` | {_meaning(one)} |" for one in arguments]
+        lines.append("")
+    if options:
+        lines += ["| option | meaning |", "|---|---|"]
+        lines += [f"| {_names(one)} | {_meaning(one)} |" for one in options]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _placeholder(argument: Any) -> str:
+    shown = argument.metavar or argument.name.upper()
+    return shown if argument.required or shown.startswith("[") else f"[{shown}]"
+
+
+def _names(option: Any) -> str:
+    names = ", ".join(f"`{name}`" for name in [*option.opts, *option.secondary_opts])
+    if option.is_flag:
+        return names
+    value = option.metavar or _type(option.type)
+    return f"{names} `{_cell(value)}`"
+
+
+def _type(kind: Any) -> str:
+    """
+    >>> from types import SimpleNamespace
+    >>> _type(SimpleNamespace(name="choice", choices=["raise", "skip"])), _type(SimpleNamespace(name="integer range"))
+    ('raise|skip', 'INTEGER')
+    """
+    if choices := getattr(kind, "choices", None):
+        return "|".join(map(str, choices))
+    return kind.name.removesuffix(" range").upper()
+
+
+def _meaning(parameter: Any) -> str:
+    meaning = _text(parameter.help or "")
+    default = parameter.default
+    if default in (None, False, "", (), []) or "Default:" in meaning or callable(default):
+        return meaning
+    return f"{meaning} Default: `{_cell(str(default))}`."
+
+
+def _text(words: str) -> str:
+    """Options and commands inside prose become code; what Markdown would take for markup is escaped.
+
+    >>> _text("See hyperspan models, or --force; a|b <x>")
+    'See `hyperspan models`, or `--force`; a\\\\|b \\\\<x>'
+    """
+    words = re.sub(r"([|<*_])", r"\\\1", " ".join(words.split()))
+    words = re.sub(r"(?<![\w`-])(--[a-z][\w-]*)", r"`\1`", words)
+    return re.sub(rf"(?<![\w`])(hyperspan (?:{'|'.join(' '.join(GROUPS.values()).split())}))(?!\w)", r"`\1`", words)
+
+
+def _cell(code: str) -> str:
+    return code.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    print(cli_page())

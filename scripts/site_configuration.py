@@ -1,0 +1,118 @@
+"""The page of all configuration keys, made from the dataclasses: ``python -m scripts.site_configuration`` prints it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import json
+from typing import Any, get_args, get_type_hints
+
+from hyperspan import config as module
+from hyperspan.config import AUTO, Config
+
+INTRODUCTION = """\
+# Configuration keys
+
+A configuration is a TOML file with the sections below. Every key has a default, so most files are a few lines long:
+`hyperspan init CORPUS` writes one, and [Train a model](../how-to/train.md) explains how to use it.
+
+```toml
+[data]
+train = "train.jsonl"
+dev = "dev.jsonl"
+
+[training]
+epochs = 30
+```
+
+- On the command line, `--set SECTION.KEY=VALUE` replaces one value: `hyperspan train mine.toml --set training.epochs=30`.
+- `auto` means that the value follows from your corpus: see [the defaults](../how-to/train.md#defaults).
+- An unknown key, a wrong type or a number outside its limits is an error that names the key.
+- Sections of one kind of model have no effect on the others.
+- The table `[plugins.NAME]` holds the settings of a plug-in of that name.
+"""
+
+
+def configuration_page() -> str:
+    """The page, in Markdown."""
+    hints = get_type_hints(Config)
+    described = _docstrings()
+    sections = [field.name for field in dataclasses.fields(Config) if dataclasses.is_dataclass(hints[field.name])]
+    parts = [_section(f"## {name}", name, hints[name], described) for name in sections]
+    parts.insert(1, _section("### Entries of a list of corpora", "", module.CorpusConfig, described))
+    return "\n".join([INTRODUCTION, *parts])
+
+
+def _section(heading: str, name: str, kind: type, described: dict[tuple[str, str], str]) -> str:
+    lines = [heading, "", _one_line(inspect.cleandoc(kind.__doc__ or "")), ""]
+    lines += ["| key | value | default | meaning |", "|---|---|---|---|"]
+    hints = get_type_hints(kind)
+    for field in dataclasses.fields(kind):
+        key = f"{name}.{field.name}".removeprefix(".")
+        meaning = _one_line(described[kind.__name__, field.name]).replace("|", "\\|")
+        lines.append(f"| `{key}` | {_values(hints[field.name], field)} | `{_default(field)}` | {meaning} |")
+    return "\n".join([*lines, ""])
+
+
+def _docstrings() -> dict[tuple[str, str], str]:
+    """The string right after each field, by class and field."""
+    found = {}
+    for node in ast.parse(inspect.getsource(module)).body:
+        if isinstance(node, ast.ClassDef):
+            for field, after in zip(node.body, node.body[1:], strict=False):
+                if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
+                    name, text = field.target, after.value
+                    if isinstance(name, ast.Name) and isinstance(text, ast.Constant):
+                        found[node.name, name.id] = inspect.cleandoc(str(text.value))
+    return found
+
+
+def _values(hint: Any, field: dataclasses.Field[Any]) -> str:
+    """What a key may be: its type, its choices, its limits."""
+    low, high = field.metadata.get("low"), field.metadata.get("high")
+    limits = "" if low is None and high is None else f" {_limits(low, high)}"
+    return _type(hint) + limits
+
+
+def _type(hint: Any) -> str:
+    """
+    >>> from typing import Literal
+    >>> _type(int), _type(int | Literal["n"]), _type(bool)
+    ('integer', 'integer or `"n"`', 'true or false')
+    """
+    named = {str: "string", int: "integer", float: "number", bool: "true or false"}
+    if hint in named:
+        return named[hint]
+    choices = get_args(hint)
+    if choices and all(isinstance(choice, str) for choice in choices):
+        return ", ".join(f'`"{choice}"`' for choice in choices)
+    if getattr(hint, "__origin__", None) is tuple:
+        return "list of tables" if dataclasses.is_dataclass(choices[0]) else "list"
+    if getattr(hint, "__origin__", None) is not None and "Mapping" in str(hint):
+        return "table"
+    if choices:
+        return " or ".join(_type(choice) for choice in choices)
+    return "table"
+
+
+def _limits(low: float | None, high: float | None) -> str:
+    """
+    >>> _limits(0, 1), _limits(1, None), _limits(None, 0)
+    ('from 0 to 1', 'from 1', 'up to 0')
+    """
+    parts = ([] if low is None else [f"from {low:,g}"]) + ([] if high is None else [f"to {high:,g}"])
+    return " ".join(parts) if low is not None else f"up {parts[0]}"
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    value = field.default if field.default is not dataclasses.MISSING else {}
+    return AUTO if value == AUTO else json.dumps(value)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+if __name__ == "__main__":
+    print(configuration_page())
