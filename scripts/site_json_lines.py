@@ -28,6 +28,8 @@ RULES = """- Files are UTF-8, one document per line. `.jsonl.gz` is compressed w
 - The JSON Schema of a line is
   [`jsonl.schema.json`](https://github.com/hyperspan-nlp/hyperspan/blob/main/src/hyperspan/corpora/jsonl.schema.json) in the
   package `hyperspan.corpora`. This page is generated from it."""
+WIDTH = 76
+"""Columns of an example."""
 OBJECTS = ("sentence", "mention", "scope")
 """The objects inside a document, in the order of the page."""
 NOTES = {
@@ -64,7 +66,9 @@ def _object(name: str, one: Schema, definitions: Schema) -> Iterator[str]:
     if note := NOTES.get(name.lower()):
         yield note
     properties = {field: _inlined(about, definitions) for field, about in one["properties"].items()}
-    yield fields_table({**one, "properties": properties}, defaults=True).replace("| default |", "| required |", 1)
+    for field in one.get("required", ()):
+        properties[field] |= {"description": f"**Required.** {properties[field]['description']}"}
+    yield fields_table({"properties": properties}, defaults=False)
 
 
 def _inlined(about: Any, definitions: Schema) -> Any:
@@ -78,13 +82,22 @@ def _inlined(about: Any, definitions: Schema) -> Any:
     return {key: _inlined(value, definitions) for key, value in about.items()}
 
 
-def _lines(record: Schema) -> str:
-    """An object with a line for each field, and for each entry of a list of objects."""
-    fields = [f"  {json.dumps(key)}: {_entries(value)}" for key, value in record.items()]
-    return "{\n" + ",\n".join(fields) + "\n}"
+def _lines(value: Any, indent: str = "") -> str:
+    """JSON over as many lines as it needs to fit the width of a page.
 
-
-def _entries(value: Any) -> str:
-    if not isinstance(value, list):
-        return json.dumps(value)
-    return "[\n" + ",\n".join(f"    {json.dumps(one)}" for one in value) + "\n  ]"
+    >>> print(_lines({"a": [1, 2], "b": ["x" * 40, "y" * 40]}))
+    {
+      "a": [1, 2],
+      "b": [
+        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy"
+      ]
+    }
+    """
+    written, inner = json.dumps(value), indent + "  "
+    if len(indent) + len(written) <= WIDTH or not isinstance(value, (dict, list)):
+        return written
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(inner + _lines(one, inner) for one in value) + f"\n{indent}]"
+    fields = [f"{inner}{json.dumps(key)}: {_lines(one, inner)}" for key, one in value.items()]
+    return "{\n" + ",\n".join(fields) + f"\n{indent}}}"

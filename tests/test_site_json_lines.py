@@ -17,9 +17,10 @@ def test_json_lines_page_lists_every_field_of_every_object_with_a_meaning() -> N
     objects = {"Document": schema(), **{name.capitalize(): schema()["$defs"][name] for name in OBJECTS}}
     assert sections.keys() == objects.keys()
     for name, one in objects.items():
-        rows = re.findall(r"^\| `(\w+)` \| .+? \| .*? \| (.+) \|$", sections[name], re.MULTILINE)
-        assert [field for field, _ in rows] == list(one["properties"])
-        assert all(meaning == one["properties"][field]["description"] for field, meaning in rows)
+        rows = re.findall(r"^\| `(\w+)` \| .+? \| (\*\*Required\.\*\* )?(.+) \|$", sections[name], re.MULTILINE)
+        assert [field for field, _, _ in rows] == list(one["properties"])
+        assert {field for field, required, _ in rows if required} == set(one.get("required", ()))
+        assert all(meaning == one["properties"][field]["description"] for field, _, meaning in rows)
 
 
 def test_json_schema_has_the_keys_that_are_read() -> None:
