@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import io
 import random
 import re
@@ -178,10 +179,22 @@ def test_a_format_of_contiguous_mentions_leaves_the_others_out_and_counts_them(n
     assert [mentions for _, mentions in content(list(read_corpus(target_of(name, tmp_path), name)))] == [{right}]
 
 
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", FORMATS.built_in)
+def test_the_page_on_formats_has_all_options(name: str) -> None:
+    entry = FORMATS.built_in[name]
+    for function in filter(None, (entry.read, entry.write)):
+        parameters = inspect.signature(inspect.unwrap(function)).parameters.values()
+        assert [
+            p.name for p in parameters if p.kind is p.KEYWORD_ONLY and not re.search(rf"[` ]{p.name}[`=]", PAGE)
+        ] == []
+
+
 def test_the_page_on_formats_says_what_each_holds() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\| `.*\|$", page, re.MULTILINE)]
-    table = {row[0].strip("`"): row[2:] for row in rows if len(row) == 6}
+    rows = re.findall(r"^\| \[`(.+?)`\]\(#.+?\) \|(.+)\|$", PAGE, re.MULTILINE)
+    table = {name: [cell.strip() for cell in cells.split("|")[1:]] for name, cells in rows}
     overlap = {"any": "✓", "nested": "nested only", "flat": "rejected unless `--lossy`"}
     several = {name: parts for name, (_, written, _, parts) in table.items() if written == "✓"}
     assert several == {name: "✓" if FORMATS[name].discontinuous else "–" for name in WRITERS}
