@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export HF_HUB_OFFLINE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test browser test-corpora test-slow fuzz kills lint types signs snippets benchmark kernels-here check-arm64 wheel clean
+.PHONY: help demo test browser test-corpora test-slow fuzz kills lint types signs docs snippets benchmark kernels-here check-arm64 wheel clean
 
 help:
 	@echo "make demo          annotate a text with each bundled model, and write demo.html"
@@ -18,6 +18,7 @@ help:
 	@echo "make lint          check style"
 	@echo "make types         check types"
 	@echo "make signs         count what tells how well the code is built"
+	@echo "make docs          build the site into site/, strictly"
 	@echo "make snippets      record what the snippets of README and docs print now, as after a change of a model"
 	@echo "make benchmark     measure costs, as ratios"
 	@echo "make kernels-here  compile the C kernels of this checkout in place"
@@ -85,6 +86,11 @@ types: $(VENV)/installed-dev
 signs: $(VENV)/installed
 	$(BIN)/python scripts/signs.py
 
+# Offline: the site loads nothing from elsewhere. Links, anchors and pages that are not there end it.
+docs: $(VENV)/installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "now open site/index.html"
+
 snippets: $(VENV)/installed-dev
 	$(BIN)/python scripts/snippets.py --write
 
@@ -109,4 +115,4 @@ check-arm64:
 	PYTHON=$(PYTHON) sh scripts/check_arm64.sh
 
 clean:
-	rm -rf $(VENV) dist demo.html demo.svg .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist site demo.html demo.svg .pytest_cache .ruff_cache .hypothesis

@@ -46,7 +46,6 @@ def replayed(text: str, name: str = "a page") -> str:
         return _with_output(found, printed.getvalue())
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        Path("examples").symlink_to(ROOT / "examples")
         return ANNOTATED.sub(_annotated, PYTHON.sub(run, text))
 
 
