@@ -36,10 +36,15 @@ def test_they_are_small_and_say_what_they_are(name: str) -> None:
     figures = ModelCard.read(folder).figures
     for part, f1 in (("dev", figures.dev), ("test", figures.test)):
         assert re.search(rf"^\| {figures.corpus} {part} \|[^|]+\|[^|]+\| {f1:.2f} \|", readme, re.MULTILINE)
-    row = next(line for line in Path("README.md").read_text(encoding="utf-8").splitlines() if f"| [`{name}`]" in line)
-    assert f" {figures.test:.1f} ({figures.corpus}" in row
+    [row] = [line for line in Path("docs/index.md").read_text("utf-8").splitlines() if line.startswith(f"| [`{name}`]")]
+    assert row.endswith(f"| {figures.test:.1f} |")
     config = (folder / "config.toml").read_text(encoding="utf-8")
     assert "/" not in config, "no paths of the machine that it was trained on"
+
+
+def test_readme_has_the_figures_of_the_cards() -> None:
+    scores = [ModelCard.read(folder).figures.test for folder in PRETRAINED.iterdir() if (folder / "card.toml").exists()]
+    assert f"| {min(scores):.1f} – {max(scores):.1f} |" in Path("README.md").read_text(encoding="utf-8")
 
 
 def test_overlapping_mentions_are_found_in_raw_text() -> None:

@@ -25,7 +25,7 @@ HINTS = {
     "words.vectors": "  # a file of word vectors of the language, such as fastText's .vec",
 }
 """What a key could have that has nothing."""
-ALL_KEYS = "https://hyperspan-nlp.github.io/hyperspan/reference/configuration/"
+ALL_KEYS = "https://hyperspan-nlp.github.io/hyperspan/reference/configuration.html"
 
 
 def first_config(
