@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperspan.lazy import imported
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _HOME = {
     "AnnotationScope": "hyperspan.types",
