@@ -68,7 +68,9 @@ def test_links_to_the_site_and_the_source_lead_somewhere(site: Path) -> None:
     files += [*(ROOT / "src").rglob("README.md"), *(ROOT / "src").rglob("*.py")]
     links = 0
     for file in files:
-        for address in re.findall(r"https://[^\s)\]>\"'`]*hyperspan-nlp[^\s)\]>\"'`]*", file.read_text(encoding="utf-8")):
+        for address in re.findall(
+            r"https://[^\s)\]>\"'`]*hyperspan-nlp[^\s)\]>\"'`]*", file.read_text(encoding="utf-8")
+        ):
             links += 1
             path, _, anchor = address.partition("#")
             if path.startswith(SITE):

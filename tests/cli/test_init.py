@@ -80,7 +80,10 @@ def test_init_example_copies_a_corpus_once_and_overwrites_no_other(tmp_path: Pat
     ("arguments", "sentence"),
     [
         ((), "init needs a corpus, but none is given; name a file or a folder of annotated text, or try --example"),
-        (("--example", "lost"), "there is no example lost; choose one of lost-property, chinese, coordination, harbour"),
+        (
+            ("--example", "lost"),
+            "there is no example lost; choose one of lost-property, chinese, coordination, harbour",
+        ),
     ],
 )
 def test_init_names_what_it_needs(arguments: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
