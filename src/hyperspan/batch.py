@@ -1,7 +1,7 @@
 """From sentences to batches without padding.
 
-The words of a batch are rows in the order that :class:`torch.nn.utils.rnn.PackedSequence` uses: all first words, longest
-sentence first, then all second words, and so on. Nothing is computed for padding, because there is none.
+The words of a batch are rows in the order that :class:`torch.nn.utils.rnn.PackedSequence` uses: all first words,
+longest sentence first, then all second words, and so on. Nothing is computed for padding, because there is none.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class SubwordWindows:
     counts: Tensor
     """(W,): how many subwords a window has."""
     place: Tensor
-    """(P,): the places of each row's subwords, as window * L + position; of its first one alone with the pooling first."""
+    """(P,): the places of each row's subwords, as window * L + position; of its first one alone with the pooling
+    first."""
     owner: Tensor
     """(P,): the row that each is of."""
 

@@ -41,8 +41,8 @@ def split_evenly(items: list[T], most: int) -> list[list[T]]:
 def batches_by_length(
     lengths: Sequence[int], max_width: int | None = None, limit: int = BATCH_ENTRIES
 ) -> Iterator[list[int]]:
-    """The indices of sentences of similar length, longest first; padded to the longest, a batch has at most `limit` entries.
-    A longer sentence makes a batch of its own.
+    """The indices of sentences of similar length, longest first; padded to the longest, a batch has at most `limit`
+    entries. A longer sentence makes a batch of its own.
 
     Sentences without words are in none.
 

@@ -1,4 +1,5 @@
-"""What a model is for, in ``card.toml`` of its folder: a title, labels in words, a domain, figures. Needs neither torch nor NumPy."""
+"""What a model is for, in ``card.toml`` of its folder: a title, labels in words, a domain, figures. Needs neither torch
+nor NumPy."""
 
 from __future__ import annotations
 

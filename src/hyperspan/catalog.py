@@ -1,4 +1,5 @@
-"""The models at hand, and what each is for: of folders of any origin, without loading a model. Needs neither torch nor NumPy."""
+"""The models at hand, and what each is for: of folders of any origin, without loading a model. Needs neither torch nor
+NumPy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """From sentences to arrays of ids without padding, in NumPy alone: processes that only prepare batches need no torch.
 
-The words of a batch are rows in the order that torch's `PackedSequence` uses: all first words, longest sentence first, then all
-second words, and so on.
+The words of a batch are rows in the order that torch's `PackedSequence` uses: all first words, longest sentence first,
+then all second words, and so on.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class RowOrder(NamedTuple):
         )
 
     def rows(self, values: Any, shape: tuple[int, ...] = ()) -> np.ndarray:
-        """(N, …): what is known of each word, sentence by sentence, in the order of rows; 0 where there are no values."""
+        """(N, …): what is known of each word, sentence by sentence, in the order of rows; 0 where there are no
+        values."""
         array = np.zeros((len(self.row), *shape), dtype=np.int32)
         if len(values):
             array[self.row] = values

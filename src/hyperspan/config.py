@@ -1,6 +1,7 @@
 """What a model is and how it is trained: frozen dataclasses that are read from TOML and written to it.
 
-:mod:`hyperspan.toml` reads and checks each value; :func:`hyperspan.models.validation.validate` checks that they go together.
+:mod:`hyperspan.toml` reads and checks each value; :func:`hyperspan.models.validation.validate` checks that they go
+together.
 """
 
 from __future__ import annotations
@@ -152,8 +153,9 @@ class ModelConfig:
     mention_bias: float = _number(0.0, -1000, 1000)
     """Added to the score of every mention in inference. Above 0 it raises recall, below 0 precision."""
     reading: Literal["all", "nested"] = "nested"
-    """How ambiguous structures are decoded: `all` pairs every start with every end, `nested` pairs them so that mentions
-    of one type do not cross. For the models `mention-hypergraph`, `mention-separators` and `katiyar-cardie`."""
+    """How ambiguous structures are decoded: `all` pairs every start with every end, `nested` pairs them so that
+    mentions of one type do not cross. For the models `mention-hypergraph`, `mention-separators` and
+    `katiyar-cardie`."""
     tokenizer: str = "words"
     """The tokenizer of raw text: `words`, or `split`, which also splits at hyphens, slashes, commas, dots and pluses
     inside words. It applies to training documents without tokens and to all text in inference."""
@@ -170,7 +172,8 @@ class CalibrationConfig:
     temperatures: Mapping[str, float] = _by_label(0.01, 1000)
     """The scores of a label are divided by its temperature. Labels that are not listed use `model.temperature`."""
     biases: Mapping[str, float] = _by_label(-1000, 0)
-    """Added to the score of beginning a mention of a label: 0 or less, so far as the most probable sets stay the same."""
+    """Added to the score of beginning a mention of a label: 0 or less, so far as the most probable sets stay the
+    same."""
 
     def restrict(self, labels: Iterable[str]) -> CalibrationConfig:
         """That of some labels alone."""

@@ -58,7 +58,8 @@ def read_regular(path: Path) -> bytes:
 
 @dataclass
 class Target:
-    """A file, a folder, or standard output ("-"). A file or a new folder appears under its name only after a complete write."""
+    """A file, a folder, or standard output ("-"). A file or a new folder appears under its name only after a complete
+    write."""
 
     name: str
     force: bool = False

@@ -1,4 +1,5 @@
-"""What is installed here and which kernels run: for reports of problems, and for whoever wonders why something is slow."""
+"""What is installed here and which kernels run: for reports of problems, and for whoever wonders why something is
+slow."""
 
 from __future__ import annotations
 

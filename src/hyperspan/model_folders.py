@@ -1,4 +1,5 @@
-"""The folders of models: of the bundled ones by their names, of others as they are given. Needs neither torch nor NumPy."""
+"""The folders of models: of the bundled ones by their names, of others as they are given. Needs neither torch nor
+NumPy."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def is_model(name: str) -> bool:
 
 
 def target_of(model: str, output: Path | None, force: bool) -> Path:
-    """The folder for a changed model: another one, or with `force` its own; an error before any work if that must not be."""
+    """The folder for a changed model: another one, or with `force` its own; an error before any work if that must not
+    be."""
     if output is None:
         if model in bundled_models():
             raise InputError(f"{model} is a bundled model, which stays as it is; name a folder with --output")

@@ -1,7 +1,7 @@
 """Tables of formats, structures, models and encoders by name, to which other distributions add by entry points.
 
-The names that are built in are found without looking further. Only for others, and to list all, are the entry points of the
-group read: ``hyperspan.formats``, ``hyperspan.structures``, ``hyperspan.models``, ``hyperspan.encoders``.
+The names that are built in are found without looking further. Only for others, and to list all, are the entry points of
+the group read: ``hyperspan.formats``, ``hyperspan.structures``, ``hyperspan.models``, ``hyperspan.encoders``.
 """
 
 from __future__ import annotations

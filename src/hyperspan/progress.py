@@ -23,7 +23,8 @@ def print_every_minute(
 ) -> Iterator[None]:
     """Writes `state()` once a minute while the block runs.
 
-    `printed` returns when the caller last printed a line itself, by :func:`time.monotonic`; the minute counts from there.
+    `printed` returns when the caller last printed a line itself, by :func:`time.monotonic`; the minute counts from
+    there.
     """
     ended = threading.Event()
 

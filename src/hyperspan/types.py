@@ -251,7 +251,8 @@ class Sentence(_PartlyAnnotated):
     duplicates: tuple[Mention, ...] = field(default=(), converter=tuple, eq=False, kw_only=True)
     """Mentions that a corpus lists more than once, as often as they are too many; see :meth:`with_mentions`."""
     before: tuple[str, ...] = field(default=(), converter=tuple, eq=False, kw_only=True)
-    """The last tokens of its document before it, for models that read them; :func:`hyperspan.corpora.documents.with_context`."""
+    """The last tokens of its document before it, for models that read them;
+    :func:`hyperspan.corpora.documents.with_context`."""
     after: tuple[str, ...] = field(default=(), converter=tuple, eq=False, kw_only=True)
     """The first tokens after it."""
     annotated: AnnotationScope | None = field(default=None, kw_only=True)
@@ -392,9 +393,11 @@ class Document(_PartlyAnnotated):
         return imported("hyperspan.render.notebook:document_html")(self)
 
 
-# -- values that are right because of how they were made: nothing is converted or checked, which takes most of the time --------
+# -- values that are right because of how they were made: nothing is converted or checked, which takes most of the time
+# --------
 #
-# A frozen class offers no cheap way to set its fields. So a draft of the same layout is filled and becomes one of that class.
+# A frozen class offers no cheap way to set its fields. So a draft of the same layout is filled and becomes one of that
+# class.
 
 
 class _MentionDraft:

@@ -121,9 +121,11 @@ class Vocabulary:
         )
 
     def gold(self, sentence: Sentence, *, discontinuous: bool = False, hulls: bool = False) -> set[Any]:
-        """A sentence's mentions as a structure takes them: (start, end, index of the label), and the parts if there are several.
+        """A sentence's mentions as a structure takes them: (start, end, index of the label), and the parts if there are
+        several.
 
-        Discontinuous ones are left out unless they are asked for, or, with `hulls`, are mentions from their first to their last word.
+        Discontinuous ones are left out unless they are asked for, or, with `hulls`, are mentions from their first to
+        their last word.
         """
         kept = (mention for mention in sentence.mentions if discontinuous or hulls or not mention.fragments)
         try:
@@ -142,7 +144,8 @@ class Vocabulary:
     def marks(self, sentences: Sequence[Sentence], *, discontinuous: bool = False) -> PartialMarks | None:
         """What sentences say of partial annotation; None where all of all of them is annotated.
 
-        Forbidden mentions with gaps are left out unless they are asked for: the span of one as a whole may be a mention.
+        Forbidden mentions with gaps are left out unless they are asked for: the span of one as a whole may be a
+        mention.
         """
         if not any(sentence.is_partial for sentence in sentences):
             return None
@@ -284,8 +287,8 @@ class Lexicon:
     """(U,): how many characters each has."""
 
     def spellings(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The longest spellings first: the place there of each token (U,), their characters (U, longest), padded with 0, and
-        their lengths (U,)."""
+        """The longest spellings first: the place there of each token (U,), their characters (U, longest), padded with
+        0, and their lengths (U,)."""
         longest_first = np.argsort(-self.counts, kind="stable")
         place = np.empty_like(longest_first)
         place[longest_first] = np.arange(len(place))

@@ -1,4 +1,5 @@
-"""The words of a vocabulary: a file with one a line, which is searched as it is, and what is known of the tokens of a batch."""
+"""The words of a vocabulary: a file with one a line, which is searched as it is, and what is known of the tokens of a
+batch."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def _unescaped(line: str) -> str:
 class Words(Sequence[str]):
     """Words, each once. The first has id 1.
 
-    They stay the bytes of a words.txt: those are searched where they lie, and become strings only if someone reads them.
+    They stay the bytes of a words.txt: those are searched where they lie, and become strings only if someone reads
+    them.
 
     >>> words = Words.of(["the", "zoo"])
     >>> words.data, words.find("zoo"), words.find("lion"), list(words)
@@ -130,8 +132,8 @@ class Words(Sequence[str]):
     def look_up(self, tokens: Sequence[str], lowercase: bool, character_ids: np.ndarray) -> FoundTokens:
         """What is known of the tokens: of those that are the same, once.
 
-        A token is looked up in lower case alone, or first as it is; :func:`spelling` says what ids characters have. Of a token
-        of too many, those of the middle are left out, and one of none has that of a space.
+        A token is looked up in lower case alone, or first as it is; :func:`spelling` says what ids characters have. Of
+        a token of too many, those of the middle are left out, and one of none has that of a space.
         """
         lines = "\n".join(tokens)
         if self._compiled is None or not tokens or lines.count("\n") >= len(tokens):

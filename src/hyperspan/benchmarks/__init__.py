@@ -1,4 +1,5 @@
-"""How fast hyperspan is, and how fast it learns. A module is one benchmark: ``run`` takes its options and returns figures. Imports anything of ours."""
+"""How fast hyperspan is, and how fast it learns. A module is one benchmark: ``run`` takes its options and returns
+figures. Imports anything of ours."""
 
 BENCHMARKS = {
     "bundled": "the bundled models from raw text, beside spaCy's spancat; their F1, latency, start and memory",

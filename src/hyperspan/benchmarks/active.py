@@ -1,13 +1,14 @@
 """How many words of labelling suggestions save, against random order.
 
-A chain simulates a person who labels in rounds. It begins with as many words as 100 random sentences have. Each round trains a
-model on all that is labelled, scores it on dev and test, and lets it choose what is labelled next from the rest of the training
-set, whose gold is then given. Orders are those of hyperspan suggest --by, some variants, random order, and the longest sentence first. Rounds
-of all orders have as many words. The models start from the bundled word vectors, and from no bundled model, since these have seen the
-training sets. They see no dev set while they train and choose.
+A chain simulates a person who labels in rounds. It begins with as many words as 100 random sentences have. Each round
+trains a model on all that is labelled, scores it on dev and test, and lets it choose what is labelled next from the
+rest of the training set, whose gold is then given. Orders are those of hyperspan suggest --by, some variants, random
+order, and the longest sentence first. Rounds of all orders have as many words. The models start from the bundled word
+vectors, and from no bundled model, since these have seen the training sets. They see no dev set while they train and
+choose.
 
-A chain is a process of its own that writes a line for each round to a file of its own. The command goes on where it was stopped,
-and prints all finished rounds as Markdown tables.
+A chain is a process of its own that writes a line for each round to a file of its own. The command goes on where it was
+stopped, and prints all finished rounds as Markdown tables.
 """
 
 from __future__ import annotations

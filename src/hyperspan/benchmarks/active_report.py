@@ -1,4 +1,5 @@
-"""Simulated labelling for people: Markdown tables of F1 by words, and of the words that suggestions save; and a picture."""
+"""Simulated labelling for people: Markdown tables of F1 by words, and of the words that suggestions save; and a
+picture."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ COLOURS = ("#000000", "#999999", "#0072b2", "#009e73", "#e69f00", "#cc79a7", "#d
 
 
 def words_to_reach(points: Sequence[tuple[float, float]], f1: float) -> float | None:
-    """The words at which a curve of (words, F1) first reaches an F1, on straight lines between the points; None where it never does.
+    """The words at which a curve of (words, F1) first reaches an F1, on straight lines between the points; None where
+    it never does.
 
     >>> words_to_reach([(100, 0.4), (200, 0.6)], 0.5), words_to_reach([(100, 0.4)], 0.5)
     (150.0, None)
@@ -36,7 +38,8 @@ def words_to_reach(points: Sequence[tuple[float, float]], f1: float) -> float | 
 
 
 def savings(rounds: Sequence[Round], split: str) -> dict[str, list[float | None]]:
-    """For each order, the share of words that it saves with each seed to reach what random order reaches at the end, on average.
+    """For each order, the share of words that it saves with each seed to reach what random order reaches at the end, on
+    average.
 
     A negative share is of words that it needs more; None where it does not get there.
     """

@@ -1,8 +1,10 @@
-"""How fast a bulk job is from raw text to shards, with several workers for one GPU: `hyperspan benchmark bulk --device cuda`.
+"""How fast a bulk job is from raw text to shards, with several workers for one GPU: `hyperspan benchmark bulk --device
+cuda`.
 
-Each run is a process of its own with a limit on its time, the first of them the most important. Texts are invented or given, one
-document a line; each is annotated once in a run. The rate counts from when the first worker is given a shard to when the last
-shard is committed. GPU use is what nvidia-smi sees in that time: the share of it in which a kernel runs.
+Each run is a process of its own with a limit on its time, the first of them the most important. Texts are invented or
+given, one document a line; each is annotated once in a run. The rate counts from when the first worker is given a shard
+to when the last shard is committed. GPU use is what nvidia-smi sees in that time: the share of it in which a kernel
+runs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """How fast and how good the bundled models are, from raw text, beside spaCy's spancat.
 
 Words a second of raw text, in turns with an untrained spancat that proposes spans of 1 to 6 words, where spaCy is
-installed. F1 and the texts come from the corpora where they are at hand: DATA/NAME/dev.* and test.* for the model NAME, DATA/gum for `english`.
-Then the latency of one sentence, the time of each stage, and the start of ``hyperspan annotate``. Needs no torch.
+installed. F1 and the texts come from the corpora where they are at hand: DATA/NAME/dev.* and test.* for the model NAME,
+DATA/gum for `english`. Then the latency of one sentence, the time of each stage, and the start of ``hyperspan
+annotate``. Needs no torch.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ finally:
     status = open("/proc/self/status").read()
     print(status.partition("VmHWM:")[2].split()[0], file=sys.stderr)
 """
-"""A command whose last line on standard error is the most memory it has held, in kB: of its own, not of who started it."""
+"""A command whose last line on standard error is the most memory it has held, in kB: of its own, not of who started
+it."""
 
 
 # -- texts ---------------------------------------------------------------------------------------------------------
@@ -122,8 +124,8 @@ def throughput(model: str, texts: Sequence[str], rounds: int, beside: Spancat | 
 
 
 def stages(annotator: Annotator, texts: Sequence[str], rounds: int) -> dict[str, float]:
-    """Microseconds a word of cutting texts into words, of looking these up in the vocabulary, of finding mentions among them, and
-    of building documents; words are looked up as part of finding mentions, too."""
+    """Microseconds a word of cutting texts into words, of looking these up in the vocabulary, of finding mentions among
+    them, and of building documents; words are looked up as part of finding mentions, too."""
     options = annotator.options()
     documents = [annotator.split(text) for text in texts]
     sentences = [sentence for document in documents for sentence in document.sentences]

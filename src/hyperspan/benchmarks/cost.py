@@ -1,7 +1,8 @@
 """What a configuration costs in time and memory: `hyperspan benchmark cost genia/transformer --device cuda`.
 
-Steps of training and batches of inference on the configuration's training sentences, each part in a process of its own, so that
-memory is counted by itself. Seconds on a CPU are those that the processor worked, whatever else the machine did.
+Steps of training and batches of inference on the configuration's training sentences, each part in a process of its own,
+so that memory is counted by itself. Seconds on a CPU are those that the processor worked, whatever else the machine
+did.
 """
 
 from __future__ import annotations

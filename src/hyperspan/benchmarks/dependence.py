@@ -2,14 +2,16 @@
 
 A run is CORPUS/ROW/SEED. A row is a configuration of dependence/, all with one encoder and one schedule:
 
-segmental: chains with different starts or types are independent. together: mentions of one span depend on each other. both: all mentions that
-begin at one word do. reversed: the segmental hypergraph from right to left, whose chains share an end. Each is measured alone and coupled:
-with potentials of pairs of mentions across words and types, which are fitted on dev; dev itself is measured with those of its other half.
+segmental: chains with different starts or types are independent. together: mentions of one span depend on each other.
+both: all mentions that begin at one word do. reversed: the segmental hypergraph from right to left, whose chains share
+an end. Each is measured alone and coupled: with potentials of pairs of mentions across words and types, which are
+fitted on dev; dev itself is measured with those of its other half.
 
-The corpora are genia, litbank, gum and craft. Each run writes its figures and the measures of each sentence into two files of its own in
---output. Runs whose figures are there are not repeated, and one that was stopped goes on, so that each may be a process of its own:
-``--list`` prints their commands. ``--report`` prints tables of what is there, ``--compare`` also whether a system differs from the others
-by more than chance, ``--speed`` words a second of all rows, in turns.
+The corpora are genia, litbank, gum and craft. Each run writes its figures and the measures of each sentence into two
+files of its own in --output. Runs whose figures are there are not repeated, and one that was stopped goes on, so that
+each may be a process of its own: ``--list`` prints their commands. ``--report`` prints tables of what is there,
+``--compare`` also whether a system differs from the others by more than chance, ``--speed`` words a second of all rows,
+in turns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What ``hyperspan benchmark dependence`` prints: measures over seeds, pairs of mentions, significance of differences, speed."""
+"""What ``hyperspan benchmark dependence`` prints: measures over seeds, pairs of mentions, significance of differences,
+speed."""
 
 from __future__ import annotations
 
@@ -86,7 +87,8 @@ def _mean(values: Sequence[float], factor: float = 100, digits: int = 2) -> str:
 
 
 def pair_table(runs: Sequence[Figures]) -> Iterator[str]:
-    """Pairs whose mentions are both at least somewhat probable, sums over seeds: both, and neither, expected and in gold."""
+    """Pairs whose mentions are both at least somewhat probable, sums over seeds: both, and neither, expected and in
+    gold."""
     yield "| corpus | split | system | pair | pairs | both expected | both | neither expected | neither |"
     yield "|---|---|---|---|---:|---:|---:|---:|---:|"
     for (corpus, split, system), seeds in _systems(runs).items():
@@ -118,7 +120,8 @@ def approximation_table(runs: Sequence[Figures]) -> Iterator[str]:
 
 
 def comparisons(runs: Sequence[DependenceRun], output: Path) -> list[Figures]:
-    """Whether systems differ from segmental by more than chance, in bits and F1; a sentence with all of its seeds is exchanged."""
+    """Whether systems differ from segmental by more than chance, in bits and F1; a sentence with all of its seeds is
+    exchanged."""
     found: list[Figures] = []
     for corpus in dict.fromkeys(run.corpus for run in runs):
         rows = {(run.row, run.seed): read_rows(output, run) for run in runs if run.corpus == corpus}

@@ -173,7 +173,8 @@ def measured(model: Recognizer, sentences: Sequence[Sentence], couplings: Coupli
 def run_and_write(
     run: DependenceRun, data: Path, place: Path, output: Path, device: str, sentences: int, overrides: Sequence[str]
 ) -> None:
-    """Trains and measures one run; writes measures of sentences, then the figures, which say that the run is finished."""
+    """Trains and measures one run; writes measures of sentences, then the figures, which say that the run is
+    finished."""
     splits = read_splits(data, run, sentences)
     began = time.perf_counter()
     model = train_run(run, splits, data / CORPORA[run.corpus].format("train"), place, device, overrides)

@@ -1,4 +1,5 @@
-"""How fast the rows of ``hyperspan benchmark dependence`` train and decode, as shares of the segmental model's speed."""
+"""How fast the rows of ``hyperspan benchmark dependence`` train and decode, as shares of the segmental model's
+speed."""
 
 from __future__ import annotations
 

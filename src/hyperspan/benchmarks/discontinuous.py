@@ -2,15 +2,16 @@
 
 A run is CORPUS/ROW/SEED. A row is a configuration of craft/, all with one encoder and one schedule:
 
-segmental: a segmental hypergraph, which leaves discontinuous mentions out. hull: the same, which learns each as one contiguous mention
-from its first to its last word. joined: a segmental hypergraph finds parts, a classifier joins them. biohd: a linear-chain CRF over
-BIOHD tags. discontinuous, discontinuous-3: the hypergraph of discontinuous mentions with at most two and three parts.
+segmental: a segmental hypergraph, which leaves discontinuous mentions out. hull: the same, which learns each as one
+contiguous mention from its first to its last word. joined: a segmental hypergraph finds parts, a classifier joins them.
+biohd: a linear-chain CRF over BIOHD tags. discontinuous, discontinuous-3: the hypergraph of discontinuous mentions with
+at most two and three parts.
 
-The corpora are craft and genia-1 to genia-5: the articles of GENIA's XML in five folds, of which one is tested and a ninth of the
-others are dev. Each run writes its figures and what it found in dev and test into two files of its own in --output. Runs whose
-figures are there are not repeated, and one that was stopped goes on, so that each may be a process of its own: ``--list`` prints
-their commands. ``--report`` prints tables of what is there, ``--compare`` also whether a row differs from the others by more than
-chance, ``--speed`` words a second of all rows, in turns.
+The corpora are craft and genia-1 to genia-5: the articles of GENIA's XML in five folds, of which one is tested and a
+ninth of the others are dev. Each run writes its figures and what it found in dev and test into two files of its own in
+--output. Runs whose figures are there are not repeated, and one that was stopped goes on, so that each may be a process
+of its own: ``--list`` prints their commands. ``--report`` prints tables of what is there, ``--compare`` also whether a
+row differs from the others by more than chance, ``--speed`` words a second of all rows, in turns.
 """
 
 from __future__ import annotations

@@ -85,7 +85,8 @@ def comparisons(
 def _counts(
     runs: Sequence[DiscontinuousRun], output: Path, data: Path, documents: int
 ) -> dict[tuple[str, str, str], Counts]:
-    """By split, what is measured and row: the counts of each sentence of all folds, added over the seeds that all rows have."""
+    """By split, what is measured and row: the counts of each sentence of all folds, added over the seeds that all rows
+    have."""
     rows = sorted({run.row for run in runs}, key=ROWS.index)
     corpora = sorted({run.corpus for run in runs})
     seeds = [s for s in sorted({run.seed for run in runs}) if all(_run(c, r, s) in runs for c in corpora for r in rows)]

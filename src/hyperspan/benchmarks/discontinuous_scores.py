@@ -1,4 +1,5 @@
-"""Counts of what a model finds: of all mentions, of discontinuous ones, and in sentences that have a discontinuous one."""
+"""Counts of what a model finds: of all mentions, of discontinuous ones, and in sentences that have a discontinuous
+one."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from hyperspan.evaluation.significance import Counts
 from hyperspan.types import Document, Sentence
 
 MEASURED = ("all", "discontinuous", "with_discontinuous")
-"""What F1 is counted of: all mentions, discontinuous ones, all mentions of sentences whose gold has a discontinuous one."""
+"""What F1 is counted of: all mentions, discontinuous ones, all mentions of sentences whose gold has a discontinuous
+one."""
 
 
 def measured_counts(gold: Sequence[Sentence], found: Sequence[Sentence]) -> dict[str, Counts]:

@@ -35,7 +35,8 @@ def speeds(
     overrides: Sequence[str],
     own: Mapping[str, Sequence[str]] | None = None,
 ) -> list[dict[str, Any]]:
-    """Words a second of each row, in turns on the same sentences, with one thread on a CPU; `rows` are names of configurations.
+    """Words a second of each row, in turns on the same sentences, with one thread on a CPU; `rows` are names of
+    configurations.
 
     `own` are overrides of single rows. Each decodes with what it has learnt while its training was measured.
     """

@@ -1,7 +1,8 @@
 """How well models tell their own text from others, by stretches of 100 words.
 
-For each bundled model, the AUROC of its score on GENIA, LitBank, GUM and GermEval 2014 (German) against its own corpus: the score of
-its own profile alone, and that which users get, for which the profiles of the other bundled models count too. Needs no torch.
+For each bundled model, the AUROC of its score on GENIA, LitBank, GUM and GermEval 2014 (German) against its own corpus:
+the score of its own profile alone, and that which users get, for which the profiles of the other bundled models count
+too. Needs no torch.
 """
 
 from __future__ import annotations

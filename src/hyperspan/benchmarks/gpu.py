@@ -1,8 +1,8 @@
 """How fast a model of the paper's sizes decodes and trains on an NVIDIA GPU, and what keeps it from being faster.
 
-Decoding is from batches of ids on the GPU to Python sets of mentions; training is whole steps of the loop, with batches of several
-sizes. Beside what matrix products and copies of memory reach on the same GPU stands how long it works at all: where it mostly
-waits, the program cannot launch fast enough.
+Decoding is from batches of ids on the GPU to Python sets of mentions; training is whole steps of the loop, with batches
+of several sizes. Beside what matrix products and copies of memory reach on the same GPU stands how long it works at
+all: where it mostly waits, the program cannot launch fast enough.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ IDLE = 0.5
 
 
 class Ceilings:
-    """What this GPU reaches: operations a second in float32 products as tensor cores do them, bytes a second in copies."""
+    """What this GPU reaches: operations a second in float32 products as tensor cores do them, bytes a second in
+    copies."""
 
     def __init__(self) -> None:
         one, other = torch.randn(2, SIZE, SIZE, device="cuda")
@@ -61,7 +62,8 @@ def tensor_cores() -> Iterator[None]:
 
 
 def necessary_bytes(model: Recognizer, lengths: Sequence[int]) -> int:
-    """What the span LSTM cannot but move: the state and the cell of every span, both directions, written and read once."""
+    """What the span LSTM cannot but move: the state and the cell of every span, both directions, written and read
+    once."""
     widths = [min(model.max_width or n, n) for n in lengths]
     spans = sum(width * n - width * (width - 1) // 2 for n, width in zip(lengths, widths, strict=True))
     return spans * 2 * 2 * 2 * 4 * model.config.encoder.span_hidden
@@ -70,7 +72,8 @@ def necessary_bytes(model: Recognizer, lengths: Sequence[int]) -> int:
 def figures_of(
     call: Call, model: Recognizer, lengths: Sequence[int], batches: int, rounds: int, limits: Ceilings, passes: int
 ) -> dict[str, Any]:
-    """The figures of a call that runs over batches of these lengths; `passes` is how often operations and bytes count."""
+    """The figures of a call that runs over batches of these lengths; `passes` is how often operations and bytes
+    count."""
     (taken,) = in_turns([on_gpu(call)], rounds)
     seconds, words = statistics.median(taken), sum(lengths)
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiled:

@@ -4,7 +4,8 @@
 2. Forward and backward of log_partition, relative to an elementwise exp over the `close` tensor and to a loop in
    Python over the chains.
 3. argmax with its Python sets, relative to log_partition forward.
-4. The 20 best sets of one sentence of 1,000 words with no limit on the width, relative to its marginals: time and memory.
+4. The 20 best sets of one sentence of 1,000 words with no limit on the width, relative to its marginals: time and
+   memory.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def learnable(scores: EdgeScores) -> list[torch.Tensor]:
 
 
 def python_loop(scores: EdgeScores, lengths: list[int]) -> tuple[float, float]:
-    """log_partition and its gradient chain by chain in plain Python, by the messages of the paper; and P(mentions) in all."""
+    """log_partition and its gradient chain by chain in plain Python, by the messages of the paper; and P(mentions) in
+    all."""
 
     def log_add(a: float, b: float) -> float:
         high, low = max(a, b), min(a, b)
@@ -79,7 +81,8 @@ def python_loop(scores: EdgeScores, lengths: list[int]) -> tuple[float, float]:
 
 
 def growth() -> dict[str, dict[str, float]]:
-    """Each size over a factor of 8, the others fixed. With c fixed, n is large enough that edges of the sentence do not matter."""
+    """Each size over a factor of 8, the others fixed. With c fixed, n is large enough that edges of the sentence do not
+    matter."""
     makers: dict[str, tuple[list[int], Callable[[int], tuple[EdgeScores, list[int]]]]] = {
         "n": ([250, 500, 1000, 2000], lambda n: (make_scores(4, n, 10, 7), [n] * 4)),
         "c": ([8, 16, 32, 64], lambda c: (make_scores(4, 300, c, 7), [300] * 4)),
@@ -107,7 +110,8 @@ CALLS: dict[str, Callable[[SegmentalHypergraph], object]] = {
 
 
 def best_sets_over_marginals() -> float:
-    """The best sets of a long sentence over its marginals, in processor time on one thread: other programs matter less to it."""
+    """The best sets of a long sentence over its marginals, in processor time on one thread: other programs matter less
+    to it."""
     distribution, threads = long_sentence(), torch.get_num_threads()
     torch.set_num_threads(1)
     calls = [partial(CALLS[name], distribution) for name in ("best sets", "marginals")]
@@ -117,7 +121,8 @@ def best_sets_over_marginals() -> float:
 
 
 def peak_megabytes(name: str) -> float | None:
-    """The memory that a call takes at most in a process that has not made it before; None where the system does not say."""
+    """The memory that a call takes at most in a process that has not made it before; None where the system does not
+    say."""
     status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     if not reset.exists():
         return None
@@ -135,7 +140,8 @@ def peak_megabytes(name: str) -> float | None:
 
 
 def measure(engine: str) -> dict[str, Any]:
-    """All figures with one engine: "c" (the compiled kernels do what they can) or "reference" (PyTorch does everything)."""
+    """All figures with one engine: "c" (the compiled kernels do what they can) or "reference" (PyTorch does
+    everything)."""
     scores, lengths = make_scores(BATCH, WORDS, WIDTHS, TYPES), [WORDS] * BATCH
     tensors = learnable(scores)
     close = tensors[-1]

@@ -18,7 +18,8 @@ SENTENCES = 1_854
 """As many as GENIA's test set has in the paper."""
 PERCENTS = (*range(0, 100, 5), 98, 99, 99.7, 100)
 WORDS = (4, 13, 16, 18, 19, 21, 22, 24, 25, 26, 28, 29, 31, 33, 35, 38, 40, 43, 48, 55, 67, 78, 102, 148)
-"""GENIA's test sentences: the length that this percentage of them does not exceed. Lengths between them are interpolated."""
+"""GENIA's test sentences: the length that this percentage of them does not exceed. Lengths between them are
+interpolated."""
 TYPES = ("DNA", "RNA", "cell_line", "cell_type", "protein")
 
 
@@ -35,7 +36,8 @@ def genia_length(percent: float) -> int:
 
 
 def invented_sentences(count: int = SENTENCES, types: Sequence[str] = TYPES, seed: int = 0) -> list[Sentence]:
-    """Sentences of invented words, as long as those of GENIA, and with as many different words; one mention of each type."""
+    """Sentences of invented words, as long as those of GENIA, and with as many different words; one mention of each
+    type."""
     chance = random.Random(seed)
     made = []
     for index in range(count):

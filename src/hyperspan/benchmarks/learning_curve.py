@@ -1,15 +1,17 @@
 """How well hyperspan and spaCy's spancat learn from few sentences, and in what time.
 
-Each run trains one system on a part of a corpus: the first n sentences of its training set after a shuffle by the seed, so that
-smaller parts are within larger ones. All systems get the same sentences with their gold tokens and no part-of-speech tags, and choose
-their best step on the whole dev set, on which one scorer then compares their mentions with gold by span and label. Each run is a
-process of its own with one thread.
+Each run trains one system on a part of a corpus: the first n sentences of its training set after a shuffle by the seed,
+so that smaller parts are within larger ones. All systems get the same sentences with their gold tokens and no
+part-of-speech tags, and choose their best step on the whole dev set, on which one scorer then compares their mentions
+with gold by span and label. Each run is a process of its own with one thread.
 
-hyperspan has its defaults and no warm start; hyperspan-warm starts from a model of another corpus; spancat has what spacy init config
---pipeline spancat --optimize efficiency gives (20,000 steps at most, patience 1,600), with spans of 1 to 6 words; spancat-vectors also has static word vectors, spancat-wide
-spans as wide as the widest mention of its training sentences.
+hyperspan has its defaults and no warm start; hyperspan-warm starts from a model of another corpus; spancat has what
+spacy init config --pipeline spancat --optimize efficiency gives (20,000 steps at most, patience 1,600), with spans of 1
+to 6 words; spancat-vectors also has static word vectors, spancat-wide spans as wide as the widest mention of its
+training sentences.
 
-Finished runs are lines of a file; the command goes on with those that are not in it, and prints all of them as Markdown tables.
+Finished runs are lines of a file; the command goes on with those that are not in it, and prints all of them as Markdown
+tables.
 """
 
 from __future__ import annotations
@@ -123,7 +125,8 @@ def write_sentences(sentences: Sequence[Sentence], path: Path) -> str:
 
 
 def whole_lines(path: Path) -> list[str]:
-    """The lines of a file, none where there is no file. A last line that a killed process left incomplete is removed from it."""
+    """The lines of a file, none where there is no file. A last line that a killed process left incomplete is removed
+    from it."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     whole = text[: text.rfind("\n") + 1]
     if whole != text:

@@ -53,7 +53,8 @@ def seconds_of(results: Sequence[Result]) -> str:
 
 
 def table(figures: dict[str, Any]) -> Iterator[str]:
-    """Markdown: a table for each corpus, F1 on dev and seconds to train (by the clock / of the processor), and one of the variants."""
+    """Markdown: a table for each corpus, F1 on dev and seconds to train (by the clock / of the processor), and one of
+    the variants."""
     results = figures["runs"]
     for corpus, title in CORPORA.items():
         of_corpus = [result for result in chosen(results, corpus=corpus) if result["system"] in NAMES]

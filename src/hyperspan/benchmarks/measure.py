@@ -65,7 +65,8 @@ def on_gpu(call: Call) -> Call:
 
 
 class Ceiling:
-    """Products of two large square matrices: as many operations a second as any program on this machine may hope for."""
+    """Products of two large square matrices: as many operations a second as any program on this machine may hope
+    for."""
 
     SIZE, TIMES = 2048, 3
 

@@ -44,7 +44,8 @@ def trainer_for(model: Model, sentences: Sequence[Sentence]) -> Trainer:
 
 
 def paper_model(max_width: str, sentences: Sequence[Sentence], changes: Sequence[str] = ()) -> Recognizer:
-    """A model of the paper's sizes for these sentences, untrained: how fast it is does not depend on what it has learnt."""
+    """A model of the paper's sizes for these sentences, untrained: how fast it is does not depend on what it has
+    learnt."""
     config = Config().override([f"model.max_width={max_width}", "model.tokenizer=split", *SIZES, *changes])
     model = new_model(config, sentences)
     assert isinstance(model, Recognizer)

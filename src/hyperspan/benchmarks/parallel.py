@@ -1,8 +1,9 @@
 """How much faster two processes train than one on this machine's cores: `hyperspan benchmark parallel`.
 
-Whole runs of ``hyperspan train``, with and without torchrun, take turns: one process with one thread, one with two threads, two
-with one thread each. The model has the paper's sizes, the sentences are invented, as long as those of GENIA, or given. What
-counts are the words a second of the last epoch, as the log has them: reading, writing and dev are not in it.
+Whole runs of ``hyperspan train``, with and without torchrun, take turns: one process with one thread, one with two
+threads, two with one thread each. The model has the paper's sizes, the sentences are invented, as long as those of
+GENIA, or given. What counts are the words a second of the last epoch, as the log has them: reading, writing and dev are
+not in it.
 """
 
 from __future__ import annotations

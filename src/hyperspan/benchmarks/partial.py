@@ -2,12 +2,13 @@
 
 A run is CORPUS/SETTING/SHARE/SEED. Of the training mentions, a share in percent is kept at random:
 
-full: all mentions (SHARE 100). absent: the others are taken as absent. sure: the others are unknown. sure-no-rate: the same without
-the penalty on the expected number of mentions. halves: half of the sentences annotate some types, the other half the others (SHARE
-50). halves-absent: the same, and types that are not annotated are taken as absent.
+full: all mentions (SHARE 100). absent: the others are taken as absent. sure: the others are unknown. sure-no-rate: the
+same without the penalty on the expected number of mentions. halves: half of the sentences annotate some types, the
+other half the others (SHARE 50). halves-absent: the same, and types that are not annotated are taken as absent.
 
-Dev and test are annotated in full. Each run writes one JSON line into a file of its own in --output; runs whose file is there are
-not repeated, so that each may be a process of its own: ``--list`` prints their commands, ``--report`` the table of what is there.
+Dev and test are annotated in full. Each run writes one JSON line into a file of its own in --output; runs whose file is
+there are not repeated, so that each may be a process of its own: ``--list`` prints their commands, ``--report`` the
+table of what is there.
 """
 
 from __future__ import annotations

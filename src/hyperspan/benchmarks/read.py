@@ -1,7 +1,7 @@
 """How fast files of annotated text are read, beside the least that reading their bytes costs.
 
-For JSON the least is `json.loads` of the same bytes, for other files splitting their lines into words. Rates are of CPU time, in MB
-of decompressed input a second.
+For JSON the least is `json.loads` of the same bytes, for other files splitting their lines into words. Rates are of CPU
+time, in MB of decompressed input a second.
 """
 
 from __future__ import annotations

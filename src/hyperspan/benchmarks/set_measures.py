@@ -1,7 +1,7 @@
 """How good a distribution over *sets* of mentions is: bits of gold sets, pairs of mentions, the best set, the k best.
 
-Probabilities of single mentions may be right while those of sets are not: where a boundary is unsure, a model may give much to "both" and
-to "neither". These measures need a distribution that can be conditioned on mentions.
+Probabilities of single mentions may be right while those of sets are not: where a boundary is unsure, a model may give
+much to "both" and to "neither". These measures need a distribution that can be conditioned on mentions.
 """
 
 from __future__ import annotations

@@ -51,7 +51,8 @@ class Spancat:
 
 @contextmanager
 def spancat_workers(python: str, items: Sequence[Item], labels: Sequence[str], threads: int) -> Iterator[Spancat]:
-    """spaCy's spancat, ready to decode sentences or raw texts with the interpreter `python`; its processes end with the ``with``."""
+    """spaCy's spancat, ready to decode sentences or raw texts with the interpreter `python`; its processes end with the
+    ``with``."""
     from hyperspan.errors import InputError
 
     command = [python, "-I", __file__]  # isolated: files beside this one are not modules
@@ -72,7 +73,8 @@ def spancat_workers(python: str, items: Sequence[Item], labels: Sequence[str], t
 
 
 def pipeline(items: Sequence[Item], labels: Sequence[str]) -> tuple[Any, list[Any], int]:
-    """An untrained spancat with all that ``spacy init config --optimize efficiency`` gives it, what it decodes, by how many.
+    """An untrained spancat with all that ``spacy init config --optimize efficiency`` gives it, what it decodes, by how
+    many.
 
     Sentences are given as Docs. Raw texts stay what they are: spaCy's tokenizer cuts them into words.
     """

@@ -1,7 +1,7 @@
 """How fast a model of the paper's sizes trains, as a share of the machine's matrix products.
 
-Whole steps of the training loop, on batches of 32 sentences: ids, loss, gradients, clipping, Adam. Three times the operations that
-decoding needs count: one for the way forward, two for the way back.
+Whole steps of the training loop, on batches of 32 sentences: ids, loss, gradients, clipping, Adam. Three times the
+operations that decoding needs count: one for the way forward, two for the way back.
 """
 
 from __future__ import annotations

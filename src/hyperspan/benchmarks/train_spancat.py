@@ -1,7 +1,7 @@
 """One training of spaCy's spancat for the learning curves: ``python train_spancat.py JOB``.
 
-:mod:`hyperspan.benchmarks.learning_curve` runs this file with an interpreter that has spaCy and need not have hyperspan, so that
-nothing of ours is imported. JOB is a JSON file; its keys are those of :func:`run`.
+:mod:`hyperspan.benchmarks.learning_curve` runs this file with an interpreter that has spaCy and need not have
+hyperspan, so that nothing of ours is imported. JOB is a JSON file; its keys are those of :func:`run`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ def read(path: str) -> list[dict[str, Any]]:
 
 
 def write_docs(sentences: Iterable[dict[str, Any]], path: Path) -> str:
-    """Writes a Doc a sentence, with its gold tokens; spaCy keeps such tokens where it does not know the spaces between them."""
+    """Writes a Doc a sentence, with its gold tokens; spaCy keeps such tokens where it does not know the spaces between
+    them."""
     import spacy
     from spacy.tokens import Doc, DocBin, Span
 
@@ -35,7 +36,8 @@ def write_docs(sentences: Iterable[dict[str, Any]], path: Path) -> str:
 
 
 def write_vectors(npz: str, folder: Path) -> str:
-    """Writes a blank pipeline with the word vectors of a file, which are looked up in lower case as they are written there."""
+    """Writes a blank pipeline with the word vectors of a file, which are looked up in lower case as they are written
+    there."""
     import numpy as np
     import spacy
     from spacy.vectors import Vectors
@@ -51,9 +53,11 @@ def write_vectors(npz: str, folder: Path) -> str:
 
 
 def run(train: str, dev: str, folder: str, seed: int, sizes: list[int], vectors: str = "") -> dict[str, Any]:
-    """Trains as ``spacy init config --pipeline spancat --optimize efficiency`` sets it, but for the sizes of spans and, if given, word vectors.
+    """Trains as ``spacy init config --pipeline spancat --optimize efficiency`` sets it, but for the sizes of spans and,
+    if given, word vectors.
 
-    `train` and `dev` are files of sentences; the mentions found in dev are written to `folder`. Returns seconds and spaCy's version.
+    `train` and `dev` are files of sentences; the mentions found in dev are written to `folder`. Returns seconds and
+    spaCy's version.
     """
     from spacy.about import __version__
     from spacy.cli.init_config import init_config

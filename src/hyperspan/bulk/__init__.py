@@ -1,8 +1,8 @@
 """Bulk annotation: many files into shards, with one process or on a Ray cluster, to be resumed after any crash.
 
-Inputs are cut into shards by their content alone (`plan`). A shard is read, annotated and committed as one (`shards`): its
-files appear complete or not at all, and the last of them says that it is done. `job` is what a folder says of all that.
-Engines do shards in any order and any number of times; the folder is the same.
+Inputs are cut into shards by their content alone (`plan`). A shard is read, annotated and committed as one (`shards`):
+its files appear complete or not at all, and the last of them says that it is done. `job` is what a folder says of all
+that. Engines do shards in any order and any number of times; the folder is the same.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def annotate_files(
     """Annotates files and folders into a folder of shards, or goes on with the job that is there.
 
     Inputs are JSON Lines, Parquet, text files, or what else `kind` says; `threshold`, `types` and `top_k` are as for
-    :class:`hyperspan.Annotator`. Records that are not documents go to the folder `rejected` in it. See docs/how-to/batch.md.
+    :class:`hyperspan.Annotator`. Records that are not documents go to the folder `rejected` in it. See
+    docs/how-to/batch.md.
 
     >>> import json, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -87,7 +87,8 @@ class ModelComputer:
         places = found._replace(rows=found.rows.astype(np.int32, copy=False))
         return Answer(places, distribution.topk(options.top_k) if options.top_k else None)
 
-    # -- what is different on a GPU ----------------------------------------------------------------------------------------
+    # -- what is different on a GPU
+    # ----------------------------------------------------------------------------------------
 
     def distribution(self, request: BatchRequest) -> MentionDistribution:
         compute = self.model.quick_distribution if self.options.probable_alone else self.model.distribution

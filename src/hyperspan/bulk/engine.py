@@ -1,5 +1,5 @@
-"""Who annotates the shards of a job: this process, workers on this machine (:mod:`hyperspan.bulk.pool`), or those of a cluster
-(:mod:`hyperspan.bulk.ray`)."""
+"""Who annotates the shards of a job: this process, workers on this machine (:mod:`hyperspan.bulk.pool`), or those of a
+cluster (:mod:`hyperspan.bulk.ray`)."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Engine(Protocol):
     def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[Done]:
         """Annotates the missing shards of a job.
 
-        An input that cannot be read is an error at the end, when all shards without it are done. An engine may call `on_words`
-        with words that are annotated before their shard is done.
+        An input that cannot be read is an error at the end, when all shards without it are done. An engine may call
+        `on_words` with words that are annotated before their shard is done.
         """
         ...
 
@@ -105,7 +105,8 @@ class Backlog:
             raise cannot_start(reason)
 
     def is_suspect(self, shard: Shard) -> bool:
-        """Whether it has ended half as many workers as it may, though others may be at fault that were done beside it."""
+        """Whether it has ended half as many workers as it may, though others may be at fault that were done beside
+        it."""
         return self.died[shard.number] >= TRIES // 2
 
     def check(self) -> None:

@@ -48,8 +48,8 @@ class Input:
 def find_inputs(given: Sequence[str], kind: Kind | None = None, output: str = "") -> tuple[list[Input], int]:
     """The files behind names of files and folders, each once, in a fixed order; and how many in folders were left out.
 
-    In folders, files are left out whose suffix says nothing or whose name begins with a dot or an underscore, and tables (CSV, TSV)
-    unless they are asked for; and, without being counted, what lies in the folder of the output.
+    In folders, files are left out whose suffix says nothing or whose name begins with a dot or an underscore, and
+    tables (CSV, TSV) unless they are asked for; and, without being counted, what lies in the folder of the output.
     """
     found: dict[str, Input] = {}
     left_out = 0

@@ -64,7 +64,8 @@ class Job:
         each: Map = map,
         force: bool = False,
     ) -> Job:
-        """The job of a folder, to be gone on with; or a new one, if the folder is empty or its job to be given up (`force`)."""
+        """The job of a folder, to be gone on with; or a new one, if the folder is empty or its job to be given up
+        (`force`)."""
         record = read_manifest(output)
         if record is not None and not force:
             manifest = Manifest.parse(record, output.name)
@@ -108,7 +109,8 @@ class Job:
                 self.done[shard.number] = done
 
     def _remove_strays(self) -> None:
-        """Removes what belongs to no shard that is done: halves of killed writers, and files of a job that was given up."""
+        """Removes what belongs to no shard that is done: halves of killed writers, and files of a job that was given
+        up."""
         self.output.sweep(DOCUMENTS, REJECTED, PROGRESS)
         ours = {self.plan.shards[number].name for number in self.done}
         for below in (DOCUMENTS, REJECTED, PROGRESS):

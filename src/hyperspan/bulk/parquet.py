@@ -33,8 +33,8 @@ SCHEMA = pa.schema(
     [("id", pa.string()), ("text", pa.string()), ("mentions", pa.list_(MENTION)), ("metadata", pa.string())],
     metadata={OURS: b"1"},
 )
-"""What is written: offsets count characters (Unicode code points), metadata are a JSON object; `fragments` are null for mentions of
-one part."""
+"""What is written: offsets count characters (Unicode code points), metadata are a JSON object; `fragments` are null for
+mentions of one part."""
 ROWS, CHARACTERS = 1_000, 8_000_000
 """So much is written as one group of rows at most, but for a text that alone is more."""
 

@@ -1,4 +1,5 @@
-"""Names of files, here or elsewhere: a path, or any URL that pyarrow can open (s3://, gs://, hdfs://, fsspec+NAME://)."""
+"""Names of files, here or elsewhere: a path, or any URL that pyarrow can open (s3://, gs://, hdfs://,
+fsspec+NAME://)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How inputs are cut into shards: by their content alone, so that any number of workers, and any run, cut them alike."""
+"""How inputs are cut into shards: by their content alone, so that any number of workers, and any run, cut them
+alike."""
 
 from __future__ import annotations
 
@@ -98,7 +99,8 @@ class Plan:
 
 
 def with_all_fields(cls: type[T], record: dict[str, Any]) -> T:
-    """A dataclass of the values of a record, or a TypeError where one is missing, though it has a default, or unknown."""
+    """A dataclass of the values of a record, or a TypeError where one is missing, though it has a default, or
+    unknown."""
     made = cls(**record)
     if len(record) < len(vars(made)):
         raise TypeError(f"expected all of {', '.join(vars(made))}, got {', '.join(record)}")
@@ -112,7 +114,8 @@ Map = Callable[[Callable[[Any], list[Sized]], Iterable[Any]], Iterable[list[Size
 
 
 def make_plan(inputs: Sequence[Input], limits: ShardLimits, columns: Columns = COLUMNS, each: Map = map) -> Plan:
-    """The shards of the inputs. JSON Lines, tables and lines are read once for it, of Parquet and text only the sizes."""
+    """The shards of the inputs. JSON Lines, tables and lines are read once for it, of Parquet and text only the
+    sizes."""
     shards: list[Shard] = []
     held: list[InputPiece] = []
     records = size = 0
@@ -178,7 +181,8 @@ def _cut_rows(number: int, lines: TableLines, header: Header, limits: ShardLimit
 
 
 def parts_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """Lines with their ends; one of more than :data:`hyperspan.corpora.source.LONGEST_LINE` bytes comes in several parts."""
+    """Lines with their ends; one of more than :data:`hyperspan.corpora.source.LONGEST_LINE` bytes comes in several
+    parts."""
     return iter(lambda: stream.readline(LONGEST_LINE), b"")
 
 

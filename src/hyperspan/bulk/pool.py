@@ -1,7 +1,7 @@
 """The plain engine with several processes: workers cut texts, make batches and write shards, and this process computes.
 
-So that one GPU has enough to do. A worker that dies is replaced, and its shard is done again; if this process dies, its workers
-end without committing anything.
+So that one GPU has enough to do. A worker that dies is replaced, and its shard is done again; if this process dies, its
+workers end without committing anything.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from hyperspan.inference.annotator import Annotator
 
 GPU_THREADS = 4
-"""Threads that compute on a GPU, each a batch in a stream of its own: few rows of an LSTM over words leave most of it idle."""
+"""Threads that compute on a GPU, each a batch in a stream of its own: few rows of an LSTM over words leave most of it
+idle."""
 PATIENCE = 0.5
 """After so many seconds without a message it is looked whether computing has failed."""
 
@@ -162,7 +163,8 @@ class ComputingThreads:
         self._asked.put((member, request))
 
     def serve(self, member: WorkerProcess) -> Any:
-        """Computes what a worker asks for until it says something else, which is returned; one of `LOST` if it has died."""
+        """Computes what a worker asks for until it says something else, which is returned; one of `LOST` if it has
+        died."""
         while True:
             while not member.connection.poll(PATIENCE):
                 if self.failed is not None:

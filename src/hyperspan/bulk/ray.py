@@ -1,9 +1,9 @@
-"""The engine ``ray`` of bulk jobs: actors that hold a model each, and are given shards whenever they are free: one, or with
-feeders, as those on GPUs, one for each feeder.
+"""The engine ``ray`` of bulk jobs: actors that hold a model each, and are given shards whenever they are free: one, or
+with feeders, as those on GPUs, one for each feeder.
 
-A shard is the unit of work because its commit is atomic: whatever dies in the middle of one, another actor does it again,
-and two that do it at once leave the same files. Actors are not restarted by Ray but replaced here, so that a shard that ends
-its worker again and again is given up after some tries, and the others are done.
+A shard is the unit of work because its commit is atomic: whatever dies in the middle of one, another actor does it
+again, and two that do it at once leave the same files. Actors are not restarted by Ray but replaced here, so that a
+shard that ends its worker again and again is given up after some tries, and the others are done.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ MOST_FEEDERS = 16
 PATIENCE = 30.0
 """After so many seconds without a worker it is said what is waited for."""
 REACHABLE = 5.0
-"""Within so many seconds a cluster must take a connection; within six times as many it must answer, as Ray tries for 20."""
+"""Within so many seconds a cluster must take a connection; within six times as many it must answer, as Ray tries for
+20."""
 _PROBE = """
 import sys, ray
 try:
@@ -220,7 +221,8 @@ class _RayPool:
             self.running[actor.start.remote(self.files, self.device)] = (actor, None)
 
     def _give(self, actor: Any) -> None:
-        """Gives an actor as many shards as it does at once, or lets it go. One that has ended several workers is done alone."""
+        """Gives an actor as many shards as it does at once, or lets it go. One that has ended several workers is done
+        alone."""
         waiting, suspect = self.backlog.waiting, self.backlog.is_suspect
         given = [shard for other, shard in self.running.values() if other is actor and shard]
         while waiting and len(given) < self.share and not (given and (suspect(given[0]) or suspect(waiting[0]))):
@@ -265,7 +267,8 @@ def _cause(error: Any) -> Exception:
 
 
 def _check_reachable(address: str) -> None:
-    """Raises an error in seconds where Ray itself would try for minutes: no such host, nobody there, or somebody else."""
+    """Raises an error in seconds where Ray itself would try for minutes: no such host, nobody there, or somebody
+    else."""
     if address != "auto":
         host, _, port = address.removeprefix("ray://").rpartition(":")
         if not host or not port.isdecimal():

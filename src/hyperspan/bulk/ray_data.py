@@ -39,14 +39,15 @@ def annotate_dataset(
     batch_size: int = 256,
     device: str = "cpu",
 ) -> Dataset:
-    """The dataset with a column `mentions`: of each row a list of ``{start, end, label, text, probability, fragments}``.
+    """The dataset with a column `mentions`: of each row a list of ``{start, end, label, text, probability,
+    fragments}``.
 
     `fragments` are the parts of a discontinuous mention, and null for others.
 
-    A row whose text cannot be annotated has null there, and the reason in a column `rejected`, which is null in the others.
-    `threshold` and `types` are as for :class:`hyperspan.Annotator`. Rows are annotated when they are needed, `batch_size` at a
-    time, by up to `workers` actors that hold a model each (default: one a CPU of the cluster but one, which reads; on a
-    GPU one a GPU)::
+    A row whose text cannot be annotated has null there, and the reason in a column `rejected`, which is null in the
+    others. `threshold` and `types` are as for :class:`hyperspan.Annotator`. Rows are annotated when they are needed,
+    `batch_size` at a time, by up to `workers` actors that hold a model each (default: one a CPU of the cluster but one,
+    which reads; on a GPU one a GPU)::
 
         import ray
         from hyperspan.bulk.ray_data import annotate_dataset

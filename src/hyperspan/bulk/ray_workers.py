@@ -1,7 +1,7 @@
 """What an actor of the engine ``ray`` does: it holds a model, and annotates shards itself or with feeders.
 
-Feeders are processes on its machine, without a model (:mod:`hyperspan.bulk.worker`). Each prepares the batches of one shard and
-commits it, so that a GPU has enough to do. Nothing here imports ray.
+Feeders are processes on its machine, without a model (:mod:`hyperspan.bulk.worker`). Each prepares the batches of one
+shard and commits it, so that a GPU has enough to do. Nothing here imports ray.
 """
 
 from __future__ import annotations

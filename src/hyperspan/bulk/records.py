@@ -1,4 +1,5 @@
-"""From the pieces of inputs to documents; what cannot be one comes out with the reason, and nothing is passed over quietly."""
+"""From the pieces of inputs to documents; what cannot be one comes out with the reason, and nothing is passed over
+quietly."""
 
 from __future__ import annotations
 
@@ -85,7 +86,8 @@ def read_piece(file: Input, piece: InputPiece, columns: Columns) -> Iterator[Doc
 
 
 class _Last:
-    """The file of lines that was read last stays open: the next piece mostly follows, and gzip cannot begin in the middle."""
+    """The file of lines that was read last stays open: the next piece mostly follows, and gzip cannot begin in the
+    middle."""
 
     def __init__(self) -> None:
         self.file: Input | None = None

@@ -1,4 +1,5 @@
-"""An annotator whose model computes in another process: texts are cut, batches made and documents assembled here. Needs no torch."""
+"""An annotator whose model computes in another process: texts are cut, batches made and documents assembled here. Needs
+no torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the processes of a bulk job say to each other: batches to compute, and where mentions were found in them. Needs no torch."""
+"""What the processes of a bulk job say to each other: batches to compute, and where mentions were found in them. Needs
+no torch."""
 
 from __future__ import annotations
 

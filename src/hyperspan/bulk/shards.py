@@ -167,7 +167,8 @@ def annotated(
     settings: JobSettings,
     on_words: Callable[[int], None] | None = None,
 ) -> Iterator[DocumentRecord | Rejected]:
-    """The records with what was found in them, in order; one on which the model fails is rejected, and no other with it.
+    """The records with what was found in them, in order; one on which the model fails is rejected, and no other with
+    it.
 
     Sentences and words, which take more room than all the rest, are left out.
     """

@@ -23,8 +23,8 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "benchmark": {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False},
 }
 OPENMP_SPINS = 10_000
-"""How often a thread of torch's OpenMP looks for work before it sleeps: a quarter of a millisecond. By default it is 30 times that,
-in which it keeps the kernels' threads, and other programs, from their CPU."""
+"""How often a thread of torch's OpenMP looks for work before it sleeps: a quarter of a millisecond. By default it is 30
+times that, in which it keeps the kernels' threads, and other programs, from their CPU."""
 _FORMAT = warnings.formatwarning
 
 

@@ -194,7 +194,8 @@ def _noting_uncut_runs(documents: Iterable[str | Document]) -> Iterator[str | Do
 def _judged(
     documents: Iterable[str | Document], annotator: Annotator, tally: DomainTally, files: Mapping[str, str]
 ) -> Iterator[str | Document]:
-    """The documents; on the way it is counted which are unlike what the model was trained on. `files` are by ids of documents."""
+    """The documents; on the way it is counted which are unlike what the model was trained on. `files` are by ids of
+    documents."""
     for document in documents:
         if not tally.is_full:
             name = "" if isinstance(document, str) else files.get(document.id, document.id)

@@ -1,6 +1,7 @@
 """``python -m hyperspan.cli.background train …``: a command at low priority, for as long as the process that started it lives.
 
-Its standard input is a pipe from that process. When the pipe is closed, the process has ended, however it did, and so does this.
+Its standard input is a pipe from that process. When the pipe is closed, the process has ended, however it did, and so
+does this.
 """
 
 from __future__ import annotations

@@ -73,7 +73,8 @@ def bulk(
 ) -> None:
     """Annotate many files into a folder of shards, or go on with the job that is there.
 
-    After a crash the same command does what is missing. Records that cannot be annotated are set aside, with the reason.
+    After a crash the same command does what is missing. Records that cannot be annotated are set aside, with the
+    reason.
 
     Example: hyperspan bulk abstracts/ more.jsonl.gz --model genia --output mentions --threshold 0.5
 

@@ -51,8 +51,8 @@ def calibrate(
 ) -> None:
     """Choose how sure a model is of each label, so that eight in ten mentions of probability 0.8 are right.
 
-    hyperspan train does this at its end. The mentions that the model finds stay the same, unless --couplings makes them depend on each
-    other (docs/concepts/dependence.md).
+    hyperspan train does this at its end. The mentions that the model finds stay the same, unless --couplings makes them
+    depend on each other (docs/concepts/dependence.md).
 
     Example: hyperspan calibrate runs/mine dev.data --force
 

@@ -24,8 +24,8 @@ def explain(
 ) -> None:
     """List the features of each type whose weights speak loudest for or against a mention.
 
-    For each label: what speaks for a mention that starts, goes on or ends at a word. Names read layer[places] symbols: word[-1]
-    with means that the word before is "with".
+    For each label: what speaks for a mention that starts, goes on or ends at a word. Names read layer[places] symbols:
+    word[-1] with means that the word before is "with".
     """
     require_torch("explaining a model with handcrafted features")
     from hyperspan.models import load_model

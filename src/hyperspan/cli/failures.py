@@ -10,7 +10,8 @@ from hyperspan.types import Document
 
 
 class Failures:
-    """What a stream of documents has left out. With "skip" it is reported as what cannot be read is, and is no error."""
+    """What a stream of documents has left out. With "skip" it is reported as what cannot be read is, and is no
+    error."""
 
     def __init__(self, problems: Problems):
         self._problems = problems
@@ -28,7 +29,8 @@ class Failures:
         self._first = self._first or reason
 
     def without(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The documents that have not failed, their mentions counted; if there are none, an error, so that nothing is written."""
+        """The documents that have not failed, their mentions counted; if there are none, an error, so that nothing is
+        written."""
         for document in documents:
             self._passed += 1
             self.mentions += len(document.mentions)

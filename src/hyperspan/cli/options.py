@@ -109,7 +109,8 @@ def split_names(given: list[str] | None) -> list[str]:
 
 
 def parse_mention(written: str, option: str = "--mention", counted: str = "words") -> Mention:
-    """START:END:LABEL, as it was given with an option, as a mention; with commas between the parts of a discontinuous one.
+    """START:END:LABEL, as it was given with an option, as a mention; with commas between the parts of a discontinuous
+    one.
 
     >>> parse_mention("0:3:PER"), parse_mention("0:1,3:4:cell")
     (Mention(0, 3, 'PER'), Mention(0, 4, 'cell', fragments=((0, 1), (3, 4))))

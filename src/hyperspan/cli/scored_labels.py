@@ -25,7 +25,8 @@ class ScoredLabels:
         self._named = sorted(self.in_gold) if named == [GOLD] else named
 
     def among(self, known: Collection[str]) -> list[str] | None:
-        """The labels to score, None for all; InputError for one that neither the predictions nor the corpus can have."""
+        """The labels to score, None for all; InputError for one that neither the predictions nor the corpus can
+        have."""
         unknown = [label for label in self._named if label not in known and label not in self.in_gold]
         if unknown:
             raise InputError(

@@ -61,7 +61,8 @@ def stats(
 
 
 def _rows_of_parts(counts: list[Statistics]) -> list[list[str]]:
-    """How discontinuous mentions are: in how many sentences, of how many parts, with which gaps, and how wide the widest are."""
+    """How discontinuous mentions are: in how many sentences, of how many parts, with which gaps, and how wide the
+    widest are."""
     from hyperspan.evaluation.groups import GAPS, PARTS, group
 
     rows = [["  sentences with one", *(f"{found.sentences_with_discontinuous:,}" for found in counts)]]

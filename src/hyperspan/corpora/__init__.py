@@ -1,8 +1,8 @@
 """Corpora: every format that people have overlapping mentions in.
 
 One file a format, and an entry in FORMATS (:mod:`hyperspan.corpora.registry`). A reader takes a :class:`Source` and
-:class:`Problems` and yields documents one by one; a writer takes documents, a :class:`Target`, :class:`Losses` and :class:`Problems`.
-Whatever else they understand are keyword arguments with defaults.
+:class:`Problems` and yields documents one by one; a writer takes documents, a :class:`Target`, :class:`Losses` and
+:class:`Problems`. Whatever else they understand are keyword arguments with defaults.
 """
 
 from hyperspan.corpora.documents import document_of, with_sentences

@@ -7,8 +7,9 @@
     </TEXT></BODY></DOC>                         <extent><charseq START="1" END="15">the Seattle zoo</charseq></extent>
                                                  <head><charseq START="13" END="15">zoo</charseq></head> …
 
-Offsets count the characters of the ``.sgm`` file without its tags, line breaks included and ``&amp;`` as the five that it
-has; the END of a charseq is its last character, that of a charspan the place behind it (apf.v4.0.1.dtd, apf.v5.1.1.dtd).
+Offsets count the characters of the ``.sgm`` file without its tags, line breaks included and ``&amp;`` as the five that
+it has; the END of a charseq is its last character, that of a charspan the place behind it (apf.v4.0.1.dtd,
+apf.v5.1.1.dtd).
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def read_ace(
     """The document of an ``.apf.xml`` file, with the text of the ``.sgm`` file beside it.
 
     A mention is the extent, and its `head` the head. Its label is the type of its entity (PER …) or, with
-    ``label="subtype"``, both (PER-Individual), since some subtypes belong to several types. Sentences are not given. The
-    metadata has "text_spans": where the content of <TEXT> is and, if mentions are there, that of <HEADLINE>.
+    ``label="subtype"``, both (PER-Individual), since some subtypes belong to several types. Sentences are not given.
+    The metadata has "text_spans": where the content of <TEXT> is and, if mentions are there, that of <HEADLINE>.
     """
     wanted = frozenset(mention_types.split(",") if isinstance(mention_types, str) else mention_types)
     if not wanted <= set(MENTION_TYPES):
@@ -309,7 +310,8 @@ def _without_pass(identifier: str) -> str:
 def select(
     sources: Iterable[Source], split: Iterable[str] | str | Path, problems: Problems | None = None
 ) -> list[Source]:
-    """The ``.apf.xml`` sources of a split, in its order. What is not found is an error, or noted if there are `problems`.
+    """The ``.apf.xml`` sources of a split, in its order. What is not found is an error, or noted if there are
+    `problems`.
 
     >>> sources = [Source(name, Path(name)) for name in ("ace/bc/timex2norm/B.apf.xml", "ace/nw/adj/A.apf.xml")]
     >>> [source.name for source in select(sources, ["nw/adj/A", "bc/adj/B"])]

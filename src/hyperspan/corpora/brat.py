@@ -7,12 +7,12 @@
     T3	PER 20 25;34 40	young people
     R1	Located Arg1:T1 Arg2:T2
 
-`T` lines are mentions: id, label, one or more fragments, and the characters there, with fragments joined by a space and a
-space for each line break. All other lines (relations, events, attributes, notes …) are kept as they are in the document's
-metadata as "brat_other_lines" and written back; "brat_order" lists the ids of the mentions in the order of the file, with
-"" where one of the other lines stood. Parts with only white space between them, as brat has them on both sides of a line break,
-are read as one; "brat_parts" has the lines of such mentions, which are written back. Lines that say that annotation is partial are read as such, see
-:mod:`hyperspan.corpora.brat_marks`, and written behind the others.
+`T` lines are mentions: id, label, one or more fragments, and the characters there, with fragments joined by a space and
+a space for each line break. All other lines (relations, events, attributes, notes …) are kept as they are in the
+document's metadata as "brat_other_lines" and written back; "brat_order" lists the ids of the mentions in the order of
+the file, with "" where one of the other lines stood. Parts with only white space between them, as brat has them on both
+sides of a line break, are read as one; "brat_parts" has the lines of such mentions, which are written back. Lines that
+say that annotation is partial are read as such, see :mod:`hyperspan.corpora.brat_marks`, and written behind the others.
 """
 
 from __future__ import annotations

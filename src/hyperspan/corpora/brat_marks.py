@@ -5,8 +5,8 @@
     T4	ANNOTATED 0 25	Ada left the Seattle zoo.
     #1	AnnotatorNotes T4	types=PER,GPE
 
-T3 is no GPE. All mentions inside T4 are listed, those of the types in its note, of all types without a note. Of the labels
-``NO_MENTION`` and ``ONLY_SURE`` see :mod:`hyperspan.corpora.marking`. Regions must agree in their types.
+T3 is no GPE. All mentions inside T4 are listed, those of the types in its note, of all types without a note. Of the
+labels ``NO_MENTION`` and ``ONLY_SURE`` see :mod:`hyperspan.corpora.marking`. Regions must agree in their types.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class BratMarks:
         return no_mention or mention.id in self._ids
 
     def forbid(self, found: Sequence[tuple[int, Mention]], listed: Set[Mention]) -> Iterator[tuple[int, str]]:
-        """Adds forbidden mentions, given with their lines; for those that are listed too, the line and what is wrong."""
+        """Adds forbidden mentions, given with their lines; for those that are listed too, the line and what is
+        wrong."""
         places = {evolve(mention, label=ANY_LABEL) for mention in listed} if found else set[Mention]()
         for number, mention in found:
             any_type = self.labels is not None and mention.label == self.labels.no_mention
@@ -136,7 +137,8 @@ class WrittenMarks:
         return [*self.forbidden, *self.regions]
 
     def lines(self, named: Iterable[Mention], taken: Container[str]) -> Iterator[str]:
-        """The attributes and notes of the text-bounds, which are given with their ids; `taken` are ids of other lines."""
+        """The attributes and notes of the text-bounds, which are given with their ids; `taken` are ids of other
+        lines."""
         labels, scope = self.labels or MarkLabels(), self.document.annotated
         attributes, notes = (_free(letter, taken) for letter in "A#")
         for mention in named:

@@ -87,7 +87,8 @@ def read_conll2003(
     chunk_column: int | None = 2,
     tag_columns: Sequence[int] = (-1,),
 ) -> Iterator[Document]:
-    """Documents from the columns of CoNLL-2003; chunk tags stay in `document.metadata["chunks"]`, a list for each sentence.
+    """Documents from the columns of CoNLL-2003; chunk tags stay in `document.metadata["chunks"]`, a list for each
+    sentence.
 
     The German files have a lemma before the part of speech: read them with ``pos_column=2, chunk_column=3``.
     """
@@ -151,7 +152,8 @@ def write_columns(
 def write_conll2003(
     documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, scheme: Scheme = "IOB2"
 ) -> None:
-    """The four columns of CoNLL-2003, separated by spaces, or by tabs if a token holds a space; only flat mentions fit."""
+    """The four columns of CoNLL-2003, separated by spaces, or by tabs if a token holds a space; only flat mentions
+    fit."""
 
     def leading(document: Document, index: int) -> list[Sequence[str]]:
         sentence = document.sentences[index]

@@ -1,7 +1,8 @@
 """spaCy's DocBin (.spacy files): the span groups of its documents, ``doc.spans``, with their tokens and sentences.
 
-Needs the extra `spacy`, which is imported when first used. spaCy's tokens cover a text without gaps: where more than one
-space follows a token, a token of blanks does. Those are left out here, at the ends of mentions too, unless one has no others.
+Needs the extra `spacy`, which is imported when first used. spaCy's tokens cover a text without gaps: where more than
+one space follows a token, a token of blanks does. Those are left out here, at the ends of mentions too, unless one has
+no others.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ def write_docbin(
 ) -> None:
     """All mentions in one span group: the one given, or the one they were read from, or else "sc".
 
-    Probabilities become the group's scores, as the span categorizer has them. A discontinuous mention is a span from its first
-    to its last token; the group's attribute "fragments" has the parts of each span, in tokens, none for a contiguous one.
+    Probabilities become the group's scores, as the span categorizer has them. A discontinuous mention is a span from
+    its first to its last token; the group's attribute "fragments" has the parts of each span, in tokens, none for a
+    contiguous one.
     """
     tokens, vocab = _spacy("writing spaCy's DocBin")
     docs = tokens.DocBin(attrs=["ORTH", "TAG", "SENT_START"], store_user_data=True)
@@ -150,7 +152,8 @@ def _characters(doc: Any, start: int, end: int) -> Span:
 
 
 def _without_space(given: Sequence[tuple[Mention, float | None]], doc: Any, problems: Problems) -> list[Mention]:
-    """The mentions, in tokens, without tokens of blanks at the ends of their parts; one that is there already is then left out."""
+    """The mentions, in tokens, without tokens of blanks at the ends of their parts; one that is there already is then
+    left out."""
     known = {mention for mention, _ in given}
     mentions: list[Mention] = []
     for whole, score in given:

@@ -4,7 +4,8 @@
     {"id": 2, "text": "the Seattle zoo", "entities": [{"id": 7, "label": "GPE", "start_offset": 4, "end_offset": 11}],
      "relations": []}
 
-Offsets count Unicode code points. The key of the mentions is "label", "labels" or "entities"; all other keys are metadata.
+Offsets count Unicode code points. The key of the mentions is "label", "labels" or "entities"; all other keys are
+metadata.
 """
 
 from __future__ import annotations

@@ -90,7 +90,8 @@ def _metadata_of_sentence(document: Document, index: int) -> dict[str, Any]:
 
 
 def with_context(sentences: Iterable[Sentence], words: int) -> Iterator[Sentence]:
-    """The sentences of a document, each with up to `words` words of those before and after it; they are taken as needed.
+    """The sentences of a document, each with up to `words` words of those before and after it; they are taken as
+    needed.
 
     >>> zoo = [Sentence(["The", "zoo"]), Sentence(["sleeps"]), Sentence(["Why", "?"])]
     >>> [(sentence.before, sentence.after) for sentence in with_context(zoo, 2)]
@@ -132,7 +133,8 @@ def texts(documents: Iterable[Sequence[Sentence]], joined: bool) -> Iterator[Ite
 
 
 def by_characters(mention: Mention, offsets: Sequence[Span], text: str = "") -> Mention:
-    """A mention in tokens, in the characters that those tokens cover; with the text of its document, also what it reads."""
+    """A mention in tokens, in the characters that those tokens cover; with the text of its document, also what it
+    reads."""
     start, end = offsets[mention.start][0], offsets[mention.end - 1][1]
     if start < end and not mention.fragments and mention.head is None:
         return trusted_mention(start, end, mention.label, text[start:end], mention.probability, mention.id)
@@ -162,8 +164,8 @@ def with_sentences(document: Document, problems: Problems, tokenizer: Tokenizer 
     """The document split into sentences and tokens, unless it is already, with its mentions by tokens too.
 
     So that no annotated mention is lost, sentences that one crosses are joined, and tokens are cut where one begins or
-    ends inside; both are noted. White space at the ends of mentions is left out. Sentences of too many tokens are cut, but in no
-    mention. Sentences that do not say what of them is annotated take it from the document.
+    ends inside; both are noted. White space at the ends of mentions is left out. Sentences of too many tokens are cut,
+    but in no mention. Sentences that do not say what of them is annotated take it from the document.
     """
     if document.sentences:
         return _with_scopes(_projected(document, problems), problems)

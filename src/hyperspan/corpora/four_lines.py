@@ -13,10 +13,10 @@
 Ends are exclusive. Four numbers, ``start,end,head_start,head_end TYPE``, give the head too. A file in which the first
 sentence has no line of tags has none throughout.
 
-What the document model does not hold is remembered in the metadata, so that a file that was read is written byte for byte:
-``label_prefix`` (``G#``), and where it is not as it would be written, ``token_line`` (tokens more than a space apart),
-``tag_line`` (too many or few tags, or None where there is no such line), ``mention_line`` (mentions in another order),
-``blank_lines`` (more than one after the sentence).
+What the document model does not hold is remembered in the metadata, so that a file that was read is written byte for
+byte: ``label_prefix`` (``G#``), and where it is not as it would be written, ``token_line`` (tokens more than a space
+apart), ``tag_line`` (too many or few tags, or None where there is no such line), ``mention_line`` (mentions in another
+order), ``blank_lines`` (more than one after the sentence).
 """
 
 from __future__ import annotations

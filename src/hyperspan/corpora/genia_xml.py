@@ -37,7 +37,8 @@ Types = Literal["five", "raw"]
 Coordination = Literal["parts", "span"]
 
 DEEPEST = 100
-"""How deep terms may be nested. The corpus has four levels; without bounds a file could ask for any amount of memory."""
+"""How deep terms may be nested. The corpus has four levels; without bounds a file could ask for any amount of
+memory."""
 LONGEST_COORDINATION = 4_000
 """How many characters the names and types of a coordinated term may have."""
 MOST_PARTS = 200
@@ -60,7 +61,8 @@ def read_genia_xml(
             (2009) and all work on nested mentions in GENIA since; "raw" keeps every type under its own name.
         tokenizer: one of :data:`hyperspan.text.tokenize.TOKENIZERS`; "split" cuts as the 4-line files do.
         coordination: "parts" reads each member of a coordinated term as a mention of its own, discontinuous where
-            its parts are apart; "span" reads the whole as one mention of each of its types, as the 4-line files have it.
+            its parts are apart; "span" reads the whole as one mention of each of its types, as the 4-line files have
+            it.
 
     >>> import io
     >>> xml = b'<set><article><title><sentence>A <cons lex="x" sem="G#RNA_molecule">mRNA</cons>.</sentence></title></article></set>'

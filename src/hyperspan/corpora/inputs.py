@@ -32,10 +32,11 @@ def read_inputs(
     problems: Problems | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Iterator[str | Document]:
-    """Texts and documents, in order. An argument that names a file or folder is read; "-" is standard input; else it is a text.
+    """Texts and documents, in order. An argument that names a file or folder is read; "-" is standard input; else it is
+    a text.
 
-    Arguments are checked right away, before anything is read to its end. `columns` are those of a table; `format_name` and
-    `options` are as for :func:`hyperspan.corpora.read_corpus`.
+    Arguments are checked right away, before anything is read to its end. `columns` are those of a table; `format_name`
+    and `options` are as for :func:`hyperspan.corpora.read_corpus`.
 
     >>> list(read_inputs(["Ada left the zoo."]))
     ['Ada left the zoo.']

@@ -17,7 +17,8 @@ from hyperspan.types import Document, Mention
 
 Record = dict[str, Any]
 ORDER = "mention_order"
-"""The key of the metadata that says in which order a corpus lists its mentions, where that is not their sorted order."""
+"""The key of the metadata that says in which order a corpus lists its mentions, where that is not their sorted
+order."""
 
 
 class WrongValueError(Exception):

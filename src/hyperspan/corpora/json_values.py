@@ -28,7 +28,8 @@ class _NoJsonError(Exception):
 
 
 def json_values(source: Source, problems: Problems) -> Iterator[tuple[str, Any]]:
-    """Place and content of the values of an array, or of the objects that follow one another; memory holds one at a time.
+    """Place and content of the values of an array, or of the objects that follow one another; memory holds one at a
+    time.
 
     An error in an array ends the reading, one in an object ends with the line before the next object.
 
@@ -53,7 +54,8 @@ def json_values(source: Source, problems: Problems) -> Iterator[tuple[str, Any]]
 
 
 def value_of_line(line: str) -> Any:
-    """The one JSON value on a line; ValueError says why there is none. Numbers that are none, such as NaN, are read as null.
+    """The one JSON value on a line; ValueError says why there is none. Numbers that are none, such as NaN, are read as
+    null.
 
     >>> value_of_line('{"a": NaN}')
     {'a': None}

@@ -5,16 +5,18 @@
      "sentences": [{"tokens": [[0, 3], [4, 11], [12, 15]], "mentions": [{"start": 0, "end": 3, "label": "FAC"}]}],
      "metadata": {}}
 
-Mentions of the document count characters, mentions of a sentence count its tokens. Tokens are character spans, followed by
-the token itself where the text there reads otherwise, or strings if a sentence does not say where its tokens are. Mentions
-may have "probability", "fragments", "head" and "id", sentences "tags" and "duplicates" (mentions that are listed too often).
+Mentions of the document count characters, mentions of a sentence count its tokens. Tokens are character spans, followed
+by the token itself where the text there reads otherwise, or strings if a sentence does not say where its tokens are.
+Mentions may have "probability", "fragments", "head" and "id", sentences "tags" and "duplicates" (mentions that are
+listed too often).
 
 A document, and a sentence that differs from its document, may say that it is annotated in part::
 
     {"annotated": {"types": ["GPE"], "regions": [[0, 15]]}, "forbidden": [{"start": 4, "end": 11, "label": "FAC"}]}
 
-All mentions of these types inside these regions are listed; without "types" of all types, without "regions" everywhere. What is
-forbidden is no mention of that label, without a label of none. ``jsonl.schema.json`` beside this file is the JSON Schema.
+All mentions of these types inside these regions are listed; without "types" of all types, without "regions" everywhere.
+What is forbidden is no mention of that label, without a label of none. ``jsonl.schema.json`` beside this file is the
+JSON Schema.
 """
 
 from __future__ import annotations

@@ -7,16 +7,16 @@
 Offsets count Unicode code points; before its pull request #1559 they counted UTF-16 code units, where an emoji is two.
 Regions usually quote their text, which tells the two apart.
 
-Annotation may be partial. A region with the note (meta text) "forbidden" is no mention of its labels. The <Choices> tag named
-"annotated_types" lists the types that are annotated, or says ONLY_SURE. Of the labels ANNOTATED and NO_MENTION see
-:mod:`hyperspan.corpora.marking`::
+Annotation may be partial. A region with the note (meta text) "forbidden" is no mention of its labels. The <Choices> tag
+named "annotated_types" lists the types that are annotated, or says ONLY_SURE. Of the labels ANNOTATED and NO_MENTION
+see :mod:`hyperspan.corpora.marking`::
 
     {"id": "f1", "from_name": "label", "to_name": "text", "type": "labels", "meta": {"text": ["forbidden"]},
      "value": {"start": 0, "end": 3, "text": "the", "labels": ["GPE"]}}
     {"id": "c1", "from_name": "annotated_types", "to_name": "text", "type": "choices", "value": {"choices": ["GPE"]}}
 
-Regions are contiguous. The parts of a discontinuous mention are regions with the same labels, joined by relations with the label
-CONTINUES, which is a <Relation> of the project's configuration::
+Regions are contiguous. The parts of a discontinuous mention are regions with the same labels, joined by relations with
+the label CONTINUES, which is a <Relation> of the project's configuration::
 
     {"type": "relation", "from_id": "a1", "to_id": "a2", "direction": "right", "labels": ["CONTINUES"]}
 """
@@ -90,9 +90,9 @@ def read_label_studio(
     """The documents of an export: a task with its first annotation, or as many times as it has annotations.
 
     `results` chooses between what people and what models found; scores become probabilities. `text_key` names the text
-    among the data of a task: by default "text", or the only string there. `marks` are other labels for ANNOTATED, NO_MENTION and
-    ONLY_SURE; with False nothing marks partial annotation. `continues` is the label of relations that join the parts of a
-    discontinuous mention; "" for none.
+    among the data of a task: by default "text", or the only string there. `marks` are other labels for ANNOTATED,
+    NO_MENTION and ONLY_SURE; with False nothing marks partial annotation. `continues` is the label of relations that
+    join the parts of a discontinuous mention; "" for none.
 
     >>> import io
     >>> task = b'[{"text": "the Seattle zoo", "label": [{"start": 4, "end": 11, "labels": ["GPE", "LOC"]}]}]'
@@ -141,8 +141,8 @@ def write_label_studio(
     """Tasks to import, as annotations or as predictions.
 
     The names are those of the tags <Labels> and <Text> in the project's configuration; what a document read from Label
-    Studio remembers of them comes first. `continues` is that of the <Relation> between the parts of a discontinuous mention;
-    without one these are lost.
+    Studio remembers of them comes first. `continues` is that of the <Relation> between the parts of a discontinuous
+    mention; without one these are lost.
     """
 
     def tasks() -> Iterator[Record]:
@@ -228,7 +228,8 @@ def _is_region_list(value: object) -> bool:
 def _mentions(
     results: Sequence[Record], text: str, unit: OffsetUnit, marks: LabelStudioMarks, problems: Problems
 ) -> tuple[list[Mention], Record]:
-    """The mentions that the results hold, and the metadata that the rest is; what marks partial annotation goes to `marks`."""
+    """The mentions that the results hold, and the metadata that the rest is; what marks partial annotation goes to
+    `marks`."""
     regions = [result for result in results if result.get("type") == "labels"]
     others = [result for result in results if result.get("type") != "labels" and not marks.takes_types(result)]
     for other in others:
@@ -296,7 +297,8 @@ def _quotes(mention: Mention, text: str) -> bool:
 
 
 def _code_point(offset: int, places: Sequence[int]) -> int:
-    """An offset in UTF-16 code units as one in code points; `places` are those of the characters that take two units."""
+    """An offset in UTF-16 code units as one in code points; `places` are those of the characters that take two
+    units."""
     before = bisect_left(places, offset)
     if before and places[before - 1] == offset - 1:
         raise WrongValueError(f"the offset {offset} in UTF-16 code units is in the middle of a character")

@@ -39,7 +39,8 @@ def continuations(regions: Sequence[str], label: str) -> list[Record]:
 
 
 def join_parts(mentions: Iterable[Mention], relations: Iterable[Record]) -> list[Mention]:
-    """The mentions, each with the id of its region, where those whose regions are joined are one, with the id of the first.
+    """The mentions, each with the id of its region, where those whose regions are joined are one, with the id of the
+    first.
 
     >>> parts = [Mention(0, 3, "cell", id="a"), Mention(4, 7, "X"), Mention(8, 13, "cell", id="b")]
     >>> join_parts(parts, continuations(["a", "b"], CONTINUES))

@@ -1,7 +1,7 @@
 """Partial annotation in formats that hold a text and labelled spans alone: three labels that are no types of mentions.
 
-A span of the label ``ANNOTATED`` is a region in which all mentions are listed. One of ``NO_MENTION`` is no mention of any type.
-One of ``ONLY_SURE``, wherever it is, says that only the listed mentions are sure.
+A span of the label ``ANNOTATED`` is a region in which all mentions are listed. One of ``NO_MENTION`` is no mention of
+any type. One of ``ONLY_SURE``, wherever it is, says that only the listed mentions are sure.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def normal_scope(scope: AnnotationScope | None, text: str) -> AnnotationScope | 
 def marked_by_characters(
     document: Document, losses: Losses, format_name: str, labels: MarkLabels | None, unheld: Callable[[Document], str]
 ) -> Document:
-    """The document whose marking is all its own and none of its sentences'; where it cannot be, an error, or it is lost.
+    """The document whose marking is all its own and none of its sentences'; where it cannot be, an error, or it is
+    lost.
 
     `unheld` says what of it a format cannot hold, nothing if it can hold all.
     """

@@ -1,8 +1,10 @@
-"""Tables of mentions, CSV and TSV, for spreadsheets: a row is a mention. They are written, not read: they do not hold the texts.
+"""Tables of mentions, CSV and TSV, for spreadsheets: a row is a mention. They are written, not read: they do not hold
+the texts.
 
-CSV begins with a byte order mark, by which Excel knows UTF-8, and its rows end in CR LF; TSV has neither. Cells are quoted as in
-RFC 4180, so a mention may go on over several lines. A spreadsheet would compute a cell that begins like a formula; an apostrophe
-before it makes it text. The last column, "fragments", is there where a mention is discontinuous: "0:4 15:19".
+CSV begins with a byte order mark, by which Excel knows UTF-8, and its rows end in CR LF; TSV has neither. Cells are
+quoted as in RFC 4180, so a mention may go on over several lines. A spreadsheet would compute a cell that begins like a
+formula; an apostrophe before it makes it text. The last column, "fragments", is there where a mention is discontinuous:
+"0:4 15:19".
 """
 
 from __future__ import annotations

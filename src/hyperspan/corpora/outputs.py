@@ -63,7 +63,8 @@ def is_folder(output: str) -> bool:
 
 
 def choose_output(output: str, format_name: str | None = None, inputs: Sequence[str] = ()) -> str:
-    """The format of one output, by its name unless it is given. An output that is an input, or has a misleading name, is an error.
+    """The format of one output, by its name unless it is given. An output that is an input, or has a misleading name,
+    is an error.
 
     >>> choose_output("-"), choose_output("found.html"), choose_output("found/", "brat"), choose_output("found.jsonl.gz")
     ('terminal', 'html', 'brat', 'jsonl')

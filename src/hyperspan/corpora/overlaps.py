@@ -1,7 +1,7 @@
 """How a mention lies among the others of its set: inside, around, across, on the same words.
 
-Two mentions overlap if they share a word. Words in the gaps of a discontinuous mention are not its words. Statistics, scores and
-views all count so.
+Two mentions overlap if they share a word. Words in the gaps of a discontinuous mention are not its words. Statistics,
+scores and views all count so.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ KINDS = {
     "same_type": "shares a word with another mention of the same type",
     "same_type_and_start": "shares a word with another mention of the same type that begins at the same word",
 }
-"""What a mention may be to the others of its set. All but "none" may hold together: one in the middle is inside and contains."""
+"""What a mention may be to the others of its set. All but "none" may hold together: one in the middle is inside and
+contains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ def overlaps(mentions: Iterable[Mention]) -> bool:
 
 
 def overlapping_pairs(mentions: Sequence[Mention]) -> Iterator[tuple[int, int, Relation]]:
-    """The mentions that share words, as pairs of indices: an outer or earlier one, then an inner or later one, and what that is to it.
+    """The mentions that share words, as pairs of indices: an outer or earlier one, then an inner or later one, and what
+    that is to it.
 
     Outer ones are inner ones of earlier pairs alone, so that what is known of them is complete.
 

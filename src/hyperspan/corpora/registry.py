@@ -47,7 +47,8 @@ class Format:
     by_name: bool = False
     """Whether a file whose name ends so is in this format, whatever its content looks like."""
     holds_marking: bool = False
-    """Whether its writer takes what says that annotation is partial: it writes or refuses it, or says of nothing that it is absent."""
+    """Whether its writer takes what says that annotation is partial: it writes or refuses it, or says of nothing that
+    it is absent."""
     needs_sentences: bool = True
     """Whether documents are written by their sentences and tokens, and not by text and mentions alone."""
     reads: bool = True
@@ -57,7 +58,8 @@ class Format:
 def _built_in(
     module: str, name: str, suffixes: tuple[str, ...], what: str, *, writes: bool = True, **more: Any
 ) -> Format:
-    """A format whose functions are read_NAME, write_NAME and looks_like_NAME of a module here, which they import when called."""
+    """A format whose functions are read_NAME, write_NAME and looks_like_NAME of a module here, which they import when
+    called."""
 
     def function(verb: str) -> DeferredFunction:
         return DeferredFunction(f"hyperspan.corpora.{module}:{verb}_{name}")
@@ -186,8 +188,8 @@ def read_corpus(
 ) -> Iterator[Document]:
     """The documents of a file, a folder or standard input ("-"), one by one; the format is recognised unless named.
 
-    `options` are those of the format, e.g. ``repair=True`` for columns. Of a folder of ACE, `split` names a file that lists
-    the documents to read, as those of Lu & Roth do. What a reader repairs or skips is counted in `problems`.
+    `options` are those of the format, e.g. ``repair=True`` for columns. Of a folder of ACE, `split` names a file that
+    lists the documents to read, as those of Lu & Roth do. What a reader repairs or skips is counted in `problems`.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".data") as file:
@@ -281,8 +283,9 @@ def write_corpus(
 
     Only into a folder that exists its files are moved one by one, so that a crash in those moments leaves some.
 
-    The format is that of the name unless it is given; `options` are those of the format. A file that exists is replaced only
-    with `force`. Mentions that the format cannot hold are an error unless `lossy` says which to keep; losses are returned.
+    The format is that of the name unless it is given; `options` are those of the format. A file that exists is replaced
+    only with `force`. Mentions that the format cannot hold are an error unless `lossy` says which to keep; losses are
+    returned.
 
     >>> import tempfile
     >>> from hyperspan.types import Mention

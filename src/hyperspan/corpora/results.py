@@ -69,7 +69,8 @@ def in_metadata(document: Document) -> Document:
 
 
 def from_metadata(document: Document) -> Document:
-    """The document with the alternatives and candidates that its metadata hold, unless they are something else of that name."""
+    """The document with the alternatives and candidates that its metadata hold, unless they are something else of that
+    name."""
     metadata = document.metadata
     if ALTERNATIVES not in metadata and CANDIDATES not in metadata:
         return document

@@ -1,4 +1,5 @@
-"""Where corpora come from: files, gzip and zip archives, folders and standard input, read line by line with their places."""
+"""Where corpora come from: files, gzip and zip archives, folders and standard input, read line by line with their
+places."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ OnError = Literal["raise", "skip"]
 HEAD = 65_536
 """How many bytes of a source are looked at to recognise its format."""
 LONGEST_LINE = 128 * 2**20
-"""Bytes of a line, or of a record of JSON. A small archive can unpack to any size, and memory must hold one at a time."""
+"""Bytes of a line, or of a record of JSON. A small archive can unpack to any size, and memory must hold one at a
+time."""
 LARGEST_TEXT, LONGEST_LINE_OF_TEXT = 512 * 2**20, 16 * 2**20
 """Bytes of a file that is one text, such as those of brat, and of a line in it: no prose has longer ones."""
 
@@ -133,7 +135,8 @@ class Source:
         )
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Line numbers from 1, and lines of UTF-8 text without their ends; "\\r\\n" ends a line too, a byte order mark is dropped.
+        """Line numbers from 1, and lines of UTF-8 text without their ends; "\\r\\n" ends a line too, a byte order mark
+        is dropped.
 
         Only "\\n" separates lines: other characters that Unicode calls line breaks are text.
         """
@@ -162,7 +165,8 @@ class Source:
             raise CorpusError(f"{self.name} is not UTF-8 text ({error.reason}); convert the file to UTF-8") from None
 
     def text_in(self, stream: IO[bytes], head: bytes = b"") -> bytes:
-        """All of the open source, of which `head` has been read, if it and its lines are no longer than those of a text may be."""
+        """All of the open source, of which `head` has been read, if it and its lines are no longer than those of a text
+        may be."""
         chunks: list[bytes] = []
         length = 0  # of the line that a chunk begins in
         for chunk in self._chunks(stream, head):
@@ -237,7 +241,8 @@ class _Remembering(io.RawIOBase):
 
 
 def sources_in(given: str | Path, suffixes: tuple[str, ...] = ()) -> list[Source]:
-    """The sources behind a name: "-" is standard input, a folder all its files (with one of the suffixes), in order of their names."""
+    """The sources behind a name: "-" is standard input, a folder all its files (with one of the suffixes), in order of
+    their names."""
     if str(given) == "-":
         return [Source("standard input", stream=sys.stdin.buffer)]
     path = Path(given)

@@ -28,7 +28,8 @@ class PartFiles:
 
     @classmethod
     def of(cls, corpus: OpenCorpus, folder: str | Path | None = None, to: str | None = None) -> PartFiles:
-        """Those of a corpus: in its own format, if that can be written, and in a folder beside it unless they are given."""
+        """Those of a corpus: in its own format, if that can be written, and in a folder beside it unless they are
+        given."""
         if folder is None and corpus.name == "-":
             raise InputError("standard input has no folder beside it for the parts; name one with --output")
         format_name = to or (corpus.format if FORMATS[corpus.format].write is not None else READ_ONLY_AS)

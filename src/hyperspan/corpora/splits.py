@@ -93,8 +93,8 @@ def split_corpus(
     """Splits the documents of a corpus at random, stratified by label; the same seed gives the same parts.
 
     Documents are never split: records that share an id or `metadata.doc_id` are one document, and so is each file of a
-    folder of single sentences. `by` chooses other units; `group_by` names a key of the metadata whose value the records of a
-    document share. With `in_order` nothing is shuffled: the first documents are train, the last test.
+    folder of single sentences. `by` chooses other units; `group_by` names a key of the metadata whose value the records
+    of a document share. With `in_order` nothing is shuffled: the first documents are train, the last test.
 
     >>> from hyperspan.examples import example_path
     >>> split = split_corpus(example_path("harbour"))
@@ -174,7 +174,8 @@ def _units(
 
 
 def _document_key(files: Sequence[list[Document]]) -> str | None:
-    """The key of the metadata by which records name their document, even if some do not: else the others would be torn apart."""
+    """The key of the metadata by which records name their document, even if some do not: else the others would be torn
+    apart."""
     known = [document.metadata for file in files for document in file]
     return next((key for key in DOCUMENT_KEYS if any(isinstance(each.get(key), str | int) for each in known)), None)
 

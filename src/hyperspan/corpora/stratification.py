@@ -1,9 +1,9 @@
 """Shares units out among parts so that each part gets its share of every label.
 
-Iterative stratification (Sechidis, Tsoumakas & Vlahavas 2011) for units of any size: those with the rarest label are placed
-first, each where the shares of its labels lack most. Then units move, and of few units pairs change places, as long as that
-helps. The error that all this lowers is the sum over parts and labels of the squared relative distance to the share, so that
-rare labels count most.
+Iterative stratification (Sechidis, Tsoumakas & Vlahavas 2011) for units of any size: those with the rarest label are
+placed first, each where the shares of its labels lack most. Then units move, and of few units pairs change places, as
+long as that helps. The error that all this lowers is the sum over parts and labels of the squared relative distance to
+the share, so that rare labels count most.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class _Shares:
         self.random = random
 
     def assign(self) -> None:
-        """Places all units one by one, those with the rarest label first, of these the largest, and moves them after."""
+        """Places all units one by one, those with the rarest label first, of these the largest, and moves them
+        after."""
         tie = [self.random.random() for _ in self.units]
 
         def order(unit: int) -> tuple[tuple[int, str], int, float]:

@@ -1,7 +1,7 @@
 """Tables of texts, CSV and TSV: a row is a document, and the first row names the columns.
 
-Fields are quoted as usual, so a text may go on over several lines. Fields of CSV are separated by commas, or by semicolons or
-tabs where the first row has more of those.
+Fields are quoted as usual, so a text may go on over several lines. Fields of CSV are separated by commas, or by
+semicolons or tabs where the first row has more of those.
 """
 
 from __future__ import annotations

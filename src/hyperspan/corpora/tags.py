@@ -39,8 +39,8 @@ class TagError(NamedTuple):
 def decode(tags: Sequence[str], scheme: Scheme, repair: bool = False) -> tuple[list[LabelledSpan], list[TagError]]:
     """The spans of a tag sequence, and what is wrong with it; a malformed one has no spans.
 
-    With `repair` it is read as the script conlleval reads it, whatever its scheme: a mention begins with B or S, where the
-    label changes and where none is open. Only tags that are none at all are wrong then.
+    With `repair` it is read as the script conlleval reads it, whatever its scheme: a mention begins with B or S, where
+    the label changes and where none is open. Only tags that are none at all are wrong then.
 
     >>> decode(["B-PER", "I-PER", "O", "B-LOC"], "IOB2")
     ([(0, 2, 'PER'), (3, 4, 'LOC')], [])

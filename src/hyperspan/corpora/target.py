@@ -45,7 +45,8 @@ class Losses:
         return kept
 
     def unmarked(self, document: Document, format_name: str, reason: str = "") -> Document:
-        """The document without what says that its annotation is partial; an error, with the reason, unless that may be lost."""
+        """The document without what says that its annotation is partial; an error, with the reason, unless that may be
+        lost."""
         if not any(part.is_partial for part in (document, *document.sentences)):
             return document
         if self.lossy is None:

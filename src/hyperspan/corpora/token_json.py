@@ -2,13 +2,14 @@
 
 W2NER lists every token of a mention, so that it may be discontinuous; in GLiNER's the last token belongs to it::
 
-    [{"sentence": ["the", "Seattle", "zoo"], "ner": [{"index": [1], "type": "GPE"}]}]
-    {"tokens": ["the", "Seattle", "zoo"], "entity_mentions": [{"start": 1, "end": 2, "entity_type": "GPE", "text": "Seattle"}]}
-    [{"tokens": ["the", "Seattle", "zoo"], "entities": [{"type": "GPE", "start": 1, "end": 2}]}]
-    [{"tokenized_text": ["the", "Seattle", "zoo"], "ner": [[1, 1, "GPE"]]}]
+    [{"sentence": ["the", "Seattle", "zoo"], "ner": [{"index": [1], "type": "GPE"}]}] {"tokens": ["the", "Seattle",
+    "zoo"], "entity_mentions": [{"start": 1, "end": 2, "entity_type": "GPE", "text": "Seattle"}]} [{"tokens": ["the",
+    "Seattle", "zoo"], "entities": [{"type": "GPE", "start": 1, "end": 2}]}] [{"tokenized_text": ["the", "Seattle",
+    "zoo"], "ner": [[1, 1, "GPE"]]}]
 
-All of them are read as an array and as JSON Lines. Records that follow one another with the same "doc_id" are the sentences
-of one document; every other key is kept: in the metadata of a document of one sentence, else, a sentence each, in "records".
+All of them are read as an array and as JSON Lines. Records that follow one another with the same "doc_id" are the
+sentences of one document; every other key is kept: in the metadata of a document of one sentence, else, a sentence
+each, in "records".
 """
 
 from __future__ import annotations

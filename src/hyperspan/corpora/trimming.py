@@ -14,7 +14,8 @@ PARTS_JOINED = "parts of a mention with only white space between them read as on
 
 
 def trimmed(mentions: Iterable[Mention], text: str, problems: Problems) -> list[Mention]:
-    """The mentions, by character, without white space at their ends, which is noted; those of nothing else stay as they are.
+    """The mentions, by character, without white space at their ends, which is noted; those of nothing else stay as they
+    are.
 
     Parts with only white space between them are one part, which is noted too.
 
@@ -41,7 +42,8 @@ def trimmed(mentions: Iterable[Mention], text: str, problems: Problems) -> list[
 
 
 def without_empty_gaps(document: Document, problems: Problems) -> Document:
-    """The document with :func:`trimmed` discontinuous mentions, unless it has sentences, which say themselves what words are.
+    """The document with :func:`trimmed` discontinuous mentions, unless it has sentences, which say themselves what
+    words are.
 
     >>> heart = Document("left\\nventricle", [Mention(0, 14, "part", [(0, 4), (5, 14)])])
     >>> without_empty_gaps(heart, Problems()).mentions

@@ -30,9 +30,10 @@ class ParameterOptions(NamedTuple):
 class Encoder(nn.Module, ABC):
     """An encoder of words and, for models over spans, of spans.
 
-    A model asks it to `collate` sentences, calls it for representations of words, and calls `encode_spans` for those of spans.
-    What a representation is, the encoder alone knows: a scorer turns it into numbers with layers that `word_layer` and
-    `span_layer` make. An encoder of dense vectors says their size in `dimension`, and models other than recognizers build on it.
+    A model asks it to `collate` sentences, calls it for representations of words, and calls `encode_spans` for those of
+    spans. What a representation is, the encoder alone knows: a scorer turns it into numbers with layers that
+    `word_layer` and `span_layer` make. An encoder of dense vectors says their size in `dimension`, and models other
+    than recognizers build on it.
     """
 
     dense: ClassVar[bool]
@@ -103,7 +104,8 @@ class Encoder(nn.Module, ABC):
     def fuse(
         self, start: Any, parts: Any, *, tied: bool, interactions: bool, gaps: GapLimits | None = None
     ) -> FusedEncoder | None:
-        """A kernel from `vectors` to the scores of segmental hypergraphs, or with gaps, given the scorer's layers; None where there is none."""
+        """A kernel from `vectors` to the scores of segmental hypergraphs, or with gaps, given the scorer's layers; None
+        where there is none."""
         return None
 
     def parameter_options(self, training: TrainingConfig) -> dict[nn.Parameter, ParameterOptions]:

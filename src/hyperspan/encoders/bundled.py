@@ -1,8 +1,8 @@
 """The word vectors that come with hyperspan: those of GloVe, out of the bundled models.
 
-A bundled model has vectors of two kinds. Those of its training words are trained, and are not used here. Those of all other
-words are as GloVe has them, in one byte a number. The folder `pretrained/vectors` adds what is trained in every model;
-`scripts/bundle_vectors.py` makes it.
+A bundled model has vectors of two kinds. Those of its training words are trained, and are not used here. Those of all
+other words are as GloVe has them, in one byte a number. The folder `pretrained/vectors` adds what is trained in every
+model; `scripts/bundle_vectors.py` makes it.
 """
 
 from __future__ import annotations

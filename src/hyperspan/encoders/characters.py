@@ -31,7 +31,8 @@ class CharacterLSTM(nn.Module):
 
 
 class CharacterCNN(nn.Module):
-    """The strongest answer of each filter along a word's characters; quicker than the LSTM, and no worse on most data."""
+    """The strongest answer of each filter along a word's characters; quicker than the LSTM, and no worse on most
+    data."""
 
     def __init__(self, characters: int, config: CharactersConfig):
         super().__init__()

@@ -1,8 +1,10 @@
-"""Handcrafted features of words and spans (Lu & Roth 2015): templates declared as data, computed without a loop over words.
+"""Handcrafted features of words and spans (Lu & Roth 2015): templates declared as data, computed without a loop over
+words.
 
-Every symbol (a word, a tag, a word type, a prefix of a Brown cluster) is a 64-bit hash of its text. A template mixes the symbols
-of a few places into the hash of a feature. Which features a model knows is decided once, by counting them in the
-training data; later they are looked up by bisection. Of a million features two fall together in one of 18 million models.
+Every symbol (a word, a tag, a word type, a prefix of a Brown cluster) is a 64-bit hash of its text. A template mixes
+the symbols of a few places into the hash of a feature. Which features a model knows is decided once, by counting them
+in the training data; later they are looked up by bisection. Of a million features two fall together in one of 18
+million models.
 """
 
 from __future__ import annotations
@@ -143,7 +145,8 @@ def outline(word: str) -> str:
 
 
 def function_words_of(sentences: Sequence[Sentence], least: int = 3) -> frozenset[str]:
-    """Lower-case alphabetic words that occur at least `least` times inside mentions, but not as their first or last word."""
+    """Lower-case alphabetic words that occur at least `least` times inside mentions, but not as their first or last
+    word."""
     counts: dict[str, int] = {}
     for sentence in sentences:
         for mention in sentence.mentions:
@@ -304,7 +307,8 @@ def _mix(state: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def frequent(hashes: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
-    """The hashes other than 0 that occur at least `least` times, sorted, and where each occurs first in the flat array."""
+    """The hashes other than 0 that occur at least `least` times, sorted, and where each occurs first in the flat
+    array."""
     values, places, counts = np.unique(hashes, return_index=True, return_counts=True)
     kept = (counts >= least) & (values != 0)
     return values[kept], places[kept]

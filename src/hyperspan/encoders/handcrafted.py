@@ -63,7 +63,8 @@ class KnownFeatures(NamedTuple):
 
 
 def collect(sentences: Sequence[Sentence], config: Config, vocabulary: Vocabulary) -> tuple[Vocabulary, KnownFeatures]:
-    """The vocabulary with the features that occur often enough in training sentences, and the hashes of those of words and spans.
+    """The vocabulary with the features that occur often enough in training sentences, and the hashes of those of words
+    and spans.
 
     Those of spans are counted where there is a mention: of other spans there are too many.
     """
@@ -86,7 +87,8 @@ def collect(sentences: Sequence[Sentence], config: Config, vocabulary: Vocabular
 
 
 def _frequent_of_words(reading: SentenceFeatures, least: int) -> tuple[np.ndarray, list[str]]:
-    """The sorted hashes of frequent features of words, and their names; template by template, as all at once are many."""
+    """The sorted hashes of frequent features of words, and their names; template by template, as all at once are
+    many."""
     by_name: dict[str, list[Template]] = {}
     for template in reading.extractor.templates:  # those of a bag share their name
         by_name.setdefault(template.name, []).append(template)
@@ -285,8 +287,8 @@ class SpanEnds(nn.Module):
 
 
 class WholeSpans(nn.Module):
-    """Scores of spans from the features of the word before, of their first word, of each of their words, of their last word,
-    of the word after, and their own."""
+    """Scores of spans from the features of the word before, of their first word, of each of their words, of their last
+    word, of the word after, and their own."""
 
     def __init__(self, words: int, spans: int, outputs: int, rate: float):
         super().__init__()

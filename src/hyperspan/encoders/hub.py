@@ -1,7 +1,8 @@
-"""Pretrained encoders of Hugging Face: found by folder or name, checked, and described, so that models do not need them again.
+"""Pretrained encoders of Hugging Face: found by folder or name, checked, and described, so that models do not need them
+again.
 
-A *description* is what a model needs beside its weights: how the encoder is built, and how its tokenizer cuts words. It is plain
-data in a model's vocabulary.json, so that loading a model asks no hub.
+A *description* is what a model needs beside its weights: how the encoder is built, and how its tokenizer cuts words. It
+is plain data in a model's vocabulary.json, so that loading a model asks no hub.
 """
 
 from __future__ import annotations

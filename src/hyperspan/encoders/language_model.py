@@ -27,7 +27,8 @@ class LanguageModelLoss(nn.Module):
         )
 
     def forward(self, states: Tensor, batch: Batch) -> Tensor:
-        """(N, 2 * hidden), of the first layer, whose states have not seen the words to predict -> (B,): summed cross-entropy."""
+        """(N, 2 * hidden), of the first layer, whose states have not seen the words to predict -> (B,): summed
+        cross-entropy."""
         words = batch.words.masked_fill(batch.words >= self.words, UNKNOWN)
         later = len(words) - len(batch.before)
         forward, backward = states.chunk(2, dim=1)

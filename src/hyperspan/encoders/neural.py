@@ -1,4 +1,5 @@
-"""The neural encoder: vectors of words (word, tag, clusters, characters, transformer), LSTMs over them, and an LSTM over spans."""
+"""The neural encoder: vectors of words (word, tag, clusters, characters, transformer), LSTMs over them, and an LSTM
+over spans."""
 
 from __future__ import annotations
 
@@ -120,7 +121,8 @@ class NeuralEncoder(Encoder):
 
     @torch.no_grad()
     def copy_from(self, start: Vocabulary, state: Mapping[str, Tensor], resources: Pretrained) -> None:
-        """What the trained encoder does not know begins as what it reads as unknown; words with pretrained vectors, as those."""
+        """What the trained encoder does not know begins as what it reads as unknown; words with pretrained vectors, as
+        those."""
         rows = {
             "tags.weight": [0, *_rows(self.vocabulary.tags, start.tags, first=1, unknown=0)],
             "characters.embedding.weight": [
@@ -251,7 +253,8 @@ def _vectors(words: WordsConfig, sentences: Sequence[Sentence], advice: str = ""
 
 
 def _rows(symbols: Sequence[str], known: Sequence[str], *, first: int, unknown: int) -> list[int]:
-    """The row of each symbol in a table of known ones, which begin at row `first`; that of the unknown one for others."""
+    """The row of each symbol in a table of known ones, which begin at row `first`; that of the unknown one for
+    others."""
     places = {symbol: row for row, symbol in enumerate(known, first)}
     return [places.get(symbol, unknown) for symbol in symbols]
 

@@ -1,4 +1,5 @@
-"""Files of what others learnt from large text, word vectors and Brown clusters: opened, unpacked, and read as a stream."""
+"""Files of what others learnt from large text, word vectors and Brown clusters: opened, unpacked, and read as a
+stream."""
 
 from __future__ import annotations
 

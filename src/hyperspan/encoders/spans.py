@@ -1,4 +1,5 @@
-"""h^s, a vector for every span of at most c words (:mod:`hyperspan.kernels.span_lstm`), and the layer from it to scores."""
+"""h^s, a vector for every span of at most c words (:mod:`hyperspan.kernels.span_lstm`), and the layer from it to
+scores."""
 
 from __future__ import annotations
 
@@ -29,12 +30,14 @@ class SpanLSTM(nn.Module):
             self.bias[:, :, hidden : 2 * hidden] = 1.0  # remember, at first
 
     def forward(self, words: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
-        """(N, dimension) -> (rows, 2, hidden): the states of the forward rows, and of the backward rows in their own order."""
+        """(N, dimension) -> (rows, 2, hidden): the states of the forward rows, and of the backward rows in their own
+        order."""
         return span_states(self, (self.inputs, self.bias, self.recurrent), words, batch.row_of, layout)
 
 
 class SpanLinear(nn.Module):
-    """Linear in h^s, as in the paper, or through a hidden layer that also sees a span's first and last word and its width."""
+    """Linear in h^s, as in the paper, or through a hidden layer that also sees a span's first and last word and its
+    width."""
 
     def __init__(self, words: int, spans: int, outputs: int, config: Config):
         super().__init__()

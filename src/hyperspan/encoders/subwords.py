@@ -1,8 +1,8 @@
 """Words to the subwords that a pretrained encoder knows, and sentences to windows of subwords.
 
-A tokenizer cuts each word by itself, so every different word is cut once and remembered. A sentence whose subwords do not fit the
-encoder's window is read in several windows of whole words that overlap, and nothing of it is left out: each word is taken from
-the window in which it has most around it on its poorer side.
+A tokenizer cuts each word by itself, so every different word is cut once and remembered. A sentence whose subwords do
+not fit the encoder's window is read in several windows of whole words that overlap, and nothing of it is left out: each
+word is taken from the window in which it has most around it on its poorer side.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Cut(NamedTuple):
 
 
 def windows_of(sizes: np.ndarray, capacity: int, stride: int) -> list[tuple[int, int]]:
-    """Words from and to, for each window: of at most `capacity` subwords, where no word has more, and about `stride` apart.
+    """Words from and to, for each window: of at most `capacity` subwords, where no word has more, and about `stride`
+    apart.
 
     >>> windows_of(np.array([1, 1, 2, 1, 1, 1, 2]), capacity=4, stride=2)
     [(0, 3), (2, 5), (3, 6), (4, 7)]
@@ -60,7 +61,8 @@ def windows_of(sizes: np.ndarray, capacity: int, stride: int) -> list[tuple[int,
 
 
 def best_windows(sizes: np.ndarray, windows: Sequence[tuple[int, int]]) -> np.ndarray:
-    """For each word the window with most subwords on the side where it has fewer; where the text ends, none are missing.
+    """For each word the window with most subwords on the side where it has fewer; where the text ends, none are
+    missing.
 
     >>> best_windows(np.ones(6, dtype=int), [(0, 4), (2, 6)]).tolist()
     [0, 0, 0, 1, 1, 1]

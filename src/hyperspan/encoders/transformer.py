@@ -1,7 +1,8 @@
-"""Words read by a pretrained transformer: subwords of words to vectors in context, and those of a word's subwords to one.
+"""Words read by a pretrained transformer: subwords of words to vectors in context, and those of a word's subwords to
+one.
 
-Its vector of a word joins word vector, tag and characters in :class:`hyperspan.encoders.neural.NeuralEncoder`, so that every model
-reads it, with LSTMs on top or without. Its weights are a model's own, in model.safetensors with the others.
+Its vector of a word joins word vector, tag and characters in :class:`hyperspan.encoders.neural.NeuralEncoder`, so that
+every model reads it, with LSTMs on top or without. Its weights are a model's own, in model.safetensors with the others.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ MAX_BATCH_SUBWORDS = 2**16
 
 
 class Transformer(nn.Module):
-    """A pretrained encoder, built as its description says; `initialise` gives it the weights that it was pretrained with."""
+    """A pretrained encoder, built as its description says; `initialise` gives it the weights that it was pretrained
+    with."""
 
     def __init__(self, config: TransformerConfig, description: dict[str, Any]):
         super().__init__()

@@ -1,6 +1,7 @@
 """Pretrained word vectors, read from the files in which they are published.
 
-The content shows the format, never the name, and a file may be packed with gzip or zip. Text and binary vectors are streamed.
+The content shows the format, never the name, and a file may be packed with gzip or zip. Text and binary vectors are
+streamed.
 """
 
 from __future__ import annotations
@@ -44,10 +45,12 @@ class WordVectors:
 def read_vectors(
     path: str | Path, *, limit: int = 0, needed: Collection[str] = (), lowercase: bool = False
 ) -> WordVectors:
-    """The vectors of a file in GloVe text, word2vec or fastText text (.vec), word2vec binary or npz; the first of each word counts.
+    """The vectors of a file in GloVe text, word2vec or fastText text (.vec), word2vec binary or npz; the first of each
+    word counts.
 
-    The name "bundled" stands for the English vectors that come with hyperspan; a file of that name is `./bundled`. Beyond the
-    first `limit` words (0: all) only those are read that are `needed`. With `lowercase` all words are in lower case.
+    The name "bundled" stands for the English vectors that come with hyperspan; a file of that name is `./bundled`.
+    Beyond the first `limit` words (0: all) only those are read that are `needed`. With `lowercase` all words are in
+    lower case.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "vectors.vec"
@@ -185,8 +188,8 @@ def _glove_dimension(path: Path, head: bytes) -> int:
 def _is_text(body: bytes, dimension: int) -> bool:
     """Whether what follows a word2vec header is text: a line of a word and numbers, or what was meant to be one.
 
-    Text that is wrong in its first line still has a number there and no byte that text lacks; were it taken for binary, the
-    message about it would mislead.
+    Text that is wrong in its first line still has a number there and no byte that text lacks; were it taken for binary,
+    the message about it would mislead.
     """
     fields = body.partition(b"\n")[0].rstrip(b" \r").split(b" ")
     numbers = sum(map(_is_number, fields[1:]))
@@ -206,7 +209,8 @@ def _read_text(path: Path, stream: IO[bytes], layout: _VectorLayout, chosen: _Wo
         if not chosen.might_take(line.partition(b" ")[0]):
             continue
         fields = line.rsplit(b" ", layout.dimension)
-        # GloVe 840B has words such as ". . ." with spaces; a word that ends in a number is a line with too many numbers.
+        # GloVe 840B has words such as ". . ." with spaces; a word that ends in a number is a line with too many
+        # numbers.
         if len(fields) != layout.dimension + 1 or (b" " in fields[0] and _is_number(fields[0].rsplit(b" ", 1)[1])):
             given = len(line.split(b" ")) - 1
             message = f"{given} numbers after the word; expected {layout.dimension}, as in the first line"
@@ -232,7 +236,8 @@ def _numbers(path: Path, number: int, fields: list[bytes]) -> array[float]:
 
 
 def _read_binary(path: Path, stream: IO[bytes], layout: _VectorLayout, chosen: _WordChoice) -> Iterator[array[float]]:
-    """The vectors of the chosen among `count` times a word, a space and little-endian float32; a newline may be between."""
+    """The vectors of the chosen among `count` times a word, a space and little-endian float32; a newline may be
+    between."""
     count = layout.count or 0
     for number in range(1, count + 1):
         word = bytearray()

@@ -1,7 +1,8 @@
-"""How far two annotators agree on the same texts: exact F1, by type, of spans alone, and Cohen's κ where chance matters.
+"""How far two annotators agree on the same texts: exact F1, by type, of spans alone, and Cohen's κ where chance
+matters.
 
-Annotation may be partial: only what both know is compared. A mention of one annotator counts against the other only if the
-other knows that it is none.
+Annotation may be partial: only what both know is compared. A mention of one annotator counts against the other only if
+the other knows that it is none.
 """
 
 from __future__ import annotations

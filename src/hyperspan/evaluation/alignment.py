@@ -1,4 +1,5 @@
-"""Aligns gold and predictions: sentence by sentence where the tokens agree, otherwise by characters of the same text."""
+"""Aligns gold and predictions: sentence by sentence where the tokens agree, otherwise by characters of the same
+text."""
 
 from __future__ import annotations
 
@@ -86,10 +87,10 @@ def _kept(sentence: Sentence, mentions: Iterable[Mention]) -> Sentence:
 def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Problems | None = None) -> Aligned:
     """Returns the sentences of gold and of one or more systems, in the same order and with the same tokens.
 
-    Documents are matched by id if the ids are unique and the same on both sides, otherwise by order. If all tokens agree, the
-    sentences are used as they are. Otherwise the texts must agree, and mentions are compared by characters. If all mentions
-    begin and end at gold's tokens, gold's sentences are kept. If not, the text is split again, with tokens cut at the ends of
-    mentions.
+    Documents are matched by id if the ids are unique and the same on both sides, otherwise by order. If all tokens
+    agree, the sentences are used as they are. Otherwise the texts must agree, and mentions are compared by characters.
+    If all mentions begin and end at gold's tokens, gold's sentences are kept. If not, the text is split again, with
+    tokens cut at the ends of mentions.
 
     >>> text = "the Seattle zoo"
     >>> found = align([Document(text, [Mention(4, 11, "GPE")])], [Document(text, [Mention(4, 7, "GPE")])])

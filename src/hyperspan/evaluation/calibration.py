@@ -35,7 +35,8 @@ class Calibration:
 
     bins: tuple[Bin, ...]
     ece: float
-    """Expected calibration error: the distance between mean probability and precision of a bin, averaged over mentions."""
+    """Expected calibration error: the distance between mean probability and precision of a bin, averaged over
+    mentions."""
     brier: float
     """The mean squared distance between a probability and the outcome, 1 or 0."""
     count: int

@@ -78,7 +78,8 @@ def compare(
     seed: int = 0,
     level: float = 0.95,
 ) -> Comparison:
-    """Compares two systems on the same sentences or documents by micro precision, recall and F1; differences are B minus A.
+    """Compares two systems on the same sentences or documents by micro precision, recall and F1; differences are B
+    minus A.
 
     >>> from hyperspan.types import Mention, Sentence
     >>> words, mention = ("the", "Seattle", "zoo"), Mention(0, 3, "FAC")

@@ -1,7 +1,7 @@
 """The differences between the gold and the predicted mentions of a sentence, each with a name.
 
-A missed gold mention and a wrong predicted one are paired where one stands for the other: the best pairs first, each mention in at
-most one. So every missed and every wrong mention is in exactly one difference.
+A missed gold mention and a wrong predicted one are paired where one stands for the other: the best pairs first, each
+mention in at most one. So every missed and every wrong mention is in exactly one difference.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ NO_LIMITS = ModelLimits()
 
 @dataclass(frozen=True)
 class MentionDifference:
-    """A missed gold mention, a wrong predicted one, or a pair of them. Their probabilities are the model's, where it says any."""
+    """A missed gold mention, a wrong predicted one, or a pair of them. Their probabilities are the model's, where it
+    says any."""
 
     kind: str
     """One of :data:`DIFFERENCES`."""
@@ -90,7 +91,8 @@ class MentionDifference:
 
     @property
     def mention(self) -> Mention:
-        """The gold mention, or the predicted one where there is none: its type, width and depth are those of the difference."""
+        """The gold mention, or the predicted one where there is none: its type, width and depth are those of the
+        difference."""
         mention = self.gold or self.predicted
         assert mention is not None
         return mention
@@ -119,9 +121,10 @@ def mention_differences(
 ) -> list[MentionDifference]:
     """The differences between two sets of mentions, sorted as in the text; none if they are equal.
 
-    Missed and wrong mentions that share a word are paired, the best pairs first: those with the same words; then those of the
-    same type, the more words they share the better; then those of two types that share at least half of their words. Of the same
-    type, a mention inside another that has no end in common with it is its counterpart only if they share half of their words.
+    Missed and wrong mentions that share a word are paired, the best pairs first: those with the same words; then those
+    of the same type, the more words they share the better; then those of two types that share at least half of their
+    words. Of the same type, a mention inside another that has no end in common with it is its counterpart only if they
+    share half of their words.
 
     >>> gold, predicted = {Mention(0, 5, "PER"), Mention(3, 5, "ORG")}, {Mention(1, 5, "PER")}
     >>> [(one.kind, one.gold, one.predicted) for one in mention_differences(gold, predicted)]

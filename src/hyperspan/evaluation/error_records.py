@@ -1,4 +1,5 @@
-"""Errors as JSON Lines: a record for each sentence with differences, worst first. docs/how-to/evaluate.md describes the keys."""
+"""Errors as JSON Lines: a record for each sentence with differences, worst first. docs/how-to/evaluate.md describes the
+keys."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ class SentenceErrors:
 
     @property
     def probability_ratio(self) -> float | None:
-        """How many times as probable the predicted set is as the gold set; inf where gold is impossible, None if not known."""
+        """How many times as probable the predicted set is as the gold set; inf where gold is impossible, None if not
+        known."""
         if self.gold_log_probability is None or self.predicted_log_probability is None:
             return None
         log_ratio = self.predicted_log_probability - self.gold_log_probability
@@ -81,10 +82,11 @@ NO_PROBABILITIES = SentenceProbabilities()
 
 
 def find_errors(gold: Scorable, *systems: Scorable) -> ErrorReport:
-    """What one system gets wrong, or two; the worst sentences come first: by :attr:`SentenceErrors.cost`, then as in the corpus.
+    """What one system gets wrong, or two; the worst sentences come first: by :attr:`SentenceErrors.cost`, then as in
+    the corpus.
 
-    A difference that both systems have is listed once, with both. A system is right about another's difference if it has the
-    gold mention and not the wrong one.
+    A difference that both systems have is listed once, with both. A system is right about another's difference if it
+    has the gold mention and not the wrong one.
 
     >>> words, zoo, city = ("the", "Seattle", "zoo"), Mention(0, 3, "FAC"), Mention(1, 2, "GPE")
     >>> gold, flat, inner = ([Sentence(words, mentions)] for mentions in ([zoo, city], [zoo], [city]))

@@ -20,7 +20,8 @@ from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span
 
 
 class JudgedSets(Protocol):
-    """The log-probability of each set of a sentence, and the probability of each of their mentions that a model can have."""
+    """The log-probability of each set of a sentence, and the probability of each of their mentions that a model can
+    have."""
 
     @property
     def sets(self) -> tuple[float | None, ...]: ...
@@ -29,7 +30,8 @@ class JudgedSets(Protocol):
 
 
 class SetJudge(Protocol):
-    """What a model says of some sets of each sentence: :func:`hyperspan.inference.set_probabilities.set_probabilities`."""
+    """What a model says of some sets of each sentence:
+    :func:`hyperspan.inference.set_probabilities.set_probabilities`."""
 
     def __call__(
         self,
@@ -44,7 +46,8 @@ class SetJudge(Protocol):
 def model_errors(evaluated: Evaluated, model: SentenceRecognizer, judge: SetJudge, limits: ModelLimits) -> ErrorReport:
     """What a model gets wrong, with the probabilities that it gives the gold set and its own of each sentence.
 
-    Of sentences that are annotated in part they are those of all sets that agree with gold, or with the predictions, where gold is known.
+    Of sentences that are annotated in part they are those of all sets that agree with gold, or with the predictions,
+    where gold is known.
     """
     sentences = list(sentences_read(model, evaluated.documents))
     read = _ReadSentences(evaluated.aligned, evaluated.documents, sentences)
@@ -89,8 +92,8 @@ class _MovedSets:
 
 
 class _ReadSentences:
-    """Which sentences of a model lie in each aligned sentence. They are the same, unless gold's mentions begin or end inside
-    words of the model, or reach over the ends of its sentences."""
+    """Which sentences of a model lie in each aligned sentence. They are the same, unless gold's mentions begin or end
+    inside words of the model, or reach over the ends of its sentences."""
 
     def __init__(self, aligned: Aligned, documents: Sequence[Document], sentences: Sequence[Sentence]):
         self.aligned, self.sentences = aligned, sentences

@@ -41,7 +41,8 @@ class SentenceRecognizer(Protocol):
         return False
 
     def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
-        """The sentences with their most probable mention sets, or with all mentions at least as probable as `threshold`."""
+        """The sentences with their most probable mention sets, or with all mentions at least as probable as
+        `threshold`."""
         ...
 
 
@@ -68,9 +69,10 @@ def evaluate_model(
 ) -> Evaluated:
     """Recognises mentions in the gold documents' texts and scores them.
 
-    The model sees words and tags only. Documents without sentences are first split by `tokenizer`, which does not see the gold
-    mentions; `align` then compares by characters. With `labels` only mentions with these are scored, of model and gold alike, for
-    a corpus that does not annotate all labels of the model; the documents keep all that it finds. `on_words` is called with the words of each sentence that was read.
+    The model sees words and tags only. Documents without sentences are first split by `tokenizer`, which does not see
+    the gold mentions; `align` then compares by characters. With `labels` only mentions with these are scored, of model
+    and gold alike, for a corpus that does not annotate all labels of the model; the documents keep all that it finds.
+    `on_words` is called with the words of each sentence that was read.
 
     >>> from hyperspan.types import Document, Mention
     >>> class Capitals(SentenceRecognizer):

@@ -1,9 +1,9 @@
 """Confidence intervals of proportions that hold for few counts, and for counts that come in groups.
 
-The interval of Clopper and Pearson (1934) inverts the binomial distribution: where 15 of 15 are right, it says what true proportions
-would have made that unlikely. It needs independent counts, but the mentions of a sentence are found or missed together. So it is
-computed for the effective number of counts, as Korn and Graubard (1998) do for surveys: the number divided by the design effect,
-which is the variance between sentences relative to that of independent counts.
+The interval of Clopper and Pearson (1934) inverts the binomial distribution: where 15 of 15 are right, it says what
+true proportions would have made that unlikely. It needs independent counts, but the mentions of a sentence are found or
+missed together. So it is computed for the effective number of counts, as Korn and Graubard (1998) do for surveys: the
+number divided by the design effect, which is the variance between sentences relative to that of independent counts.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ def beta_cdf(value: float, a: float, b: float) -> float:
 
 
 def _beta_tail(value: float, a: float, b: float) -> float:
-    """The same by its continued fraction, 1 / (1 + d1 / (1 + d2 / (1 + …))), from a depth at which nothing changes any more."""
+    """The same by its continued fraction, 1 / (1 + d1 / (1 + d2 / (1 + …))), from a depth at which nothing changes any
+    more."""
     fraction = 1.0
     for m in range(20 + int(2 * math.sqrt(a + b)), 0, -1):
         even = m * (b - m) * value / ((a + 2 * m - 1) * (a + 2 * m))

@@ -1,7 +1,8 @@
 """Precision, recall and F1 of overlapping mentions by exact match, over all sentences and over subsets of them.
 
-A predicted mention is right if the gold sentence has one with the same span and type, and the same parts if it is discontinuous.
-0/0 counts as 0, as in other scorers: the precision without predictions, the recall without gold mentions.
+A predicted mention is right if the gold sentence has one with the same span and type, and the same parts if it is
+discontinuous. 0/0 counts as 0, as in other scorers: the precision without predictions, the recall without gold
+mentions.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ class Score:
 class Slice:
     """Mentions of one depth or kind of overlap: predicted ones by the predicted set, gold ones by the gold set.
 
-    A correct mention may be nested in gold but not in the predictions. So correct predictions and found gold mentions are
-    counted separately, and there is no F1.
+    A correct mention may be nested in gold but not in the predictions. So correct predictions and found gold mentions
+    are counted separately, and there is no F1.
     """
 
     correct: int

@@ -1,11 +1,12 @@
 """Confidence intervals of scores and significance of differences, by resampling sentences.
 
-Everything is computed from three counts of each sentence: correct, predicted and gold mentions. Sentences with the same counts
-are interchangeable. So each round draws how often every distinct row of counts occurs. This is the same distribution as drawing
-sentence by sentence, and costs time by the number of distinct rows.
+Everything is computed from three counts of each sentence: correct, predicted and gold mentions. Sentences with the same
+counts are interchangeable. So each round draws how often every distinct row of counts occurs. This is the same
+distribution as drawing sentence by sentence, and costs time by the number of distinct rows.
 
-Resampling cannot show what a small test set lacks: if all its mentions are right, so are those of every sample. Where few mentions
-are right or wrong, intervals come from :mod:`hyperspan.evaluation.proportions` instead, and differences are smoothed.
+Resampling cannot show what a small test set lacks: if all its mentions are right, so are those of every sample. Where
+few mentions are right or wrong, intervals come from :mod:`hyperspan.evaluation.proportions` instead, and differences
+are smoothed.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class Difference:
     p_randomization: float
     """Two-sided: how often the difference is at least as large after exchanging outputs at random."""
     p_bootstrap: float
-    """Twice the fraction of bootstrap samples with no difference or one of the opposite sign; 1 where there is no difference."""
+    """Twice the fraction of bootstrap samples with no difference or one of the opposite sign; 1 where there is no
+    difference."""
 
 
 def measures(totals: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -152,8 +154,8 @@ def differences(
     >>> found.difference, found.interval[0] > 0.7, found.interval[1], found.p_randomization < 0.001
     (1.0, True, 1.0, True)
 
-    With few mentions, one more that only A gets right and one more that only B gets right are among the sentences of the
-    bootstrap. So two systems that agree in a small test set are not known to be equal.
+    With few mentions, one more that only A gets right and one more that only B gets right are among the sentences of
+    the bootstrap. So two systems that agree in a small test set are not known to be equal.
     """
     ours = [measures(counts.sum(axis=0)) for counts in (counts_a, counts_b)]
     observed = ours[1] - ours[0]

@@ -1,7 +1,7 @@
 """The whole flow on raw text: sentences, tokens, a model's distribution, and mentions with their probabilities.
 
-Every front end wraps :class:`Annotator`. Nothing is cut off quietly: a text of any length is split into sentences, a sentence
-keeps all its words, and one that no memory could hold is an error that says so.
+Every front end wraps :class:`Annotator`. Nothing is cut off quietly: a text of any length is split into sentences, a
+sentence keeps all its words, and one that no memory could hold is an error that says so.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class _Prepared(NamedTuple):
 class Annotator:
     """Finds mentions in texts with a model.
 
-    All methods take `threshold`: None for the most probable set of mentions of each sentence, or a number above 0 and up to 1
-    for every mention at least that probable; at 0.5 the fewest errors are expected. It may differ by label,
-    ``{"protein": 0.3, "*": 0.5}``; labels that are not named take that of "*" or None, and 0.5 where there is
-    neither. `types` are the only labels to look for. Each mention carries its marginal probability. It is
-    exact, but for cascaded chains and models that decide step by step (`exact_marginals` of their distribution is false).
+    All methods take `threshold`: None for the most probable set of mentions of each sentence, or a number above 0 and
+    up to 1 for every mention at least that probable; at 0.5 the fewest errors are expected. It may differ by label,
+    ``{"protein": 0.3, "*": 0.5}``; labels that are not named take that of "*" or None, and 0.5 where there is neither.
+    `types` are the only labels to look for. Each mention carries its marginal probability. It is exact, but for
+    cascaded chains and models that decide step by step (`exact_marginals` of their distribution is false).
 
-    A text may come with mentions that it has (`require`) and has not (`forbid`), in characters of the text. The rest, and all
-    probabilities, are then given that.
+    A text may come with mentions that it has (`require`) and has not (`forbid`), in characters of the text. The rest,
+    and all probabilities, are then given that.
 
     >>> from hyperspan import load
     >>> document = load("genia")("c-Rel binds the IL-2 promoter in Jurkat T cells.", types=["DNA", "protein"])
@@ -73,8 +73,8 @@ class Annotator:
     >>> [mention.text for mention in load("genia")(document.text, **known).mentions]  # and not 'Jurkat T cells', as without it
     ['Jurkat']
 
-    `card` says what the model is for; `window` is how many words are read ahead, `long_text` the characters from which on `keep_sentences` matters, and
-    `max_spans` the words × widths of the longest sentence.
+    `card` says what the model is for; `window` is how many words are read ahead, `long_text` the characters from which
+    on `keep_sentences` matters, and `max_spans` the words × widths of the longest sentence.
     """
 
     def __init__(
@@ -118,7 +118,8 @@ class Annotator:
         return self.model.reads_tags
 
     def domain_fit(self, text: str | Document) -> DomainFit | None:
-        """How well a text fits what the model was trained on; None where the text is too short or the model does not know.
+        """How well a text fits what the model was trained on; None where the text is too short or the model does not
+        know.
 
         >>> from hyperspan import load
         >>> fit = load("genia").domain_fit("Die alte Brücke über den Fluss wurde im Frühjahr nach langer Arbeit wieder geöffnet.")
@@ -159,16 +160,17 @@ class Annotator:
     ) -> Iterator[Document]:
         """The texts with their mentions, in order; they are taken as needed, some thousand words ahead.
 
-        A text may come in a pair with :class:`Constraints`. A text that cannot be annotated ends the stream with an error. With
-        `on_error` it is left out, the others go on, and `on_error` is called with it and the error, whatever that is. `on_words`
-        is called with the number of words of each text that is done, or of each part of a long one.
+        A text may come in a pair with :class:`Constraints`. A text that cannot be annotated ends the stream with an
+        error. With `on_error` it is left out, the others go on, and `on_error` is called with it and the error,
+        whatever that is. `on_words` is called with the number of words of each text that is done, or of each part of a
+        long one.
 
-        Without `keep_sentences`, a long text comes back with its mentions but without sentences and tokens, which take far more
-        memory than the text; it is then annotated part by part.
+        Without `keep_sentences`, a long text comes back with its mentions but without sentences and tokens, which take
+        far more memory than the text; it is then annotated part by part.
 
-        A document keeps its id, metadata, sentences, tokens and tags; its mentions are replaced. With `top_k` it has `alternatives`:
-        for each sentence the k most probable sets, best first. With `candidates` it has `candidates`: every mention at least that
-        probable, so that any higher threshold can be applied later.
+        A document keeps its id, metadata, sentences, tokens and tags; its mentions are replaced. With `top_k` it has
+        `alternatives`: for each sentence the k most probable sets, best first. With `candidates` it has `candidates`:
+        every mention at least that probable, so that any higher threshold can be applied later.
         """
         if isinstance(texts, (str, Document)):
             raise InputError("pipe takes a list of texts, and was given one; call the annotator itself with it")
@@ -191,7 +193,8 @@ class Annotator:
             for sentence, found in zip(window, self.find(window, options), strict=True)
         )
 
-    # -- the steps of it, for front ends that compute the texts of many people together ------------------------------------
+    # -- the steps of it, for front ends that compute the texts of many people together
+    # ------------------------------------
 
     def options(
         self,
@@ -227,7 +230,8 @@ class Annotator:
         return evolve(document, sentences=with_context(document.sentences, self.context)) if self.context else document
 
     def iter_sentences(self, document: Document) -> Iterator[Sentence]:
-        """The sentences that :meth:`split` gives a document, one after the other, for texts whose tokens would fill the memory."""
+        """The sentences that :meth:`split` gives a document, one after the other, for texts whose tokens would fill the
+        memory."""
         if document.sentences:
             return iter(self.split(document).sentences)
         cut = iter_sentences(document.text, self.model.tokenizer)

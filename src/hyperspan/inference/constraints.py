@@ -41,7 +41,8 @@ def constraints_by_sentence(
 ) -> dict[int, Constraints]:
     """The constraints of each sentence that has any, by its index, in tokens; those of the text are in characters.
 
-    `max_width` is the most words of a mention of one part that a model finds, `discontinuous` what mentions of several it finds.
+    `max_width` is the most words of a mention of one part that a model finds, `discontinuous` what mentions of several
+    it finds.
 
     >>> words = Document("the zoo of Oz", sentences=[Sentence(["the", "zoo"], offsets=[(0, 3), (4, 7)])])
     >>> constraints_by_sentence(words, Constraints(require=[Mention(0, 7, "FAC")]), ["FAC"])

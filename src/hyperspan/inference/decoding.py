@@ -44,7 +44,8 @@ def decode(
     options: DecodingOptions,
     constraints: Sequence[Constraints] | None = None,
 ) -> list[SentencePrediction]:
-    """What the options ask for, for each sentence of a batch. Types are indices into the labels; constraints are one per sentence.
+    """What the options ask for, for each sentence of a batch. Types are indices into the labels; constraints are one
+    per sentence.
 
     >>> from hyperspan.structures.segmental_arrays import ArrayHypergraph, ScoreArrays
     >>> zeros = np.zeros((1, 1, 1))

@@ -1,8 +1,8 @@
 """Whether a text looks like what a model was trained on, so that front ends can say when it does not.
 
-A text is foreign to a model if its words are more surprising than 99% of the model's own held-out text, or if the training text of
-another bundled model explains it much better than that of this bundled model does. The score, by which texts can be ranked, also
-counts a slightly better explanation.
+A text is foreign to a model if its words are more surprising than 99% of the model's own held-out text, or if the
+training text of another bundled model explains it much better than that of this bundled model does. The score, by which
+texts can be ranked, also counts a slightly better explanation.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ from hyperspan.text.language import has_words_of_another_language, is_mostly_lat
 from hyperspan.text.profile import WINDOW, TextProfile, WordCounts, excerpt, words_of
 
 SHORT = 30
-"""Words of a text below which it is only foreign if nearly all of its words are unknown, or it is in another language."""
+"""Words of a text below which it is only foreign if nearly all of its words are unknown, or it is in another
+language."""
 SHORTEST = 8
 """Words of letters that every verdict needs, but for one on the script."""
 NEARLY_ALL = 0.8
-"""The share of unknown words, of those in lower case, from which on a short text is foreign: names are often unknown."""
+"""The share of unknown words, of those in lower case, from which on a short text is foreign: names are often
+unknown."""
 _LEAST_LOWER = 5
 """Words in lower case that a short text needs for that."""
 MARGIN = 10.0
 """The logarithm of how many times as probable 100 words are under another profile, from which on the score is 1."""
 CHANCE = 30.0
-"""What is added to the margin of a specialised model for the chance of 100 words, before a text is foreign: ordinary English of the
-first person is often a little more like novels than like English of many genres."""
+"""What is added to the margin of a specialised model for the chance of 100 words, before a text is foreign: ordinary
+English of the first person is often a little more like novels than like English of many genres."""
 _SCALE = 50.0
 """How much more evidence adds 1 to the score."""
 ENOUGH = 200
@@ -48,7 +50,8 @@ class DomainFit:
     """How well a text fits a model. It is `foreign` if it is unlike what the model was trained on."""
 
     score: float
-    """The higher, the less usual: with 1 less than 99% of the model's own text, or slightly more like that of another model."""
+    """The higher, the less usual: with 1 less than 99% of the model's own text, or slightly more like that of another
+    model."""
     unknown: float
     """The share of its words that the training text has not."""
     usual_unknown: float
@@ -142,11 +145,13 @@ class DomainCheck:
 
     @property
     def _is_bundled(self) -> bool:
-        """Whether the other bundled models can show a text to be foreign: they may know more of the text of a small model than itself."""
+        """Whether the other bundled models can show a text to be foreign: they may know more of the text of a small
+        model than itself."""
         return len(self._others) < len(bundled_profiles())
 
     def _margin(self, counts: WordCounts) -> float:
-        """The evidence for this bundled model that makes a text foreign to another; chance matters less in a longer text."""
+        """The evidence for this bundled model that makes a text foreign to another; chance matters less in a longer
+        text."""
         is_general = self._card.title == DEFAULT_MODEL
         return MARGIN + (0 if is_general else CHANCE * math.sqrt(WINDOW / max(WINDOW, counts.total)))
 
@@ -159,7 +164,8 @@ class DomainCheck:
         return rival if nats >= rival._margin(counts) else None
 
     def _better(self, counts: WordCounts) -> ModelCard | None:
-        """The bundled model to use for a foreign text: one to which it is not foreign, the general one before the others."""
+        """The bundled model to use for a foreign text: one to which it is not foreign, the general one before the
+        others."""
         fitting = [
             (other._card.title == DEFAULT_MODEL, nats, other._card)
             for nats, other in zip(self._evidence(counts), self._others, strict=True)
@@ -186,7 +192,8 @@ class DomainCheck:
 
 
 class DomainTally:
-    """Verdicts on several texts, of which some are foreign by chance: a note is due once more of them are than chance explains.
+    """Verdicts on several texts, of which some are foreign by chance: a note is due once more of them are than chance
+    explains.
 
     >>> tally = DomainTally()
     >>> for score, reason in ((1.2, "looks odd"), (1.5, "looks odder"), (0.4, "")):
@@ -221,7 +228,8 @@ class DomainTally:
 
     @property
     def note(self) -> str:
-        """A sentence for people; empty as long as too few are foreign. It names a better model if that is one for all of them."""
+        """A sentence for people; empty as long as too few are foreign. It names a better model if that is one for all
+        of them."""
         if not more_than_chance(self.foreign, self.texts):
             return ""
         if self._given == 1:

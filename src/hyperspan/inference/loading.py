@@ -45,13 +45,14 @@ def load(
 ) -> Annotator:
     """An annotator with a bundled model, by its name, or with the model in a folder.
 
-    Neural segmental and discontinuous models, such as the bundled ones, run on the CPU without torch; other models and GPUs need it.
+    Neural segmental and discontinuous models, such as the bundled ones, run on the CPU without torch; other models and
+    GPUs need it.
 
-    With the precision "bfloat16" it is almost twice as fast on CPUs that can multiply such numbers, and its scores have two
-    to three digits. With `skip`, words that are unlikely to begin a mention are passed over: those where, for all types, the
-    score of beginning none is above that of beginning one by more than this. None takes the margin that the model was saved
-    with, and only where best sets or mentions of at least 0.1 are asked for, without constraints; `math.inf` passes over none.
-    docs/speed.md has what that saves and costs.
+    With the precision "bfloat16" it is almost twice as fast on CPUs that can multiply such numbers, and its scores have
+    two to three digits. With `skip`, words that are unlikely to begin a mention are passed over: those where, for all
+    types, the score of beginning none is above that of beginning one by more than this. None takes the margin that the
+    model was saved with, and only where best sets or mentions of at least 0.1 are asked for, without constraints;
+    `math.inf` passes over none. docs/speed.md has what that saves and costs.
     """
     folder = folder_of(name_or_path)
     config, card = Config.of_model(folder), ModelCard.read_or_warn(folder)

@@ -14,7 +14,8 @@ ANY_LABEL = "*"
 DEFAULT_THRESHOLD = 0.5
 """For labels that are not named, where no threshold is given for the others: the fewest errors are expected."""
 PROBABLE = 0.1
-"""Who asks for mentions of at least this probability alone does not mind if words are passed over (`segmental.skip_margin`)."""
+"""Who asks for mentions of at least this probability alone does not mind if words are passed over
+(`segmental.skip_margin`)."""
 MAX_ALTERNATIVES = 10_000
 """The largest `top_k`."""
 

@@ -34,9 +34,9 @@ class JudgingDistribution(MentionDistribution, Protocol):
 class SetProbabilities(NamedTuple):
     """The log-probability of each set of a sentence, and the probability of each mention that is in one of them.
 
-    A set with a mention that the model cannot have is -inf, and that mention is not listed. Mentions of several parts that are less
-    probable than :data:`LEAST` are listed with 0. The log-probabilities are None where
-    the distribution has none that are exact.
+    A set with a mention that the model cannot have is -inf, and that mention is not listed. Mentions of several parts
+    that are less probable than :data:`LEAST` are listed with 0. The log-probabilities are None where the distribution
+    has none that are exact.
     """
 
     sets: tuple[float | None, ...]
@@ -53,9 +53,9 @@ def set_probabilities(
 ) -> list[SetProbabilities]:
     """For each sentence the probabilities of its sets, all sentences with the same number of them.
 
-    With `types`, indices into the labels of the model, the distribution is that of the mentions of these types alone. `known` are
-    the same sentences as a corpus has them: where one is annotated in part, the probability of a set is that of all sets that
-    agree with it in what is known.
+    With `types`, indices into the labels of the model, the distribution is that of the mentions of these types alone.
+    `known` are the same sentences as a corpus has them: where one is annotated in part, the probability of a set is
+    that of all sets that agree with it in what is known.
 
     >>> from hyperspan import load
     >>> words, found = Sentence(["Jurkat", "cells"]), {Mention(0, 2, "cell_line")}
@@ -130,7 +130,8 @@ def _log_probabilities(
     kinds: dict[str, int],
     decided: Sequence[set[IndexedMention] | None],
 ) -> list[float | None]:
-    """Of one set a sentence; -inf where one of its mentions is not possible. Only mentions that are decided must agree."""
+    """Of one set a sentence; -inf where one of its mentions is not possible. Only mentions that are decided must
+    agree."""
     indexed: list[list[AnyMention]] = [
         [with_parts(one.parts, kinds[one.label]) for one in given if one in known]
         for given, known in zip(sets, possible, strict=True)
@@ -153,7 +154,8 @@ def _log_probabilities(
 
 
 def _decided(sentence: Sentence, kinds: dict[str, int], n: int, c: int) -> set[IndexedMention]:
-    """The mentions of which a sentence that is annotated in part says whether they are there: listed, absent or forbidden."""
+    """The mentions of which a sentence that is annotated in part says whether they are there: listed, absent or
+    forbidden."""
     scope = sentence.annotated if sentence.annotated is not None else AnnotationScope()
     named = {
         (one.start, one.end, kinds[one.label]) for one in sentence.mentions if one.label in kinds and not one.fragments

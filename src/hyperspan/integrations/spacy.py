@@ -1,7 +1,7 @@
 """spaCy's component "hyperspan": overlapping mentions in ``doc.spans``, with their probabilities.
 
-spaCy imports this module for everyone who has both packages, whenever it makes a pipeline (it is an entry point). So nothing
-here imports torch or a model before a component is asked for.
+spaCy imports this module for everyone who has both packages, whenever it makes a pipeline (it is an entry point). So
+nothing here imports torch or a model before a component is asked for.
 """
 
 import inspect
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from hyperspan.inference.annotator import Annotator
 
 STATE = "hyperspan.json"
-"""The file of a saved component that says which bundled model it has, and which settings were changed since they were given.
+"""The file of a saved component that says which bundled model it has, and which settings were changed since they were
+given.
 
 A model that is not bundled is beside it, in a folder "model".
 """
@@ -47,15 +48,16 @@ Span.set_extension(PARTS, getter=parts_of_span, force=True)
 
 
 class Component(Pipe):
-    """What ``nlp.add_pipe("hyperspan", config={…})`` adds to a pipeline. It finds; it is trained with ``hyperspan train``.
+    """What ``nlp.add_pipe("hyperspan", config={…})`` adds to a pipeline. It finds; it is trained with ``hyperspan
+    train``.
 
     The settings, in `cfg`, may be changed at any time:
 
-    - `spans_key`: the group of ``doc.spans`` that is filled; its ``attrs["scores"]`` are the probabilities. The span of a
-      discontinuous mention is from its first to its last part; ``span._.hyperspan_parts`` are the parts;
+    - `spans_key`: the group of ``doc.spans`` that is filled; its ``attrs["scores"]`` are the probabilities. The span of
+      a discontinuous mention is from its first to its last part; ``span._.hyperspan_parts`` are the parts;
     - `threshold`, `types`, `top_k`: as for :class:`hyperspan.Annotator`; alternatives go to ``attrs["alternatives"]``;
-    - `alignment`: of a mention that begins or ends inside a token, take all tokens that it touches ("expand"), those inside
-      it ("contract"), or leave it out ("strict");
+    - `alignment`: of a mention that begins or ends inside a token, take all tokens that it touches ("expand"), those
+      inside it ("contract"), or leave it out ("strict");
     - `sentences`, `tokens`: let the model read those of "hyperspan", as in its training, or those of "spacy".
 
     >>> import spacy
@@ -78,7 +80,8 @@ class Component(Pipe):
         self.vocab, self.name, self.scorer = vocab, name, scorer
         self.cfg = cfg
         self.counts: Counter[str] = Counter()
-        """Of the mentions found so far: how many there were, and of those how many were unaligned, dropped and merged."""
+        """Of the mentions found so far: how many there were, and of those how many were unaligned, dropped and
+        merged."""
         self.domain = DomainTally()
         """Of the first texts, how many are unlike what the model was trained on."""
         self._warned = False
@@ -134,7 +137,8 @@ class Component(Pipe):
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """The documents with their mentions, in order; a document that fails does not take others of its batch along."""
+        """The documents with their mentions, in order; a document that fails does not take others of its batch
+        along."""
         for docs in minibatch(stream, batch_size):
             try:
                 self.set_annotations(docs, self.predict(docs))
@@ -237,7 +241,8 @@ class Component(Pipe):
         return files if bundled else files | {f"model/{name}": data for name, data in self._model_files().items()}
 
     def _model_files(self) -> dict[str, bytes]:
-        """Those that the model was read from; if they have changed or gone since, those of the model as it is in memory."""
+        """Those that the model was read from; if they have changed or gone since, those of the model as it is in
+        memory."""
         if _stamps(Path(self._source)) == self._stamps:
             return _contents(Path(self._source))
         with tempfile.TemporaryDirectory() as folder:
@@ -325,7 +330,8 @@ def make_component(
 
 
 def _from_config() -> bool:
-    """Whether spaCy makes a pipeline from a config. It may read files next, and they may hold a model that is nowhere else."""
+    """Whether spaCy makes a pipeline from a config. It may read files next, and they may hold a model that is nowhere
+    else."""
     frame = inspect.currentframe()
     while frame is not None and frame.f_code.co_name != Language.from_config.__name__:
         frame = frame.f_back

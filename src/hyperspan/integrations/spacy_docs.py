@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from hyperspan.text.tokenize import Tokenizer
 
 ALIGNMENTS = ("expand", "contract", "strict")
-"""What becomes of a mention that begins or ends inside a token: all tokens that it touches, those inside it, or nothing."""
+"""What becomes of a mention that begins or ends inside a token: all tokens that it touches, those inside it, or
+nothing."""
 SOURCES = ("hyperspan", "spacy")
 """Whose sentences, and whose tokens, a model reads."""
 
@@ -68,8 +69,8 @@ def _spacys_tokens(doc: Any, spans: list[Span]) -> list[Sentence]:
 def align(doc: Any, mentions: Iterable[Mention], mode: str) -> tuple[dict[Mention, float], Counter[str]]:
     """The mentions by tokens, in order, with their probabilities; and how many fared how.
 
-    Each part of a discontinuous mention is aligned by itself; a mention that loses one is dropped. Of those that become the same
-    mention, the most probable stays.
+    Each part of a discontinuous mention is aligned by itself; a mention that loses one is dropped. Of those that become
+    the same mention, the most probable stays.
     """
     placed: dict[Mention, float] = {}
     counts = Counter(mentions=0, unaligned=0, dropped=0, merged=0)
@@ -114,9 +115,11 @@ def span_group(doc: Any, key: str, placed: Mapping[Mention, float]) -> Any:
 
 
 def parts_of_span(span: Any) -> list[Any]:
-    """The parts of a span that the component found, as spans with its label: those of a discontinuous mention, or the span alone.
+    """The parts of a span that the component found, as spans with its label: those of a discontinuous mention, or the
+    span alone.
 
-    It is ``span._.hyperspan_parts``. Where mentions differ in their parts alone, the id of their spans tells which is which.
+    It is ``span._.hyperspan_parts``. Where mentions differ in their parts alone, the id of their spans tells which is
+    which.
     """
     from hyperspan.corpora.docbin_parts import fragments_of
 

@@ -24,7 +24,8 @@ class ChainResults(NamedTuple):
 
     log_partition: np.ndarray  # (B, n, m): of each chain
     edges: ScoreArrays | None
-    """The probability of each hyperedge in the place of its score. Tied scores have no `branch`: it is in `extend` and `close`."""
+    """The probability of each hyperedge in the place of its score. Tied scores have no `branch`: it is in `extend` and
+    `close`."""
 
 
 class _ChainProblem(ctypes.Structure):

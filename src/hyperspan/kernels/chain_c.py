@@ -1,4 +1,5 @@
-"""Inference over chains in C, in one pass over the scores, for torch: :mod:`hyperspan.kernels.chain_arrays` with gradients."""
+"""Inference over chains in C, in one pass over the scores, for torch: :mod:`hyperspan.kernels.chain_arrays` with
+gradients."""
 
 from __future__ import annotations
 

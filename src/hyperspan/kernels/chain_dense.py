@@ -1,7 +1,8 @@
-"""The chains of :mod:`hyperspan.kernels.chain_reference` without packing: a few large operations instead of many small ones.
+"""The chains of :mod:`hyperspan.kernels.chain_reference` without packing: a few large operations instead of many small
+ones.
 
-A GPU does not mind the padding, but each operation costs a launch. Here a cumulative sum over the padded widths takes the
-place of a loop over blocks.
+A GPU does not mind the padding, but each operation costs a launch. Here a cumulative sum over the padded widths takes
+the place of a loop over blocks.
 """
 
 from __future__ import annotations

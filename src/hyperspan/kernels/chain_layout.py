@@ -1,8 +1,8 @@
 """Where the chains of a batch stand: by chain, without padding.
 
-Chains (see :mod:`hyperspan.kernels.chain_reference`) are sorted by how many widths they have room for, widest first, and rows
-are width-major. The rows of one width are then a block, its chains are the first rows of the block before it, and no row is
-padding.
+Chains (see :mod:`hyperspan.kernels.chain_reference`) are sorted by how many widths they have room for, widest first,
+and rows are width-major. The rows of one width are then a block, its chains are the first rows of the block before it,
+and no row is padding.
 """
 
 from __future__ import annotations
@@ -117,7 +117,8 @@ def widest_first(room: np.ndarray) -> np.ndarray:
 
 
 class Index(NamedTuple):
-    """Which rows of a padded tensor are kept, in which order, and the way back; the row after the last stands for padding."""
+    """Which rows of a padded tensor are kept, in which order, and the way back; the row after the last stands for
+    padding."""
 
     shape: tuple[int, ...]
     kept: Tensor
@@ -157,13 +158,15 @@ class _Unpack(Function):
 
 
 def _blocks(packed: Tensor, counts: list[int]) -> list[Any]:
-    """Views of the rows of each width. On the CPU they are NumPy arrays, whose small operations cost a third of torch's."""
+    """Views of the rows of each width. On the CPU they are NumPy arrays, whose small operations cost a third of
+    torch's."""
     array = packed.detach().numpy() if packed.device.type == "cpu" else packed.detach()
     return [array[end - count : end] for end, count in zip(itertools.accumulate(counts), counts, strict=True)]
 
 
 class _ChainSums(Function):
-    """Block w gets the sum of blocks 0..w over its chains or, backwards, which is the transpose, of blocks w and later."""
+    """Block w gets the sum of blocks 0..w over its chains or, backwards, which is the transpose, of blocks w and
+    later."""
 
     @staticmethod
     def forward(ctx, rows: Tensor, counts: list[int], backwards: bool) -> Tensor:

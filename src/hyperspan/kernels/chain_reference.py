@@ -95,8 +95,8 @@ class Posteriors(NamedTuple):
 
 
 def relative_scores(layout: ChainLayout, chains: PackedScores) -> tuple[Tensor, Tensor, Tensor]:
-    """The score of the best that each chain can do (chains, m), and relative to it, so that no exp overflows, the scores
-    of being absent (chains, m) and of stopping at each row (rows, m)."""
+    """The score of the best that each chain can do (chains, m), and relative to it, so that no exp overflows, the
+    scores of being absent (chains, m) and of stopping at each row (rows, m)."""
     longest = chains.longest(layout, chains.go(layout))
     best = torch.maximum(chains.absent, layout.reduce(longest, "maximum") + chains.present)
     pivot = finite(best.detach())

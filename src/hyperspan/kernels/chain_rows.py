@@ -1,4 +1,5 @@
-"""Chains of a segmental hypergraph, one row of widths each: for decoders that look at some of them, or at some at a time."""
+"""Chains of a segmental hypergraph, one row of widths each: for decoders that look at some of them, or at some at a
+time."""
 
 from __future__ import annotations
 

@@ -115,7 +115,8 @@ def marginals(scores: Edges, lengths: Sequence[int], *, differentiable: bool) ->
 
 @torch.no_grad()
 def best_rows(scores: Edges, lengths: Sequence[int]) -> np.ndarray:
-    """(mentions, 4): the best mentions as (sentence, start, end, type), by sentence; of two equal choices the one with fewer.
+    """(mentions, 4): the best mentions as (sentence, start, end, type), by sentence; of two equal choices the one with
+    fewer.
 
     An error where nothing is possible.
     """

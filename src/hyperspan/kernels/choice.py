@@ -42,8 +42,8 @@ COMPUTATIONS = {
 }
 """What there is of each computation; `encoder` is all from word vectors to scores, `layout` where spans are.
 
-`menus` are those of mentions with gaps; `tokens` is cutting text, `look_up` that of words in a vocabulary. These are for CPUs alone, and
-their reference is NumPy or plain Python.
+`menus` are those of mentions with gaps; `tokens` is cutting text, `look_up` that of words in a vocabulary. These are
+for CPUs alone, and their reference is NumPy or plain Python.
 """
 ON_CPUS_ALONE = ("menus", "tokens", "look_up")
 PREFERRED = {"cpu": ("c",), "cuda": ("triton", "dense")}
@@ -70,8 +70,8 @@ _forced: ContextVar[Forced | None] = ContextVar("hyperspan_kernels", default=Non
 def only(*names: str, variant: str | None = None) -> AbstractContextManager[None]:
     """Within it, these implementations alone run, wherever they can, and otherwise the reference.
 
-    It holds for the current thread (to be exact, the current context) and for the threads and Ray workers that hyperspan starts
-    within it; your own threads take it over if you start them with ``contextvars.copy_context().run``.
+    It holds for the current thread (to be exact, the current context) and for the threads and Ray workers that
+    hyperspan starts within it; your own threads take it over if you start them with ``contextvars.copy_context().run``.
     """
     return _forcing(Forced(_known(names), variant))
 
@@ -127,7 +127,8 @@ def _known(names: Collection[str], given: str = "") -> tuple[str, ...]:
 
 
 def choose(computation: str, device: str, unfit: Collection[str] = ()) -> str:
-    """The implementation that runs on a type of device, such as "cpu"; not one that is unfit for the numbers at hand."""
+    """The implementation that runs on a type of device, such as "cpu"; not one that is unfit for the numbers at
+    hand."""
     for name in _candidates(computation, device, forced()):
         if name not in unfit:
             return name
@@ -153,8 +154,8 @@ def precisions(device: str) -> tuple[str, ...]:
 def batch_entries(device: str, *, fused: bool = False, linear_memory: bool = False) -> int:
     """Sentences × words × widths of a batch in inference; `fused` for a model that the fused encoder can run.
 
-    Batches for a GPU are large only with `linear_memory`, that is, where memory grows linearly with the entries: structures
-    that hold more than that for a sentence, such as trees, would exhaust the memory of a GPU.
+    Batches for a GPU are large only with `linear_memory`, that is, where memory grows linearly with the entries:
+    structures that hold more than that for a sentence, such as trees, would exhaust the memory of a GPU.
     """
     if fused and choose("encoder", device) == "c":
         return FUSED_BATCH_ENTRIES

@@ -1,7 +1,7 @@
 """The fused encoder of a torch model on the CPU, in one call: from word vectors to the scores of hyperedges.
 
-Its reference are its parts, one after the other. Those run in training, on other devices, with a hidden layer before the scores,
-and where nothing was compiled.
+Its reference are its parts, one after the other. Those run in training, on other devices, with a hidden layer before
+the scores, and where nothing was compiled.
 """
 
 from __future__ import annotations

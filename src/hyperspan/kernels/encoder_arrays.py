@@ -1,7 +1,8 @@
-"""The fused encoder of a segmental model in C, over NumPy arrays: from word vectors to the scores of hyperedges. No torch.
+"""The fused encoder of a segmental model in C, over NumPy arrays: from word vectors to the scores of hyperedges. No
+torch.
 
-It is several times as fast as its parts, the LSTM over words, the LSTM over spans and the linear layers of the scorer, one
-after the other (:mod:`hyperspan.kernels.encoder` says where those run).
+It is several times as fast as its parts, the LSTM over words, the LSTM over spans and the linear layers of the scorer,
+one after the other (:mod:`hyperspan.kernels.encoder` says where those run).
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ def encode(
 ) -> ScoreArrays:
     """The scores of sentences of the given lengths, divided by the temperature.
 
-    `words` are their vectors, (N, d), or their tokens, in packed order: all first words, longest sentence first, then all
-    second words. `parts`, which :meth:`PackedWeights.part_scores` makes, receive the scores of mentions with gaps.
+    `words` are their vectors, (N, d), or their tokens, in packed order: all first words, longest sentence first, then
+    all second words. `parts`, which :meth:`PackedWeights.part_scores` makes, receive the scores of mentions with gaps.
     """
     count, longest, m = len(given), max(given), packed.types
     width = min(max_width or longest, longest)
@@ -134,7 +135,8 @@ class _EncoderProblem(ctypes.Structure):
 
 
 def _blocks(lengths: np.ndarray, width: int, threads: int) -> np.ndarray:
-    """(blocks + 1,): the first sentence of each block. Blocks are about as much work each, and all threads have as many."""
+    """(blocks + 1,): the first sentence of each block. Blocks are about as much work each, and all threads have as
+    many."""
     if len(lengths) == 1:
         return np.array([0, 1], dtype=np.int64)
     cost = (lengths * (4 + np.minimum(lengths, width))).cumsum()

@@ -153,7 +153,8 @@ class PackedWeights:
 
 
 def gate_panels(weight: np.ndarray, lanes: int) -> np.ndarray:
-    """(depth, 4 * units) -> (panels, depth, 4, lanes): the four gates of as many units as a vector has lanes, scaled."""
+    """(depth, 4 * units) -> (panels, depth, 4, lanes): the four gates of as many units as a vector has lanes,
+    scaled."""
     depth, units = len(weight), weight.shape[1] // 4
     panels = -(-units // lanes)
     scaled = np.zeros((depth, 4, panels * lanes), dtype=np.float32)

@@ -1,4 +1,5 @@
-"""Inference over groups of types whose chains at one word depend on each other: one interface, and which implementation runs.
+"""Inference over groups of types whose chains at one word depend on each other: one interface, and which implementation
+runs.
 
 What is computed stands in :mod:`hyperspan.kernels.joint_reference`.
 """
@@ -40,7 +41,8 @@ __all__ = [
 
 
 def log_partition(scores: GroupScores, room: Tensor) -> Tensor:
-    """(R,): log of the sum over all that the types can have from each word; 0 in padding. Differentiable, also twice."""
+    """(R,): log of the sum over all that the types can have from each word; 0 in padding. Differentiable, also
+    twice."""
     chosen = _chosen(scores)
     if chosen == "c":
         return joint_c.log_partition(scores, room)
@@ -59,7 +61,8 @@ def uses(scores: GroupScores, room: Tensor) -> Uses:
 def best_mentions(scores: GroupScores, room: Tensor) -> np.ndarray | None:
     """(mentions, 3): the best mentions of all rows as (row, width, type), of which the first width is 0.
 
-    None where no kernel finds them, or where there are none: what is possible is for :func:`inward` with :func:`highest` to say.
+    None where no kernel finds them, or where there are none: what is possible is for :func:`inward` with
+    :func:`highest` to say.
     """
     return joint_c.best_mentions(scores, room) if _chosen(scores) == "c" else None
 

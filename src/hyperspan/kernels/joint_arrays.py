@@ -22,7 +22,8 @@ CHOICES_A_THREAD = 200_000
 
 
 class JointArrays(NamedTuple):
-    """The scores of one group of g types, as in :class:`hyperspan.kernels.joint_reference.GroupScores`, or how often they are used."""
+    """The scores of one group of g types, as in :class:`hyperspan.kernels.joint_reference.GroupScores`, or how often
+    they are used."""
 
     absent: np.ndarray  # (R, g)
     present: np.ndarray  # (R, g)
@@ -39,7 +40,8 @@ class JointResults(NamedTuple):
     log_partition: np.ndarray  # (R,)
     uses: JointArrays | None
     failed: np.ndarray
-    """The rows whose weights are beyond what the kernel can hold, such as those without a possible choice. Their results mean nothing."""
+    """The rows whose weights are beyond what the kernel can hold, such as those without a possible choice. Their
+    results mean nothing."""
 
 
 class _JointProblem(ctypes.Structure):
@@ -76,8 +78,8 @@ def run_joint(
 
 
 def best_places(scores: JointArrays, room: np.ndarray) -> np.ndarray | None:
-    """(mentions, 3): the best mentions as (row, width, type), in that order, of which the first width is 0; None where a row has no
-    possible choice."""
+    """(mentions, 3): the best mentions as (row, width, type), in that order, of which the first width is 0; None where
+    a row has no possible choice."""
     given = _contiguous(scores)
     known = np.ascontiguousarray(room, dtype=np.int64)
     problem = _JointProblem(*map(_address, (*given, known)), *given.close.shape)

@@ -17,7 +17,8 @@ from hyperspan.kernels.threads import torch_openmp
 
 
 def log_partition(scores: GroupScores, room: Tensor) -> Tensor:
-    """(R,): log of the sum over all that the types can have from each word; 0 in padding. Differentiable, also twice."""
+    """(R,): log of the sum over all that the types can have from each word; 0 in padding. Differentiable, also
+    twice."""
     if not torch.is_grad_enabled():  # inputs that require a gradient would have it prepared
         return _run(scores, room, with_uses=False)[0]
     return _JointLogPartition.apply(room, *scores)
@@ -33,7 +34,8 @@ def uses(scores: GroupScores, room: Tensor) -> Uses:
 
 @torch.no_grad()
 def best_mentions(scores: GroupScores, room: Tensor) -> np.ndarray | None:
-    """(mentions, 3): the best mentions of all rows as (row, width, type), of which the first width is 0; None where a row has none."""
+    """(mentions, 3): the best mentions of all rows as (row, width, type), of which the first width is 0; None where a
+    row has none."""
     return best_places(_arrays(scores), room.numpy())
 
 
@@ -56,7 +58,8 @@ class _JointLogPartition(Function):
 
 
 def _run(scores: GroupScores, room: Tensor, *, with_uses: bool) -> tuple[Tensor, Uses | None]:
-    """The log-partition of each row and, if they are wanted, the expected uses; by the reference where the kernel cannot hold them."""
+    """The log-partition of each row and, if they are wanted, the expected uses; by the reference where the kernel
+    cannot hold them."""
     found = run_joint(_arrays(scores), room.numpy(), with_uses=with_uses, openmp=torch_openmp())
     total = torch.from_numpy(found.log_partition)
     counted = _tensors(found.uses) if found.uses is not None else None

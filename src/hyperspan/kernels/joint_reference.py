@@ -1,17 +1,19 @@
 """Inference over the chains of all types of a group that begin at one word, in plain PyTorch.
 
-At width w a set S of types is *active*: each has a mention that ends here or later. Each active type ends here, goes on, or both. So a
-type has four states at a width, and g types have 4^g *local choices*::
+At width w a set S of types is *active*: each has a mention that ends here or later. Each active type ends here, goes
+on, or both. So a type has four states at a width, and g types have 4^g *local choices*::
 
     0  inactive      2  goes on, no mention ends here      (digit = ends + 2 * goes on)
     1  ends          3  a mention ends here, and a wider one follows
 
-A choice has a set of types that end, M, and a set that goes on, S'. What was active is their union: S = M ∪ S'. Its score is that of its
-edges, `together` of each two types in M, and `within` of each type in M with each other one in S'. The sum over all that follows is
+A choice has a set of types that end, M, and a set that goes on, S'. What was active is their union: S = M ∪ S'. Its
+score is that of its edges, `together` of each two types in M, and `within` of each type in M with each other one in S'.
+The sum over all that follows is
 
     β_w(S) = log Σ_{M ∪ S' = S} exp(local_w(M, S') + β_{w+1}(S'))        β_c(∅) = 0, and -inf for others
 
-Tensors have one row for each word of a padded batch. `room` says how many words there are from it to the end of its sentence.
+Tensors have one row for each word of a padded batch. `room` says how many words there are from it to the end of its
+sentence.
 """
 
 from __future__ import annotations
@@ -91,7 +93,8 @@ def all_local_scores(scores: GroupScores) -> Tensor:
 
 
 def _steps(scores: GroupScores) -> tuple[Tensor, Tensor]:
-    """(R, c, g) each: the scores of going on, without and with a mention; -inf at the last width, where nothing goes on."""
+    """(R, c, g) each: the scores of going on, without and with a mention; -inf at the last width, where nothing goes
+    on."""
     branch = scores.extend + scores.close[:, :-1] if scores.branch is None else scores.branch
     return (
         pad(scores.extend, (0, 0, 0, 1), value=MINUS_INFINITY),
@@ -155,7 +158,8 @@ def highest(values: Tensor, dimension: int) -> Tensor:
 
 
 def inward(scores: GroupScores, room: Tensor, reduce: Fold = log_sum, local: Tensor | None = None) -> Iterator[Tensor]:
-    """β_c, β_{c-1}, …, β_0: (R, 2^g) each; `local` (R, c, 4^g) are the scores of all local choices, where they are known."""
+    """β_c, β_{c-1}, …, β_0: (R, 2^g) each; `local` (R, c, 4^g) are the scores of all local choices, where they are
+    known."""
     rows, c, g = scores.close.shape
     on = choices_of(g, scores.close.device).on
     nothing = scores.close.new_full((rows, 2**g), MINUS_INFINITY)
@@ -170,7 +174,8 @@ def inward(scores: GroupScores, room: Tensor, reduce: Fold = log_sum, local: Ten
 
 
 def conditional(scores: GroupScores, width: int, here: Tensor, after: Tensor, local: Tensor | None = None) -> Tensor:
-    """(R, 4^g): the log-probability of each local choice at a width, given what is active there; from β_w and β_{w+1}."""
+    """(R, 4^g): the log-probability of each local choice at a width, given what is active there; from β_w and
+    β_{w+1}."""
     choices = choices_of(scores.close.shape[2], scores.close.device)
     before = here[:, choices.active]
     found = (local_scores(scores, width) if local is None else local[:, width]) + after[:, choices.on] - finite(before)
@@ -184,7 +189,8 @@ def next_states(probabilities: Tensor, g: int) -> Tensor:
 
 
 def log_partition(scores: GroupScores, room: Tensor, local: Tensor | None = None) -> Tensor:
-    """(R,): log of the sum over all that the types can have from each word; 0 in padding. Differentiable, also twice."""
+    """(R,): log of the sum over all that the types can have from each word; 0 in padding. Differentiable, also
+    twice."""
     *_, sums = inward(scores, room, local=local)
     return log_sum(start_scores(scores) + sums, 1).masked_fill(room <= 0, 0.0)
 
@@ -192,8 +198,8 @@ def log_partition(scores: GroupScores, room: Tensor, local: Tensor | None = None
 def choice_probabilities(
     scores: GroupScores, room: Tensor, local: Tensor | None = None
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """First the probability of each set of types to begin, with its logarithm; then of each local choice, with its logarithm given
-    what is active; width by width."""
+    """First the probability of each set of types to begin, with its logarithm; then of each local choice, with its
+    logarithm given what is active; width by width."""
     g = scores.close.shape[2]
     active = choices_of(g, scores.close.device).active
     sums = list(inward(scores, room, local=local))[::-1]
@@ -209,7 +215,8 @@ def choice_probabilities(
 
 
 class Uses(NamedTuple):
-    """How often each score of a group is used on average: the gradients of its log-partition. As GroupScores, untied."""
+    """How often each score of a group is used on average: the gradients of its log-partition. As GroupScores,
+    untied."""
 
     absent: Tensor
     present: Tensor
@@ -268,7 +275,8 @@ def _members(g: int, like: Tensor) -> Tensor:
 
 
 class ExplicitLogPartition(Function):
-    """The log-partition with the expected uses as its gradient, so that nothing is kept of 4^g choices at every width."""
+    """The log-partition with the expected uses as its gradient, so that nothing is kept of 4^g choices at every
+    width."""
 
     @staticmethod
     def forward(ctx: Any, room: Tensor, *tensors: Any) -> Tensor:

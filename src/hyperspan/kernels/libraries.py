@@ -24,7 +24,8 @@ ABI_VERSION = 11
 """That of native/threads.h: both grow when a struct or the arguments of a function in C change."""
 NOT_COMPILED = "was not compiled; install a wheel of hyperspan, or a C compiler and then hyperspan again"
 TIMES_AS_LONG = 4
-"""What PyTorch takes for a text and a bundled model, in terms of the C kernels; it was 3.4 to 4.6 in turns, on one thread."""
+"""What PyTorch takes for a text and a bundled model, in terms of the C kernels; it was 3.4 to 4.6 in turns, on one
+thread."""
 
 _T = TypeVar("_T")
 _loading = threading.RLock()
@@ -112,7 +113,8 @@ def compiled() -> Loaded:
 
 @call_once
 def variants() -> dict[str, EncoderLibrary]:
-    """The variants of the encoder that were compiled and that this processor can run, best first; none without a library."""
+    """The variants of the encoder that were compiled and that this processor can run, best first; none without a
+    library."""
     library = compiled().library
     usable: dict[str, EncoderLibrary] = {}
     for variant in VARIANTS if library is not None else ():

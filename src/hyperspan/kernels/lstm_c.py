@@ -39,7 +39,8 @@ class _LstmStruct(ctypes.Structure):
 
 
 class Steps(NamedTuple):
-    """The steps of all chains of both directions, first steps first, and among those of one step the longest chains first."""
+    """The steps of all chains of both directions, first steps first, and among those of one step the longest chains
+    first."""
 
     counts: Sequence[int]
     """How many chains of a direction take a first, second, … step."""
@@ -62,7 +63,8 @@ def run(module: nn.Module, rows: Tensor, inputs: Tensor, bias: Tensor, recurrent
 
 
 def _in_panels(weight: Tensor, lanes: int) -> Tensor:
-    """(2, depth, 4 * hidden) -> (2, depth, 4 * units): for each group of units their four gates; units are filled up with 0."""
+    """(2, depth, 4 * hidden) -> (2, depth, 4 * units): for each group of units their four gates; units are filled up
+    with 0."""
     gates = weight.unflatten(2, (4, -1))
     gates = pad(gates, (0, -gates.shape[3] % lanes)).unflatten(3, (-1, lanes))  # (2, depth, 4, panels, lanes)
     return gates.transpose(2, 3).flatten(2)
@@ -106,7 +108,8 @@ class _Tasks:
 class _Workspace:
     """Memory for what a step of training keeps until it has gone back; the module's next step uses it again.
 
-    Memory fresh from the system is filled with 0 page by page, which takes half as long as the products that go into it.
+    Memory fresh from the system is filled with 0 page by page, which takes half as long as the products that go into
+    it.
     """
 
     pool: ClassVar[WeakKeyDictionary[nn.Module, Tensor]] = WeakKeyDictionary()

@@ -20,13 +20,16 @@ class MenuResults(NamedTuple):
     """What the menus of a batch weigh."""
 
     gap_items: np.ndarray
-    """(parts - 1, B, n, g, m): the menus of gaps that begin at a word, by how many parts may still come, fewest first."""
+    """(parts - 1, B, n, g, m): the menus of gaps that begin at a word, by how many parts may still come, fewest
+    first."""
     part_items: np.ndarray
-    """(parts - 2, B, n, 2 c', m): those of parts, as the last and if others follow, where two or more may come; of one they are `last`."""
+    """(parts - 2, B, n, 2 c', m): those of parts, as the last and if others follow, where two or more may come; of one
+    they are `last`."""
     more: np.ndarray  # (B, n, c, m): the second item of each event, mentions of more parts
     events: np.ndarray  # (B, n, c, m)
     alone: np.ndarray | None
-    """(B, n, c, m): the probability of the first item of each event, given the event; None where the best are wanted."""
+    """(B, n, c, m): the probability of the first item of each event, given the event; None where the best are
+    wanted."""
     goes_on: np.ndarray | None
     """The same for the second item."""
 
@@ -44,7 +47,8 @@ class _MenuProblem(ctypes.Structure):
 def run_menus(scores: Sequence[np.ndarray], lengths: Sequence[int], parts: int, *, best: bool) -> MenuResults:
     """The menus of a batch: sums over all choices, or the best of them.
 
-    `scores` are those of PartArrays: close, open, gap and last, the last -inf where a part would reach beyond its sentence.
+    `scores` are those of PartArrays: close, open, gap and last, the last -inf where a part would reach beyond its
+    sentence.
     """
     given = [np.ascontiguousarray(array) for array in scores]
     close, _, gap, last = given

@@ -1,7 +1,8 @@
 """Where the spans of a batch stand for the two LSTMs over them.
 
-Rows stand as in :mod:`hyperspan.kernels.chain_layout`: a block for each width, and in it the starts (for the backward LSTM:
-the ends) with the most room first, so that the states to go on from are always the first rows of the block before.
+Rows stand as in :mod:`hyperspan.kernels.chain_layout`: a block for each width, and in it the starts (for the backward
+LSTM: the ends) with the most room first, so that the states to go on from are always the first rows of the block
+before.
 """
 
 from __future__ import annotations

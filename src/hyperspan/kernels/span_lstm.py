@@ -1,8 +1,9 @@
 """The states of an LSTM over all spans of at most c words, in both directions, in O(c n) steps of its cell.
 
-The forward LSTM of span [i, j] has read words i to j; it is one step from that of [i, j - 1]. The backward one has read j
-down to i, one step from that of [i + 1, j]. So the forward LSTM runs from every start at once, and the backward LSTM from
-every end; both take as many steps as there are widths. What a word contributes to the gates is multiplied out once.
+The forward LSTM of span [i, j] has read words i to j; it is one step from that of [i, j - 1]. The backward one has read
+j down to i, one step from that of [i + 1, j]. So the forward LSTM runs from every start at once, and the backward LSTM
+from every end; both take as many steps as there are widths. What a word contributes to the gates is multiplied out
+once.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def span_states(
 ) -> Tensor:
     """(N, d) -> (rows, 2, hidden): the states of the forward rows, and of the backward rows in their own order.
 
-    `weights` are the module's for inputs (2, d, 4 * hidden), bias (2, 1, 4 * hidden) and states (2, hidden, 4 * hidden); the
-    gates are in, forget, new, out. `row_of` has the row of `words` for each sentence * n + position.
+    `weights` are the module's for inputs (2, d, 4 * hidden), bias (2, 1, 4 * hidden) and states (2, hidden, 4 *
+    hidden); the gates are in, forget, new, out. `row_of` has the row of `words` for each sentence * n + position.
     """
     inputs, bias, recurrent = weights
     hidden = recurrent.shape[1]

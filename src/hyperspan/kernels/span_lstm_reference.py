@@ -21,7 +21,8 @@ _TANH_BACKWARD, _TANH_BACKWARD_OUT = torch.ops.aten.tanh_backward.default, torch
 class SteppedStates(Function):
     """Runs both LSTMs over all widths -> (rows, 2 * hidden).
 
-    How gates stand and what is multiplied with what differs between the reference and the dense implementation: see :class:`PerDirection`, :class:`BothDirections`.
+    How gates stand and what is multiplied with what differs between the reference and the dense implementation: see
+    :class:`PerDirection`, :class:`BothDirections`.
     """
 
     @staticmethod
@@ -85,7 +86,8 @@ class SteppedStates(Function):
 
 
 class PerDirection:
-    """Each direction by itself, for CPUs: gates stand as (rows, direction, gate, unit), gates being in, forget, new, out.
+    """Each direction by itself, for CPUs: gates stand as (rows, direction, gate, unit), gates being in, forget, new,
+    out.
 
     For the cell, which knows no directions, there are then just twice as many rows.
     """
@@ -139,7 +141,8 @@ class PerDirection:
 
 
 class BothDirections:
-    """Both directions as one LSTM of twice the size, for GPUs, which would rather multiply with zeros than be called again.
+    """Both directions as one LSTM of twice the size, for GPUs, which would rather multiply with zeros than be called
+    again.
 
     Gates stand as (rows, gate, direction, unit), so that the two recurrent matrices are one with two blocks.
     """
@@ -176,7 +179,8 @@ class BothDirections:
 
 
 def _cell(step: Tensor, recurrent: Tensor | None, before: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """One step of an LSTM: the two parts of the sums of its gates and the cell before -> state, cell, activated gates."""
+    """One step of an LSTM: the two parts of the sums of its gates and the cell before -> state, cell, activated
+    gates."""
     hidden = step.shape[1] // 4
     if recurrent is not None:
         step += recurrent

@@ -54,7 +54,8 @@ def cpus_of_cgroup(folder: Path) -> int:
 
 @cache
 def torch_openmp() -> int | None:
-    """The function of torch's OpenMP that runs threads, for kernels between operations of torch; None where it has none."""
+    """The function of torch's OpenMP that runs threads, for kernels between operations of torch; None where it has
+    none."""
     try:
         function = ctypes.CDLL(sys.modules["torch"]._C.__file__).GOMP_parallel  # it is in a library that this one needs
     except (OSError, AttributeError):
@@ -72,7 +73,8 @@ def use_threads(count: int) -> None:
 
 
 def _use_one_thread() -> None:
-    """A forked process has none of OpenMP's threads, but OpenMP does not know, and torch would wait for them for ever."""
+    """A forked process has none of OpenMP's threads, but OpenMP does not know, and torch would wait for them for
+    ever."""
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)

@@ -44,7 +44,8 @@ class TokenSpans(NamedTuple):
 
 
 def tokens(tokenizer: str, text: str, first: int, sentences: Sequence[tuple[int, int]], table: bytes) -> TokenSpans:
-    """The tokens of sentences, which are spans of a text. `text` is the part of it that holds them, from its character `first` on.
+    """The tokens of sentences, which are spans of a text. `text` is the part of it that holds them, from its character
+    `first` on.
 
     `tokenizer` is one of :data:`TOKENIZERS`, `table` what :func:`classes` returns.
     """
@@ -80,7 +81,8 @@ def _function() -> Any:
 def classes(units: tuple[tuple[int, int], ...] = (), marks: str = "") -> bytes:
     """By code point: the bits that tokens.c names, 0 for characters that are not known.
 
-    `units` are the code points, from and to, of characters that are always tokens; `marks` are those that count as marks.
+    `units` are the code points, from and to, of characters that are always tokens; `marks` are those that count as
+    marks.
     """
     bits = bytearray(0x10000 if units else KNOWN[-1].stop)
     for code in chain.from_iterable(KNOWN + EASTERN if units else KNOWN):

@@ -9,14 +9,16 @@ import torch
 from torch import Tensor
 
 STAGED = 2**16
-"""Bytes that CUDA takes at once from any memory; to be read while the program goes on, more must be in memory that stays in place."""
+"""Bytes that CUDA takes at once from any memory; to be read while the program goes on, more must be in memory that
+stays in place."""
 
 STREAMS = 4
 """So many threads may each work on a batch of their own, and find again what they have made for it."""
 
 
 def is_asynchronous(device: torch.device) -> bool:
-    """Whether a device computes while the program goes on, as GPUs do: then reading a number from it waits for all before it.
+    """Whether a device computes while the program goes on, as GPUs do: then reading a number from it waits for all
+    before it.
 
     >>> is_asynchronous(torch.device("cpu"))
     False
@@ -25,7 +27,8 @@ def is_asynchronous(device: torch.device) -> bool:
 
 
 def stream_of(device: torch.device) -> int:
-    """The stream in which this thread gives work to a GPU; 0 on a CPU. What was made in another one may not be there yet."""
+    """The stream in which this thread gives work to a GPU; 0 on a CPU. What was made in another one may not be there
+    yet."""
     return torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0
 
 

@@ -1,4 +1,5 @@
-"""The chains of :mod:`hyperspan.kernels.chain_reference` for NVIDIA GPUs: where their rows stand, and their log-partitions, in one launch each."""
+"""The chains of :mod:`hyperspan.kernels.chain_reference` for NVIDIA GPUs: where their rows stand, and their
+log-partitions, in one launch each."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def _layout_kernel(
 
 @triton.jit
 def _chain_scores(extend, close, place, free, widths, types, tall: tl.constexpr, broad: tl.constexpr):
-    """(tall, broad): what a chain's mentions weigh if they are its longest, where that is, and what it weighs to close there."""
+    """(tall, broad): what a chain's mentions weigh if they are its longest, where that is, and what it weighs to close
+    there."""
     wide, kind = tl.arange(0, tall)[:, None], tl.arange(0, broad)[None, :]
     inside = (wide < free) & (kind < types)
     own = (place * widths + wide) * types + kind
@@ -137,7 +139,8 @@ class DeviceLayout(ChainLayout):
         rank[order] = np.arange(len(order))
         arrays = (counts.cumsum() - counts, order[: self.chains], np.minimum(rank, self.chains), room, -np.sort(-room))
         self.first, self.place, self.rank, self.room, self.steps = to_device(arrays, device)
-        """The first row of each width; the places of chains and the other way round; how many widths each place and chain has room for."""
+        """The first row of each width; the places of chains and the other way round; how many widths each place and
+        chain has room for."""
         entries, rows, steps = len(room) * max_width, int(counts.sum()), int(counts[1:].sum())
         edges = len(room) * (max_width - 1)
         made = torch.empty(entries + edges + 4 * rows + 2 * steps, dtype=torch.int64, device=device)

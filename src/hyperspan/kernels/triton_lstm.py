@@ -1,13 +1,16 @@
 """LSTMs over many chains of different lengths in one launch: for NVIDIA GPUs, where a launch costs more than a step.
 
-A chain reads one row of inputs a step, and its state is kept at every step. Chains stand with the longest first. A program takes
-a few chains of one direction through all their steps; the recurrent matrix stays in the cache of the GPU. Two kinds of chains:
+A chain reads one row of inputs a step, and its state is kept at every step. Chains stand with the longest first. A
+program takes a few chains of one direction through all their steps; the recurrent matrix stays in the cache of the GPU.
+Two kinds of chains:
 
-- *words*: a sentence each, rows in packed order; the second direction begins with the last word. Rows are also where states go.
-- *spans*: a start each (second direction: an end), rows as in :mod:`hyperspan.kernels.chain_layout`; words are read through a table.
+- *words*: a sentence each, rows in packed order; the second direction begins with the last word. Rows are also where
+  states go.
+- *spans*: a start each (second direction: an end), rows as in :mod:`hyperspan.kernels.chain_layout`; words are read
+  through a table.
 
-Products are of numbers of 16 bits (11 of them for digits, as many as tensor cores keep of 32), sums are in 32. States are at
-most 1; gradients are scaled, row by row, to be so too.
+Products are of numbers of 16 bits (11 of them for digits, as many as tensor cores keep of 32), sums are in 32. States
+are at most 1; gradients are scaled, row by row, to be so too.
 """
 
 from __future__ import annotations
@@ -25,10 +28,12 @@ from torch.autograd.function import once_differentiable
 TILE = 8192
 """Numbers in a tile of the recurrent matrix, of one gate."""
 CHAINS = 16
-"""Chains that a program takes through their steps: as few as tensor cores multiply, so that many programs share the work."""
+"""Chains that a program takes through their steps: as few as tensor cores multiply, so that many programs share the
+work."""
 PORTION = 1024
 """Rows of a sum of outer products that are added up at once."""
-# Kernels are compiled once for a model, not again for batches with numbers of rows that 16 divides, or indices that stand so.
+# Kernels are compiled once for a model, not again for batches with numbers of rows that 16 divides, or indices that
+# stand so.
 VARYING = ("count", "words", "rows", "places")
 INDICES = ("begin", "table", "first", "steps", "rank", "room")
 
@@ -207,7 +212,8 @@ def _word_sums_kernel(
     places, words, rows,
     size: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Adds up, for each word, the gradients of the spans that read it: those that begin (end) up to so many words before (after)."""
+    """Adds up, for each word, the gradients of the spans that read it: those that begin (end) up to so many words
+    before (after)."""
     place, direction = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
     column = tl.arange(0, block)
     valid = column < size
@@ -230,7 +236,8 @@ _WORD_SUMS: Any = _word_sums_kernel
 
 
 class WordStates(Function):
-    """(N, d) rows in packed order, and what torch calls weight_ih, weight_hh, bias_ih and bias_hh of the two directions -> (N, 2 * hidden)."""
+    """(N, d) rows in packed order, and what torch calls weight_ih, weight_hh, bias_ih and bias_hh of the two directions
+    -> (N, 2 * hidden)."""
 
     @staticmethod
     @custom_fwd(device_type="cuda", cast_inputs=torch.float32)
@@ -264,8 +271,8 @@ class WordStates(Function):
 
 
 class SpanStates(Function):
-    """(2, N, 4 * hidden) inputs of the gates, (2, hidden, 4 * hidden), and twice (2, B * n): the chains that begin at each place, and
-    how many steps they take -> (2, rows, hidden)."""
+    """(2, N, 4 * hidden) inputs of the gates, (2, hidden, 4 * hidden), and twice (2, B * n): the chains that begin at
+    each place, and how many steps they take -> (2, rows, hidden)."""
 
     @staticmethod
     @custom_fwd(device_type="cuda", cast_inputs=torch.float32)
@@ -298,7 +305,8 @@ class SpanStates(Function):
 
 
 class _Run:
-    """One run of chains through an LSTM and back; the recurrent matrix is (2, 4 * hidden, hidden) for words, the other way for spans."""
+    """One run of chains through an LSTM and back; the recurrent matrix is (2, 4 * hidden, hidden) for words, the other
+    way for spans."""
 
     def __init__(self, chains: LstmChains, hidden: int, recurrent: Tensor):
         self.chains, self.hidden, self.recurrent = chains, hidden, recurrent
@@ -329,7 +337,8 @@ class _Run:
 
 
 def _outer(left: Tensor, right: Tensor) -> Tensor:
-    """(R, p), (R, q) -> (p, q): the sum of the rows' outer products, in portions, since the few tiles of one product leave most of a GPU idle."""
+    """(R, p), (R, q) -> (p, q): the sum of the rows' outer products, in portions, since the few tiles of one product
+    leave most of a GPU idle."""
     portions = len(left) // PORTION
     if portions < 2:
         return left.T @ right

@@ -1,4 +1,5 @@
-"""Where the spans of a batch stand, worked out on an NVIDIA GPU: see :class:`hyperspan.kernels.span_layout.SpanLayout`."""
+"""Where the spans of a batch stand, worked out on an NVIDIA GPU: see
+:class:`hyperspan.kernels.span_layout.SpanLayout`."""
 
 from __future__ import annotations
 

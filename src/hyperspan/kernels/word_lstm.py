@@ -35,8 +35,8 @@ def unfit(rows: Tensor, hidden: int) -> set[str]:
 def word_states(layer: nn.LSTM, rows: Tensor, lengths: Sequence[int]) -> Tensor:
     """(N, d) -> (N, 2 * hidden): the states of one bidirectional layer at each row.
 
-    `lengths` are those of the sequences, longest first and none empty; the rows are theirs in packed order: all first ones, then
-    all second ones, and so on.
+    `lengths` are those of the sequences, longest first and none empty; the rows are theirs in packed order: all first
+    ones, then all second ones, and so on.
     """
     chosen = choose("word_lstm", rows.device.type, unfit(rows, layer.hidden_size))
     if chosen == "triton":
@@ -57,12 +57,14 @@ def _run_in_c(layer: nn.LSTM, rows: Tensor, lengths: np.ndarray, counts: np.ndar
 
 
 def _weights(layer: nn.LSTM) -> tuple[Tensor, Tensor, Tensor]:
-    """(2, d, 4 * hidden), (2, 1, 4 * hidden), (2, hidden, 4 * hidden): for inputs, bias and recurrent, of both directions."""
+    """(2, d, 4 * hidden), (2, 1, 4 * hidden), (2, hidden, 4 * hidden): for inputs, bias and recurrent, of both
+    directions."""
     inputs, recurrent, one, other = (
         [getattr(layer, f"{name}_l0{suffix}") for suffix in ("", "_reverse")]
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     )
-    # Added before they are stacked: the other way round the gradients of both would be one memory, and be clipped twice.
+    # Added before they are stacked: the other way round the gradients of both would be one memory, and be clipped
+    # twice.
     bias = torch.stack([first + second for first, second in zip(one, other, strict=True)])
     return torch.stack(inputs).transpose(1, 2), bias[:, None], torch.stack(recurrent).transpose(1, 2)
 

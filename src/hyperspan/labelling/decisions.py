@@ -152,7 +152,8 @@ class ItemState:
 
 
 def _decide(decided: dict[Mention, str], action: str, mention: Mention, to: Mention | None) -> None:
-    """Enters one decision about a mention. What an annotator added himself and changes again is no longer of interest."""
+    """Enters one decision about a mention. What an annotator added himself and changes again is no longer of
+    interest."""
     before = decided.pop(mention, None)
     if action == "accept":
         decided[mention] = ADDED if before == ADDED else ACCEPTED

@@ -56,7 +56,8 @@ class LabellingDesk:
         self.snapshot.close()
         self.session.log.close()
 
-    # -- what is shown ---------------------------------------------------------------------------------------------------
+    # -- what is shown
+    # ---------------------------------------------------------------------------------------------------
 
     def overview(self, *, queue: bool = True) -> dict[str, Any]:
         """The session as /v1/label/session has it."""
@@ -109,7 +110,8 @@ class LabellingDesk:
                 self._drafts.popitem(last=False)
         return self._drafts[key]
 
-    # -- what changes it -------------------------------------------------------------------------------------------------
+    # -- what changes it
+    # -------------------------------------------------------------------------------------------------
 
     def decide(self, item: str, decision: Decision, revision: int) -> dict[str, Any]:
         """Takes a decision, and shows the sentence as it is then."""

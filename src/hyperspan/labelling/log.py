@@ -1,7 +1,8 @@
-"""The log of a labelling session: one JSON object a line, only ever appended to, and on disk before anyone relies on it.
+"""The log of a labelling session: one JSON object a line, only ever appended to, and on disk before anyone relies on
+it.
 
-The first line says what the session is about; each other line is an event. A line that a crash has cut off is dropped when the
-log is opened again. One process at a time holds a log.
+The first line says what the session is about; each other line is an event. A line that a crash has cut off is dropped
+when the log is opened again. One process at a time holds a log.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ class LabellingSettings:
     output: Path
     annotator: str = ""
     by: str | None = None
-    """A criterion, or "order" for that of the texts; None for mix, and for the order of what `hyperspan suggest` has ranked."""
+    """A criterion, or "order" for that of the texts; None for mix, and for the order of what `hyperspan suggest` has
+    ranked."""
     offers_given: bool = False
     """Whether the mentions that came with the texts are the draft."""
     labels: tuple[str, ...] = ()

@@ -34,8 +34,8 @@ def ranked(
 ) -> Iterator[str]:
     """The sentences of a session in their order; by a criterion, without near duplicates.
 
-    Without `by`, what `hyperspan suggest` has ranked stays in its order, and other texts are ranked. Documents with a sentence that
-    is too long for the model cannot be ranked, and come last.
+    Without `by`, what `hyperspan suggest` has ranked stays in its order, and other texts are ranked. Documents with a
+    sentence that is too long for the model cannot be ranked, and come last.
     """
     documents = session.texts.documents
     if by is None:

@@ -33,8 +33,8 @@ class Candidate:
 class Pool:
     """The best candidates so far: at most KEPT times what `count` and `budget_words` let through, where they are given.
 
-    A near duplicate of a better one is not let in, and one that comes in replaces those that are worse. Between equal scores a
-    number decides that depends on the seed and on how many were offered before.
+    A near duplicate of a better one is not let in, and one that comes in replaces those that are worse. Between equal
+    scores a number decides that depends on the seed and on how many were offered before.
     """
 
     def __init__(self, count: int | None = None, budget_words: int | None = None, seed: int = 0):
@@ -76,7 +76,8 @@ class Pool:
         self._trim()
 
     def chosen(self) -> Iterator[Candidate]:
-        """The best ones, best first, as many as were asked for. One that is too long for the rest of the budget is passed over."""
+        """The best ones, best first, as many as were asked for. One that is too long for the rest of the budget is
+        passed over."""
         words = taken = 0
         for candidate in self._best_first():
             if self.budget_words is not None and words + candidate.words > self.budget_words:

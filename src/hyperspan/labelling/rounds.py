@@ -1,7 +1,9 @@
-"""Training in the background of a labelling session: a round begins whenever enough sentences have been finished since the last.
+"""Training in the background of a labelling session: a round begins whenever enough sentences have been finished since
+the last.
 
-A round is ``hyperspan train`` in a process of its own at low priority, on all that is labelled, from the model that drafts. Its
-files are in a folder beside the output. When it has ended well, the session goes on with its model; if not, with a message.
+A round is ``hyperspan train`` in a process of its own at low priority, on all that is labelled, from the model that
+drafts. Its files are in a folder beside the output. When it has ended well, the session goes on with its model; if not,
+with a message.
 """
 
 from __future__ import annotations
@@ -102,7 +104,8 @@ class TrainingRounds:
         if self._thread.is_alive() and self._process is not None:
             self._process.kill()
 
-    # -- in the thread ---------------------------------------------------------------------------------------------------
+    # -- in the thread
+    # ---------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
         while True:
@@ -151,7 +154,8 @@ class TrainingRounds:
             file.write(_config([str(names[0]), *self.settings.corpora], dev, *self._start(documents)))
 
     def _start(self, documents: Sequence[Document]) -> tuple[str, int | str]:
-        """The model that a round starts from, which is the one that drafts, and the widest mention that it is to find."""
+        """The model that a round starts from, which is the one that drafts, and the widest mention that it is to
+        find."""
         session = self.session
         folder = self.settings.model(session.round) if session.is_own_model else folder_of(session.model)
         width = Config.of_model(folder).model.max_width

@@ -1,7 +1,7 @@
 """A labelling session: all that was decided, which is the log's events one after the other.
 
-Nothing is kept elsewhere: opening the log again gives the same session. The snapshot (:mod:`hyperspan.labelling.snapshot`) is
-made of it.
+Nothing is kept elsewhere: opening the log again gives the same session. The snapshot
+(:mod:`hyperspan.labelling.snapshot`) is made of it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class LabellingSession:
                     "from a copy, or choose another output"
                 ) from None
 
-    # -- what is known ---------------------------------------------------------------------------------------------------
+    # -- what is known
+    # ---------------------------------------------------------------------------------------------------
 
     def state(self, item: str) -> ItemState:
         states = self._states.get(item)
@@ -131,7 +132,8 @@ class LabellingSession:
         with self.lock:
             return sum(self.state(item).status in (DONE, PARTIAL) for item in self._states)
 
-    # -- what changes it: each is on disk when the method returns --------------------------------------------------------
+    # -- what changes it: each is on disk when the method returns
+    # --------------------------------------------------------
 
     def decide(self, item: str, decision: Decision, revision: int | None = None) -> ItemState:
         """Takes a decision, unless the sentence has changed since the revision that it is about."""
@@ -189,7 +191,8 @@ class LabellingSession:
             self._record({"event": "failed-round", "round": self.rounds_begun, "time": _now()})
 
     def reorder(self, items: Sequence[str]) -> None:
-        """Puts the open sentences of the queue into another order, behind the others; those that are not named come last."""
+        """Puts the open sentences of the queue into another order, behind the others; those that are not named come
+        last."""
         with self.lock:
             is_open = {item: self.state(item).status == OPEN for item in self.order}
             closed = [item for item in self.order if not is_open[item]]

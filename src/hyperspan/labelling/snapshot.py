@@ -1,7 +1,8 @@
 """The output of a labelling session: a corpus in hyperspan's JSON Lines, replaced as a whole soon after each decision.
 
-A sentence that is complete is annotated with the labels that there were then. In others, only the mentions that were accepted or
-added are sure, and those that were rejected are forbidden. Documents of which nothing was decided are left out.
+A sentence that is complete is annotated with the labels that there were then. In others, only the mentions that were
+accepted or added are sure, and those that were rejected are forbidden. Documents of which nothing was decided are left
+out.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ class Suggestion:
     """The higher, the less the model knows."""
     words: int
     draft: Document
-    """What the model predicts, with probabilities; nothing else is known of it (`annotated`). A sentence is a document of its own, whose metadata say where it is from."""
+    """What the model predicts, with probabilities; nothing else is known of it (`annotated`). A sentence is a document
+    of its own, whose metadata say where it is from."""
 
 
 def rank(
@@ -57,9 +58,10 @@ def rank(
 ) -> Iterator[Suggestion]:
     """What to label next, the most useful first.
 
-    At most `count` suggestions (None: no limit), of at most `budget_words` words together. Near duplicates of better ones and
-    of what is `labelled` already are left out. `seed` decides between equal scores. `on_words` is called with numbers of words
-    that have been looked at, `on_error` with documents that cannot be read to their end; without it they are an error.
+    At most `count` suggestions (None: no limit), of at most `budget_words` words together. Near duplicates of better
+    ones and of what is `labelled` already are left out. `seed` decides between equal scores. `on_words` is called with
+    numbers of words that have been looked at, `on_error` with documents that cannot be read to their end; without it
+    they are an error.
 
     >>> from hyperspan import load
     >>> texts = ["The weather was fine.", "The IL-2 promoter binds NF-kappa B p50 subunits."]

@@ -65,7 +65,8 @@ class Model(nn.Module):
 
     @classmethod
     def can_condition(cls, config: Config) -> bool:
-        """Whether it can learn from sentences that are annotated in part in any way, since it sums over all sets that agree."""
+        """Whether it can learn from sentences that are annotated in part in any way, since it sums over all sets that
+        agree."""
         return False
 
     @classmethod
@@ -169,12 +170,14 @@ class Model(nn.Module):
         return self.encoder.collate(sentences, self.device)
 
     def gold(self, sentence: Sentence) -> set[Mention]:
-        """The mentions of a sentence as its distributions take them; those with gaps only where it finds such, or as hulls."""
+        """The mentions of a sentence as its distributions take them; those with gaps only where it finds such, or as
+        hulls."""
         hulls = self.config.model.discontinuous == "hull"
         return self.vocabulary.gold(sentence, discontinuous=self.discontinuous, hulls=hulls)
 
     def marks(self, sentences: Sequence[Sentence]) -> PartialMarks | None:
-        """What sentences say of partial annotation, as its distributions take it; None where all of all of them is annotated."""
+        """What sentences say of partial annotation, as its distributions take it; None where all of all of them is
+        annotated."""
         return self.vocabulary.marks(sentences, discontinuous=self.discontinuous)
 
     def loss(
@@ -186,7 +189,8 @@ class Model(nn.Module):
     ) -> Loss:
         """What training minimises, for each sentence; with `lm_loss`, that of a language model is added.
 
-        `batch` are the sentences collated, if they are already; `rates` how many mentions sentences that are annotated in part have.
+        `batch` are the sentences collated, if they are already; `rates` how many mentions sentences that are annotated
+        in part have.
         """
         batch = batch or self.collate(sentences)
         layers = self.encoder(batch)
@@ -227,11 +231,13 @@ class Model(nn.Module):
         raise NotImplementedError
 
     def weight_columns(self) -> list[WeightColumns]:
-        """The weights of features that have names, and the roles of their columns; none where a model has only vectors."""
+        """The weights of features that have names, and the roles of their columns; none where a model has only
+        vectors."""
         return []
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
-        """Those mentions that the model can represent together, in a batch whose longest sentence has `longest` words."""
+        """Those mentions that the model can represent together, in a batch whose longest sentence has `longest`
+        words."""
         return mentions
 
     def tune(self, sentences: Sequence[Sentence]) -> None:

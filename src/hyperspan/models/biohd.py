@@ -1,7 +1,8 @@
-"""A linear-chain CRF over BIOHD tags, one chain for each type: :mod:`hyperspan.models.biohd_tags` says what the tags are.
+"""A linear-chain CRF over BIOHD tags, one chain for each type: :mod:`hyperspan.models.biohd_tags` says what the tags
+are.
 
-All chains read one encoder, and say nothing about each other. Each has its own scores of tags and of steps between them. The chains of
-all types and sentences are computed together.
+All chains read one encoder, and say nothing about each other. Each has its own scores of tags and of steps between
+them. The chains of all types and sentences are computed together.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from hyperspan.vocabulary import Vocabulary
 class TypeChains:
     """Chains of t tags over the words of each sentence, one for each of m types, which share no scores of steps.
 
-    `emit` is (B, n, m, t), `step` (m, t, t) and `first` (m, t); `inside` (B, n) says which words are in their sentence. -inf makes a
-    step or a first tag impossible.
+    `emit` is (B, n, m, t), `step` (m, t, t) and `first` (m, t); `inside` (B, n) says which words are in their sentence.
+    -inf makes a step or a first tag impossible.
     """
 
     def __init__(self, emit: Tensor, step: Tensor, first: Tensor, inside: Tensor):
@@ -169,7 +170,8 @@ class Biohd(Model):
         return lambda bias: self._sets(words, batch, bias).argmax()
 
     def distribution(self, sentences: Sequence[Sentence]) -> GreedySets:
-        """What the best tags stand for. The probability of a mention is that of its least probable tag: it is no more probable than that."""
+        """What the best tags stand for. The probability of a mention is that of its least probable tag: it is no more
+        probable than that."""
         batch = self.collate(sentences)
         return self._sets(self.encoder(batch)[-1], batch, self.config.discontinuous.bias)
 

@@ -1,16 +1,19 @@
-"""BIOHD tags (Tang et al. 2013; Metke-Jimenez & Karimi 2015): mentions with gaps, and those that overlap them, in one tag a word.
+"""BIOHD tags (Tang et al. 2013; Metke-Jimenez & Karimi 2015): mentions with gaps, and those that overlap them, in one
+tag a word.
 
-B and I are the words of a mention of one part. BD and ID are words of a segment that belongs to one mention with a gap, or to one that shares
-words with such a mention. BH and IH are words of a segment that several of these share: their head. All is of one type; each type
-has tags of its own, so that types may overlap.
+B and I are the words of a mention of one part. BD and ID are words of a segment that belongs to one mention with a gap,
+or to one that shares words with such a mention. BH and IH are words of a segment that several of these share: their
+head. All is of one type; each type has tags of its own, so that types may overlap.
 
-*From tags to mentions.* A segment of B and I is a mention. A D segment belongs to the nearest head, if there are no more words between
-them than a gap may have, and both are a mention: of one part, if no word is between them. D segments without a head are joined with the
-next ones in order, as far as gaps allow: up to P of them are one mention, more are pairs. What has nothing to join is no mention.
+*From tags to mentions.* A segment of B and I is a mention. A D segment belongs to the nearest head, if there are no
+more words between them than a gap may have, and both are a mention: of one part, if no word is between them. D segments
+without a head are joined with the next ones in order, as far as gaps allow: up to P of them are one mention, more are
+pairs. What has nothing to join is no mention.
 
-*From mentions to tags.* Not every set has tags that stand for it. Three ways are tried, and the one whose tags lead back to the set
-with the fewest errors is taken: all mentions as above; without those of one part that share words with one of several; and those of
-one part alone. In each, of mentions of one part that overlap each other the outermost is kept.
+*From mentions to tags.* Not every set has tags that stand for it. Three ways are tried, and the one whose tags lead
+back to the set with the fewest errors is taken: all mentions as above; without those of one part that share words with
+one of several; and those of one part alone. In each, of mentions of one part that overlap each other the outermost is
+kept.
 """
 
 from __future__ import annotations

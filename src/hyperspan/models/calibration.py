@@ -1,11 +1,12 @@
-"""Chooses the calibration by type of a segmental model, so that the probabilities of the mentions it finds are right on dev.
+"""Chooses the calibration by type of a segmental model, so that the probabilities of the mentions it finds are right on
+dev.
 
-What is minimised is the cross-entropy of the mentions in the most probable sets, right or wrong, and a small share of the negative
-log-likelihood of all chains. The sets stay the same, whatever is chosen
-(:mod:`hyperspan.structures.segmental_calibration`), so the mentions are those of the model. All types are first given one
-temperature and one bias; each type then departs from them as far as its mentions outweigh a penalty, so that rare types stay close.
-A model that is calibrated already goes from the values that it has towards these, as far as the mentions of a type outweigh
-:data:`PRIOR_MENTIONS`.
+What is minimised is the cross-entropy of the mentions in the most probable sets, right or wrong, and a small share of
+the negative log-likelihood of all chains. The sets stay the same, whatever is chosen
+(:mod:`hyperspan.structures.segmental_calibration`), so the mentions are those of the model. All types are first given
+one temperature and one bias; each type then departs from them as far as its mentions outweigh a penalty, so that rare
+types stay close. A model that is calibrated already goes from the values that it has towards these, as far as the
+mentions of a type outweigh :data:`PRIOR_MENTIONS`.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def chain_batch(
     numbers: np.ndarray,
     known: np.ndarray | None = None,
 ) -> ChainBatch:
-    """The chains of a batch; `starts` (B, n, m) are their probabilities of a mention, `numbers` (B,) those of its sentences.
+    """The chains of a batch; `starts` (B, n, m) are their probabilities of a mention, `numbers` (B,) those of its
+    sentences.
 
     Where `known` (B, n, m) is false, nobody knows all mentions of a chain.
     """

@@ -1,8 +1,9 @@
 """Chooses on dev how mentions depend on each other: the couplings under which gold sets are most probable.
 
-The model stays as it is. Its components on dev (:mod:`hyperspan.structures.coupling`), the probability of each of their patterns before
-coupling and the pattern that gold has are all that counts. The log-likelihood is a smooth function of two numbers for each family of
-pairs, which L-BFGS maximises with a weak prior. Couplings that do not help on held-out halves of dev are not taken.
+The model stays as it is. Its components on dev (:mod:`hyperspan.structures.coupling`), the probability of each of their
+patterns before coupling and the pattern that gold has are all that counts. The log-likelihood is a smooth function of
+two numbers for each family of pairs, which L-BFGS maximises with a weak prior. Couplings that do not help on held-out
+halves of dev are not taken.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Components(NamedTuple):
     sentence: np.ndarray  # (F,)
 
     def scores(self, both: Tensor, balance: Tensor, mention: Tensor) -> Tensor:
-        """(F, 2^N): the log-probability of each pattern before coupling, and what couplings add to it: (families + 1,) twice, and ()."""
+        """(F, 2^N): the log-probability of each pattern before coupling, and what couplings add to it: (families + 1,)
+        twice, and ()."""
         size = self.probability.shape[1]
         first, second = np.triu_indices(size, 1)
         bits = torch.from_numpy(np.array(patterns(size)))

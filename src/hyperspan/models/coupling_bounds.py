@@ -1,4 +1,5 @@
-"""How far approximations of coupled components are from the exact sums, which are known here: mean field, and the k best patterns."""
+"""How far approximations of coupled components are from the exact sums, which are known here: mean field, and the k
+best patterns."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ def approximations(found: Sequence[Components], couplings: Couplings, sentences:
 
 
 def mean_field(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """(F,), (F, N): a lower bound of the log-sum of exp of all patterns, and the mean of each mention, as if they were independent.
+    """(F,), (F, N): a lower bound of the log-sum of exp of all patterns, and the mean of each mention, as if they were
+    independent.
 
     One mention after the other is set to its best given the means of all others, until nothing moves.
     """

@@ -1,18 +1,21 @@
 """A local classifier of spans over codes that forget what is far away (FOFE: Xu, Jiang & Watcharawittayakul 2017).
 
-Every span of at most c words is one of m types or none, whatever the others are. What the classifier sees of a sentence of any
-length are codes of a fixed size, z_t = α z_{t-1} + e_t over vectors e_t: of the words up to the span, without it and with it, of the
-words from the other side likewise; the sum of the span's own words (α = 1); and, in both directions, of the span's characters.
+Every span of at most c words is one of m types or none, whatever the others are. What the classifier sees of a sentence
+of any length are codes of a fixed size, z_t = α z_{t-1} + e_t over vectors e_t: of the words up to the span, without it
+and with it, of the words from the other side likewise; the sum of the span's own words (α = 1); and, in both
+directions, of the span's characters.
 
-*All spans at once.* The codes of contexts belong to a span's start or to its end alone. Those of what is inside are differences,
-z_{i:j} = z_j - α^(j - i + 1) z_{i-1}, of codes of prefixes. So n codes of each kind say all about n c spans; the first layer
-multiplies those of contexts once a word, and adds them up once a span.
+*All spans at once.* The codes of contexts belong to a span's start or to its end alone. Those of what is inside are
+differences, z_{i:j} = z_j - α^(j - i + 1) z_{i-1}, of codes of prefixes. So n codes of each kind say all about n c
+spans; the first layer multiplies those of contexts once a word, and adds them up once a span.
 
-*Represented.* Mentions nested, crossing, of the same type, in any number; but one type a span, as the types of a span exclude
-each other. Of several types on a span the first label by name is learnt. Nothing removes overlapping mentions afterwards: where
-Xu et al. keep the most probable of those that overlap, here all stay that are probable enough. The threshold is chosen on dev.
+*Represented.* Mentions nested, crossing, of the same type, in any number; but one type a span, as the types of a span
+exclude each other. Of several types on a span the first label by name is learnt. Nothing removes overlapping mentions
+afterwards: where Xu et al. keep the most probable of those that overlap, here all stay that are probable enough. The
+threshold is chosen on dev.
 
-In training most spans are none. Some are left out, by chance: more of those far from mentions than of those that share a word.
+In training most spans are none. Some are left out, by chance: more of those far from mentions than of those that share
+a word.
 """
 
 from __future__ import annotations
@@ -126,7 +129,8 @@ class Fofe(Model):
         )
 
     def classify(self, codes: Codes, start: Tensor, end: Tensor) -> Tensor:
-        """(spans, m + 1): the scores of each type and of none, of spans from `start` to `end`, both as sentence * n + position."""
+        """(spans, m + 1): the scores of each type and of none, of spans from `start` to `end`, both as sentence * n +
+        position."""
         together = self.starts(codes.starts).index_select(0, start) + self.ends(codes.ends).index_select(0, end)
         return self.layers(together + self.inside(codes.inside(start, end))).float()
 
@@ -190,7 +194,8 @@ class Fofe(Model):
 def forgetting(vectors: Tensor, kept: Tensor) -> Tensor:
     """(B, n, d), (B, n, 1) -> (B, n, d): z_t = kept_t z_{t-1} + vectors_t, in about log2(n) steps.
 
-    After s steps each z_t has read 2^s vectors, and `kept` is what would be left of those before; the next step adds those.
+    After s steps each z_t has read 2^s vectors, and `kept` is what would be left of those before; the next step adds
+    those.
 
     >>> forgetting(torch.tensor([[[1.0], [0.0], [4.0]]]), torch.full((1, 3, 1), 0.5)).flatten().tolist()
     [1.0, 0.5, 4.25]
@@ -230,7 +235,8 @@ class Codes(NamedTuple):
     def of(
         cls, words: Tensor, forward: Tensor, backward: Tensor, counts: Tensor, forget: float, character_factor: float
     ) -> Codes:
-        """(B, n, d), twice (B, n, d'), the codes of each word's characters, and (B, n, 1), how many they are; 0 in padding."""
+        """(B, n, d), twice (B, n, d'), the codes of each word's characters, and (B, n, 1), how many they are; 0 in
+        padding."""
         until, since = _both_ways(words, words, words.new_full((*words.shape[:2], 1), forget))
         sums = words.cumsum(1)
         left, right = _both_ways(forward, backward, words.new_tensor(character_factor) ** counts)
@@ -245,7 +251,8 @@ class Codes(NamedTuple):
         )
 
     def inside(self, start: Tensor, end: Tensor) -> Tensor:
-        """(spans, d + 2 d'): the sum of the words of spans, and the codes of their characters forwards and backwards."""
+        """(spans, d + 2 d'): the sum of the words of spans, and the codes of their characters forwards and
+        backwards."""
         characters = self.characters.index_select(0, end + 1) - self.characters.index_select(0, start)
         left = (self.sums.new_tensor(self.character_factor) ** characters)[:, None]  # of what is beyond the span
         return torch.cat(

@@ -15,7 +15,8 @@ from hyperspan.structures.places import Places
 
 
 class GreedySets(Distribution):
-    """The mentions that a model found in each sentence, with their probabilities; all other mentions have the probability 0."""
+    """The mentions that a model found in each sentence, with their probabilities; all other mentions have the
+    probability 0."""
 
     limits = "it decides step by step, and other decisions are not followed"
 
@@ -41,7 +42,8 @@ class GreedySets(Distribution):
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, n, m): the probability of the mention of one part from i to i + w inclusive of type k; 0 where it was not found."""
+        """(B, n, n, m): the probability of the mention of one part from i to i + w inclusive of type k; 0 where it was
+        not found."""
         n = max(self.lengths, default=0)
         result = torch.zeros(len(self.lengths), n, max(n, 1), self.types)
         for b, mentions in enumerate(self.found):

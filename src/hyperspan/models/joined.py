@@ -1,15 +1,17 @@
 """Segments, then mentions: a pipeline in the manner of Wang & Lu (2019), "Combining Spans into Mentions".
 
-A segmental hypergraph finds segments: mentions of one part, and the parts of others, which have a type of their own for each type of
-mentions. A classifier then looks at pairs of parts of one type and says whether they belong to one mention. Parts that are all joined
-with each other, as many as `discontinuous.parts`, are a mention; what is found as a mention of one part is one already.
+A segmental hypergraph finds segments: mentions of one part, and the parts of others, which have a type of their own for
+each type of mentions. A classifier then looks at pairs of parts of one type and says whether they belong to one
+mention. Parts that are all joined with each other, as many as `discontinuous.parts`, are a mention; what is found as a
+mention of one part is one already.
 
-*What the classifier reads* are the vectors of both segments and of the words between them by the span LSTM, how many these are, and
-the type. Both steps have one encoder and are trained together: the loss is the sum of theirs.
+*What the classifier reads* are the vectors of both segments and of the words between them by the span LSTM, how many
+these are, and the type. Both steps have one encoder and are trained together: the loss is the sum of theirs.
 
-*What it learns from* are pairs of the segments that the hypergraph finds most probable while it is trained, always with all gold ones. So it
-learns which gold segments do not belong together, and to refuse segments that are almost right or no parts at all. In inference it
-looks at all that are somewhat probable, not at those of the best set alone. The threshold is chosen on dev.
+*What it learns from* are pairs of the segments that the hypergraph finds most probable while it is trained, always with
+all gold ones. So it learns which gold segments do not belong together, and to refuse segments that are almost right or
+no parts at all. In inference it looks at all that are somewhat probable, not at those of the best set alone. The
+threshold is chosen on dev.
 """
 
 from __future__ import annotations
@@ -72,7 +74,8 @@ class PartCandidates(NamedTuple):
         return cls(place, torch.div(span, c, rounding_mode="floor"), span % c, place % m, value)
 
     def pairs(self, reach: int, least: float) -> Tensor:
-        """(3, pairs): the sentence and both candidates, where they are of one type and have 1 to `reach` words between them."""
+        """(3, pairs): the sentence and both candidates, where they are of one type and have 1 to `reach` words between
+        them."""
         between = self.start[:, None, :] - (self.start + self.width + 1)[:, :, None]  # (B, K, K)
         good = self.probability > least
         together = good[:, None, :] & good[:, :, None] & (self.kind[:, None, :] == self.kind[:, :, None])
@@ -168,7 +171,8 @@ class Joined(Model):
         limits = self._limits(longest)
         return {mention for mention in mentions if limits.allow(mention)}
 
-    # -- training -------------------------------------------------------------------------------------------------------
+    # -- training
+    # -------------------------------------------------------------------------------------------------------
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         kept = [self.representable(mentions, batch.longest) for mentions in gold]  # type: ignore[arg-type]
@@ -214,13 +218,15 @@ class Joined(Model):
         return wrong.new_zeros(batch).index_add(0, pairs[0], wrong)
 
     def _wrong(self, scores: Tensor, target: Tensor) -> Tensor:
-        """(pairs,): the negative log-likelihood; with the margin that the hypergraph has, too, where that is asked for."""
+        """(pairs,): the negative log-likelihood; with the margin that the hypergraph has, too, where that is asked
+        for."""
         training = self.config.training
         if training.softmax_margin:
             scores = scores + torch.where(target, -training.beta, 1.0)
         return softplus(torch.where(target, -scores, scores))
 
-    # -- inference ------------------------------------------------------------------------------------------------------
+    # -- inference
+    # ------------------------------------------------------------------------------------------------------
 
     def distribution(self, sentences: Sequence[Sentence]) -> JoinedSets:
         return self._found(sentences).at(self.config.joined.threshold)

@@ -35,7 +35,8 @@ def pairs_of(mentions: Iterable[AnyMention]) -> set[tuple[int, Pair]]:
 
 
 def joined_mentions(pairs: Mapping[Pair, float], kind: int, limits: Limits) -> dict[AnyMention, float]:
-    """The mentions of one type whose segments are all joined with each other, and the probability of the least probable pair.
+    """The mentions of one type whose segments are all joined with each other, and the probability of the least probable
+    pair.
 
     Of those within the limits, the largest count: what is part of another is none.
 

@@ -1,19 +1,21 @@
 """Sets of labels found from left to right (Katiyar & Cardie 2018, Nested Named Entity Recognition Revisited).
 
-A word has a *set* of labels: that it begins a mention of type X (B-X), is inside one (I-X), ends one (L-X), is one by itself (U-X);
-or that it is outside all (O). Labels of neighbouring words are linked, B-X and I-X to I-X and L-X, and each I-X and L-X needs such a
-label before it. So the labels of a sentence are a hypergraph, and its paths B-X I-X … L-X, and U-X, are the mentions.
+A word has a *set* of labels: that it begins a mention of type X (B-X), is inside one (I-X), ends one (L-X), is one by
+itself (U-X); or that it is outside all (O). Labels of neighbouring words are linked, B-X and I-X to I-X and L-X, and
+each I-X and L-X needs such a label before it. So the labels of a sentence are a hypergraph, and its paths B-X I-X …
+L-X, and U-X, are the mentions.
 
-An LSTM reads, word by word, the state of the word LSTMs and the average embedding of the labels of the word before; its state and
-that of the word score the labels. In training the labels before are gold, and the softmax learns to give each of the s gold labels
-of a word the probability 1 / s. Inference chooses labels greedily: all with at least the probability T, which is chosen on dev, and
-always the most probable one. All sentences of a batch are at the same word at the same time.
+An LSTM reads, word by word, the state of the word LSTMs and the average embedding of the labels of the word before; its
+state and that of the word score the labels. In training the labels before are gold, and the softmax learns to give each
+of the s gold labels of a word the probability 1 / s. Inference chooses labels greedily: all with at least the
+probability T, which is chosen on dev, and always the most probable one. All sentences of a batch are at the same word
+at the same time.
 
-*Represented.* Any mentions: nested, crossing, of the same type, several types on a span. *Ambiguous.* Within
-a stretch of words of one type that I-X connects, each B-X may belong to each later L-X. "B C" with "A B C D" leaves the labels that
-"A B C" with "B C D" leaves, and the four together; `model.reading` says which are meant: all paths, or few that nest. Mentions of
-one word, and two that cross in one word, are unambiguous, unlike where starts and ends alone are marked
-(:mod:`hyperspan.structures.readings`).
+*Represented.* Any mentions: nested, crossing, of the same type, several types on a span. *Ambiguous.* Within a stretch
+of words of one type that I-X connects, each B-X may belong to each later L-X. "B C" with "A B C D" leaves the labels
+that "A B C" with "B C D" leaves, and the four together; `model.reading` says which are meant: all paths, or few that
+nest. Mentions of one word, and two that cross in one word, are unambiguous, unlike where starts and ends alone are
+marked (:mod:`hyperspan.structures.readings`).
 
 >>> nested = label_sets({(0, 4, 0), (1, 3, 0)}, length=4, types=1)
 >>> nested.astype(int).tolist()  # O, B, I, L, U of four words
@@ -79,7 +81,8 @@ class KatiyarCardie(Model):
         return nn.functional.one_hot(torch.full((words,), OUTSIDE, device=self.device), len(self.embedding)).float()
 
     def _log_probabilities(self, scores: Tensor, before: Tensor) -> Tensor:
-        """(N, labels), and the labels of the words before as (N, labels) of 0 and 1 -> (N, labels); -inf without a link."""
+        """(N, labels), and the labels of the words before as (N, labels) of 0 and 1 -> (N, labels); -inf without a
+        link."""
         return scores.float().masked_fill(before @ self.links == 0, MINUS_INFINITY).log_softmax(1)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
@@ -103,7 +106,8 @@ class KatiyarCardie(Model):
         return labels
 
     def label(self, words: Tensor, batch: Batch, threshold: float) -> tuple[Tensor, Tensor]:
-        """(N, d) -> twice (N, labels): which labels are chosen, and their probabilities; greedily, from left to right."""
+        """(N, d) -> twice (N, labels): which labels are chosen, and their probabilities; greedily, from left to
+        right."""
         size, hidden = words.shape[1], self.lstm.hidden_size
         inputs, recurrent, one, other = (parameter for _, parameter in self.lstm.named_parameters())
         gates = torch.addmm(one + other, words, inputs[:, :size].T)  # (N, 4 * hidden)
@@ -153,7 +157,8 @@ class KatiyarCardie(Model):
 
 
 def links(types: int) -> np.ndarray:
-    """(labels, labels): whether the second can follow the first: O, B-X and U-X after any, I-X and L-X after B-X and I-X."""
+    """(labels, labels): whether the second can follow the first: O, B-X and U-X after any, I-X and L-X after B-X and
+    I-X."""
     linked = np.ones((4 * types + 1, 4 * types + 1), dtype=bool)
     for first in range(0, 4 * types, 4):
         linked[:, [first + INSIDE, first + LAST]] = False
@@ -184,8 +189,8 @@ def label_sets(mentions: Iterable[Mention], length: int, types: int) -> np.ndarr
 def mentions_of(labels: np.ndarray, reading: Reading) -> MentionSet:
     """The mentions of the paths through a sentence's labels, (length, labels); labels on no path are passed over.
 
-    A start reaches the ends in the stretch of I-X that follows it, and the one behind it. No end can be reached from two
-    stretches, so each is read by itself.
+    A start reaches the ends in the stretch of I-X that follows it, and the one behind it. No end can be reached from
+    two stretches, so each is read by itself.
     """
     found: set[Mention] = set()
     for kind in np.unique((np.flatnonzero(labels[:, 1:].any(0))) // 4).tolist():
@@ -206,8 +211,8 @@ def mentions_of(labels: np.ndarray, reading: Reading) -> MentionSet:
 class LabelSets(GreedySets):
     """The mentions of the labels that were chosen for the words of a batch.
 
-    The probability of a mention is the lowest of its labels', each times the number of labels of its word; that of a set is
-    the product of those of its mentions.
+    The probability of a mention is the lowest of its labels', each times the number of labels of its word; that of a
+    set is the product of those of its mentions.
     """
 
     limits = "labels are chosen greedily, and other choices are not followed"

@@ -1,18 +1,18 @@
 """The layered model of Ju, Miwa & Ananiadou (2018): flat recognisers from inner to outer mentions.
 
-A layer is a bidirectional LSTM and a linear chain over its positions. What a layer finds is merged for the next one: the
-positions of a mention become one, the mean of their vectors, and all others stay. So the next layer sees a shorter sentence, in
-which the mentions around those found are flat again. Layers follow until one finds nothing new.
+A layer is a bidirectional LSTM and a linear chain over its positions. What a layer finds is merged for the next one:
+the positions of a mention become one, the mean of their vectors, and all others stay. So the next layer sees a shorter
+sentence, in which the mentions around those found are flat again. Layers follow until one finds nothing new.
 
-*Shared.* All layers have the same weights of tags and steps, and all above the first the same LSTM. The first LSTM is the word
-encoder, because words have vectors of another size; where they have not, as in the original, it is shared too.
+*Shared.* All layers have the same weights of tags and steps, and all above the first the same LSTM. The first LSTM is
+the word encoder, because words have vectors of another size; where they have not, as in the original, it is shared too.
 
-*Represented.* Mentions may be nested to any depth up to `MOST_LAYERS`, of the same type or not, but may not cross. A second type on one
-span is one layer further out, by the order of labels: a merged mention is one position, which can be found again. The original does
-the same, since it counts a mention as inside another of the same span.
+*Represented.* Mentions may be nested to any depth up to `MOST_LAYERS`, of the same type or not, but may not cross. A
+second type on one span is one layer further out, by the order of labels: a merged mention is one position, which can be
+found again. The original does the same, since it counts a mention as inside another of the same span.
 
-*Training* merges gold mentions, whereas the original merges what it finds itself; the loss is the sum over the layers of a
-sentence, the last of which finds nothing.
+*Training* merges gold mentions, whereas the original merges what it finds itself; the loss is the sum over the layers
+of a sentence, the last of which finds nothing.
 """
 
 from __future__ import annotations
@@ -62,14 +62,16 @@ def layers_of(mentions: Iterable[Mention]) -> list[MentionSet]:
 
 
 class Merge(NamedTuple):
-    """How the rows of one layer become those of the next: row `source[i]` is one of those whose mean is row `target[i]`."""
+    """How the rows of one layer become those of the next: row `source[i]` is one of those whose mean is row
+    `target[i]`."""
 
     source: np.ndarray
     target: np.ndarray
 
 
 class Sequences:
-    """Some sentences of a batch as a layer sees them, longest first: P positions, each a word or what was merged into one.
+    """Some sentences of a batch as a layer sees them, longest first: P positions, each a word or what was merged into
+    one.
 
     Arrays have one sentence after the other; `row` is the place of each position in packed order.
     """
@@ -158,7 +160,8 @@ class LayeredChains(Distribution):
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, n, m): the probability of a mention in the layer that is surest of it, given what earlier layers found."""
+        """(B, n, n, m): the probability of a mention in the layer that is surest of it, given what earlier layers
+        found."""
         n = max(self.lengths, default=0)
         result = torch.zeros(len(self.lengths) * n * n, self.types, device=self.device)
         for sequences, chain, _ in self.layers:
@@ -220,7 +223,8 @@ class Layered(Model):
         return LinearChain(TagScores(emit, self.step, self.first, self.last), lengths)
 
     def _following(self, rows: Tensor, merge: Merge, sequences: Sequences) -> Tensor:
-        """(P, d) of a layer -> (P', d) of the next one, whose sequences are given: means, then the LSTM of further layers."""
+        """(P, d) of a layer -> (P', d) of the next one, whose sequences are given: means, then the LSTM of further
+        layers."""
         sizes = np.bincount(merge.target, minlength=len(sequences.start))
         source, target, size, sentence = to_device([merge.source, merge.target, sizes, _packed(sequences)], self.device)
         sums = rows.new_zeros(len(size), rows.shape[1]).index_add(0, target, rows.index_select(0, source))
@@ -228,7 +232,8 @@ class Layered(Model):
         return self.dropout(states, sentence)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
-        """The negative log-likelihood of all layers of a sentence together. Their chains share their weights, so all are computed at once."""
+        """The negative log-likelihood of all layers of a sentence together. Their chains share their weights, so all
+        are computed at once."""
         kept = [self.representable(mentions, batch.longest) for mentions in gold]
         layers = [layers_of(mentions) for mentions in kept]
         sequences, rows = Sequences.of(batch.lengths), words

@@ -111,7 +111,8 @@ class Recognizer(Model):
         mention_bias: float | None = None,
         discontinuous_bias: float | None = None,
     ) -> Any:
-        """Scores, which were divided by a temperature, with the biases that are given or, otherwise, those of the configuration."""
+        """Scores, which were divided by a temperature, with the biases that are given or, otherwise, those of the
+        configuration."""
         config = self.config
         mention_bias = config.model.mention_bias if mention_bias is None else mention_bias
         discontinuous_bias = config.discontinuous.bias if discontinuous_bias is None else discontinuous_bias

@@ -1,6 +1,8 @@
-"""The actions of the transition-based model (Wang et al. 2018), without any network: their effects, which are valid, the oracle.
+"""The actions of the transition-based model (Wang et al. 2018), without any network: their effects, which are valid,
+the oracle.
 
-A sentence is read from a *buffer*, its words and an end symbol, onto a *stack* of trees. With m types there are 3 m + 1 actions:
+A sentence is read from a *buffer*, its words and an end symbol, onto a *stack* of trees. With m types there are 3 m + 1
+actions:
 
 ==================  ==================  =============================================================================
 number              action              what it does
@@ -11,8 +13,9 @@ number              action              what it does
 1 + 2 m + k         Reduce-k*           the same, but a part of a mention of type k that is to come
 ==================  ==================  =============================================================================
 
-Every action but the last makes one tree, so a tree has the number of its action: its *label* is that action (0 for a bare word).
-Any set of mentions that are nested or apart, one type a span, has such actions; crossing ones and second types have none.
+Every action but the last makes one tree, so a tree has the number of its action: its *label* is that action (0 for a
+bare word). Any set of mentions that are nested or apart, one type a span, has such actions; crossing ones and second
+types have none.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ NOTHING = -1
 
 
 def oracle(mentions: Iterable[Mention], length: int, types: int) -> list[int]:
-    """The actions that build these mentions (nested or apart, one type a span): trees that grow to the right, word by word.
+    """The actions that build these mentions (nested or apart, one type a span): trees that grow to the right, word by
+    word.
 
     >>> oracle({(0, 3, 0), (1, 2, 1)}, length=4, types=2)  # Shift Shift Unary-1 Reduce-0* Shift Reduce-0 Shift Shift
     [0, 0, 2, 5, 0, 3, 0, 0]
@@ -84,9 +88,10 @@ def mentions_of(actions: Sequence[int], types: int) -> MentionSet:
 def valid_actions(top: Tensor, second: Tensor, left: Tensor, partial: Tensor, types: int) -> Tensor:
     """(R,) each -> (R, 3 m + 1): which actions are valid where the top two trees have these labels.
 
-    `left` is what is left in the buffer, words and the end symbol, at least 1; `partial` how many trees of the stack are parts of
-    mentions. The end symbol comes only when there are none; a part is made only while there are words to complete it. Where one of
-    the top two trees is a part, they can only be made one of its type (that of the upper one, if both are parts).
+    `left` is what is left in the buffer, words and the end symbol, at least 1; `partial` how many trees of the stack
+    are parts of mentions. The end symbol comes only when there are none; a part is made only while there are words to
+    complete it. Where one of the top two trees is a part, they can only be made one of its type (that of the upper one,
+    if both are parts).
 
     >>> valid_actions(*(torch.tensor([value]) for value in (0, 3, 2, 1)), types=1).tolist()  # a bare word on a part
     [[True, True, True, True]]
@@ -126,7 +131,8 @@ class Derivations(NamedTuple):
 
 
 def derivations(actions: Sequence[Sequence[int]], types: int) -> Derivations:
-    """What the actions of each sentence do. The last action of a sentence, which shifts the end symbol, counts as making a tree."""
+    """What the actions of each sentence do. The last action of a sentence, which shifts the end symbol, counts as
+    making a tree."""
     rows: list[tuple[int, ...]] = []
     heights: list[int] = []
     for sentence, own in enumerate(actions):

@@ -1,4 +1,5 @@
-"""The transition-based model of Wang et al. (2018): a sentence is read action by action, and mentions are trees of a stack.
+"""The transition-based model of Wang et al. (2018): a sentence is read action by action, and mentions are trees of a
+stack.
 
 The next action depends on the top three trees of the stack, the next word of the buffer and the actions so far:
 
@@ -6,13 +7,13 @@ The next action depends on the top three trees of the stack, the next word of th
     buffer    the word encoder, whose backward half has read the rest of the sentence
     history   an LSTM over the actions
 
-then a hidden layer and a softmax over the valid actions. Inference takes the best action each time, for all sentences of a batch
-together. Training knows all actions beforehand: it makes trees from low to high and states of the stack from the bottom up, for
-the whole batch at once, and scores all decisions together.
+then a hidden layer and a softmax over the valid actions. Inference takes the best action each time, for all sentences
+of a batch together. Training knows all actions beforehand: it makes trees from low to high and states of the stack from
+the bottom up, for the whole batch at once, and scores all decisions together.
 
-The original has weights for each label where trees are composed; here labels have vectors that are added to the gates, and
-Unary-X composes a word with nothing beside it, so that a batch with different actions takes the same products. Actions and what is
-valid are in :mod:`hyperspan.models.shift_reduce`.
+The original has weights for each label where trees are composed; here labels have vectors that are added to the gates,
+and Unary-X composes a word with nothing beside it, so that a batch with different actions takes the same products.
+Actions and what is valid are in :mod:`hyperspan.models.shift_reduce`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ from hyperspan.vocabulary import Vocabulary
 ACTION = 20
 """Size of the vector of an action, as in the paper."""
 GAIN = 1.5
-"""Of the initial weights between words and decisions: with the usual ones, several saturating functions leave little gradient."""
+"""Of the initial weights between words and decisions: with the usual ones, several saturating functions leave little
+gradient."""
 
 
 class Composition(nn.Module):
@@ -144,7 +146,8 @@ class Transition(Model):
         return trees.chunk(2, dim=1)[0].index_select(0, place + 1)
 
     def _states(self, vectors: Tensor, known: Derivations) -> Tensor:
-        """(A, h), the vectors of trees -> (A + 1, h): the states of the stack with each on top, and that of the empty stack."""
+        """(A, h), the vectors of trees -> (A + 1, h): the states of the stack with each on top, and that of the empty
+        stack."""
         order, place, sizes = _in_blocks(known.depth)
         lower = (np.cumsum(sizes) - sizes)[known.depth - 1]  # where the trees begin that are one lower
         below = np.where(known.depth > 0, place[known.below] - lower, 0)[order]
@@ -172,7 +175,8 @@ class Transition(Model):
         packed, _ = self.history(PackedSequence(self.action(before), torch.from_numpy(counts)))
         return packed.data.index_select(0, row)
 
-    # -- inference ------------------------------------------------------------------------------------------------------
+    # -- inference
+    # ------------------------------------------------------------------------------------------------------
 
     def distribution(self, sentences: Sequence[Sentence]) -> ActionSequences:
         batch = self.collate(sentences)

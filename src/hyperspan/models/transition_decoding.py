@@ -1,4 +1,5 @@
-"""Inference of the transition-based model: all sentences of a batch take their best valid action together, step after step."""
+"""Inference of the transition-based model: all sentences of a batch take their best valid action together, step after
+step."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def log_softmax(scores: Tensor, valid: Tensor) -> Tensor:
 
 
 def buffer_rows(batch: Batch) -> np.ndarray:
-    """(B, n + 2): the row of each word, and from the end of its sentence on that of the end symbol, which follows all words."""
+    """(B, n + 2): the row of each word, and from the end of its sentence on that of the end symbol, which follows all
+    words."""
     order = np.argsort(-np.array(batch.lengths), kind="stable")
     rows = np.full((len(order), batch.longest + 2), sum(batch.lengths), dtype=np.int64)
     counts = batch.batch_sizes.numpy()
@@ -167,6 +169,7 @@ class Stacks:
         return start
 
     def _composed(self, action: Tensor, trees: Tensor, popped: Tensor) -> Tensor:
-        """(B, 2 h): the vectors and cells of trees made of the top one or two; they mean nothing where a word is shifted."""
+        """(B, 2 h): the vectors and cells of trees made of the top one or two; they mean nothing where a word is
+        shifted."""
         right, left, _ = trees.view(-1, EMPTY, 2, trees.shape[1] // 2)[:, :, 1].unbind(1)
         return self.model.compose(left * (popped == 2)[:, None], right, action.clamp(min=1))

@@ -1,21 +1,24 @@
 """Numbers that are chosen on dev once a model is trained.
 
-*Temperature.* A network that fits its training data is overconfident on other text. Dividing all scores by a temperature keeps
-the order of mention sets and flattens the distribution. The temperature that maximises the likelihood of the dev sentences
-replaces that of the model as far as their mentions outweigh :data:`hyperspan.models.calibration.PRIOR_MENTIONS`. A lower one, which
-makes the model surer, has a penalty: if all that it finds is right, likelihood alone would make it as sure as can be.
+*Temperature.* A network that fits its training data is overconfident on other text. Dividing all scores by a
+temperature keeps the order of mention sets and flattens the distribution. The temperature that maximises the likelihood
+of the dev sentences replaces that of the model as far as their mentions outweigh
+:data:`hyperspan.models.calibration.PRIOR_MENTIONS`. A lower one, which makes the model surer, has a penalty: if all
+that it finds is right, likelihood alone would make it as sure as can be.
 
-*Calibration by type.* That is the likelihood of whole sets; the mentions that are found are still too sure. Where types are
-independent, each has a temperature and a bias of its own, for which their probabilities are right: :mod:`hyperspan.models.calibration`.
+*Calibration by type.* That is the likelihood of whole sets; the mentions that are found are still too sure. Where types
+are independent, each has a temperature and a bias of its own, for which their probabilities are right:
+:mod:`hyperspan.models.calibration`.
 
-*Mention bias* (Lu & Roth 2015). A model that maximises the likelihood of sets finds too few mentions where it is unsure. A number
-added to the score of each mention trades precision for recall. The chosen one has the best F1.
+*Mention bias* (Lu & Roth 2015). A model that maximises the likelihood of sets finds too few mentions where it is
+unsure. A number added to the score of each mention trades precision for recall. The chosen one has the best F1.
 
-*Bias of discontinuous mentions.* They are rare, so that the most probable set leaves most of them out. A number added to the
-score of each part after which others follow finds more. The chosen one has the best F1 of discontinuous mentions, of those
-that lose next to nothing in the F1 of all.
+*Bias of discontinuous mentions.* They are rare, so that the most probable set leaves most of them out. A number added
+to the score of each part after which others follow finds more. The chosen one has the best F1 of discontinuous
+mentions, of those that lose next to nothing in the F1 of all.
 
-*Threshold.* Models that are no distributions over sets find the mentions above a threshold. The chosen one has the best F1.
+*Threshold.* Models that are no distributions over sets find the mentions above a threshold. The chosen one has the best
+F1.
 """
 
 from __future__ import annotations
@@ -168,7 +171,8 @@ def best_for_discontinuous(
 ) -> float:
     """The value with the best F1 of discontinuous mentions, of those that lose next to nothing in the F1 of all.
 
-    What they may lose is counted from the `neutral` one, which is also the answer where dev has hardly any such mentions.
+    What they may lose is counted from the `neutral` one, which is also the answer where dev has hardly any such
+    mentions.
     """
     counts = np.zeros((len(tried), 2, 3), dtype=np.int64)  # by value, of all and of discontinuous: right, found, gold
     for given in _batches(model, sentences):
@@ -202,7 +206,8 @@ def _found_by_discontinuous_bias(model: Recognizer, given: Sequence[Sentence]) -
 
 
 def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
-    """Chooses the calibration and, where that is asked for, the mention bias; puts them into the model's configuration."""
+    """Chooses the calibration and, where that is asked for, the mention bias; puts them into the model's
+    configuration."""
     if model.discontinuous:
         tune_discontinuous_bias(model, partial(_found_by_discontinuous_bias, model), sentences)
     if model.config.training.tune_mention_bias:
@@ -267,7 +272,8 @@ def _bases(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[Coupled
 
 
 def _between(had: float, best: float, mentions: int) -> float:
-    """The temperature between the one that a model had and the best on dev, nearer to the latter the more mentions dev has.
+    """The temperature between the one that a model had and the best on dev, nearer to the latter the more mentions dev
+    has.
 
     >>> [_between(1.0, 2.0, mentions) for mentions in (0, 10, 100, 10_000)]
     [1.0, 1.065, 1.4142, 1.9863]

@@ -1,4 +1,5 @@
-"""The one check of a configuration as a whole: whether its values go together. Models and encoders say what they need."""
+"""The one check of a configuration as a whole: whether its values go together. Models and encoders say what they
+need."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The weights of a model's folder. They may come from anywhere: they are checked before they take memory.
 
-A safetensors file begins with the names, types and shapes of its tensors. The model that config.toml and vocabulary.json describe is
-first built without numbers (torch's "meta" device), and stops being built once it has far more parameters than the file has
-tensors. Only a file that fits is read.
+A safetensors file begins with the names, types and shapes of its tensors. The model that config.toml and
+vocabulary.json describe is first built without numbers (torch's "meta" device), and stops being built once it has far
+more parameters than the file has tensors. Only a file that fits is read.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def quantized(model: Model) -> dict[str, Tensor]:
 
 
 class _SkipInitialisation(TorchFunctionMode):
-    """Leaves out what fills tensors with random numbers: for tensors without numbers, torch would load its compiler first."""
+    """Leaves out what fills tensors with random numbers: for tensors without numbers, torch would load its compiler
+    first."""
 
     SKIPPED = (nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_, Tensor.uniform_, Tensor.normal_)
 
@@ -128,7 +129,8 @@ def _built(folder: Path, build: Callable[[], Model]) -> Model:
 
 
 def _is_usable(tensor: Tensor) -> bool:
-    """Whether all numbers are finite and of a size with which sums of products stay finite; a few milliseconds for a bundled model."""
+    """Whether all numbers are finite and of a size with which sums of products stay finite; a few milliseconds for a
+    bundled model."""
     if not tensor.is_floating_point() or not tensor.numel():
         return True
     return all(abs(end.item()) <= LARGEST for end in torch.aminmax(tensor))  # NaN compares as False

@@ -16,7 +16,8 @@ from hyperspan.pretraining.masking import IGNORED, MaskedBatch
 
 
 class MaskedLanguageModel:
-    """The masked language model of Hugging Face whose encoder is at `name`. A head that it lacks is new; embeddings are tied."""
+    """The masked language model of Hugging Face whose encoder is at `name`. A head that it lacks is new; embeddings are
+    tied."""
 
     def __init__(self, name: str, device: torch.device, dropout: float | None = None):
         self.description, _ = read_pretrained(name)  # or an error that says what is wrong with it

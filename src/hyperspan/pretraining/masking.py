@@ -1,4 +1,5 @@
-"""Batches of windows of a subword stream, with whole words masked. All of it runs on the device, and nothing waits for it."""
+"""Batches of windows of a subword stream, with whole words masked. All of it runs on the device, and nothing waits for
+it."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class SpecialSubwords:
 
 
 class MaskedBatches:
-    """The batches of every step. A step's batch depends on the seed and its number alone, so that a run can go on anywhere.
+    """The batches of every step. A step's batch depends on the seed and its number alone, so that a run can go on
+    anywhere.
 
     Each epoch cuts the stream at other places and has its windows in another order.
     """
@@ -114,7 +116,8 @@ def mask_words(
 ) -> tuple[Tensor, Tensor]:
     """(B, L), (B, L) -> (B, L), (B, L): the subwords with whole words masked, and which are to be predicted.
 
-    Of the chosen words eight in ten become masks and one in ten random subwords; one stays. Ends of documents are never chosen.
+    Of the chosen words eight in ten become masks and one in ten random subwords; one stays. Ends of documents are never
+    chosen.
     """
     device = subwords.device
     word = begins.long().cumsum(1)  # word 0 is the rest of a word that began before the window

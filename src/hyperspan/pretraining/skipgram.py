@@ -1,4 +1,5 @@
-"""Word vectors by skip-gram with negative sampling (word2vec), trained by gensim on text that is cut into tokens as models cut it."""
+"""Word vectors by skip-gram with negative sampling (word2vec), trained by gensim on text that is cut into tokens as
+models cut it."""
 
 from __future__ import annotations
 
@@ -113,7 +114,8 @@ class SkipgramRun:
         return find_texts(texts, [self.output, self.folder])
 
     def _prepare(self, resume: bool) -> None:
-        """Checks that the run may use its folder. One without a finished epoch is replaced: there is nothing to lose."""
+        """Checks that the run may use its folder. One without a finished epoch is replaced: there is nothing to
+        lose."""
         Target(str(self.output), self.force).check()
         kept = self.folder / SETTINGS
         if self.folder.exists() and not kept.is_file():
@@ -210,7 +212,8 @@ def scaled(vectors: np.ndarray, deviation: float) -> np.ndarray:
 
 
 def principal_components(vectors: np.ndarray, count: int) -> np.ndarray:
-    """The vectors by their first principal components: of all projections to so many numbers, those with the most variance.
+    """The vectors by their first principal components: of all projections to so many numbers, those with the most
+    variance.
 
     >>> bool(np.allclose(abs(principal_components(np.array([[1.0, 1.0], [3.0, 3.0]]), 1)), 2**0.5))
     True

@@ -1,4 +1,5 @@
-"""Unlabelled text as lines of tokens: from text files, packed or not, from folders of them, and from corpora without their labels.
+"""Unlabelled text as lines of tokens: from text files, packed or not, from folders of them, and from corpora without
+their labels.
 
 A line without tokens ends a document.
 """
@@ -109,7 +110,8 @@ def _documents(path: Path) -> Iterator[Document]:
 
 
 def _corpus_lines(path: Path, tokenizer: Tokenizer) -> Lines:
-    """A line for every sentence. In some formats each sentence is a document; those are read on without an end between them."""
+    """A line for every sentence. In some formats each sentence is a document; those are read on without an end between
+    them."""
     lines: Lines = []
     for document in _documents(path):
         sentences = document.sentences or split_text(document.text, tokenizer)

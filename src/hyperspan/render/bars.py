@@ -1,8 +1,8 @@
 """Running text with an unbroken bar for each mention, as HTML: below the words, or above them.
 
-The text is cut wherever a mention begins or ends. Each segment is an inline element. Its background shows the bars of the mentions
-that cover it. A mention keeps its lane from beginning to end, so bars continue over spaces and line breaks. A segment also
-reserves the height of its lanes, so a line is only as high as it needs to be.
+The text is cut wherever a mention begins or ends. Each segment is an inline element. Its background shows the bars of
+the mentions that cover it. A mention keeps its lane from beginning to end, so bars continue over spaces and line
+breaks. A segment also reserves the height of its lanes, so a line is only as high as it needs to be.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from hyperspan.render.page_style import BAR, GAP, LABEL_SIZE, LANE, THIN_BAR, TI
 from hyperspan.types import Mention
 
 LABEL_INTERVAL = 35
-"""A label is repeated after this many characters, when a new line has probably begun; on a wide page, after twice as many."""
+"""A label is repeated after this many characters, when a new line has probably begun; on a wide page, after twice as
+many."""
 TOOLTIPS = 12
 """The tooltip of a segment names this many mentions."""
 EXCERPT_CHARACTERS = 90
@@ -130,7 +131,8 @@ def lay_out(text: str, wishes: Iterable[BarWish], *, above: bool = False) -> lis
 
 
 def _label_positions(text: str, mention: Mention, room: int) -> Iterator[tuple[int, bool]]:
-    """The positions of a label: at the beginning, on a new line, at intervals, never in a gap; and whether on narrow pages only."""
+    """The positions of a label: at the beginning, on a new line, at intervals, never in a gap; and whether on narrow
+    pages only."""
     place, narrow = mention.start, False
     while True:
         if place == mention.start or text[place] != "\n":  # an empty line has no bar

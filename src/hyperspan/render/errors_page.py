@@ -1,4 +1,5 @@
-"""What a system gets wrong, or two, as a web page: gold above the words, predictions below, every difference with its name.
+"""What a system gets wrong, or two, as a web page: gold above the words, predictions below, every difference with its
+name.
 
 The page stands alone, needs no script, and can be read without its style sheet.
 """

@@ -1,7 +1,8 @@
 """The style sheet of the page of errors, and its filters, which need no script.
 
-Choices are checkboxes before the list. A difference is hidden if a group has a choice but not the difference's own; a sentence is
-hidden if all its differences are. Selectors say just that, so a browser that does not know :has() shows everything.
+Choices are checkboxes before the list. A difference is hidden if a group has a choice but not the difference's own; a
+sentence is hidden if all its differences are. Selectors say just that, so a browser that does not know :has() shows
+everything.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Pictures of structures: the hypergraph of a sentence, as in the papers, and the hyperpath that encodes its mentions."""
+"""Pictures of structures: the hypergraph of a sentence, as in the papers, and the hyperpath that encodes its
+mentions."""
 
 from __future__ import annotations
 
@@ -26,9 +27,9 @@ def draw_hypergraph(
 ) -> Picture:
     """Draws the complete hypergraph of a sentence, with the hyperpath of the mentions, as SVG text that notebooks show.
 
-    `types` are the labels in order, by default those of the mentions. `max_width` is the maximal width of a mention in words.
-    `show` selects the hypergraph, the hyperpath or both. `structure` is one of `DIAGRAMS` in :mod:`hyperspan.render.hypergraphs`.
-    A hypergraph of more hyperedges than `most_edges` is refused.
+    `types` are the labels in order, by default those of the mentions. `max_width` is the maximal width of a mention in
+    words. `show` selects the hypergraph, the hyperpath or both. `structure` is one of `DIAGRAMS` in
+    :mod:`hyperspan.render.hypergraphs`. A hypergraph of more hyperedges than `most_edges` is refused.
 
     >>> svg = draw_hypergraph(["Israeli", "UN"], [Mention(1, 2, "ORG")])
     >>> svg.startswith("<svg") and "ORG" in svg

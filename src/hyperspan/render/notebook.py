@@ -8,7 +8,8 @@ from hyperspan.render.layout import spaced_text
 from hyperspan.types import Document, Sentence
 
 MAX_CHARACTERS = 20_000
-"""How many characters of a document are shown. A notebook stores all its output, and large pages slow the browser down."""
+"""How many characters of a document are shown. A notebook stores all its output, and large pages slow the browser
+down."""
 
 
 def document_html(document: Document) -> str:

@@ -20,8 +20,8 @@ MIN_WIDTH = 20
 def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, str] | None = None) -> Text:
     """The sentence in lines of at most `width` columns, short mentions on top. Words wider than a line are broken.
 
-    A space separates tokens, except where their offsets show none. A dotted line joins the parts of a discontinuous mention;
-    a part that begins or ends a line has the corner ┴ where it goes on in another line.
+    A space separates tokens, except where their offsets show none. A dotted line joins the parts of a discontinuous
+    mention; a part that begins or ends a line has the corner ┴ where it goes on in another line.
 
     >>> print(render_sentence(Sentence("the Seattle zoo".split(), [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])).plain)
     the Seattle zoo
@@ -71,7 +71,8 @@ def _printable(token: str) -> str:
 
 
 def _lines(sizes: Sequence[int], gaps: Sequence[int], width: int) -> Iterable[tuple[int, int]]:
-    """The first and last chunk of each line. Chunks without a gap between them stay together if they fit on one line."""
+    """The first and last chunk of each line. Chunks without a gap between them stay together if they fit on one
+    line."""
     first, used, together = 0, 0, 0
     for position, size in enumerate(sizes):
         if gaps[position]:
@@ -122,8 +123,8 @@ def _rows(bars: Sequence[TerminalBar], styles: Mapping[str, str]) -> list[Text]:
 def _bar(mention: Mention, parts: Sequence[Span], columns: Sequence[Span], width: int) -> TerminalBar:
     """The bar of a mention on one line, given the chunks of its parts, some of which may be on other lines.
 
-    The label is inside a part, between two, after or before the bar. Without enough room it loses its probability, or is
-    shortened.
+    The label is inside a part, between two, after or before the bar. Without enough room it loses its probability, or
+    is shortened.
     """
     here = [
         _stretch(part, columns, width, (part != parts[0], part != parts[-1]))
@@ -154,8 +155,8 @@ def _bar(mention: Mention, parts: Sequence[Span], columns: Sequence[Span], width
 def _stretch(part: Span, columns: Sequence[Span], width: int, others: tuple[bool, bool]) -> tuple[int, int, str]:
     """The columns of what is on this line of a part, and its bar, open where a line break cuts it.
 
-    `others` says whether its mention has parts before and after it. Where these are beyond a line break at which it begins or
-    ends, its corner goes on there.
+    `others` says whether its mention has parts before and after it. Where these are beyond a line break at which it
+    begins or ends, its corner goes on there.
     """
     left = min(columns[max(part[0], 0)][0], width - 1)  # a chunk of width 0 may be after the last column
     right = max(columns[min(part[1], len(columns)) - 1][1], left + 1)
@@ -183,7 +184,8 @@ def _label(mention: Mention, room: int) -> str:
 
 
 def print_documents(documents: Iterable[Document], file: IO[str] | None, labels: Iterable[str]) -> None:
-    """Prints sentences with their bars, and below each its alternatives where there are any; None is standard output."""
+    """Prints sentences with their bars, and below each its alternatives where there are any; None is standard
+    output."""
     console = Console(file=file, highlight=False)
     styles = colours(labels)
     for document in documents:

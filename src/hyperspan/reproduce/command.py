@@ -1,4 +1,5 @@
-"""What ``hyperspan reproduce`` does, table by table: train what is missing, tabulate what is finished, write and print it."""
+"""What ``hyperspan reproduce`` does, table by table: train what is missing, tabulate what is finished, write and print
+it."""
 
 from __future__ import annotations
 
@@ -160,7 +161,8 @@ def _with_bases(rows: Sequence[Row]) -> list[Row]:
 def _finished(
     request: Request, rows: Sequence[Row], against: str | None, failed: Sequence[str] = ()
 ) -> list[RowSummary]:
-    """The finished rows, compared with the row `against` or, without it, each with its base; an error if there are none."""
+    """The finished rows, compared with the row `against` or, without it, each with its base; an error if there are
+    none."""
     found = _summaries(request, rows, against)
     _check_finished(request, found, failed)
     return found

@@ -80,8 +80,8 @@ _FREE = {
 def changed_key(result: Result, config: Config) -> str | None:
     """The first key in which a finished run was configured otherwise, or None; where files lie does not matter.
 
-    Keys that an older hyperspan did not know had the value that is now their default. What a configuration leaves to the corpus
-    has not changed: the corpus is the same.
+    Keys that an older hyperspan did not know had the value that is now their default. What a configuration leaves to
+    the corpus has not changed: the corpus is the same.
     """
     for section, values in config.tables().items():
         if section == "data":

@@ -1,10 +1,11 @@
 """How the cost of a structure grows with words, types and the widest mention: counted exactly, and timed.
 
-One pass over a hypergraph takes an operation for each hyperedge and each node of its tail that has hyperedges. That number is a
-polynomial in the number of words n, of types m and, where mentions are limited, their widest c, as soon as n exceeds c. Its largest
-monomials are those whose differences, taken as often along each axis as their exponents say, do not vanish, while no higher
-differences remain. So they are found by counting on small grids, without any rounding. Where sets of types are nodes, powers 2^m and
-4^m are factors, too: the difference f(m + 1) - b f(m) removes b^m as the usual one removes a constant.
+One pass over a hypergraph takes an operation for each hyperedge and each node of its tail that has hyperedges. That
+number is a polynomial in the number of words n, of types m and, where mentions are limited, their widest c, as soon as
+n exceeds c. Its largest monomials are those whose differences, taken as often along each axis as their exponents say,
+do not vanish, while no higher differences remain. So they are found by counting on small grids, without any rounding.
+Where sets of types are nodes, powers 2^m and 4^m are factors, too: the difference f(m + 1) - b f(m) removes b^m as the
+usual one removes a constant.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ POINTS = 5
 TYPES = 4
 """Of types: enough for m² as well as 4^m, and to see that there is nothing larger."""
 FIRST = 6
-"""Words of the shortest sentence counted; no fewer than the widest mention, and beyond what begins and ends of sentences do."""
+"""Words of the shortest sentence counted; no fewer than the widest mention, and beyond what begins and ends of
+sentences do."""
 WIDTH = 6
 """c of the timed passes, as in the paper."""
 SHORTEST, SIZES = 16, 3
@@ -122,7 +124,8 @@ def _difference(counts: NDArray[np.int64], axis: int, base: int) -> NDArray[np.i
 
 
 def _is_below(one: Sequence[int], other: Sequence[int], names: str) -> bool:
-    """Whether a monomial never exceeds another for long: by each exponent, where c, being at most n, may stand for n."""
+    """Whether a monomial never exceeds another for long: by each exponent, where c, being at most n, may stand for
+    n."""
     wide = names.find("c")
     if wide >= 0:
         one, other = ([*p, p[wide] + p[names.index("n")]] for p in (one, other))

@@ -1,8 +1,9 @@
 """The paper's table of model properties, computed: no cell is typed in.
 
-On a short sentence, all sets of mentions and all hyperpaths are written out. A hyperpath is *spurious* if no set is learnt as
-it; sets that are learnt as the same are *ambiguous*. Whether mentions may cross, and whether those of one type may overlap,
-is looked up among the sets that a system can hold; a *pipeline* decodes several hypergraphs one after the other.
+On a short sentence, all sets of mentions and all hyperpaths are written out. A hyperpath is *spurious* if no set is
+learnt as it; sets that are learnt as the same are *ambiguous*. Whether mentions may cross, and whether those of one
+type may overlap, is looked up among the sets that a system can hold; a *pipeline* decodes several hypergraphs one after
+the other.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def _yes(truth: bool) -> str:
 
 
 def all_sets(n: int, m: int, *, gaps: bool = False) -> Iterator[MentionSet]:
-    """Every set of mentions in a sentence of n words and m types; with `gaps` also of those with a word left out before their last.
+    """Every set of mentions in a sentence of n words and m types; with `gaps` also of those with a word left out before
+    their last.
 
     >>> len(list(all_sets(3, 1))), len(list(all_sets(3, 1, gaps=True)))
     (64, 128)
@@ -173,7 +175,8 @@ def overlaps_section() -> Section:
 
 
 def held_in(sentences: Iterable[Sentence]) -> dict[str, tuple[int, int, int, int]]:
-    """By system: the sentences with mentions, those it distinguishes from all other sets, and both for overlapping mentions."""
+    """By system: the sentences with mentions, those it distinguishes from all other sets, and both for overlapping
+    mentions."""
     sets: list[MentionSet] = []
     for sentence in sentences:
         kinds = {label: kind for kind, label in enumerate(sorted({m.label for m in sentence.mentions}))}

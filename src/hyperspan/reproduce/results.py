@@ -1,4 +1,5 @@
-"""What is kept of a trained row: one JSON file a seed, from which all tables are made; and how far each row has come."""
+"""What is kept of a trained row: one JSON file a seed, from which all tables are made; and how far each row has
+come."""
 
 from __future__ import annotations
 

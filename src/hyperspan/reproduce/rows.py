@@ -1,4 +1,5 @@
-"""The rows of the paper's tables as data: a system is a configuration, what it overrides, and the figures of the paper."""
+"""The rows of the paper's tables as data: a system is a configuration, what it overrides, and the figures of the
+paper."""
 
 from __future__ import annotations
 

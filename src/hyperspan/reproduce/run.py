@@ -1,4 +1,5 @@
-"""Trains a row and scores it on test, once (or on dev, where a setting is chosen). A plain function, so that a machine without a command line can call it."""
+"""Trains a row and scores it on test, once (or on dev, where a setting is chosen). A plain function, so that a machine
+without a command line can call it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Words a second of finished rows, measured one after the other on one machine, which training side by side cannot tell."""
+"""Words a second of finished rows, measured one after the other on one machine, which training side by side cannot
+tell."""
 
 from __future__ import annotations
 

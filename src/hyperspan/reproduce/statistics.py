@@ -45,7 +45,8 @@ PAPER = {
 
 
 def count(data: str, data_dir: Path) -> dict[str, Statistics]:
-    """The statistics of train, dev and test; a part that is not there is left out, and all of them missing is an error."""
+    """The statistics of train, dev and test; a part that is not there is left out, and all of them missing is an
+    error."""
     parts = {part: data_dir / path for part, path in asdict(corpus_named(data)).items()}
     there = {part: path for part, path in parts.items() if path.exists()}
     if not there:

@@ -97,6 +97,7 @@ def compared(ours: Sequence[Result], others: Sequence[Result]) -> Difference:
 
 
 def summaries(rows: Iterable[Row], results: Results, against: str | None) -> list[RowSummary]:
-    """A line for each row that has a finished seed, compared with the row `against`, or with the base of an ablation."""
+    """A line for each row that has a finished seed, compared with the row `against`, or with the base of an
+    ablation."""
     finished = [row for row in rows if row.name in results]
     return [summarize(row, results[row.name], results.get(against or row.base, ())) for row in finished]

@@ -1,7 +1,8 @@
-"""The structures of the paper's table of model properties, each as what is counted: explicit hypergraphs, and encodings of sets.
+"""The structures of the paper's table of model properties, each as what is counted: explicit hypergraphs, and encodings
+of sets.
 
-A system decodes one hypergraph, or several one after the other. Each of its hyperpaths has a *code*, and so has each set of
-mentions that the system can learn from. All properties follow from these codes.
+A system decodes one hypergraph, or several one after the other. Each of its hyperpaths has a *code*, and so has each
+set of mentions that the system can learn from. All properties follow from these codes.
 """
 
 from __future__ import annotations

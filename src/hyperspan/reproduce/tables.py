@@ -1,4 +1,5 @@
-"""The tables of finished rows: beside the paper's figures, by overlap, and of ablations; and how far each row has come."""
+"""The tables of finished rows: beside the paper's figures, by overlap, and of ablations; and how far each row has
+come."""
 
 from __future__ import annotations
 

@@ -73,7 +73,8 @@ class LstmReader:
         self._packed: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
 
     def _weights(self, library: EncoderLibrary) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each direction what characters add to the gates, (characters, panels, 4, lanes), and the recurrent weights."""
+        """For each direction what characters add to the gates, (characters, panels, 4, lanes), and the recurrent
+        weights."""
         lanes = library.lanes
         if lanes not in self._packed:
             self._packed[lanes] = [

@@ -1,4 +1,5 @@
-"""The kinds of models that the runtime serves: what of their scorers they have, and the distributions that they make of scores."""
+"""The kinds of models that the runtime serves: what of their scorers they have, and the distributions that they make of
+scores."""
 
 from __future__ import annotations
 

@@ -45,7 +45,8 @@ def is_served(config: Config) -> bool:
 
 
 class RuntimeModel:
-    """A model of a folder, ready to annotate; what it offers is what :class:`hyperspan.inference.annotator.Annotator` asks."""
+    """A model of a folder, ready to annotate; what it offers is what :class:`hyperspan.inference.annotator.Annotator`
+    asks."""
 
     context = 0
     """The words of a document that it reads before and after a sentence."""

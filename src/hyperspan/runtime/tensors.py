@@ -45,7 +45,8 @@ def check_entries(
     vectors: Collection[str],
     integers: Collection[str] = (),
 ) -> None:
-    """Raises an error unless a file has exactly the tensors that are expected; `vectors` may be whole numbers with factors."""
+    """Raises an error unless a file has exactly the tensors that are expected; `vectors` may be whole numbers with
+    factors."""
     scaled = [name for name in vectors if name in expected and name + SCALE in found]
     wanted = {**expected, **{name + SCALE: (*expected[name][:1], 1) for name in scaled}}
     for name in sorted(wanted.keys() ^ found.keys()):

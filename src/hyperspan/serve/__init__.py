@@ -1,1 +1,2 @@
-"""An HTTP server for models, and a page to try them: ``hyperspan serve``, or :func:`hyperspan.serve.app.create_app` in a program."""
+"""An HTTP server for models, and a page to try them: ``hyperspan serve``, or :func:`hyperspan.serve.app.create_app` in
+a program."""

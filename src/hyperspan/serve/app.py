@@ -38,7 +38,8 @@ def create_app(
     annotators: Mapping[str, Annotator] | None = None,
     desk: LabellingDesk | None = None,
 ) -> Starlette:
-    """The application for any ASGI server; with `annotators`, by name, in the place of the models that the settings name.
+    """The application for any ASGI server; with `annotators`, by name, in the place of the models that the settings
+    name.
 
     With a `desk`, also the routes of labelling.
 

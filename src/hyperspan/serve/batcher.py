@@ -1,9 +1,9 @@
 """Sentences of all callers, computed together.
 
-One thread computes. Whenever it becomes free it takes what waits, up to a fixed amount of work, and computes that at once: a
-lone request is never held back for others to come, and under load many are computed together. Those who got least so far come
-first, so that a short request does not wait until a long one is done. A sentence that is too long for a round is computed alone, and
-never two of them while shorter ones wait.
+One thread computes. Whenever it becomes free it takes what waits, up to a fixed amount of work, and computes that at
+once: a lone request is never held back for others to come, and under load many are computed together. Those who got
+least so far come first, so that a short request does not wait until a long one is done. A sentence that is too long for
+a round is computed alone, and never two of them while shorter ones wait.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ class Batcher:
         return sum(job.left for job in list(self._accepted))
 
     def ahead(self, size: float) -> float:
-        """The work that is done before a job of this size: of every other request as much, since those who got least come first."""
+        """The work that is done before a job of this size: of every other request as much, since those who got least
+        come first."""
         most = max(size, MAX_SLICE)
         return sum(min(job.left, most) for job in list(self._accepted))
 
@@ -180,7 +181,8 @@ class Batcher:
         """Waits for the thread to end, which it does when it is closed, for at most these seconds."""
         self._thread.join(seconds)
 
-    # -- in the thread ---------------------------------------------------------------------------------------------------
+    # -- in the thread
+    # ---------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
         while True:

@@ -17,8 +17,8 @@ from hyperspan.serve.schema import check
 from hyperspan.serve.service import Service
 
 MOST_VALUES = 20_000
-"""Values in the JSON of a body or a line: all that the limits on texts and mentions allow, and soon parsed. While it is parsed and
-checked, no other thread runs."""
+"""Values in the JSON of a body or a line: all that the limits on texts and mentions allow, and soon parsed. While it is
+parsed and checked, no other thread runs."""
 _INSIDE = re.compile(rb'(?:[^"\\]++|\\.){1,1000}+', re.DOTALL)
 """Some of what is inside a string."""
 _Checked = TypeVar("_Checked", bound=BaseModel)
@@ -107,7 +107,8 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _check_values(body: bytes) -> None:
-    """Refuses what has more values than any request needs, before they are made. Beyond the first, each has a comma or colon."""
+    """Refuses what has more values than any request needs, before they are made. Beyond the first, each has a comma or
+    colon."""
     if body.count(b",") + body.count(b":") <= MOST_VALUES:  # texts included
         return
     too_many = body.count(b'"') - body.count(b'\\"') > 4 * MOST_VALUES  # strings, or so

@@ -1,4 +1,5 @@
-"""Answers packed with gzip for callers that take them so; streams are not, because each of their lines is sent at once."""
+"""Answers packed with gzip for callers that take them so; streams are not, because each of their lines is sent at
+once."""
 
 from __future__ import annotations
 

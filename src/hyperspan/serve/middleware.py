@@ -151,7 +151,8 @@ class _Exchange:
             self._gone = asyncio.ensure_future(_disconnected(self.receive))
         return self._gone
 
-    # -- answers ---------------------------------------------------------------------------------------------------------
+    # -- answers
+    # ---------------------------------------------------------------------------------------------------------
 
     async def _answer(self, problem: Problem) -> None:
         if self.status == 0:  # nothing was sent yet

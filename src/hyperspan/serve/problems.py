@@ -63,7 +63,8 @@ def shutting_down() -> Problem:
 
 
 class JSON(Response):
-    """Compact JSON, as UTF-8 where the text can be written so; halves of surrogate pairs, which it cannot, are escaped."""
+    """Compact JSON, as UTF-8 where the text can be written so; halves of surrogate pairs, which it cannot, are
+    escaped."""
 
     media_type = "application/json"
 

@@ -54,7 +54,8 @@ def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000) -> None
 
 
 def label(desk: LabellingDesk, port: int = 0, on_link: Callable[[str], None] = print) -> None:
-    """Serves a labelling session to this machine until the process is stopped; `on_link` gets the address with its token."""
+    """Serves a labelling session to this machine until the process is stopped; `on_link` gets the address with its
+    token."""
     token = secrets.token_urlsafe(24)
     settings = Settings(api_key=token)
     listener = listen("127.0.0.1", port)
@@ -105,7 +106,8 @@ def address(listener: socket.socket) -> str:
 
 
 class Server(uvicorn.Server):
-    """Stops in order: it says that it is not ready and refuses new work, finishes what it has accepted, and only then closes."""
+    """Stops in order: it says that it is not ready and refuses new work, finishes what it has accepted, and only then
+    closes."""
 
     def __init__(self, app: Starlette, settings: Settings):
         config = uvicorn.Config(
@@ -161,7 +163,8 @@ class Protocol(H11Protocol):
             self._wait_for_head()
 
     def send_400_response(self, msg: str) -> None:
-        """Answers bytes that are no HTTP. A request at work can then not be answered any more, as if its caller were gone."""
+        """Answers bytes that are no HTTP. A request at work can then not be answered any more, as if its caller were
+        gone."""
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True

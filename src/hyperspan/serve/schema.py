@@ -1,4 +1,5 @@
-"""What callers send and get, for checking requests and for OpenAPI; and what was wrong with a request, in a sentence."""
+"""What callers send and get, for checking requests and for OpenAPI; and what was wrong with a request, in a
+sentence."""
 
 from __future__ import annotations
 

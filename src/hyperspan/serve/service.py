@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from hyperspan.inference.options import DecodingOptions
 
 SMALL = 500
-"""Up to this many characters of text are dealt with at once; more is done in another thread, so that nobody waits for it."""
+"""Up to this many characters of text are dealt with at once; more is done in another thread, so that nobody waits for
+it."""
 LARGE = 20_000
 """What is more than this has threads of its own, so that others need not wait for them."""
 MENTIONS_A_WORD = 20
@@ -98,7 +99,8 @@ class Service:
         self.metrics.gauge("hyperspan_held_bytes", "Bytes of bodies and lines at work.", lambda: self.memory.held)
         self.metrics.gauge("hyperspan_ready", "Whether requests are taken.", lambda: float(self.is_ready))
 
-    # -- from start to end -----------------------------------------------------------------------------------------------
+    # -- from start to end
+    # -----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Loads the models in a thread of its own, so that the server answers meanwhile that it is not ready."""
@@ -150,7 +152,8 @@ class Service:
         for pool in (self._pool, self._large_pool):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    # -- requests --------------------------------------------------------------------------------------------------------
+    # -- requests
+    # --------------------------------------------------------------------------------------------------------
 
     def model(self, name: str | None) -> Served:
         self.check_loaded()
@@ -169,7 +172,8 @@ class Service:
             raise overloaded("the server has stopped working; it must be started again", 60, "not_ready")
 
     def check_slot(self, kind: str) -> None:
-        """Raises an error if no slot of this kind is free. Who sends slowly takes none, so that nobody can take all of them by that."""
+        """Raises an error if no slot of this kind is free. Who sends slowly takes none, so that nobody can take all of
+        them by that."""
         if self.taken[kind] >= self.settings.max_requests:
             self.metrics.shed.add(1, kind)
             raise overloaded(
@@ -286,7 +290,8 @@ class Service:
         )
 
     async def _computed(self, job: BatchJob, call: Call, wait: bool) -> list[Any]:
-        """What was found in the sentences of a job; its place in the queue is freed when nobody waits for it any more."""
+        """What was found in the sentences of a job; its place in the queue is freed when nobody waits for it any
+        more."""
         assert self.batcher is not None
         if wait:
             while self.batcher.is_full(job.size) and not self.batcher.is_closed:
@@ -299,7 +304,8 @@ class Service:
             self.batcher.cancel(job)
 
     async def offload(self, size: int, call: Call, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Runs a function here if it has little to do (in characters of text), and else in another thread, as long as somebody waits.
+        """Runs a function here if it has little to do (in characters of text), and else in another thread, as long as
+        somebody waits.
 
         Here they take turns: between two of them, whatever else has come is attended to.
         """

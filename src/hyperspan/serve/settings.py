@@ -18,7 +18,8 @@ class Settings:
     """
 
     models: tuple[str, ...] = ()
-    """Names of bundled models, folders, or NAME=FOLDER; none for all bundled ones. The first is the default of requests."""
+    """Names of bundled models, folders, or NAME=FOLDER; none for all bundled ones. The first is the default of
+    requests."""
     device: str = "cpu"
     precision: str = "float32"
     api_key: str | None = None

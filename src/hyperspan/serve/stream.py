@@ -1,7 +1,7 @@
 """Lines of JSON in, lines of JSON out, in the same order, any number of them.
 
-At most AT_WORK lines are at work at a time, and no more are read until the first of them is answered and taken: a caller who
-sends faster than the model works, or who does not read, has to wait.
+At most AT_WORK lines are at work at a time, and no more are read until the first of them is answered and taken: a
+caller who sends faster than the model works, or who does not read, has to wait.
 """
 
 from __future__ import annotations
@@ -152,7 +152,8 @@ class LineStream(Response):
                     yield found
 
     async def _next(self, receive: Receive, tasks: set[asyncio.Task[Any]], line: _OpenLine) -> Any:
-        """The next part of the body, or why no more is read. Who waits for answers may take his time, but not within a line."""
+        """The next part of the body, or why no more is read. Who waits for answers may take his time, but not within a
+        line."""
         seconds, start = self.service.settings.seconds, time.monotonic()
         idle_since = start
         while not self.service.draining:

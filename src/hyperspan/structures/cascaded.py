@@ -1,8 +1,8 @@
 """Cascaded linear chains (Alex et al. 2007): one chain for each type, given the tags that the earlier ones chose.
 
-A pipeline, not one distribution that can be searched: `log_prob` and `sample` are exact, by the chain rule, while `argmax` takes
-the best tags of one type after the other. Where chains depend on earlier ones, `marginals` and the sets among which `topk` chooses
-take the best tags of earlier types for granted.
+A pipeline, not one distribution that can be searched: `log_prob` and `sample` are exact, by the chain rule, while
+`argmax` takes the best tags of one type after the other. Where chains depend on earlier ones, `marginals` and the sets
+among which `topk` chooses take the best tags of earlier types for granted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ PORTION = 256
 
 @dataclass(frozen=True)
 class CascadeScores(ScoreTensors):
-    """One score (log-weight) for every tag of every word in the chain of each of m types, and for steps; and for earlier tags.
+    """One score (log-weight) for every tag of every word in the chain of each of m types, and for steps; and for
+    earlier tags.
 
     ============  ================  ==================================================================================
     field         shape             choosing it means
@@ -63,9 +64,11 @@ class CascadeScores(ScoreTensors):
 
 
 class CascadedChains(Distribution):
-    """Linear chains of one type each over the sentences of a padded batch, in the order of `order`, a permutation of the types.
+    """Linear chains of one type each over the sentences of a padded batch, in the order of `order`, a permutation of
+    the types.
 
-    Mentions of one type do not overlap, those of different types may in any way. `log_partition` is 0: each chain is normalised.
+    Mentions of one type do not overlap, those of different types may in any way. `log_partition` is 0: each chain is
+    normalised.
 
     >>> zeros = [torch.zeros(size) for size in ((2, 5, 5), (2, 5), (2, 5), (2, 2, 3, 5, 5))]
     >>> chains = CascadedChains(CascadeScores(torch.zeros(1, 2, 2, 5), *zeros), lengths=[2], order=[1, 0])
@@ -159,7 +162,8 @@ class CascadedChains(Distribution):
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k, given the best earlier ones."""
+        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k, given the best earlier
+        ones."""
         by_type = {kind: chain.marginals for kind, chain, _ in self._best()}
         if not by_type:
             batch, n, _, _ = self.scores.emit.shape
@@ -170,7 +174,8 @@ class CascadedChains(Distribution):
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
         """The k sets that are best where each chain takes the best mentions of earlier types for granted.
 
-        They come with their exact log-probabilities, in that order; where chains depend on each other, others may be more probable.
+        They come with their exact log-probabilities, in that order; where chains depend on each other, others may be
+        more probable.
         """
         check_count(k)
         ranked = [chain.topk(k) for _, chain, _ in self._best()]

@@ -1,4 +1,5 @@
-"""What the structures share: checks of what they are given, and sums, draws and rankings in log space that bear -inf."""
+"""What the structures share: checks of what they are given, and sums, draws and rankings in log space that bear
+-inf."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ PORTION_OF_WAYS = 2**22
 
 
 class ScoreTensors:
-    """Scores (log-weights) of a padded batch, by name. A subclass is a frozen dataclass of tensors, None where one is not given."""
+    """Scores (log-weights) of a padded batch, by name. A subclass is a frozen dataclass of tensors, None where one is
+    not given."""
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors that are given, by name."""
@@ -72,7 +74,8 @@ def check_no_nan(value: Tensor) -> None:
 
 
 def log_probability(score: Tensor, log_partition: Tensor, impossible: Iterable[bool] | None = None) -> Tensor:
-    """score - log_partition, (B,), at most 0 whatever the rounding, and -inf where nothing, or this set, is possible."""
+    """score - log_partition, (B,), at most 0 whatever the rounding, and -inf where nothing, or this set, is
+    possible."""
     never = log_partition == MINUS_INFINITY
     if impossible is not None:
         never = never | torch.tensor(list(impossible), dtype=torch.bool, device=never.device)
@@ -87,7 +90,8 @@ def in_sentence(lengths: Sequence[int], n: int, device: torch.device) -> Tensor:
 def span_score(
     spans: Tensor, outside: Tensor, sets: Sequence[Iterable[tuple[int, int, int]]], lengths: Sequence[int]
 ) -> Tensor:
-    """(B,): the sum over mentions of `spans` (B, n, c, m), and over the words that are in none of them of `outside` (B, n)."""
+    """(B,): the sum over mentions of `spans` (B, n, c, m), and over the words that are in none of them of `outside` (B,
+    n)."""
     covered = torch.zeros(outside.shape, dtype=torch.bool, device="cpu")  # (B, n): in a mention, or padding
     rows: list[tuple[int, int, int, int]] = []
     for sentence, (mentions, length) in enumerate(zip(sets, lengths, strict=True)):
@@ -113,7 +117,8 @@ def entropy_term(log_probabilities: Tensor) -> Tensor:
 
 
 def largest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest along dimension 1, and where they are; for k = 1 the first of equals, which topk does not promise."""
+    """The k largest along dimension 1, and where they are; for k = 1 the first of equals, which topk does not
+    promise."""
     return values.max(1, keepdim=True) if k == 1 else values.topk(k, dim=1)
 
 
@@ -127,6 +132,7 @@ def draw(log_weights: Tensor, draws: int, generator: torch.Generator | None) -> 
     device = generator.device if generator is not None else weights.device
     shape = (*weights.shape[:-1], draws)
     level = torch.rand(shape, generator=generator, dtype=weights.dtype, device=device).to(weights.device)
-    # The first choice that reaches beyond the level: never one of weight 0, which reaches no further than the one before.
+    # The first choice that reaches beyond the level: never one of weight 0, which reaches no further than the one
+    # before.
     chosen = torch.searchsorted(reached, level * reached[..., -1:], right=True)
     return chosen.clamp(max=weights.shape[-1] - 1)

@@ -38,10 +38,10 @@ from hyperspan.structures.scores import check_lengths
 class ConstituencyTrees(Distribution):
     """A distribution over the nested mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of scores).
 
-    `scores` (B, n, c, m) has one score for each mention, by start i, words - 1 and type; `outside` (B, n), 0 unless given,
-    one for each word that is in no mention. Sets with mentions that cross, or with two types on one span, are impossible.
-    Everything is exact; probabilities take O(n c²) time. Padding may hold anything. Where a sentence has no possible set at
-    all, `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
+    `scores` (B, n, c, m) has one score for each mention, by start i, words - 1 and type; `outside` (B, n), 0 unless
+    given, one for each word that is in no mention. Sets with mentions that cross, or with two types on one span, are
+    impossible. Everything is exact; probabilities take O(n c²) time. Padding may hold anything. Where a sentence has no
+    possible set at all, `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
 
     >>> words = ConstituencyTrees(torch.zeros(1, 3, 3, 1), lengths=[3])
     >>> words.log_partition.exp()  # 2 ** 6 sets less the 2 ** 4 in which (0, 2) and (1, 3) cross
@@ -68,7 +68,8 @@ class ConstituencyTrees(Distribution):
     # -- probabilities --------------------------------------------------------------------------------------------
 
     def _without_padding(self, scores: Tensor, outside: Tensor) -> tuple[Tensor, Tensor]:
-        """The scores with -inf for mentions that reach beyond their sentence, cut to n widths, and 0 for words there."""
+        """The scores with -inf for mentions that reach beyond their sentence, cut to n widths, and 0 for words
+        there."""
         n, c = scores.shape[1], min(scores.shape[2], scores.shape[1]) if self.types else 0
         inside = in_sentence(self.lengths, n + c, scores.device)
         fits = inside.unfold(1, c, 1)[:, :n] if c else inside[:, :, None][:, :, :0]  # (B, n, c): by the last word
@@ -166,7 +167,8 @@ def with_posteriors(
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """A log-partition (B,) and its gradients: how often each score is expected to be used.
 
-    Both are differentiable where the scores are followed by autograd, and come out in any mode, inference mode included.
+    Both are differentiable where the scores are followed by autograd, and come out in any mode, inference mode
+    included.
 
     >>> _, (probability, _) = with_posteriors(torch.logaddexp, [torch.zeros(1), torch.zeros(1)])
     >>> probability
@@ -212,7 +214,8 @@ def is_nested(mentions: Iterable[Mention]) -> bool:
 
 
 def without_crossing(mentions: Iterable[Mention]) -> MentionSet:
-    """The largest part of a set that has a tree; what is not in it must go. Of equally many, the mentions of more words.
+    """The largest part of a set that has a tree; what is not in it must go. Of equally many, the mentions of more
+    words.
 
     >>> crossing = {(0, 3, 0), (2, 5, 0), (2, 4, 1), (4, 5, 0)}
     >>> sorted(without_crossing(crossing))

@@ -20,7 +20,8 @@ Part = Literal["top", "sequence", "inner", "mention"]
 
 
 class TreeChart:
-    """Log-sums over what can cover some words, of k = 1 value each; `scores` (B, n, c, m) and `outside` (B, n) come without padding.
+    """Log-sums over what can cover some words, of k = 1 value each; `scores` (B, n, c, m) and `outside` (B, n) come
+    without padding.
 
     They are -inf where nothing can cover the words, and where there are no such words.
     """
@@ -36,7 +37,8 @@ class TreeChart:
         sequence, mention = nothing, nothing[:, :, :0]
         for width in range(1, self.c + 1):
             starts = n - width + 1
-            # A last mention of `width - u` words follows a sequence of u: both charts line up, as one grows at each end.
+            # A last mention of `width - u` words follows a sequence of u: both charts line up, as one grows at each
+            # end.
             split = self._join(sequence[:, :starts, 1:], mention[:, width:])
             inner = self._keep("inner", width, torch.cat([sequence[:, :starts, -1], split], dim=2))
             whole = self._keep("mention", width, self._typed(width, scores[:, :starts, width - 1], inner))
@@ -74,8 +76,8 @@ class TreeChart:
 class BestTrees(TreeChart):
     """The k best trees of each sentence of a batch, best first; -inf where there are fewer.
 
-    For all spans of a width at once, the k best ways are the best of the combinations of k best parts. Of two parts, ranks r
-    and s (from 0) can be among the k best only if (r + 1)(s + 1) <= k.
+    For all spans of a width at once, the k best ways are the best of the combinations of k best parts. Of two parts,
+    ranks r and s (from 0) can be among the k best only if (r + 1)(s + 1) <= k.
     """
 
     def __init__(self, scores: Tensor, outside: Tensor, k: int):

@@ -1,7 +1,7 @@
 """Mentions that must be in a set and mentions that must not, as masks (B, n, c, m) by sentence, start, width and type.
 
-Partial annotation is such a constraint: what is listed is required, what is known to be absent is forbidden, and of the rest
-anything may be there.
+Partial annotation is such a constraint: what is listed is required, what is known to be absent is forbidden, and of the
+rest anything may be there.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def inside(lengths: Sequence[int], shape: Shape) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PartialMarks:
-    """What sentences that are annotated in part say beside their mentions: of what all mentions are listed, and what is none.
+    """What sentences that are annotated in part say beside their mentions: of what all mentions are listed, and what is
+    none.
 
     >>> marks = PartialMarks(np.array([[True, False]]), [None], [{(1, 2, 1)}])
     >>> required, forbidden = marks.masks([{(0, 1, 0)}], n=2, c=1)

@@ -1,9 +1,9 @@
 """A distribution whose mentions depend on each other across words and types, exactly.
 
-A segmental or joint hypergraph is a product of independent *units*: what a word has of a type, or of a group of types. Here factors over
-a few mentions each (:mod:`hyperspan.structures.coupling`) join some of these units. A factor of N mentions has 2^N patterns. Each unit of a
-factor is looked at once for every pattern of its own members, by the base's own algorithm; so no mention outside the factors is left out
-of any sum, and everything is exact.
+A segmental or joint hypergraph is a product of independent *units*: what a word has of a type, or of a group of types.
+Here factors over a few mentions each (:mod:`hyperspan.structures.coupling`) join some of these units. A factor of N
+mentions has 2^N patterns. Each unit of a factor is looked at once for every pattern of its own members, by the base's
+own algorithm; so no mention outside the factors is left out of any sum, and everything is exact.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ class FactorBatch:
 class CoupledHypergraph(Distribution):
     """A segmental or joint hypergraph in which some mentions depend on each other, by factors over a few of them.
 
-    p(set) is in proportion to what it is under `base`, times exp of the entry of each factor's table for the set. No two factors may have
-    mentions of one unit. :meth:`of` makes the factors from couplings. Everything is exact; the time is that of the base and O(2^N) for
-    each factor of N mentions.
+    p(set) is in proportion to what it is under `base`, times exp of the entry of each factor's table for the set. No
+    two factors may have mentions of one unit. :meth:`of` makes the factors from couplings. Everything is exact; the
+    time is that of the base and O(2^N) for each factor of N mentions.
 
     >>> from hyperspan.structures import EdgeScores
     >>> zeros = torch.zeros(1, 1, 2)
@@ -244,7 +244,8 @@ class CoupledHypergraph(Distribution):
         return log_probability(given, total)
 
     def restrict(self, types: Sequence[int]) -> Distribution:
-        """The distribution over the mentions of some types alone; sums over those of others, exactly where types were independent."""
+        """The distribution over the mentions of some types alone; sums over those of others, exactly where types were
+        independent."""
         chosen = check_types(types, self.types)
         if any(len(group) > 1 for group in self.base.groups):
             return super().restrict(chosen)
@@ -282,7 +283,8 @@ class CoupledHypergraph(Distribution):
 
     @torch.no_grad()
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
-        """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist."""
+        """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer
+        exist."""
         check_count(k)
         base = self.base._in_float64()
         exact, n = CoupledHypergraph(base, self.factors), base.scores.close.shape[1]

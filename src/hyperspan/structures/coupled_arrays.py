@@ -1,7 +1,7 @@
 """Mentions that depend on each other over NumPy arrays: everything that annotating asks, exactly, without torch.
 
-The formulas are those of :class:`hyperspan.structures.CoupledHypergraph` over a segmental hypergraph, which also has gradients and
-other devices; tests compare the two. A unit is a chain: what a word has of one type.
+The formulas are those of :class:`hyperspan.structures.CoupledHypergraph` over a segmental hypergraph, which also has
+gradients and other devices; tests compare the two. A unit is a chain: what a word has of one type.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from hyperspan.structures.segmental_kbest import summarise
 
 
 class CoupledArrayHypergraph:
-    """A segmental hypergraph in which some mentions depend on each other, by factors over a few of them; see CoupledHypergraph.
+    """A segmental hypergraph in which some mentions depend on each other, by factors over a few of them; see
+    CoupledHypergraph.
 
     >>> from hyperspan.structures.segmental_arrays import ScoreArrays
     >>> zeros = np.zeros((1, 1, 2))
@@ -162,7 +163,8 @@ class CoupledArrayHypergraph:
         return np.maximum(total, 0.0)
 
     def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
-        """(B,): the F1 of each of these sets, one a sentence, expected over the distribution; 1 where both are empty."""
+        """(B,): the F1 of each of these sets, one a sentence, expected over the distribution; 1 where both are
+        empty."""
         if not self.factors:
             return self.base.expected_f1(mention_sets)
         sets = check_mentions(mention_sets, self.lengths, self.types)
@@ -190,7 +192,8 @@ class CoupledArrayHypergraph:
     def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
         """For each of `wanted`: the mentions of the best sets (None), or those as probable as their type has to be.
 
-        `certain` are mentions, (mentions, 4), that are known to be there, which rounding may have made a hair less probable.
+        `certain` are mentions, (mentions, 4), that are known to be there, which rounding may have made a hair less
+        probable.
         """
         marginals = self.marginals
         if certain is not None and len(certain):
@@ -236,7 +239,8 @@ class CoupledArrayHypergraph:
         return sets_of_rows(self._best(), len(self.lengths))
 
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
-        """The k most probable sets of each sentence with their log-probabilities, best first; fewer where fewer exist."""
+        """The k most probable sets of each sentence with their log-probabilities, best first; fewer where fewer
+        exist."""
         if not self.factors or k < 0:
             return self.base.topk(k)
         exact = CoupledArrayHypergraph(self.base._in_float64(), self.factors)

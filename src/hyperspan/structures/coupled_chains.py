@@ -1,4 +1,5 @@
-"""Factors over a few mentions and the chains that they join, over NumPy arrays: what :mod:`hyperspan.structures.coupled_arrays` sums over."""
+"""Factors over a few mentions and the chains that they join, over NumPy arrays: what
+:mod:`hyperspan.structures.coupled_arrays` sums over."""
 
 from __future__ import annotations
 
@@ -76,7 +77,8 @@ class ChainRows:
         self.absent = np.where(widest >= 0, -np.inf, self.chains.absent[self.unit_of])  # (rows,)
 
     def _longest(self, steps: np.ndarray) -> np.ndarray:
-        """(rows, c): the score of each longest mention, where shorter ones have these of a unit without members (units, c - 1)."""
+        """(rows, c): the score of each longest mention, where shorter ones have these of a unit without members (units,
+        c - 1)."""
         steps = self._at_members(steps, self.chains.branch, self.chains.extend)
         longest = self._stop[self.unit_of]
         longest[self._blocked] = -np.inf
@@ -84,7 +86,8 @@ class ChainRows:
         return longest
 
     def _at_members(self, values: np.ndarray, inside: np.ndarray | float, outside: np.ndarray | float) -> np.ndarray:
-        """(units, c - 1) -> (rows, c - 1): with other values for members that are in the set, and for those that are not."""
+        """(units, c - 1) -> (rows, c - 1): with other values for members that are in the set, and for those that are
+        not."""
         found = values[self.unit_of]
         some = self._width < found.shape[1]
         row, unit, width = self._row[some], self._unit[some], self._width[some]

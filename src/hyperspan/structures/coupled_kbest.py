@@ -1,4 +1,5 @@
-"""What a factor over a few mentions can have, best first: its patterns, and for each of them what its units can have. Needs no torch."""
+"""What a factor over a few mentions can have, best first: its patterns, and for each of them what its units can have.
+Needs no torch."""
 
 from __future__ import annotations
 

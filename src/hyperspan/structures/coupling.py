@@ -1,16 +1,18 @@
-"""Which mentions of a sentence depend on each other, and how much: pairs of probable mentions that overlap or touch. Needs no torch.
+"""Which mentions of a sentence depend on each other, and how much: pairs of probable mentions that overlap or touch.
+Needs no torch.
 
-Two mentions are a *pair* of a *family*: they share a span, an end or a start, nest, cross, or touch; with the same type or another. Each family
-has a potential `both`, which is added to the score of a set that has both mentions of a pair. That alone would make each of them less
-probable. So the score of each rises by what the pair takes from it on average, `balance` times: with p the probability of the other
-mention before coupling,
+Two mentions are a *pair* of a *family*: they share a span, an end or a start, nest, cross, or touch; with the same type
+or another. Each family has a potential `both`, which is added to the score of a set that has both mentions of a pair.
+That alone would make each of them less probable. So the score of each rises by what the pair takes from it on average,
+`balance` times: with p the probability of the other mention before coupling,
 
     both · y_a y_b  -  balance · log(1 + p_b (e^both - 1)) · y_a  -  balance · log(1 + p_a (e^both - 1)) · y_b
 
 Each mention of a component also scores `mention` more, which makes up for what the base expects too few or too many.
 
-Only pairs whose mentions are probable enough count: p_a p_b ≥ `least`. Pairs join mentions to components. The most probable pairs come
-first, and a pair that would make a component of more than `most` mentions is left out. So the cost is linear in the words.
+Only pairs whose mentions are probable enough count: p_a p_b ≥ `least`. Pairs join mentions to components. The most
+probable pairs come first, and a pair that would make a component of more than `most` mentions is left out. So the cost
+is linear in the words.
 """
 
 from __future__ import annotations
@@ -146,7 +148,8 @@ class Factors(NamedTuple):
 
 
 class Units(NamedTuple):
-    """What is independent before coupling and has members of components: all mentions of a type, or a group, that begin at a word.
+    """What is independent before coupling and has members of components: all mentions of a type, or a group, that begin
+    at a word.
 
     A unit with r members has 2^r *rows*, one for each pattern of its members.
     """
@@ -217,7 +220,8 @@ def patterns_of_sets(factors: Factors, sets: Sequence[Set[Mention]]) -> np.ndarr
 
 
 def family_of(start: np.ndarray, end: np.ndarray, kind: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """(pairs,): the family of each pair (pairs, 2) of mentions, of which the first starts no later; -1 for those that are apart.
+    """(pairs,): the family of each pair (pairs, 2) of mentions, of which the first starts no later; -1 for those that
+    are apart.
 
     >>> starts, ends = np.array([0, 0, 1, 2]), np.array([2, 2, 2, 3])
     >>> found = family_of(starts, ends, np.array([0, 1, 0, 0]), np.array([[0, 1], [0, 2], [1, 2], [2, 3]]))

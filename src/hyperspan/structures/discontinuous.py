@@ -1,7 +1,8 @@
 """A distribution over sets of mentions that may have gaps.
 
-The segmental hypergraph with one change: where a first part ends, its mention may go on after a gap. What that means, and why every
-set of mentions is one hyperpath, is in :mod:`hyperspan.structures.discontinuous_menus`; docs/concepts/discontinuous.md derives it.
+The segmental hypergraph with one change: where a first part ends, its mention may go on after a gap. What that means,
+and why every set of mentions is one hyperpath, is in :mod:`hyperspan.structures.discontinuous_menus`;
+docs/concepts/discontinuous.md derives it.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ AnyConstraint = AnySets | Tensor
 class DiscontinuousHypergraph(Distribution):
     """A distribution over the mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of its edges' scores).
 
-    A mention has one part, ``(start, end, type)``, or up to `parts` of them, ``(start, end, type, ((start, end), …))`` with words between them.
-    With one part at most it is the :class:`SegmentalHypergraph`. Everything is exact.
+    A mention has one part, ``(start, end, type)``, or up to `parts` of them, ``(start, end, type, ((start, end), …))``
+    with words between them. With one part at most it is the :class:`SegmentalHypergraph`. Everything is exact.
 
     >>> zeros = torch.zeros(1, 3, 1)
     >>> first, later = torch.zeros(1, 3, 1, 1), torch.zeros(1, 3, 1, 1)
@@ -139,7 +140,8 @@ class DiscontinuousHypergraph(Distribution):
         return self._log_prob_given(known_of_marks(sets, marks, self.scores.close.shape, self.limits_of_mentions))
 
     def _log_prob_given(self, known: Known) -> Tensor:
-        """(B,): the log-probability of what is known; chain by chain, so that large scores cancel before they are added up."""
+        """(B,): the log-probability of what is known; chain by chain, so that large scores cancel before they are added
+        up."""
         total, given = self._chains(), self._chains(self._joined(known))
         per_chain = (given - finite(total)).masked_fill(total == MINUS_INFINITY, MINUS_INFINITY)
         unknown = torch.from_numpy(~known.chains).to(total.device)
@@ -236,7 +238,8 @@ class DiscontinuousHypergraph(Distribution):
     ) -> DiscontinuousHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each is a collection of mentions a sentence, of one part or several, or a mask (B, n, c, m) of booleans for those of one part.
+        Each is a collection of mentions a sentence, of one part or several, or a mask (B, n, c, m) of booleans for
+        those of one part.
         """
         known = self._joined(self._known_of(require, forbid))
         return DiscontinuousHypergraph(self.scores, self.lengths, self.parts, known)
@@ -341,7 +344,8 @@ class DiscontinuousHypergraph(Distribution):
 
     @torch.no_grad()
     def topk(self, k: int) -> list[list[tuple[frozenset[AnyMention], float]]]:  # type: ignore[override]
-        """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist."""
+        """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer
+        exist."""
         check_count(k)
         exact = self._like(self.scores.to(torch.float64))
         log_partition = exact._chains()

@@ -1,7 +1,8 @@
-"""The hypergraph of mentions with gaps over NumPy arrays: everything that annotating asks of it, exactly, without torch.
+"""The hypergraph of mentions with gaps over NumPy arrays: everything that annotating asks of it, exactly, without
+torch.
 
-The formulas are those of :class:`hyperspan.structures.DiscontinuousHypergraph`, which also has gradients and other devices; tests
-compare the two.
+The formulas are those of :class:`hyperspan.structures.DiscontinuousHypergraph`, which also has gradients and other
+devices; tests compare the two.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class ProbableItems(NamedTuple):
 class DiscontinuousArrayHypergraph:
     """A distribution over the mention sets of each sentence of a padded batch; see DiscontinuousHypergraph.
 
-    Types are indices, a mention is ``(start, end, type)`` in words or, with up to `parts` parts, ``(start, end, type, parts)``. The
-    arrays are not copied and must not change.
+    Types are indices, a mention is ``(start, end, type)`` in words or, with up to `parts` parts, ``(start, end, type,
+    parts)``. The arrays are not copied and must not change.
     """
 
     exact_marginals = True
@@ -128,7 +129,8 @@ class DiscontinuousArrayHypergraph:
 
     @property
     def entropy(self) -> np.ndarray:
-        """(B,): the entropy of the distribution over mention sets, in nats: that of first parts, and of what each of them holds."""
+        """(B,): the entropy of the distribution over mention sets, in nats: that of first parts, and of what each of
+        them holds."""
         exact = self._in_float64()
         menus = exact._menus()
         events = exact._events(menus)
@@ -136,7 +138,8 @@ class DiscontinuousArrayHypergraph:
         return events.entropy + below.sum((1, 2, 3))
 
     def expected_f1(self, mention_sets: AnySets) -> np.ndarray:
-        """(B,): the F1 of each of these sets, one a sentence, expected over the distribution; 1 where both are empty."""
+        """(B,): the F1 of each of these sets, one a sentence, expected over the distribution; 1 where both are
+        empty."""
         sets = check_discontinuous(mention_sets, self.lengths, self.types)
         exact, allow = self._in_float64(), self.limits_of_mentions.allow
         total = exact.log_partition
@@ -185,7 +188,8 @@ class DiscontinuousArrayHypergraph:
         return with_discontinuous(places_above(alone, least), longer, np.minimum(probable, 1.0).tolist())
 
     def topk(self, k: int) -> list[list[tuple[AnySet, float]]]:
-        """The k most probable sets of each sentence with their log-probabilities, best first; fewer where fewer exist."""
+        """The k most probable sets of each sentence with their log-probabilities, best first; fewer where fewer
+        exist."""
         if k < 0:
             raise ValueError(f"expected k >= 0, got {k}")
         exact = self._in_float64()
@@ -212,7 +216,8 @@ class DiscontinuousArrayHypergraph:
     ) -> DiscontinuousArrayHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each is a collection of mentions a sentence, of one part or several, or a mask (B, n, c, m) of booleans for those of one part.
+        Each is a collection of mentions a sentence, of one part or several, or a mask (B, n, c, m) of booleans for
+        those of one part.
         """
         shape = self.first.close.shape
         longer, require, forbid = known_of(require, forbid, self.lengths, shape, self.limits_of_mentions)
@@ -241,7 +246,8 @@ class DiscontinuousArrayHypergraph:
 
 
 def first_parts_of(edges: ScoreArrays, extend: np.ndarray, events: np.ndarray, lengths: Sequence[int]) -> FirstParts:
-    """The chains over first parts, from the scores of their distribution, and those of going on whatever is required."""
+    """The chains over first parts, from the scores of their distribution, and those of going on whatever is
+    required."""
     room = inside(lengths, events.shape).swapaxes(2, 3)  # (B, n, 1, c)
     skip, take, stop, best = (values.swapaxes(2, 3) for values in (edges.extend, extend, edges.close, events))
     return FirstParts(

@@ -36,7 +36,8 @@ def first_parts(mentions: Iterable[AnyMention]) -> set[Mention]:
 
 
 def shared_score(sets: Sequence[Iterable[AnyMention]], scores: Mapping[str, np.ndarray]) -> np.ndarray:
-    """(B,): the sum of the scores of parts and gaps that sets use, each once: mentions share what they have in common from the first on."""
+    """(B,): the sum of the scores of parts and gaps that sets use, each once: mentions share what they have in common
+    from the first on."""
     total = np.zeros(len(sets))
     for sentence, mentions in enumerate(sets):
         used = {

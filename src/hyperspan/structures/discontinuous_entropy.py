@@ -1,6 +1,7 @@
 """The entropy of what follows the first parts of mentions with gaps. NumPy, without torch.
 
-The entropy of a menu is that of the choice among its items, and for each item, as probable as it is, that of the menu which it leads to.
+The entropy of a menu is that of the choice among its items, and for each item, as probable as it is, that of the menu
+which it leads to.
 """
 
 from __future__ import annotations

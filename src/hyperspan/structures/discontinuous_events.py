@@ -124,8 +124,9 @@ def events_of(scores: DiscontinuousScores, parts: int, known: Known | None = Non
 def _levels(scores: DiscontinuousScores, parts: int, known: Known, sums: MenuSums) -> tuple[list[MenuSums], Tensor]:
     """The shared menus for floors, the first without any; and (B, n, m) which of them each start has.
 
-    A start sees no more words than a mention can have. So floors that are twice as many words apart share menus, in which last parts
-    may not end at a floor or up to so many words before it: there are no more levels than that, however long a sentence is.
+    A start sees no more words than a mention can have. So floors that are twice as many words apart share menus, in
+    which last parts may not end at a floor or up to so many words before it: there are no more levels than that,
+    however long a sentence is.
     """
     device = scores.close.device
     if known.floor is None:

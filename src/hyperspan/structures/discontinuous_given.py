@@ -1,8 +1,8 @@
 """What is known of mentions with gaps, and the menus that it changes. NumPy, without torch.
 
-That a mention of one part is required or forbidden changes one event. A mention of several parts is an item of a menu that others share:
-to forbid it after one first part must not forbid it after another. So the menus along such a mention become *private*: rows of
-their own, named by the parts before them. All other menus stay shared.
+That a mention of one part is required or forbidden changes one event. A mention of several parts is an item of a menu
+that others share: to forbid it after one first part must not forbid it after another. So the menus along such a mention
+become *private*: rows of their own, named by the parts before them. All other menus stay shared.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ class Known:
 def known_of(
     require: Any | None, forbid: Any | None, lengths: Sequence[int], shape: Sequence[int], limits: Limits
 ) -> tuple[Known, Any | None, Any | None]:
-    """What both constraints say of mentions of several parts; and what they say of those of one part, to be checked as elsewhere."""
+    """What both constraints say of mentions of several parts; and what they say of those of one part, to be checked as
+    elsewhere."""
     listed = [None if is_mask(given) else given for given in (require, forbid)]
     checked = [check_discontinuous(given, lengths, shape[3]) for given in listed]
     required, forbidden = ([frozenset(one for one in some if len(one) == 4) for some in sets] for sets in checked)
@@ -126,7 +127,8 @@ def known_of(
 def known_of_marks(
     gold: Sequence[Iterable[AnyMention]], marks: PartialMarks, shape: Sequence[int], limits: Limits
 ) -> Known:
-    """What partial annotation says: gold mentions are there, and others of annotated types inside annotated regions are not."""
+    """What partial annotation says: gold mentions are there, and others of annotated types inside annotated regions are
+    not."""
 
     def split(sets: Sequence[Iterable[AnyMention]]) -> tuple[list[list[Mention]], Sets]:
         pool = [list(some) for some in sets]
@@ -227,8 +229,8 @@ class PrivateMenus:
     def steps(self) -> Iterator[tuple[int, bool, PrivateRows, np.ndarray]]:
         """The rows in the order in which they can be weighed, from the last parts to the first gaps.
 
-        As (how many parts may come after those of the menu, whether it is of parts, rows, (2, the rows before) the row and the item that lead
-        to each of these).
+        As (how many parts may come after those of the menu, whether it is of parts, rows, (2, the rows before) the row
+        and the item that lead to each of these).
         """
         below = np.zeros((2, 0), dtype=np.int64)
         for more, (gaps, parts) in enumerate(zip(reversed(self.gaps), reversed(self.parts), strict=True)):

@@ -1,9 +1,9 @@
 """The k best sets of mentions with gaps.
 
-As in :mod:`hyperspan.structures.segmental_kbest`, a sentence has n·m independent chains, and only the k - 1 with the smallest *first
-steps*, from the best to the second best, need be changed. Here a chain has a choice at each width: no first part, or one with the best,
-the second best, … of what its menus hold. The second best of a menu is its best with one item more or less, or with the second
-best of one item. So first steps take one pass over the menus, all at once.
+As in :mod:`hyperspan.structures.segmental_kbest`, a sentence has n·m independent chains, and only the k - 1 with the
+smallest *first steps*, from the best to the second best, need be changed. Here a chain has a choice at each width: no
+first part, or one with the best, the second best, … of what its menus hold. The second best of a menu is its best with
+one item more or less, or with the second best of one item. So first steps take one pass over the menus, all at once.
 
 The chains that may change are searched lazily (:mod:`hyperspan.structures.discontinuous_search`).
 """
@@ -57,7 +57,8 @@ class FirstParts(NamedTuple):
 
 
 def second_of(items: np.ndarray, seconds: np.ndarray, required: np.ndarray, axis: int) -> np.ndarray:
-    """What a choice weighs less if it is the second best: `seconds` are what items weigh with the second best that they hold.
+    """What a choice weighs less if it is the second best: `seconds` are what items weigh with the second best that they
+    hold.
 
     >>> second_of(np.array([2.0, 1.0, -3.0]), np.array([1.5, -9.0, -9.0]), np.zeros(3, dtype=bool), 0).tolist()
     0.5
@@ -145,7 +146,8 @@ def summarise(first: FirstParts, steps: np.ndarray) -> GapChains:
 def best_sets(
     menus: Menus, first: FirstParts, log_partition: np.ndarray, possible: Sequence[bool], k: int
 ) -> list[list[tuple[frozenset[AnyMention], float]]]:
-    """The k most probable sets of each sentence with their log-probabilities, best first; none where no set is possible."""
+    """The k most probable sets of each sentence with their log-probabilities, best first; none where no set is
+    possible."""
     summary = summarise(first, event_steps(menus).swapaxes(2, 3))
     contiguous, longer = best_mentions(menus, summary.rows)
     best: list[list[AnyMention]] = [[] for _ in possible]

@@ -1,15 +1,16 @@
 """Mentions with gaps as menus: which sets are possible, what they weigh, and the best of them. NumPy, without torch.
 
-All mentions of a type whose first part are the words i to i + w are one *event* of the chain that starts at i. What the event holds
-is a choice of one item or more from a *menu*. There are three menus:
+All mentions of a type whose first part are the words i to i + w are one *event* of the chain that starts at i. What the
+event holds is a choice of one item or more from a *menu*. There are three menus:
 
 - of an event: the first part is a mention (`close`), or others follow (`open`, and what the next menu weighs);
 - of a gap that begins at word j: it has one word, two, … (`gap`, and what the menu of the part after it weighs);
-- of a part that begins at word s: it ends after one word, two, … and is the last (`last`), or others follow (`open`, and a gap's menu).
+- of a part that begins at word s: it ends after one word, two, … and is the last (`last`), or others follow (`open`,
+  and a gap's menu).
 
-The menus below an item belong to that item alone: nothing is shared, so every set of mentions is one way of choosing. But the *scores*
-of a gap and of what follows do not depend on the parts before it. So what their menus weigh is computed once for all of them,
-which costs O(n m (c + P (g + c'))).
+The menus below an item belong to that item alone: nothing is shared, so every set of mentions is one way of choosing.
+But the *scores* of a gap and of what follows do not depend on the parts before it. So what their menus weigh is
+computed once for all of them, which costs O(n m (c + P (g + c'))).
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ class Menu(NamedTuple):
 
 
 class Menus:
-    """What the menus of a batch weigh: sums over all choices, or, if `best`, the best of them; given what is known, if anything."""
+    """What the menus of a batch weigh: sums over all choices, or, if `best`, the best of them; given what is known, if
+    anything."""
 
     def __init__(self, arrays: PartArrays, parts: int, *, best: bool = False, known: Known | None = None):
         self.arrays, self.parts = arrays, parts
@@ -105,7 +107,8 @@ class Menus:
         self.gap_items: list[np.ndarray] = []
         """(B, n, g, m) for 1, 2, … parts that may still come: the menu of a gap that begins at word j."""
         self.part_items: list[np.ndarray] = []
-        """(B, n, c' or 2 c', m) for the same: the menu of a part that begins at word s, as the last and if others follow."""
+        """(B, n, c' or 2 c', m) for the same: the menu of a part that begins at word s, as the last and if others
+        follow."""
         for _ in range(1, parts):
             items = arrays.last
             if self.gap_items:
@@ -130,7 +133,8 @@ class Menus:
         """(B, n, c, m): the weight of each event."""
 
     def _add_private(self, private: PrivateMenus) -> None:
-        """From the last parts of mentions to the first: each menu is that of the others, but for the items that lead to private ones."""
+        """From the last parts of mentions to the first: each menu is that of the others, but for the items that lead to
+        private ones."""
         arrays, below = self.arrays, np.zeros(0)  # (rows,): what the menus that private items lead to weigh
         for more, of_parts, rows, (row, item) in private.steps():
             shared, scores = (self.part_items, arrays.open) if of_parts else (self.gap_items, arrays.gap)
@@ -145,7 +149,8 @@ class Menus:
         place = private.event_columns
         self.more[place] = arrays.open[place] + below
 
-    # -- single menus: a menu is named by the sentence, the type, the parts that are complete and, of a part, its first word ----
+    # -- single menus: a menu is named by the sentence, the type, the parts that are complete and, of a part, its first
+    # word ----
 
     def after(self, sentence: int, kind: int, done: Parts) -> Menu:
         """The menu of the gap after some parts: an item for each width."""
@@ -157,7 +162,8 @@ class Menus:
         return Menu(found, np.zeros(len(found), dtype=bool))
 
     def part(self, sentence: int, kind: int, done: Parts, start: int) -> Menu:
-        """The menu of the next part, which begins there: an item for each width of a last part, and then of one that others follow."""
+        """The menu of the next part, which begins there: an item for each width of a last part, and then of one that
+        others follow."""
         private = self.private.get((sentence, kind, done, start))
         if private is not None:
             return private
@@ -234,7 +240,8 @@ def probable_below(
 
 
 def probability_of(menus: Menus, sentence: int, parts: Parts, kind: int, opened: float) -> float:
-    """The probability of a mention of several parts, given how probable it is that some mention has its first part and others."""
+    """The probability of a mention of several parts, given how probable it is that some mention has its first part and
+    others."""
     c = menus.arrays.last.shape[2]
     for index in range(1, len(parts)):
         done, (start, end) = parts[:index], parts[index]
@@ -247,7 +254,8 @@ def probability_of(menus: Menus, sentence: int, parts: Parts, kind: int, opened:
 
 
 def event_probabilities(menus: Menus, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(B, n, c, m) each: how probable it is that a first part is a mention, and that others follow it, given how probable events are."""
+    """(B, n, c, m) each: how probable it is that a first part is a mention, and that others follow it, given how
+    probable events are."""
     items = np.stack([menus.close, menus.more])
     others = np.where(menus.required, items, softplus(items))[::-1]
     possible = (events > 0) & (menus.events > -np.inf) & (items > -np.inf)
@@ -258,7 +266,8 @@ def event_probabilities(menus: Menus, events: np.ndarray) -> tuple[np.ndarray, n
 
 
 def best_mentions(menus: Menus, rows: np.ndarray) -> tuple[np.ndarray, list[tuple[int, AnyMention]]]:
-    """Of the best events, (events, 4) as (sentence, start, end, type): those that are mentions, and all mentions of more parts."""
+    """Of the best events, (events, 4) as (sentence, start, end, type): those that are mentions, and all mentions of
+    more parts."""
     sentence, start, end, kind = rows.T
     place = sentence, start, end - start - 1, kind
     close, more = menus.close[place], menus.more[place]
@@ -274,7 +283,8 @@ def best_mentions(menus: Menus, rows: np.ndarray) -> tuple[np.ndarray, list[tupl
 
 
 def probable_mentions(menus: Menus, goes_on: np.ndarray, least: Sequence[float]) -> Found:
-    """The mentions of more parts that are as probable as their type has to be, given how probable it is that each first part goes on."""
+    """The mentions of more parts that are as probable as their type has to be, given how probable it is that each first
+    part goes on."""
     rows: list[tuple[int, AnyMention]] = []
     found: list[float] = []
     for b, i, w, k in np.argwhere((goes_on >= np.array(least)) & (goes_on > 0)).tolist():

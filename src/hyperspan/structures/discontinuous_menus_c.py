@@ -48,7 +48,8 @@ class ArrayMenus(Menus):
             self._shares = found.alone, found.goes_on
 
     def item_probabilities(self, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(B, n, c, m) each: how probable it is that a first part is a mention, and that others follow it, given how probable events are."""
+        """(B, n, c, m) each: how probable it is that a first part is a mention, and that others follow it, given how
+        probable events are."""
         if self._shares is None:
             return event_probabilities(self, events)
         alone, goes_on = self._shares

@@ -21,8 +21,9 @@ from hyperspan.structures.mentions import AnyMention, parts_of
 class DiscontinuousScores(ScoreTensors):
     """The scores of the edges of a :class:`~hyperspan.structures.DiscontinuousHypergraph`.
 
-    The first four are those of :class:`~hyperspan.structures.EdgeScores`: of mentions of one part, and of the first parts of others.
-    A mention of several parts adds `open` for each part but the last, `gap` for each gap, and `last` for the last part.
+    The first four are those of :class:`~hyperspan.structures.EdgeScores`: of mentions of one part, and of the first
+    parts of others. A mention of several parts adds `open` for each part but the last, `gap` for each gap, and `last`
+    for the last part.
 
     ========= ==================== ===========================================================================
     absent    (B, n, m)            no mention of type k begins at i
@@ -110,7 +111,8 @@ def mean_scores(given: Sequence[DiscontinuousScores], limits: Limits) -> Discont
 
 
 def with_margin(scores: DiscontinuousScores, gold: Sequence[Iterable[AnyMention]], beta: float) -> DiscontinuousScores:
-    """Scores with the cost of the paper's softmax-margin: `beta` where a mention begins and none is found, 1 the other way round."""
+    """Scores with the cost of the paper's softmax-margin: `beta` where a mention begins and none is found, 1 the other
+    way round."""
     starts = torch.zeros_like(scores.absent, dtype=torch.bool)
     rows = [(sentence, mention[0], mention[2]) for sentence, mentions in enumerate(gold) for mention in mentions]
     if rows:
@@ -123,8 +125,8 @@ def with_margin(scores: DiscontinuousScores, gold: Sequence[Iterable[AnyMention]
 
 
 class PartRows(NamedTuple):
-    """The scores that sets of mentions use beside those of the first chain: index columns (sentence, start, width, type), and the
-    start of the chain."""
+    """The scores that sets of mentions use beside those of the first chain: index columns (sentence, start, width,
+    type), and the start of the chain."""
 
     close: Tensor
     open: Tensor
@@ -152,7 +154,8 @@ def part_rows(sets: Sequence[Iterable[AnyMention]], device: torch.device) -> Par
 
 
 def conditional_scores(scores: DiscontinuousScores, events: Tensor, rows: PartRows) -> Tensor:
-    """(B, n, m): for each chain the log of the probability of what follows its first parts, given that mentions begin with them."""
+    """(B, n, m): for each chain the log of the probability of what follows its first parts, given that mentions begin
+    with them."""
     total = torch.zeros_like(scores.absent).flatten()
     _, n, m = scores.absent.shape
     used = (scores.close, scores.open, scores.gap, scores.last, -finite(events))

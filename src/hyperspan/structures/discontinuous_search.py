@@ -52,7 +52,8 @@ def _with_nothing(cost: float, held: Ranked) -> Ranked:
 
 
 def some_of(menu: Menu, held: Callable[[int, float], Ranked]) -> Ranked:
-    """The choices of one item or more, with the required ones, as {item: what it holds}; `held` ranks what one may hold, given its cost."""
+    """The choices of one item or more, with the required ones, as {item: what it holds}; `held` ranks what one may
+    hold, given its cost."""
     items = np.nonzero(menu.items > -np.inf)[0].tolist()
     if not set(np.nonzero(menu.required)[0].tolist()) <= set(items):
         return
@@ -148,7 +149,8 @@ def in_turn(ways: list[tuple[float, Ranked]]) -> Ranked:
 
 
 def combined(cost: float, choices: list[Alternatives[Any]]) -> Ranked:
-    """All ways to take one alternative of each, as {place: alternative} without those that are None; the best costs so much."""
+    """All ways to take one alternative of each, as {place: alternative} without those that are None; the best costs so
+    much."""
     best = [choice.get(0) or (0.0, None) for choice in choices]
     for more, changed in cheapest_combinations(choices):
         taken = {place: changed.get(place, value) for place, (_, value) in enumerate(best)}
@@ -160,8 +162,8 @@ def chain_alternatives(
 ) -> Ranked:
     """What one chain can hold as (cost, {width: (node, rank)}), the k cheapest first.
 
-    `widest` (c,) are the scores by the widest first part; `skip` and `take` (c - 1,) those of going on without one of a width and with
-    it, `stop` (c,) those of the last, each with the best that it holds.
+    `widest` (c,) are the scores by the widest first part; `skip` and `take` (c - 1,) those of going on without one of a
+    width and with it, `stop` (c,) those of the last, each with the best that it holds.
     """
     narrower = [
         Alternatives(_with_nothing(-float(without), node.held(-float(score))))

@@ -1,7 +1,7 @@
 """The interface of structures: what every distribution over mention sets offers, and what it says where it cannot.
 
-A structure is a subclass of :class:`Distribution`. Models that are no structure, because they decide step by step, answer
-through the same interface.
+A structure is a subclass of :class:`Distribution`. Models that are no structure, because they decide step by step,
+answer through the same interface.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, NotS
 from hyperspan.structures.places import Places, rows_of_sets
 
 SETS_PER_SET = 50
-"""Where types depend on each other, `topk` of some types looks at so many of the best sets of all types for each set."""
+"""Where types depend on each other, `topk` of some types looks at so many of the best sets of all types for each
+set."""
 MOST_SETS = 10_000
 """It looks at no more sets than this, unless more are asked for."""
 
@@ -47,9 +48,10 @@ def tensor_masks(
 class Distribution(ABC):
     """A distribution over the mention sets of each sentence of a padded batch.
 
-    A mention is ``(start, end, type)`` in words, `end` exclusive. `log_prob`, `entropy`, `sample` and `condition` are exact or
-    raise :class:`NotSupportedError`; `limits` says why. All distributions have `argmax`, `topk` and `marginals`; where a model
-    decides step by step, these are given its earlier decisions, and `exact_marginals` is false.
+    A mention is ``(start, end, type)`` in words, `end` exclusive. `log_prob`, `entropy`, `sample` and `condition` are
+    exact or raise :class:`NotSupportedError`; `limits` says why. All distributions have `argmax`, `topk` and
+    `marginals`; where a model decides step by step, these are given its earlier decisions, and `exact_marginals` is
+    false.
     """
 
     lengths: list[int]
@@ -92,7 +94,8 @@ class Distribution(ABC):
         raise self._not_supported("entropy")
 
     def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
-        """(B,): the F1 of each of these sets, one a sentence, expected over the distribution; 1 where both are empty."""
+        """(B,): the F1 of each of these sets, one a sentence, expected over the distribution; 1 where both are
+        empty."""
         raise self._not_supported("expected_f1")
 
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
@@ -108,7 +111,8 @@ class Distribution(ABC):
         raise self._not_supported("condition", _DISCONTINUOUS if has_parts else _SEGMENTAL)
 
     def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
-        """(B,): the log-probability that some mentions are in the set and others are not: log Z given both, minus log Z."""
+        """(B,): the log-probability that some mentions are in the set and others are not: log Z given both, minus log
+        Z."""
         return self.condition(require, forbid).log_partition - self.log_partition
 
     def log_prob_of_known(self, gold: Sequence[set[Mention]], marks: PartialMarks | None) -> Tensor:
@@ -135,10 +139,11 @@ class Distribution(ABC):
         return sum(found[1:], found[0])
 
     def cross_entropy(self, teacher: Any, weights: Tensor | None = None) -> Tensor:
-        """(B,): -Σ p(set) log q(set) over all sets, where q is this distribution and p that of a teacher of its kind, which gets no gradient.
+        """(B,): -Σ p(set) log q(set) over all sets, where q is this distribution and p that of a teacher of its kind,
+        which gets no gradient.
 
-        If the teacher knows mentions that are impossible here, p is given that there are none. The part of each chain, all mentions of a
-        type that begin at a word, counts as much as `weights` (B, n, m) say.
+        If the teacher knows mentions that are impossible here, p is given that there are none. The part of each chain,
+        all mentions of a type that begin at a word, counts as much as `weights` (B, n, m) say.
         """
         raise self._not_supported("cross_entropy")
 
@@ -147,7 +152,8 @@ class Distribution(ABC):
         raise self._not_supported("known_chains")
 
     def geometric_mean(self, others: Sequence[Any]) -> Distribution:
-        """The normalised geometric mean of this distribution and others of its kind; it has the mentions that all of them have."""
+        """The normalised geometric mean of this distribution and others of its kind; it has the mentions that all of
+        them have."""
         raise self._not_supported("geometric_mean")
 
     def restrict(self, types: Sequence[int]) -> Distribution:
@@ -164,7 +170,8 @@ class Distribution(ABC):
     def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
         """For each of `wanted`: the mentions of the best sets (None), or those as probable as their type has to be.
 
-        `certain` are mentions, (mentions, 4), that are known to be there, which rounding may have made a hair less probable.
+        `certain` are mentions, (mentions, 4), that are known to be there, which rounding may have made a hair less
+        probable.
         """
         marginals = self.marginals
         if certain is not None and len(certain):
@@ -215,8 +222,8 @@ def check_types(types: Iterable[int], count: int) -> list[int]:
 class Restricted(Distribution):
     """The mentions of some types in the sets of a distribution whose types depend on each other.
 
-    `marginals` and `sample` are as exact as those of all types. `argmax` is the best set of *all* types without the mentions of
-    other types. `topk` merges the best sets of all types, so that a set is at least as probable as it says.
+    `marginals` and `sample` are as exact as those of all types. `argmax` is the best set of *all* types without the
+    mentions of other types. `topk` merges the best sets of all types, so that a set is at least as probable as it says.
     """
 
     limits = "that would be a sum over all mentions of the other types"

@@ -10,7 +10,8 @@ from hyperspan.structures.mentions import MentionSets
 from hyperspan.structures.places import rows_of_sets
 
 NEGLIGIBLE = 1e-10
-"""The probability of mentions in a chain (a start and a type), or of wider ones in it, below which they are left out."""
+"""The probability of mentions in a chain (a start and a type), or of wider ones in it, below which they are left
+out."""
 NODES = 12
 """Of the quadrature, and one more for each mention of the largest given set."""
 
@@ -54,8 +55,8 @@ def _generating_functions(
 ) -> tuple[np.ndarray, np.ndarray]:
     """E[t^|Y|] and E[|S ∩ Y| t^|Y|] of each chain, (chains, q).
 
-    `longest` (chains, c) is P(w is the longest mention); `share` (chains, c - 1) is P(mention at u) once a longer one is there.
-    Chains with wide mentions come first, so that those which go on at a width are a slice.
+    `longest` (chains, c) is P(w is the longest mention); `share` (chains, c - 1) is P(mention at u) once a longer one
+    is there. Chains with wide mentions come first, so that those which go on at a width are a slice.
     """
     beyond = longest[:, ::-1].cumsum(1)[:, ::-1] > NEGLIGIBLE  # (chains, c): mentions of this width or more
     order = np.argsort(-beyond.sum(1), kind="stable")
@@ -80,10 +81,11 @@ def _generating_functions(
 def expected_f1_of(
     sizes: Sequence[int], tilted: Callable[[float], tuple[np.ndarray, np.ndarray]], empty: np.ndarray
 ) -> np.ndarray:
-    """(B,): the same of any distribution, for given sets of these sizes, where `empty` (B,) is the probability of the empty set.
+    """(B,): the same of any distribution, for given sets of these sizes, where `empty` (B,) is the probability of the
+    empty set.
 
-    `tilted` gives, (B,) each, E[t^|Y|] and the expected |S ∩ Y| under the distribution in which each mention weighs t times as much.
-    Their product is E[|S ∩ Y| t^|Y|], which the integral is over.
+    `tilted` gives, (B,) each, E[t^|Y|] and the expected |S ∩ Y| under the distribution in which each mention weighs t
+    times as much. Their product is E[|S ∩ Y| t^|Y|], which the integral is over.
     """
     k = np.array(sizes, dtype=np.int64)
     if not k.any():

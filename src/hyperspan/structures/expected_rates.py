@@ -1,8 +1,10 @@
-"""How many mentions unknown text is expected to have: what keeps a model that sees only sure mentions from finding everything.
+"""How many mentions unknown text is expected to have: what keeps a model that sees only sure mentions from finding
+everything.
 
-If sentences list some mentions and say of no other that it is absent, the likelihood is highest where every mention is certain.
-Effland & Collins (2021, *Partially supervised named entity recognition via the expected entity ratio loss*) add a penalty where the
-expected number of mentions leaves a range around a known rate. Here that number is exact: the sum of the marginals.
+If sentences list some mentions and say of no other that it is absent, the likelihood is highest where every mention is
+certain. Effland & Collins (2021, *Partially supervised named entity recognition via the expected entity ratio loss*)
+add a penalty where the expected number of mentions leaves a range around a known rate. Here that number is exact: the
+sum of the marginals.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ class ExpectedRates:
     def penalty(self, distribution: Distribution, marks: PartialMarks) -> Tensor:
         """(B,): the penalty of a batch, shared evenly by its sentences.
 
-        Of each type, the sentences count in which something is unknown, with all their words. A batch of W words has r W mentions
-        of a type with the rate r, and by chance (Poisson) √(r W) more or fewer; what is beyond is penalised.
+        Of each type, the sentences count in which something is unknown, with all their words. A batch of W words has r
+        W mentions of a type with the rate r, and by chance (Poisson) √(r W) more or fewer; what is beyond is penalised.
         """
         marginals = distribution.marginals  # (B, n, c, m)
         shape = marginals.shape

@@ -1,7 +1,8 @@
 """The segmental hypergraph in which mentions that begin at the same word depend on each other.
 
-In :class:`SegmentalHypergraph` the mentions of a type that begin at a word are a chain, and chains are independent. Here the chains of one
-word and one group of types run together: :mod:`hyperspan.kernels.joint_reference` says how. Words stay independent.
+In :class:`SegmentalHypergraph` the mentions of a type that begin at a word are a chain, and chains are independent.
+Here the chains of one word and one group of types run together: :mod:`hyperspan.kernels.joint_reference` says how.
+Words stay independent.
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ DRAW_PORTION = 2**22
 
 
 class JointSegmentalHypergraph(Distribution):
-    """A distribution over the mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of its edges' and pairs' scores).
+    """A distribution over the mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of its edges' and
+    pairs' scores).
 
-    `groups` are lists of types that interact; None for one group of all. Scores of pairs of different groups do not count. Without scores of
-    pairs it is the :class:`SegmentalHypergraph`. Everything is exact and takes O(n c 4^g) for the largest group of g types.
+    `groups` are lists of types that interact; None for one group of all. Scores of pairs of different groups do not
+    count. Without scores of pairs it is the :class:`SegmentalHypergraph`. Everything is exact and takes O(n c 4^g) for
+    the largest group of g types.
 
     >>> from hyperspan.structures import EdgeScores
     >>> zeros = torch.zeros(1, 1, 2)
@@ -127,7 +130,8 @@ class JointSegmentalHypergraph(Distribution):
         return total.masked_fill(torch.tensor(too_wide, device=total.device), MINUS_INFINITY)
 
     def group_log_probs(self, sets: Sequence[set[Mention]]) -> Tensor:
-        """(B, n, groups): the log-probability of what sets have of each group at each word; wider mentions than c are left out."""
+        """(B, n, groups): the log-probability of what sets have of each group at each word; wider mentions than c are
+        left out."""
         edges, device = self.scores.edges, self.scores.close.device
         paths = hyperpaths_of(sets, self.lengths, self.max_width, self.types, device)
         group_of = self._group_of
@@ -276,8 +280,8 @@ class JointSegmentalHypergraph(Distribution):
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
         """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist.
 
-        Words and groups are independent. What a word and group can have is found best first, as far as it is needed, by a search that the
-        best of all that follows guides.
+        Words and groups are independent. What a word and group can have is found best first, as far as it is needed, by
+        a search that the best of all that follows guides.
         """
         check_count(k)
         exact = self._in_float64()

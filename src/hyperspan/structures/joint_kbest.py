@@ -1,8 +1,8 @@
 """The k best mention sets where mentions that begin at one word depend on each other.
 
-Words and groups of types are independent, so that the k - 1 whose second best costs least more than their best suffice, as for
-:mod:`hyperspan.structures.segmental_kbest`. What one of them can have comes best first from a search (A*): a partial choice, up to some
-width, is as good as its score and the best that can follow, which is known exactly.
+Words and groups of types are independent, so that the k - 1 whose second best costs least more than their best suffice,
+as for :mod:`hyperspan.structures.segmental_kbest`. What one of them can have comes best first from a search (A*): a
+partial choice, up to some width, is as good as its score and the best that can follow, which is known exactly.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class GroupTables:
 
     @cached_property
     def _chains(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of one type: the scores of having no mention (R,), of each longest one (R, c), and log-odds of shorter ones (R, c - 1)."""
+        """Of one type: the scores of having no mention (R,), of each longest one (R, c), and log-odds of shorter ones
+        (R, c - 1)."""
         absent, present, extend, close, branch, *_ = self._arrays
         assert absent is not None and present is not None and extend is not None and close is not None
         last = None if branch is None else branch[..., 0]
@@ -63,7 +64,8 @@ class GroupTables:
         return rows.absent, rows.longest(), rows.shorter_log_odds
 
     def first_steps(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
-        """For some rows, how much less their second best set of beginning types scores; and whether the best is empty."""
+        """For some rows, how much less their second best set of beginning types scores; and whether the best is
+        empty."""
         total = self.start[rows] + self.best[rows, 0]
         ranked = np.sort(total, axis=1)[:, ::-1]
         with np.errstate(invalid="ignore"):
@@ -128,7 +130,8 @@ class GroupTables:
 def best_sets(
     tables: Sequence[GroupTables], possible: Sequence[bool], lengths: Sequence[int], n: int, k: int
 ) -> list[list[tuple[MentionSet, float]]]:
-    """The k most probable sets of each sentence with their log-probabilities, best first; none where none is possible."""
+    """The k most probable sets of each sentence with their log-probabilities, best first; none where none is
+    possible."""
     with np.errstate(invalid="ignore"):  # -inf less -inf, where nothing is possible
         lead = sum((table.best_scores - table.log_partition for table in tables), np.zeros(len(lengths) * n))
     result: list[list[tuple[MentionSet, float]]] = []
@@ -145,7 +148,8 @@ def best_sets(
 def row_choices(
     table: GroupTables, first: int, length: int, k: int, skipped: Set[int] = frozenset()
 ) -> Iterator[Choice]:
-    """The choices of one group at the words of a sentence, whose rows begin at `first`; of those with cheap steps k - 1 suffice."""
+    """The choices of one group at the words of a sentence, whose rows begin at `first`; of those with cheap steps k - 1
+    suffice."""
     costs, empty = table.first_steps(slice(first, first + length))
     waiting: list[tuple[float, int]] = []
     for word, (cost, none) in enumerate(zip(costs.tolist(), empty.tolist(), strict=True)):

@@ -1,4 +1,5 @@
-"""What words and groups of types have of mentions, each row by itself: conditions, probabilities, entropies, walks through the widths."""
+"""What words and groups of types have of mentions, each row by itself: conditions, probabilities, entropies, walks
+through the widths."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ Pick = Callable[[Tensor], Tensor]
 
 
 def given_rows(scores: GroupScores, required: Tensor, forbidden: Tensor) -> GroupScores:
-    """The scores of the same sets, -inf for those without a required mention or with a forbidden one: masks (R, c, g)."""
+    """The scores of the same sets, -inf for those without a required mention or with a forbidden one: masks (R, c,
+    g)."""
     absent, present, extend, close = (one[:, None] for one in scores[:4] if one is not None)
     branch = None if scores.branch is None else scores.branch[:, None]
     edges = EdgeScores(absent, present, extend, close, branch).given(required[:, None], forbidden[:, None])
@@ -52,7 +54,8 @@ def best_score(scores: GroupScores, room: Tensor) -> Tensor:
 
 
 def walk(scores: GroupScores, sums: Sequence[Tensor], rows: Tensor, states: Tensor, pick: Pick) -> Tensor:
-    """(mentions, 4): for entries that begin at `rows` with active types `states`, their mentions as (entry, row, width, place of the type).
+    """(mentions, 4): for entries that begin at `rows` with active types `states`, their mentions as (entry, row, width,
+    place of the type).
 
     `sums` are β_0, …, β_c of all rows, of sums or of maxima.
     """

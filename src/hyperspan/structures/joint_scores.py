@@ -23,7 +23,8 @@ MOST_TYPES = 8
 
 @dataclass(frozen=True)
 class JointScores:
-    """The scores of a segmental hypergraph, and of pairs of mentions that begin at the same word; both kinds of pairs are optional.
+    """The scores of a segmental hypergraph, and of pairs of mentions that begin at the same word; both kinds of pairs
+    are optional.
 
     ============  ==================  ==================================================================================
     field         shape               is added when
@@ -82,7 +83,8 @@ class JointScores:
         return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors().values())
 
     def given(self, required: Tensor, forbidden: Tensor) -> JointScores:
-        """The scores of the same sets, -inf for those without a required mention or with a forbidden one: masks (B, n, c, m)."""
+        """The scores of the same sets, -inf for those without a required mention or with a forbidden one: masks (B, n,
+        c, m)."""
         return replace(self, edges=self.edges.given(required, forbidden))
 
     def restrict(self, types: Sequence[int]) -> JointScores:
@@ -100,7 +102,8 @@ class JointScores:
         return JointScores(edges, **pairs)
 
     def group(self, types: Sequence[int], room: Tensor) -> GroupScores:
-        """Those of a group of types, one row for each word of the batch, 0 in padding; `room` (B * n,) as kernels take it."""
+        """Those of a group of types, one row for each word of the batch, 0 in padding; `room` (B * n,) as kernels take
+        it."""
         kept = list(types)
         whole = kept == list(range(self.close.shape[3]))
         widths = torch.arange(self.close.shape[2], device=room.device)
@@ -156,7 +159,8 @@ def check_groups(groups: Iterable[Iterable[int]] | None, types: int) -> tuple[tu
 def pair_uses(
     mention_sets: Sequence[Iterable[Mention]], group_of: Sequence[int], max_width: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """Which scores of pairs sets use, as index columns (sentence, start, width, k, l): of `together`, and of `within`."""
+    """Which scores of pairs sets use, as index columns (sentence, start, width, k, l): of `together`, and of
+    `within`."""
     together: list[tuple[int, ...]] = []
     within: list[tuple[int, ...]] = []
     for sentence, mentions in enumerate(mention_sets):

@@ -94,7 +94,8 @@ def best_products(ranked: Sequence[Sequence[tuple[Value, float]]], k: int) -> It
 
 
 def cheapest_subsets(costs: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Every subset of some items by rising total cost, lazily, as (cost, indices); the costs must rise and be at least 0.
+    """Every subset of some items by rising total cost, lazily, as (cost, indices); the costs must rise and be at least
+    0.
 
     >>> list(cheapest_subsets([1.0, 3.0]))
     [(0.0, ()), (1.0, (0,)), (3.0, (1,)), (4.0, (0, 1))]

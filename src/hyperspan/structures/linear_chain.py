@@ -1,7 +1,8 @@
 """The linear-chain CRF as a probability distribution over sets of mentions that do not overlap.
 
-Each word has one of 4 m + 1 tags: outside, or beginning, inside, last word or only word (unit) of a mention of one of m types.
-Tag sequences in which every mention that begins also ends, and sets of mentions that do not overlap, are one-to-one.
+Each word has one of 4 m + 1 tags: outside, or beginning, inside, last word or only word (unit) of a mention of one of m
+types. Tag sequences in which every mention that begins also ends, and sets of mentions that do not overlap, are
+one-to-one.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from hyperspan.structures.tags import BEGIN, INSIDE, LAST, UNIT, legal_tags, men
 class LinearChain(Distribution):
     """A distribution over the sets of non-overlapping mentions of each sentence of a padded batch: p(set) ∝ exp(score).
 
-    Tag 0 is outside; those of type k are 4 k + 1 (begin), 4 k + 2 (inside), 4 k + 3 (last) and 4 k + 4 (unit). Steps, first and
-    last tags that belong to no set are impossible, whatever they score. Everything is exact, and takes O(n t²) for t tags; mentions
-    may have any length, but `marginals` has those of at most `max_width` words (None: of all), in O(n c m).
-    Padding may hold anything. Where a sentence has no possible set at all, `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
+    Tag 0 is outside; those of type k are 4 k + 1 (begin), 4 k + 2 (inside), 4 k + 3 (last) and 4 k + 4 (unit). Steps,
+    first and last tags that belong to no set are impossible, whatever they score. Everything is exact, and takes O(n
+    t²) for t tags; mentions may have any length, but `marginals` has those of at most `max_width` words (None: of all),
+    in O(n c m). Padding may hold anything. Where a sentence has no possible set at all, `log_partition` and `log_prob`
+    are -inf, and its other values are finite but mean nothing.
 
     >>> scores = TagScores(torch.zeros(1, 2, 5), torch.zeros(5, 5), torch.zeros(5), torch.zeros(5))
     >>> words = LinearChain(scores, lengths=[2])

@@ -20,7 +20,8 @@ def softmax_margin(
 ) -> EdgeScores:
     """Scores augmented with the paper's cost Δ of the edges that gold does not use.
 
-    T → X costs `beta` where a gold mention starts (a miss), T → I costs 1 where none does (a false alarm), everything else
+    T → X costs `beta` where a gold mention starts (a miss), T → I costs 1 where none does (a false alarm), everything
+    else
     0. Gold mentions wider than c are on no hyperpath and do not count as starting anywhere.
     """
     batch, n, c, m = scores.close.shape
@@ -62,8 +63,8 @@ def negative_log_likelihood(
 ) -> Loss:
     """-log p(gold) for each sentence, under scores augmented by :func:`softmax_margin` when `beta` is given.
 
-    With `marks`, sentences are annotated in part: p(gold) is the sum over all sets that agree with what is known. A start and type of
-    which nothing is listed and some mention is unknown has no margin.
+    With `marks`, sentences are annotated in part: p(gold) is the sum over all sets that agree with what is known. A
+    start and type of which nothing is listed and some mention is unknown has no margin.
 
     >>> from hyperspan.structures import EdgeScores
     >>> scores = EdgeScores(*(torch.zeros(1, 3, 1),) * 2, torch.zeros(1, 3, 1, 1), torch.zeros(1, 3, 2, 1))

@@ -1,18 +1,19 @@
 """The mention hypergraph of Lu & Roth (2015) as a probability distribution over its hyperpaths.
 
-It differs from the segmental hypergraph in one thing: its I nodes have no start, only a word and a type, so mentions that
-start at different words share them. That makes inference O(m n), and brings two troubles:
+It differs from the segmental hypergraph in one thing: its I nodes have no start, only a word and a type, so mentions
+that start at different words share them. That makes inference O(m n), and brings two troubles:
 
-- *Spurious structures.* A hyperpath visits an I node once for every start that reaches it, and may take another hyperedge
-  each time. Summing over the network, as the model's normaliser does, sums over these hyperpaths too. Read visit by visit
-  (each start with the ends that its own visits mark) hyperpaths and *all* mention sets are one-to-one, and the score of a
-  set is its score in a segmental hypergraph whose scores depend on the last word alone.
-- *Ambiguity.* The hyperpaths that are meant, the *consistent* ones, take one hyperedge per node. They and the structures of
-  :mod:`hyperspan.structures.readings` are one-to-one; visit by visit, such a hyperpath is the closed set of its structure.
+- *Spurious structures.* A hyperpath visits an I node once for every start that reaches it, and may take another
+  hyperedge each time. Summing over the network, as the model's normaliser does, sums over these hyperpaths too. Read
+  visit by visit (each start with the ends that its own visits mark) hyperpaths and *all* mention sets are one-to-one,
+  and the score of a set is its score in a segmental hypergraph whose scores depend on the last word alone.
+- *Ambiguity.* The hyperpaths that are meant, the *consistent* ones, take one hyperedge per node. They and the
+  structures of :mod:`hyperspan.structures.readings` are one-to-one; visit by visit, such a hyperpath is the closed set
+  of its structure.
 
 So p is a distribution over hyperpaths, and the probabilities of the consistent ones add up to less than 1. The model
-learns, and `log_prob` gives, p of the consistent hyperpath of a set. The best hyperpath takes the best hyperedge at each
-node, so it is consistent.
+learns, and `log_prob` gives, p of the consistent hyperpath of a set. The best hyperpath takes the best hyperedge at
+each node, so it is consistent.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class WordEdgeScores(ScoreTensors):
         check_scores(tensors, dict.fromkeys(tensors, tuple(self.absent.shape)))
 
     def by_start(self) -> EdgeScores:
-        """The same scores for a segmental hypergraph with mentions of any width: whatever the start, those of the last word."""
+        """The same scores for a segmental hypergraph with mentions of any width: whatever the start, those of the last
+        word."""
         n = self.absent.shape[1]
         if n == 0:
             # A segmental hypergraph has at least one width, even where there is no word.
@@ -76,12 +78,13 @@ class WordEdgeScores(ScoreTensors):
 
 
 class MentionHypergraph(Distribution):
-    """A distribution over the hyperpaths of each sentence of a padded batch: p(hyperpath) ∝ exp(sum of its edges' scores).
+    """A distribution over the hyperpaths of each sentence of a padded batch: p(hyperpath) ∝ exp(sum of its edges'
+    scores).
 
     `log_partition`, `log_prob` and `argmax`, all that the model needs, take O(m n). `marginals`, `topk`, `sample` and
     `entropy` are of hyperpaths, spurious ones included, read visit by visit; they take O(m n²), as their results do.
-    `reading` says how `argmax` reads its consistent hyperpath; "all" is visit by visit. Where a sentence has no possible
-    hyperpath, `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
+    `reading` says how `argmax` reads its consistent hyperpath; "all" is visit by visit. Where a sentence has no
+    possible hyperpath, `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
 
     >>> words = MentionHypergraph(WordEdgeScores(*torch.zeros(4, 1, 3, 1)), lengths=[3])
     >>> words.log_partition.exp()  # of which 40 are consistent
@@ -174,7 +177,8 @@ class MentionHypergraph(Distribution):
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, n, m): how probable it is that the visits from start i mark the end i + w, for type k; 0 in padding."""
+        """(B, n, n, m): how probable it is that the visits from start i mark the end i + w, for type k; 0 in
+        padding."""
         return self.by_start.marginals
 
     @property
@@ -190,7 +194,8 @@ class MentionHypergraph(Distribution):
 
     @torch.no_grad()
     def argmax(self) -> list[MentionSet]:
-        """The best hyperpath of each sentence, which is consistent, read; of equal hyperedges the one with fewer mentions."""
+        """The best hyperpath of each sentence, which is consistent, read; of equal hyperedges the one with fewer
+        mentions."""
         absent, present, extend, close, branch = self._edges()
         further = torch.maximum(extend, branch)
         inside = self._from_the_right(
@@ -216,7 +221,8 @@ class MentionHypergraph(Distribution):
 
 
 def _visited(starts: list[list[bool]], ends: list[list[bool]], goes_on: list[list[bool]], length: int) -> Structure:
-    """The structure of one sentence whose nodes chose as marked, by word and type; nodes that no start reaches say nothing."""
+    """The structure of one sentence whose nodes chose as marked, by word and type; nodes that no start reaches say
+    nothing."""
     started, ended, continued = set(), set(), set()
     reached: set[int] = set()  # the types whose I node at this word is visited
     for word in range(length):

@@ -1,10 +1,10 @@
 """The mention separators of Muis & Lu (2017) as a probability distribution over structures.
 
-For each type on its own, each of the n + 1 gaps of a sentence has a label: which of S (a mention starts with the next word),
-E (one ends with the word before) and C (one contains both) hold there; X is none of them. Words are inside (I) or outside
-(O) mentions of the type, and a label leads from one to the other: X from O to O, S from O to I, E from I to O, all others
-from I to I. The sequences of labels that fit are the structures of :mod:`hyperspan.structures.readings`, each once:
-nothing is spurious here, but a structure may still be read in several ways.
+For each type on its own, each of the n + 1 gaps of a sentence has a label: which of S (a mention starts with the next
+word), E (one ends with the word before) and C (one contains both) hold there; X is none of them. Words are inside (I)
+or outside (O) mentions of the type, and a label leads from one to the other: X from O to O, S from O to I, E from I to
+O, all others from I to I. The sequences of labels that fit are the structures of :mod:`hyperspan.structures.readings`,
+each once: nothing is spurious here, but a structure may still be read in several ways.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ from hyperspan.structures.tags import Tags
 
 
 class MentionSeparators(Distribution):
-    """A distribution over the structures of each sentence of a padded batch: p(structure) ∝ exp(sum of its labels' scores).
+    """A distribution over the structures of each sentence of a padded batch: p(structure) ∝ exp(sum of its labels'
+    scores).
 
-    `scores` (B, n + 1, 8, m) has one score for each gap, label (in the order of `LABELS`) and type; gap g is the one before
-    word g, and a sentence without words has one gap, always X. Structures and closed sets of mentions are one-to-one, so this
-    is also a distribution over closed sets; with `reading="nested"` the decoders give the nested set of each structure
-    instead. `log_prob` is that of a set's structure, so sets that leave the same marks have the same. Everything is exact, and
-    takes O(m n) time, but O(m n²) for marginals. Padding may hold anything. Where a sentence has no possible structure,
-    `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
+    `scores` (B, n + 1, 8, m) has one score for each gap, label (in the order of `LABELS`) and type; gap g is the one
+    before word g, and a sentence without words has one gap, always X. Structures and closed sets of mentions are
+    one-to-one, so this is also a distribution over closed sets; with `reading="nested"` the decoders give the nested
+    set of each structure instead. `log_prob` is that of a set's structure, so sets that leave the same marks have the
+    same. Everything is exact, and takes O(m n) time, but O(m n²) for marginals. Padding may hold anything. Where a
+    sentence has no possible structure, `log_partition` and `log_prob` are -inf, and its other values are finite but
+    mean nothing.
 
     >>> words = MentionSeparators(torch.zeros(1, 3, 8, 1), lengths=[2])
     >>> words.log_partition.exp()  # XXX, XSE, SEX and S?E, with five labels for the gap inside
@@ -97,8 +99,9 @@ class MentionSeparators(Distribution):
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, n, m): the probability that the mention from i to i + w inclusive of type k is read, whatever `reading`
-        is, under "all": that one starts at i, one ends after i + w, and every gap between is inside; 0 in padding."""
+        """(B, n, n, m): the probability that the mention from i to i + w inclusive of type k is read, whatever
+        `reading` is, under "all": that one starts at i, one ends after i + w, and every gap between is inside; 0 in
+        padding."""
         (batch, gaps, _, m), n = self.scores.shape, self.max_width
         chain = self._chain()
         device = self.scores.device
@@ -146,7 +149,8 @@ class MentionSeparators(Distribution):
 
     @torch.no_grad()
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
-        """The k most probable structures of each sentence, read, with their log-probabilities; fewer when fewer exist."""
+        """The k most probable structures of each sentence, read, with their log-probabilities; fewer when fewer
+        exist."""
         check_count(k)
         chain, m = self._chain(torch.float64), self.types
         totals = chain.log_partition.tolist()
@@ -161,7 +165,8 @@ class MentionSeparators(Distribution):
 
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
-        """k independent, exact samples of each sentence's structure, read. The same generator state gives the same ones."""
+        """k independent, exact samples of each sentence's structure, read. The same generator state gives the same
+        ones."""
         check_count(k)
         check_possible(self.log_partition)
         rows, m = self._chain().sample(k, generator), self.types

@@ -79,7 +79,8 @@ def check_mentions(mention_sets: MentionSets | None, lengths: Sequence[int], typ
 def check_constraints(
     require: MentionSets | None, forbid: MentionSets | None, lengths: Sequence[int], types: int, max_width: int
 ) -> list[tuple[set[Mention], set[Mention]]]:
-    """The required and the forbidden mentions of each sentence, or an error that names the first that cannot be either."""
+    """The required and the forbidden mentions of each sentence, or an error that names the first that cannot be
+    either."""
     both = list(zip(check_mentions(require, lengths, types), check_mentions(forbid, lengths, types), strict=True))
     for sentence, (required, forbidden) in enumerate(both):
         if contradictory := required & forbidden:

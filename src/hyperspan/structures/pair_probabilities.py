@@ -1,4 +1,5 @@
-"""The probability that two mentions are both in a set, exactly, without conditioning a whole sentence on each of them."""
+"""The probability that two mentions are both in a set, exactly, without conditioning a whole sentence on each of
+them."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ def _of_factors(
     units: Sequence[Sequence[tuple[int, int, int]]],
     found: np.ndarray,
 ) -> list[int]:
-    """Sets P(both) of the pairs that a factor joins, given the probability of each pattern; their numbers, as far as that is exact."""
+    """Sets P(both) of the pairs that a factor joins, given the probability of each pattern; their numbers, as far as
+    that is exact."""
     known = batch.units
     columns = (column.tolist() for column in (known.sentence, known.start, known.group))
     place = {key: number for number, key in enumerate(zip(*columns, strict=True))}

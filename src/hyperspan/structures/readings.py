@@ -1,14 +1,14 @@
 """Structural ambiguity made visible: what is left of mentions when only their starts, ends and insides are marked.
 
-The mention hypergraph and the mention separators mark, for each type on its own, where *some* mention starts, where some
-mention ends, and where some mention goes on. That is a :class:`Structure`. Several sets of mentions may have the same
-one, so a structure must be *read*:
+The mention hypergraph and the mention separators mark, for each type on its own, where *some* mention starts, where
+some mention ends, and where some mention goes on. That is a :class:`Structure`. Several sets of mentions may have the
+same one, so a structure must be *read*:
 
 - ``"all"``: every start with every end that it reaches without a gap that nothing crosses. The largest set with that
   structure; a set that is read as itself is *closed*.
-- ``"nested"``: no two mentions of a type cross. In each stretch of words that mentions connect, the first start takes the last
-  end; from left to right, each other end takes the nearest start before it that is still free, or else the first
-  start; each start that is still free then takes the last end.
+- ``"nested"``: no two mentions of a type cross. In each stretch of words that mentions connect, the first start takes
+  the last end; from left to right, each other end takes the nearest start before it that is still free, or else the
+  first start; each start that is still free then takes the last end.
 
 Both use every start, every end and every crossing, so either reading of a structure has that structure again.
 
@@ -34,7 +34,8 @@ Reading = Literal["all", "nested"]
 
 @dataclass(frozen=True)
 class Structure:
-    """Marks at gaps, as pairs (gap, type). Gap g is the one before word g; so a mention (i, j, k) goes from gap i to gap j."""
+    """Marks at gaps, as pairs (gap, type). Gap g is the one before word g; so a mention (i, j, k) goes from gap i to
+    gap j."""
 
     starts: frozenset[tuple[int, int]]
     """A mention starts with the word after the gap."""

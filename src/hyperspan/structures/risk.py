@@ -76,9 +76,9 @@ def best_expected_f1(joint: Tensor, empty: float) -> tuple[float, Tensor]:
 
     `joint` is (sizes, mentions), P(mention in the set and the set of this size); `empty` the probability of the empty
     set, against which the empty choice scores 1. For a choice of k mentions each contributes 2 Σ_s joint / (s + k), so
-    the best k are those that contribute most (Dembczynski et al. 2011). Contributions fall with k, so what the k mentions
-    that contribute most to a smaller choice contribute there bounds all larger choices up to k: ranges of k whose bound is
-    not above the best value found are never looked into.
+    the best k are those that contribute most (Dembczynski et al. 2011). Contributions fall with k, so what the k
+    mentions that contribute most to a smaller choice contribute there bounds all larger choices up to k: ranges of k
+    whose bound is not above the best value found are never looked into.
     """
     sizes = torch.arange(joint.shape[0], dtype=torch.float64, device=joint.device)
     best, chosen = empty, torch.empty(0, dtype=torch.long, device=joint.device)

@@ -75,7 +75,8 @@ class EdgeScores(ScoreTensors):
         return replace(self, branch=self.extend + self.close[:, :, :-1])
 
     def given(self, required: Tensor, forbidden: Tensor) -> EdgeScores:
-        """The scores of the same sets, -inf for those without a required mention or with a forbidden one: masks (B, n, c, m)."""
+        """The scores of the same sets, -inf for those without a required mention or with a forbidden one: masks (B, n,
+        c, m)."""
         longer = required.flip(2).cumsum(2).flip(2) - required.int()  # (B, n, c, m): how many wider ones must be there
         scores = self.untied()
         blocked = {
@@ -158,7 +159,8 @@ def hyperpaths_of(
     types: int,
     device: torch.device | None = None,
 ) -> Hyperpaths:
-    """The hyperedges of the given sets, one set a sentence; mentions wider than `max_width` are left out and counted."""
+    """The hyperedges of the given sets, one set a sentence; mentions wider than `max_width` are left out and
+    counted."""
     checked = check_mentions(mention_sets, lengths, types)
     given = [(b, start, kind, end - start - 1) for b, mentions in enumerate(checked) for start, end, kind in mentions]
     mentions = np.array(sorted(given), dtype=np.int64).reshape(-1, 4)

@@ -40,9 +40,10 @@ SAMPLE_PORTION = 256
 class SegmentalHypergraph(Distribution):
     """A distribution over the mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of its edges' scores).
 
-    Everything is exact, and takes O(c m n) time and memory (`topk`, `sample` and `max_expected_f1` say what they add). Padding
-    may hold anything. Properties are differentiable with respect to the scores. Where a sentence has no possible set at all
-    (every way has an edge of -inf), `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
+    Everything is exact, and takes O(c m n) time and memory (`topk`, `sample` and `max_expected_f1` say what they add).
+    Padding may hold anything. Properties are differentiable with respect to the scores. Where a sentence has no
+    possible set at all (every way has an edge of -inf), `log_partition` and `log_prob` are -inf, and its other values
+    are finite but mean nothing.
 
     >>> zeros = torch.zeros(1, 2, 1)
     >>> scores = EdgeScores(absent=zeros, present=zeros, extend=torch.zeros(1, 2, 1, 1), close=torch.zeros(1, 2, 2, 1))
@@ -62,8 +63,8 @@ class SegmentalHypergraph(Distribution):
         self.types = m
 
     # -- probabilities --------------------------------------------------------------------------------------------
-    # Nothing that depends on the scores is kept from one call to the next: each sees the scores as they are then, and has a
-    # graph of its own to differentiate.
+    # Nothing that depends on the scores is kept from one call to the next: each sees the scores as they are then, and
+    # has a graph of its own to differentiate.
 
     @cached_property
     def _layout(self) -> ChainLayout:
@@ -126,7 +127,8 @@ class SegmentalHypergraph(Distribution):
         return total.masked_fill(too_wide, MINUS_INFINITY)
 
     def chain_log_probs(self, paths: Hyperpaths) -> Tensor:
-        """(B, n, m): the log-probability of what hyperpaths choose in each chain, as far as rounding lets it; 0 in padding."""
+        """(B, n, m): the log-probability of what hyperpaths choose in each chain, as far as rounding lets it; 0 in
+        padding."""
         scores, log_partition = self.scores, self.chain_log_partition
         # Chain by chain, so that large scores cancel before they are added up.
         per_chain = path_scores(scores, paths) - finite(log_partition)
@@ -189,14 +191,15 @@ class SegmentalHypergraph(Distribution):
     def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> SegmentalHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each is a collection of mentions a sentence, or a mask (B, n, c, m) of booleans. Its `log_partition` minus that of `self`
-        is the log-probability of what was required and forbidden.
+        Each is a collection of mentions a sentence, or a mask (B, n, c, m) of booleans. Its `log_partition` minus that
+        of `self` is the log-probability of what was required and forbidden.
         """
         required, forbidden = tensor_masks(require, forbid, self.lengths, self.scores.close)
         return SegmentalHypergraph(self.scores.given(required, forbidden), self.lengths)
 
     def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
-        """(B,): the log-probability that some mentions are in the set and others are not: log Z given both, minus log Z."""
+        """(B,): the log-probability that some mentions are in the set and others are not: log Z given both, minus log
+        Z."""
         return self.log_prob_given(*tensor_masks(require, forbid, self.lengths, self.scores.close))
 
     def log_prob_given(self, required: Tensor, forbidden: Tensor) -> Tensor:
@@ -239,8 +242,9 @@ class SegmentalHypergraph(Distribution):
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
         """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist.
 
-        One pass over the scores, a few times the cost of the marginals, and then O(k log k) beyond the sets themselves. Sets
-        that are equally probable come in a fixed order, of which only this is promised: the first set is as in `argmax`.
+        One pass over the scores, a few times the cost of the marginals, and then O(k log k) beyond the sets themselves.
+        Sets that are equally probable come in a fixed order, of which only this is promised: the first set is as in
+        `argmax`.
 
         >>> zeros = torch.zeros(1, 1, 1)
         >>> scores = EdgeScores(zeros, zeros + 1, torch.zeros(1, 1, 0, 1), torch.zeros(1, 1, 1, 1))
@@ -298,10 +302,9 @@ class SegmentalHypergraph(Distribution):
     def max_expected_f1(self) -> list[tuple[MentionSet, float]]:
         """The set of each sentence whose F1, expected over the distribution, is highest; and that expectation.
 
-        Exact (to about 1e-9): it weighs the joint distribution of each mention and the size of the set, not the marginals
-        alone. That takes O(s c m n) for the s sizes that the set may plausibly have: cheap for a trained model, slow for
-        scores that leave thousands of mentions open.
-        F1 is 1 when both sets are empty.
+        Exact (to about 1e-9): it weighs the joint distribution of each mention and the size of the set, not the
+        marginals alone. That takes O(s c m n) for the s sizes that the set may plausibly have: cheap for a trained
+        model, slow for scores that leave thousands of mentions open. F1 is 1 when both sets are empty.
         """
         exact = self._in_float64()
         chains.check_possible(exact.chain_log_partition)

@@ -1,7 +1,7 @@
 """The segmental hypergraph over NumPy arrays: everything that annotating asks of it, exactly, without torch.
 
-The formulas are those of :class:`hyperspan.structures.SegmentalHypergraph`, which also has gradients and other devices; tests
-compare the two.
+The formulas are those of :class:`hyperspan.structures.SegmentalHypergraph`, which also has gradients and other devices;
+tests compare the two.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ SAMPLE_PORTION = 256
 class ArrayHypergraph:
     """A distribution over the mention sets of each sentence of a padded batch; see SegmentalHypergraph.
 
-    Types are indices, a mention is ``(start, end, type)`` in words. The arrays are not copied and must not change. `best` are the
-    mentions of the most probable sets, (mentions, 4), where they are known already.
+    Types are indices, a mention is ``(start, end, type)`` in words. The arrays are not copied and must not change.
+    `best` are the mentions of the most probable sets, (mentions, 4), where they are known already.
     """
 
     exact_marginals = True
@@ -106,7 +106,8 @@ class ArrayHypergraph:
         return np.maximum(total, 0.0)
 
     def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
-        """(B,): the F1 of each of these sets, one a sentence, expected over the distribution; 1 where both are empty."""
+        """(B,): the F1 of each of these sets, one a sentence, expected over the distribution; 1 where both are
+        empty."""
         edges = self._in_float64()._untied()._results.edges
         assert edges is not None and edges.branch is not None
         return expected_f1(edges.absent, edges.extend, edges.close, edges.branch, mention_sets)
@@ -116,7 +117,8 @@ class ArrayHypergraph:
     def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
         """For each of `wanted`: the mentions of the best sets (None), or those as probable as their type has to be.
 
-        `certain` are mentions, (mentions, 4), that are known to be there, which rounding may have made a hair less probable.
+        `certain` are mentions, (mentions, 4), that are known to be there, which rounding may have made a hair less
+        probable.
         """
         marginals = self.marginals
         if certain is not None and len(certain):
@@ -139,7 +141,8 @@ class ArrayHypergraph:
         return sets_of_rows(self._best(), len(self.lengths))
 
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
-        """The k most probable sets of each sentence with their log-probabilities, best first; fewer where fewer exist."""
+        """The k most probable sets of each sentence with their log-probabilities, best first; fewer where fewer
+        exist."""
         if k < 0:
             raise ValueError(f"expected k >= 0, got {k}")
         found = best_sets(self.scores, self.lengths, k)
@@ -172,7 +175,8 @@ class ArrayHypergraph:
         return samples
 
     def _reach_and_share(self) -> tuple[np.ndarray, np.ndarray]:
-        """(B, n, m, c): P(a mention of this width or more). (B, n, m, c - 1): P(a mention of this width), given a wider one."""
+        """(B, n, m, c): P(a mention of this width or more). (B, n, m, c - 1): P(a mention of this width), given a wider
+        one."""
         exact = self._untied()._in_float64()
         exact._raise_impossible()
         edges = exact._results.edges

@@ -1,10 +1,11 @@
 """Calibration of a segmental hypergraph by type: another distribution with the same most probable sets. Needs no torch.
 
-The distribution is a product of independent chains, one for each start and type (:mod:`hyperspan.kernels.chain_reference`). Each
-type has a *temperature*, which divides all its scores, and a *bias* of at most 0, which is added to T → I. A temperature keeps the
-order of what a chain can hold. A bias makes mentions less probable; where the best of a chain has mentions, it takes away at most
-a part (`KEPT` is left) of their lead over having none. So every chain keeps its best, and the most probable set of a sentence stays
-the same. All else follows from the new scores: marginals are sums over sets, and constraints condition the new distribution.
+The distribution is a product of independent chains, one for each start and type
+(:mod:`hyperspan.kernels.chain_reference`). Each type has a *temperature*, which divides all its scores, and a *bias* of
+at most 0, which is added to T → I. A temperature keeps the order of what a chain can hold. A bias makes mentions less
+probable; where the best of a chain has mentions, it takes away at most a part (`KEPT` is left) of their lead over
+having none. So every chain keeps its best, and the most probable set of a sentence stays the same. All else follows
+from the new scores: marginals are sums over sets, and constraints condition the new distribution.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class TypeCalibration:
         self._factors, self._biases = (1 / self.temperatures).astype(np.float32), self.biases.astype(np.float32)
 
     def fold(self, weights: EncoderWeights) -> EncoderWeights:
-        """The weights of an encoder whose scores of I edges are divided by the temperatures, which then costs nothing."""
+        """The weights of an encoder whose scores of I edges are divided by the temperatures, which then costs
+        nothing."""
         factors = np.tile(self._factors, len(weights.part_bias) // len(self._factors))
         return weights._replace(from_spans=weights.from_spans * factors, part_bias=weights.part_bias * factors)
 
@@ -47,7 +49,8 @@ class TypeCalibration:
 
 
 def chain_leads(chains: ScoreArrays, room: np.ndarray) -> np.ndarray:
-    """(chains,): how much more the best with mentions scores than having none; `room` are the words from the start on."""
+    """(chains,): how much more the best with mentions scores than having none; `room` are the words from the start
+    on."""
     absent, present, extend, close, branch = chains
     longest = close.copy()  # (chains, c): the score of each longest mention, with the better choice at shorter widths
     with np.errstate(all="ignore"):  # padding holds anything

@@ -1,18 +1,20 @@
 """The k best mention sets of a segmental hypergraph, for a few times what its marginals cost.
 
-A sentence of n words has n·m independent chains (:mod:`hyperspan.kernels.chain_reference`). Two facts keep nearly all of them in arrays.
+A sentence of n words has n·m independent chains (:mod:`hyperspan.kernels.chain_reference`). Two facts keep nearly all
+of them in arrays.
 
-**Only k - 1 chains need be changed.** Let the *first step* δ_j of chain j be what its second best costs more than its best. A set
-that changes chain j costs at least δ_j more than the best set. If k - 1 other chains have first steps of at most δ_j, then the
-best set and the k - 1 sets that take one of those steps each are k sets that cost no more. So there are k best sets that leave
-chain j alone, and the k - 1 chains with the smallest first steps suffice.
+**Only k - 1 chains need be changed.** Let the *first step* δ_j of chain j be what its second best costs more than its
+best. A set that changes chain j costs at least δ_j more than the best set. If k - 1 other chains have first steps of at
+most δ_j, then the best set and the k - 1 sets that take one of those steps each are k sets that cost no more. So there
+are k best sets that leave chain j alone, and the k - 1 chains with the smallest first steps suffice.
 
-**First steps need no search.** The best of a chain is to be absent, or to have a longest mention of some width w. Its second best
-is the best that has another longest mention (or is absent), or has the same one and one other choice below it: the most doubtful
-one. Both are the extremum of a row, so that all first steps take one pass over the scores.
+**First steps need no search.** The best of a chain is to be absent, or to have a longest mention of some width w. Its
+second best is the best that has another longest mention (or is absent), or has the same one and one other choice below
+it: the most doubtful one. Both are the extremum of a row, so that all first steps take one pass over the scores.
 
-The same two facts hold inside a chain, for its widths and for the choices below each of them. So Python sees O(k) chains, and O(1)
-alternatives of them for each set. The pass takes some starts at a time, so that its memory does not grow with the scores.
+The same two facts hold inside a chain, for its widths and for the choices below each of them. So Python sees O(k)
+chains, and O(1) alternatives of them for each set. The pass takes some starts at a time, so that its memory does not
+grow with the scores.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The semi-Markov CRF of order zero as a probability distribution over sets of mentions that do not overlap.
 
-A sentence is a sequence of single words outside all mentions and of segments, each a mention of at most c words with its type. Such
-sequences and sets of non-overlapping mentions are one-to-one. A sequence scores the sum over its parts; nothing links neighbours,
-so all that matters is where a part begins. From each such place one *way* leads on: w + 1 words and a type. "Outside" is
-counted as one more type, the first, which only w = 0 has; everything below is then about ways, (B, n, c, 1 + m) of them.
+A sentence is a sequence of single words outside all mentions and of segments, each a mention of at most c words with
+its type. Such sequences and sets of non-overlapping mentions are one-to-one. A sequence scores the sum over its parts;
+nothing links neighbours, so all that matters is where a part begins. From each such place one *way* leads on: w + 1
+words and a type. "Outside" is counted as one more type, the first, which only w = 0 has; everything below is then about
+ways, (B, n, c, 1 + m) of them.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ class SegmentScores(ScoreTensors):
     ``segment``   (B, n, c, m)    there is a mention of type k from word i to word i + w inclusive
     ============  ==============  ==============================================================
 
-    c, the number of widths, may be larger than n. Entries that reach beyond a sentence are padding: they may hold anything. A
-    score of -inf makes its choice impossible.
+    c, the number of widths, may be larger than n. Entries that reach beyond a sentence are padding: they may hold
+    anything. A score of -inf makes its choice impossible.
     """
 
     outside: Tensor
@@ -67,9 +68,9 @@ class SegmentScores(ScoreTensors):
 class SemiMarkov(Distribution):
     """A distribution over the sets of non-overlapping mentions of each sentence of a padded batch: p(set) ∝ exp(score).
 
-    Everything is exact, and takes O(c m n) time and memory (`topk` and `sample` k times that). Padding may hold anything.
-    Where a sentence has no possible set at all, `log_partition` and `log_prob` are
-    -inf, and its other values are finite but mean nothing.
+    Everything is exact, and takes O(c m n) time and memory (`topk` and `sample` k times that). Padding may hold
+    anything. Where a sentence has no possible set at all, `log_partition` and `log_prob` are -inf, and its other values
+    are finite but mean nothing.
 
     >>> words = SemiMarkov(SegmentScores(outside=torch.zeros(1, 2), segment=torch.zeros(1, 2, 2, 1)), lengths=[2])
     >>> words.log_partition.exp()  # no mention, one of one word (twice), two of one word, one of two words
@@ -160,8 +161,8 @@ class SemiMarkov(Distribution):
     def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> SemiMarkov:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each is a collection of mentions a sentence, or a mask (B, n, c, m) of booleans. Its `log_partition` minus that of `self` is the log-probability of what was required and forbidden: -inf where two
-        required mentions overlap.
+        Each is a collection of mentions a sentence, or a mask (B, n, c, m) of booleans. Its `log_partition` minus that
+        of `self` is the log-probability of what was required and forbidden: -inf where two required mentions overlap.
 
         >>> words = SemiMarkov(SegmentScores(outside=torch.zeros(1, 2), segment=torch.zeros(1, 2, 2, 1)), lengths=[2])
         >>> words.condition(require=[{(1, 2, 0)}]).marginals[0, :, :, 0]

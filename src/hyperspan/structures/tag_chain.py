@@ -1,7 +1,7 @@
 """A first-order chain of tags: the engine under the linear-chain CRF and the mention separators.
 
-A sequence of tags scores the sum of its tags' own scores, of the steps between them, and of how it begins and ends. A score of
--inf makes a tag or a step impossible. Everything is exact, and takes O(n t²) for n positions and t tags.
+A sequence of tags scores the sum of its tags' own scores, of the steps between them, and of how it begins and ends. A
+score of -inf makes a tag or a step impossible. Everything is exact, and takes O(n t²) for n positions and t tags.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class TagScores(ScoreTensors):
     ``last``      (t,)          the sentence ends with this tag
     ============  ============  ====================================
 
-    Entries of `emit` beyond a sentence are padding: they may hold anything. A score of -inf makes its choice impossible.
+    Entries of `emit` beyond a sentence are padding: they may hold anything. A score of -inf makes its choice
+    impossible.
     """
 
     emit: Tensor
@@ -120,7 +121,8 @@ class TagChain:
         return after[::-1]
 
     def messages(self) -> tuple[Tensor, Tensor]:
-        """(B, n, t) each: the log-sums over what may stand before a tag, its own score included, and over what may follow it.
+        """(B, n, t) each: the log-sums over what may stand before a tag, its own score included, and over what may
+        follow it.
 
         Their sum less `log_partition` is the log-probability of the tag. In padding they mean nothing, but are no NaN.
         """
@@ -156,8 +158,8 @@ class TagChain:
     def entropy(self) -> Tensor:
         """(B,): the entropy of the distribution over sequences, in nats.
 
-        That of the first tag, and, weighed by its probability, that of each next tag given the one before: a sum without
-        cancellation, unlike the difference of log_partition and the expected score.
+        That of the first tag, and, weighed by its probability, that of each next tag given the one before: a sum
+        without cancellation, unlike the difference of log_partition and the expected score.
         """
         emit, alive, after = self._emit, self._alive, self._after()
         rest = torch.zeros_like(emit[0])  # (B, t): the entropy of all that follows each tag
@@ -171,7 +173,8 @@ class TagChain:
 
     @torch.no_grad()
     def argmax(self) -> list[Tags]:
-        """The best sequence of each sentence. Of equal ones that whose last tag comes first, then the one before it, and so on."""
+        """The best sequence of each sentence. Of equal ones that whose last tag comes first, then the one before it,
+        and so on."""
         values, tags = self._best(1)
         check_possible(values[:, 0])
         rows = tags[:, 0].tolist()
@@ -238,6 +241,7 @@ class TagChain:
 
 
 def _entropy(log_weights: Tensor, rest: Tensor) -> Tensor:
-    """(..., choices) -> (...): the entropy of a choice, and what is expected of the entropy `rest` that follows each."""
+    """(..., choices) -> (...): the entropy of a choice, and what is expected of the entropy `rest` that follows
+    each."""
     log_probabilities = log_weights - finite(log_sum(log_weights, -1)).unsqueeze(-1)
     return (entropy_term(log_probabilities) + log_probabilities.exp() * rest).sum(-1)

@@ -1,6 +1,7 @@
 """Where sentences end inside a paragraph: a stop, and the characters close to it on both sides.
 
-Every decision looks at no more than :data:`CONTEXT` characters before and after a stop, so the whole is linear in the text.
+Every decision looks at no more than :data:`CONTEXT` characters before and after a stop, so the whole is linear in the
+text.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ _ZONE = re.compile(r"[A-Z]{2,5}\b|(?:Eastern|Central|Mountain|Pacific|Greenwich)
 _SMALL_WORDS = frozenset(
     "by and with of to from for the a an in on at or as dr mr mrs ms prof named called & vs".split()
 )
-"""Before a capital with a dot, these speak for the initial of a name and not for the end of a sentence ("hepatitis B.")."""
+"""Before a capital with a dot, these speak for the initial of a name and not for the end of a sentence ("hepatitis
+B.")."""
 _SAID = re.compile(
     r"(?:(?:[A-Z][\w’'-]*+\.?|the|my|his|her|our|their)\s++){1,3}+(?:said|says?|ask(?:s|ed)?|replie[ds]|cried|answered|shouted|added|called"
     r"|whispered|yelled|continued|exclaimed|wondered|told|muttered|screamed|demanded|inquired|remarked|repeated|howled|went)\b"
@@ -107,7 +109,8 @@ def _after(text: str, place: int, end: int) -> int:
 
 
 def _ends(text: str, begin: int, stop: re.Match[str], after: int, end: int, lower: bool) -> bool:
-    """Whether a sentence that began at `begin` ends with a stop, if the text goes on at `after`; `lower`: it has no capitals at all."""
+    """Whether a sentence that began at `begin` ends with a stop, if the text goes on at `after`; `lower`: it has no
+    capitals at all."""
     mark = text[stop.start()]
     if mark in _WIDE_STOPS:
         return _NO_SENTENCE.match(text, after, end) is None
@@ -130,7 +133,8 @@ def _ends(text: str, begin: int, stop: re.Match[str], after: int, end: int, lowe
 
 
 def _begins(following: str, bare: str) -> bool:
-    """Whether what follows an ordinary word with a dot looks like a sentence: "The …", "p53 binds …", but not "the …"."""
+    """Whether what follows an ordinary word with a dot looks like a sentence: "The …", "p53 binds …", but not "the
+    …"."""
     if not bare[0].islower():
         return True
     if following[0] == "(":

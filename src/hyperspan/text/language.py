@@ -17,7 +17,8 @@ _FUNCTION_WORDS = frozenset(
     more both either neither very only however therefore thus i'm it's don't doesn't didn't can't n't 's 're 've 'll
     """.split()
 )
-"""Frequent English words that other languages do not have or seldom use: neither `in`, `is`, `was`, `for`, `by` nor `also`."""
+"""Frequent English words that other languages do not have or seldom use: neither `in`, `is`, `was`, `for`, `by` nor
+`also`."""
 _OTHER_FUNCTION_WORDS = frozenset(
     """
     el la los las una uno que por para con del como pero más está y en de se su lo al un
@@ -29,7 +30,8 @@ _OTHER_FUNCTION_WORDS = frozenset(
     och att som är inte på med för till det av jag og ikke
     """.split()
 )
-"""Frequent words of Spanish, French, German, Italian, Portuguese, Dutch and the languages of Scandinavia; English has few of them."""
+"""Frequent words of Spanish, French, German, Italian, Portuguese, Dutch and the languages of Scandinavia; English has
+few of them."""
 _LEAST_OTHER, _LEAST_OTHER_SHARE = 3, 0.2
 """How many different ones a text of another language has, and their share of its words: names have one or two."""
 _LEAST_CHARACTERS = 4
@@ -37,7 +39,8 @@ _LEAST_CHARACTERS = 4
 _LATIN_END = "\u0250"
 _WORD = re.compile(r"[^\W\d_]+")
 _LEAST_SHARE = 0.05
-"""Of words. Without the most frequent one, which another language may have by chance, they are 15 to 30 of 100 words of English."""
+"""Of words. Without the most frequent one, which another language may have by chance, they are 15 to 30 of 100 words of
+English."""
 _ENOUGH = 5_000
 """Sentences; of more, this many that lie evenly among them are read."""
 

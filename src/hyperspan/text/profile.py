@@ -1,7 +1,7 @@
 """What the text of a corpus looks like: how often each of its words occurs, and how surprising its own further text is.
 
-A profile holds hashed words and their counts, no text. It reads raw text by itself, so that the profiles of models that cut text
-differently can be compared. Needs neither torch nor NumPy.
+A profile holds hashed words and their counts, no text. It reads raw text by itself, so that the profiles of models that
+cut text differently can be compared. Needs neither torch nor NumPy.
 """
 
 from __future__ import annotations
@@ -135,7 +135,8 @@ class TextProfile:
 
     @cached_property
     def _surprisals(self) -> dict[int, float]:
-        """Of the words of the corpus; the probability of all others together is that of a word being new (Witten & Bell)."""
+        """Of the words of the corpus; the probability of all others together is that of a word being new (Witten &
+        Bell)."""
         least = len(self.counts) / _UNSEEN_WORDS
         by_count = {count: -math.log((count + least) / self._mass) for count in set(self.counts.values())}
         return {key: by_count[count] for key, count in self.counts.items()}

@@ -1,4 +1,5 @@
-"""Scripts that are written without spaces between words: which characters they have, and what stays together in them."""
+"""Scripts that are written without spaces between words: which characters they have, and what stays together in
+them."""
 
 from __future__ import annotations
 
@@ -32,11 +33,13 @@ UNSPACED: tuple[Span, ...] = (
 Hangul is not, as Korean has spaces, nor Tibetan, whose tsheg separates syllables.
 """
 EXTENDING = "\u0e33\u0eb3\uff9e\uff9f"
-"""Letters that are part of the one before, as marks are: sara am of Thai and of Lao, voiced sounds of half-width Katakana."""
+"""Letters that are part of the one before, as marks are: sara am of Thai and of Lao, voiced sounds of half-width
+Katakana."""
 STACKING = "\u1039\u17d2\u1a60\u1b44\ua9c0"
 """Marks that put the next letter below: the viramas of Myanmar, Khmer (coeng), Tai Tham, Balinese and Javanese."""
 UNIT, MARK = "\ufdd0", "\u0301"
-"""What stands for a letter of such a script, and for one that is part of the letter before: no character, and a mark."""
+"""What stands for a letter of such a script, and for one that is part of the letter before: no character, and a
+mark."""
 
 
 def _unspaced() -> str:
@@ -55,7 +58,8 @@ def is_unspaced(character: str) -> bool:
 
 
 def unspaced_run(text: str) -> str:
-    """The first letters of the text, some of them, that follow each other without a space in such a script; empty if there are none.
+    """The first letters of the text, some of them, that follow each other without a space in such a script; empty if
+    there are none.
 
     >>> unspaced_run("Ada in 北京大学, 南京")
     '北京大学'

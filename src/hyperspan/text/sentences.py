@@ -1,4 +1,5 @@
-"""Text to sentences and their tokens: the one place that cuts text. Any string will do, and time is linear in its length."""
+"""Text to sentences and their tokens: the one place that cuts text. Any string will do, and time is linear in its
+length."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from hyperspan.types import Sentence, Span, trusted_sentence
 MOST_TOKENS = 500
 """A longer sentence is cut where it hurts least."""
 TOGETHER = 20_000
-"""Sentences of this many characters are cut into tokens at a time: enough for speed, and little memory for a long text."""
+"""Sentences of this many characters are cut into tokens at a time: enough for speed, and little memory for a long
+text."""
 
 _CUT_QUALITY = dict.fromkeys(";:；：", 2) | dict.fromkeys(",，、၊", 1)
 
@@ -68,8 +70,8 @@ def sentence_of(text: str, offsets: Sequence[Span]) -> Sentence:
 def cut_long(text: str, tokens: Sequence[Span], whole: Sequence[Span] = ()) -> Iterator[Sequence[Span]]:
     """The tokens of a sentence, in parts of up to MOST_TOKENS if there are more.
 
-    They are cut at line breaks, else semicolons, else commas and the spaces of scripts that have no others, else anywhere, but
-    in none of some stretches of the text that stay `whole`, even where a part becomes longer.
+    They are cut at line breaks, else semicolons, else commas and the spaces of scripts that have no others, else
+    anywhere, but in none of some stretches of the text that stay `whole`, even where a part becomes longer.
     """
     if len(tokens) <= MOST_TOKENS:
         yield tokens

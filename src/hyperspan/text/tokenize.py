@@ -1,6 +1,7 @@
 """Text to tokens. Every character but white space is in exactly one token, and a token is a substring of the text.
 
-A tokenizer is known by name and version, and a model stores both: text is tokenized for inference as it was for training.
+A tokenizer is known by name and version, and a model stores both: text is tokenized for inference as it was for
+training.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def _pattern(unit: str) -> regex.Pattern[str]:
 
 
 def word_tokens(text: str, unit: str = "") -> list[Span]:
-    """The character spans of words, numbers, addresses and signs; a `unit` stands for a character that is always a token."""
+    """The character spans of words, numbers, addresses and signs; a `unit` stands for a character that is always a
+    token."""
     return [match.span() for match in _pattern(unit).finditer(text)]
 
 
@@ -57,10 +59,10 @@ TOKENIZERS: dict[str, dict[int, Callable[[str], list[Span]]]] = {
 }
 """By name and version: the function from a text to the character spans of its tokens.
 
-"words" cuts at white space and around punctuation; "split" also at hyphens, slashes, commas, dots and pluses inside words,
-as the GENIA files do. Version 2 cuts scripts without spaces into characters, each with its marks, where version 1 has one
-token for all characters up to the next space or sign; other text has the same tokens in both. C does the same for the
-characters that it knows, much faster.
+"words" cuts at white space and around punctuation; "split" also at hyphens, slashes, commas, dots and pluses inside
+words, as the GENIA files do. Version 2 cuts scripts without spaces into characters, each with its marks, where version
+1 has one token for all characters up to the next space or sign; other text has the same tokens in both. C does the same
+for the characters that it knows, much faster.
 """
 NEWEST = 2
 

@@ -1,6 +1,7 @@
 """Checkpoints: everything that training needs to go on as if it had never stopped, in one safetensors file.
 
-A checkpoint is written beside its name and renamed, so a kill or a full disk at any moment leaves the one before or the new one.
+A checkpoint is written beside its name and renamed, so a kill or a full disk at any moment leaves the one before or the
+new one.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def while_there_is_room(folder: Path) -> Iterator[None]:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dict[str, Tensor]:
-    """The optimizer's state by the names of its parameters; lists (L-BFGS has some) part by part, numbers marked as such."""
+    """The optimizer's state by the names of its parameters; lists (L-BFGS has some) part by part, numbers marked as
+    such."""
     tensors: dict[str, Tensor] = {}
     for index, state in optimizer.state_dict()["state"].items():
         for key, value in state.items():
@@ -102,7 +104,8 @@ MAY_CHANGE = {
 }
 """What a run may be resumed with other values of."""
 FILES = {"vectors", "clusters", "name", "teacher", "text", "start"}
-"""Where files lie does not matter either: what was read from them is compared, or their bytes (:func:`fingerprint_of_built`)."""
+"""Where files lie does not matter either: what was read from them is compared, or their bytes
+(:func:`fingerprint_of_built`)."""
 
 
 def difference(one: Config, other: Config) -> str | None:
@@ -116,7 +119,8 @@ def difference(one: Config, other: Config) -> str | None:
 
 
 def fingerprint(sentences: Sequence[Sentence]) -> str:
-    """The same for the same words, mentions and marks of partial annotation in the same order, with the same words around them."""
+    """The same for the same words, mentions and marks of partial annotation in the same order, with the same words
+    around them."""
     digest = hashlib.sha256()
     for sentence in sentences:
         mentions = sorted((mention.start, mention.end, mention.label) for mention in sentence.mentions)

@@ -66,7 +66,8 @@ def read_as_annotated(corpus: CorpusConfig, config: Config, problems: Problems |
 def _annotated(documents: Sequence[Sequence[Sentence]], corpus: CorpusConfig) -> list[list[Sentence]]:
     """The sentences with the labels of which their corpus has all mentions: those that it says, or that occur in it.
 
-    A sentence that names its labels itself keeps them, also those that occur nowhere: it says that it has no such mention.
+    A sentence that names its labels itself keeps them, also those that occur nowhere: it says that it has no such
+    mention.
     """
     found = frozenset(mention.label for text in documents for sentence in text for mention in sentence.mentions)
     annotated = frozenset(corpus.annotated) or found
@@ -86,7 +87,8 @@ def _in_scope(sentence: Sentence, types: frozenset[str], is_limit: bool) -> Sent
 
 
 def check_annotated(config: Config, train: Sequence[Sentence]) -> None:
-    """Raises an InputError where corpora annotate types that none has, or a model cannot learn from what is annotated in part."""
+    """Raises an InputError where corpora annotate types that none has, or a model cannot learn from what is annotated
+    in part."""
     labels = {mention.label for sentence in train for mention in sentence.mentions}
     listed = {label for corpus in config.data.train_corpora for label in corpus.annotated}
     if unknown := sorted(listed - labels):
@@ -129,7 +131,8 @@ def teaches(sentence: Sentence) -> bool:
 
 
 def expected_rates(config: Config, labels: Sequence[str], dev: Sequence[Sentence]) -> ExpectedRates | None:
-    """The mentions a word that each label is expected to have, as configured or as in dev; None where no penalty is wanted.
+    """The mentions a word that each label is expected to have, as configured or as in dev; None where no penalty is
+    wanted.
 
     Of a label without a mention in dev, which may be small, no rate is known.
     """
@@ -147,7 +150,8 @@ def expected_rates(config: Config, labels: Sequence[str], dev: Sequence[Sentence
 
 
 def _with_labels_of(documents: Iterable[Sequence[Sentence]], corpus: CorpusConfig) -> Iterator[Sequence[Sentence]]:
-    """The same documents; at their end an InputError if some labels of the corpus's mapping do not occur, or none has a name."""
+    """The same documents; at their end an InputError if some labels of the corpus's mapping do not occur, or none has a
+    name."""
     seen: set[str] = set()
     for text in documents:
         seen.update(mention.label for sentence in text for mention in sentence.mentions)
@@ -224,10 +228,11 @@ def read_texts(
 ) -> Iterator[list[Sentence]]:
     """The sentences of each document of a corpus.
 
-    Documents without sentences are split by the model's tokenizer. In training, tokens are cut and sentences joined where a
-    mention asks for it; with `gold_known` false they are cut as any text is, and mentions that do not fit are in no sentence.
-    `context` are the words of the document around each sentence, by default as many as the model reads. With `labels_occur` it is
-    an error if the corpus has no mention of a label that it is to rename, or none that is left.
+    Documents without sentences are split by the model's tokenizer. In training, tokens are cut and sentences joined
+    where a mention asks for it; with `gold_known` false they are cut as any text is, and mentions that do not fit are
+    in no sentence. `context` are the words of the document around each sentence, by default as many as the model reads.
+    With `labels_occur` it is an error if the corpus has no mention of a label that it is to rename, or none that is
+    left.
     """
     problems = problems if problems is not None else Problems()
     corpus = CorpusConfig(corpus) if isinstance(corpus, str) else corpus

@@ -1,4 +1,5 @@
-"""Looks at the data before time is spent on them: what cannot be learnt is an error, what a user may not expect is a note.
+"""Looks at the data before time is spent on them: what cannot be learnt is an error, what a user may not expect is a
+note.
 
 Each is one sentence. Notes do not stop a run.
 """
@@ -161,7 +162,8 @@ def _about_parts(limits: DiscontinuousConfig, mentions: Sequence[Mention]) -> It
 
 
 def _about_partial(config: Config, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
-    """How much is annotated in part, what looks predicted, and whether something says how many mentions the rest has."""
+    """How much is annotated in part, what looks predicted, and whether something says how many mentions the rest
+    has."""
     labels = {mention.label for sentence in train for mention in sentence.mentions}
     partial = [one for one in train if one.is_partial and not (one.annotated and one.annotated.covers_labels(labels))]
     if partial and not config.data.is_listed:

@@ -141,7 +141,8 @@ def can_start(config: Config) -> bool:
 
 
 def _schedule(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
-    """Fewer passes over more sentences: 100 over 30, 62 over 100, 40 over 300, 25 over 1,000, 16 over 3,000, 12 from 6,000 on."""
+    """Fewer passes over more sentences: 100 over 30, 62 over 100, 40 over 300, 25 over 1,000, 16 over 3,000, 12 from
+    6,000 on."""
     return {
         "training.epochs": min(max(round(40 * (300 / max(corpus.sentences, 1)) ** 0.4), 12), 100),
         "training.schedule": "cosine",

@@ -1,8 +1,8 @@
 """A student that learns from one or several teachers (Hinton et al. 2015), also on text without annotations.
 
 The loss of a sentence is the exact cross-entropy of the student's distribution over mention sets under the teacher's
-(:meth:`hyperspan.structures.Distribution.cross_entropy`). For training sentences it is mixed with the loss of their gold mentions.
-Of several teachers the target is the normalised geometric mean, whose scores are the mean of theirs.
+(:meth:`hyperspan.structures.Distribution.cross_entropy`). For training sentences it is mixed with the loss of their
+gold mentions. Of several teachers the target is the normalised geometric mean, whose scores are the mean of theirs.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def context_of(config: Config) -> int:
 
 
 def new_student(config: Config, teacher: Recognizer) -> Recognizer:
-    """An untrained model with the vocabulary of its teacher, its word vectors, and its characters if they are encoded alike."""
+    """An untrained model with the vocabulary of its teacher, its word vectors, and its characters if they are encoded
+    alike."""
     config = config.settled()
     torch.manual_seed(config.training.seed)
     student = model_class(config.model.kind)(config, _vocabulary_of_student(config, teacher.vocabulary))
@@ -207,7 +208,8 @@ def _read_alike(one: Recognizer, other: Recognizer) -> bool:
 
 
 def _order_of_labels(student: Recognizer, teacher: Recognizer) -> list[int] | None:
-    """Which type of the teacher each type of the student is, None if that is the same; types are independent of each other."""
+    """Which type of the teacher each type of the student is, None if that is the same; types are independent of each
+    other."""
     if student.labels == teacher.labels:
         return None
     return [teacher.labels.index(label) for label in student.labels]

@@ -82,7 +82,8 @@ class EpochFinished(TrainingEvent):
     seconds: float
     words_per_second: float
     too_wide: int
-    """Gold mentions that the model cannot represent: beyond its limits, or overlapping as its structure does not allow."""
+    """Gold mentions that the model cannot represent: beyond its limits, or overlapping as its structure does not
+    allow."""
 
 
 @dataclass(frozen=True)

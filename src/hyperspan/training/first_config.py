@@ -12,7 +12,8 @@ from hyperspan.toml import to_toml
 from hyperspan.training.defaults import CorpusFacts, fitted
 
 ENOUGH_DISCONTINUOUS = 0.02
-"""The share of mentions from which on the first model finds discontinuous ones. Where it does not, it may start from a bundled model."""
+"""The share of mentions from which on the first model finds discontinuous ones. Where it does not, it may start from a
+bundled model."""
 SHOWN = {
     "training": ("start", "epochs", "batch_size", "learning_rate"),
     "words": ("vectors",),

@@ -87,7 +87,8 @@ class Adviser:
 
 
 def early_hints(settings: RunSettings, scores: Sequence[EpochScore]) -> Iterator[str]:
-    """What to say after the last of some epochs: something only once, a third into the run, if nothing was right by then."""
+    """What to say after the last of some epochs: something only once, a third into the run, if nothing was right by
+    then."""
     epochs = settings.config.training.epochs
     passed = [score.epoch >= epochs / 3 for score in scores]
     if passed.count(True) == 1 and passed[-1] and not any(score.f1 for score in scores):

@@ -1,4 +1,5 @@
-"""What a training run leaves behind to look at: a log of JSON lines, TensorBoard files, a picture of the learning curve.
+"""What a training run leaves behind to look at: a log of JSON lines, TensorBoard files, a picture of the learning
+curve.
 
 The logs are listeners: they are called with every :class:`hyperspan.training.events.TrainingEvent`.
 """
@@ -24,10 +25,11 @@ Record = dict[str, Any]
 
 
 class JsonLinesLog:
-    """One line of JSON for the start, every epoch, the end and every hint of a run; whole lines survive when the run is killed.
+    """One line of JSON for the start, every epoch, the end and every hint of a run; whole lines survive when the run is
+    killed.
 
-    A run resumed after an epoch continues the log: what was written later than that epoch, or only in part, goes, and the one
-    line of the start stays the first. So the log of an interrupted run reads like that of one that was not.
+    A run resumed after an epoch continues the log: what was written later than that epoch, or only in part, goes, and
+    the one line of the start stays the first. So the log of an interrupted run reads like that of one that was not.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "log.jsonl"

@@ -1,8 +1,9 @@
 """The training loop: epochs, dev scores, checkpoints, early stopping.
 
-All randomness depends on the seed and the number of the step. So a run that was interrupted and resumed takes the same steps as
-one that was not, and on a CPU ends with the same bits. Several processes share every batch (:mod:`hyperspan.training.parallel`),
-and each computes its share in micro-batches if it is large: gradients are sums over sentences.
+All randomness depends on the seed and the number of the step. So a run that was interrupted and resumed takes the same
+steps as one that was not, and on a CPU ends with the same bits. Several processes share every batch
+(:mod:`hyperspan.training.parallel`), and each computes its share in micro-batches if it is large: gradients are sums
+over sentences.
 """
 
 from __future__ import annotations
@@ -160,7 +161,8 @@ class Trainer:
         self._finish_epoch(words / max(seconds, 1e-9), began)
 
     def prepared(self, batches: Sequence[Sequence[int]]) -> Iterator[tuple[list[Sentence], list[MicroBatch]]]:
-        """The sentences of each batch, and the micro-batches of this process; for a GPU the next are prepared during a step."""
+        """The sentences of each batch, and the micro-batches of this process; for a GPU the next are prepared during a
+        step."""
         if not is_asynchronous(self.model.device):
             yield from (self._prepare(batch) for batch in batches)
             return
@@ -315,7 +317,8 @@ class Trainer:
 
 @torch.inference_mode()
 def mention_counts(model: Model, sentences: Sequence[Sentence], processes: Processes = ALONE) -> Tensor:
-    """(sentences, 3): right mentions of the most probable sets, all of them, and gold ones; zero where another process counts.
+    """(sentences, 3): right mentions of the most probable sets, all of them, and gold ones; zero where another process
+    counts.
 
     Only mentions that a sentence knows to be there or not are counted.
     """

@@ -1,4 +1,5 @@
-"""What a run says of its model in the model's folder: card.toml for programs, README.md for people. Its maker completes both."""
+"""What a run says of its model in the model's folder: card.toml for programs, README.md for people. Its maker completes
+both."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class RunFacts:
 
 
 def write_cards(model: Model, folder: Path, facts: RunFacts, *, force: bool) -> None:
-    """Writes both files. What their maker has written stays, unless `force` begins anew, but for figures and profile in card.toml."""
+    """Writes both files. What their maker has written stays, unless `force` begins anew, but for figures and profile in
+    card.toml."""
     dev = None if facts.dev_f1 is None else round(100 * facts.dev_f1, 2)
     new = ModelCard.for_labels(
         folder.resolve().name, model.labels, Figures(", ".join(_names(model.config.data.dev_corpora)), dev)

@@ -1,4 +1,5 @@
-"""What a step of training minimises: the loss of gold mentions, or with a teacher also the distance from its distribution."""
+"""What a step of training minimises: the loss of gold mentions, or with a teacher also the distance from its
+distribution."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class Objective(Protocol):
         ...
 
     def unlabelled(self, epoch: int) -> Sequence[Sentence]:
-        """The sentences without known mentions that an epoch reads beside the training sentences, as many in every epoch."""
+        """The sentences without known mentions that an epoch reads beside the training sentences, as many in every
+        epoch."""
         ...
 
     def fingerprint(self) -> str:

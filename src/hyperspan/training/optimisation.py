@@ -68,7 +68,8 @@ class Optimisation:
     def _grouped(
         self, whole: nn.Module, learnt: Collection[nn.Parameter]
     ) -> dict[ParameterOptions, dict[str, nn.Parameter]]:
-        """The parameters that learn, by their options and names; the encoder says which have other options than usual."""
+        """The parameters that learn, by their options and names; the encoder says which have other options than
+        usual."""
         new = self.config
         old = replace(new, learning_rate=new.start_learning_rate)
         own = {config: self.model.encoder.parameter_options(config) for config in (new, old)}
@@ -94,7 +95,8 @@ class Optimisation:
     def take_step(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
         """One update on a batch of this many sentences; `parts` are the micro-batches of this process.
 
-        Returns (2,), still on the device: the sum of the sentences' losses, and how many gold mentions cannot be represented.
+        Returns (2,), still on the device: the sum of the sentences' losses, and how many gold mentions cannot be
+        represented.
         """
         torch.manual_seed(mixed_seed(self.config.seed, self.step, self.processes.rank))
         self.step += 1
@@ -124,7 +126,8 @@ class Optimisation:
         return self.processes.sum_gradients(self.parameters, sums)
 
     def take_full_batch_step(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
-        """Some iterations of L-BFGS on all sentences; returns what it minimises, the sum of their losses and L2, before it."""
+        """Some iterations of L-BFGS on all sentences; returns what it minimises, the sum of their losses and L2, before
+        it."""
         self.step += 1
         unrepresentable = 0.0
 

@@ -4,8 +4,8 @@ Each has the whole model and takes its share of every batch. Losses are sums ove
 processes together are those of the batch; each takes the same step with them. The first process alone writes and shows
 anything. With one process, all of this does nothing.
 
-torchrun, or another program that sets its variables, starts the processes. gloo sends tensors of the CPU, NCCL those of CUDA
-devices. When one process fails all end, and one of them says why.
+torchrun, or another program that sets its variables, starts the processes. gloo sends tensors of the CPU, NCCL those of
+CUDA devices. When one process fails all end, and one of them says why.
 """
 
 from __future__ import annotations
@@ -189,7 +189,8 @@ _joined: list[Processes] = []
 def joined() -> Iterator[Processes]:
     """All processes of this run, as the environment describes them; within another such block, those of that one.
 
-    If the block ends with an error for users, in however many processes, one of them raises it, and the others end silently.
+    If the block ends with an error for users, in however many processes, one of them raises it, and the others end
+    silently.
     """
     rank, count, local = (0, 1, 0) if _joined else _environment()
     if count == 1:

@@ -1,4 +1,5 @@
-"""From a configuration to a trained model in a folder: reads the data, builds or resumes, trains, writes the model card."""
+"""From a configuration to a trained model in a folder: reads the data, builds or resumes, trains, writes the model
+card."""
 
 from __future__ import annotations
 
@@ -76,11 +77,12 @@ def train(
 ) -> TrainingResult:
     """Trains a model into a folder and keeps the version that does best on dev.
 
-    `config` is a :class:`hyperspan.Config`, a mapping of the same shape, a TOML file, or the name of a shipped configuration;
-    `overrides` are like ``"training.seed=3"``. A folder that holds a run is an error unless `resume` goes on with it or `force`
-    begins anew. Mistakes in the configuration are errors before data is read. Listeners get all events. `data` are the sentences
-    where they are at hand; otherwise the corpora of the configuration are read. Where torchrun has started several processes,
-    each calls this; the first alone calls listeners and writes to the folder.
+    `config` is a :class:`hyperspan.Config`, a mapping of the same shape, a TOML file, or the name of a shipped
+    configuration; `overrides` are like ``"training.seed=3"``. A folder that holds a run is an error unless `resume`
+    goes on with it or `force` begins anew. Mistakes in the configuration are errors before data is read. Listeners get
+    all events. `data` are the sentences where they are at hand; otherwise the corpora of the configuration are read.
+    Where torchrun has started several processes, each calls this; the first alone calls listeners and writes to the
+    folder.
 
     >>> import tempfile
     >>> from hyperspan import Document, Mention, load, write_corpus
@@ -151,7 +153,8 @@ def _teaching(sentences: Sequence[Sentence], config: Config, problems: Problems)
 def _read(
     config: Config, place: torch.device, listeners: Sequence[Listener], data: TrainingData | None
 ) -> tuple[Model, Sequence[Sentence], Sequence[Sentence], Objective, LearntParameters]:
-    """A model to train, the sentences to train it on and to score it by, what it minimises, and what it has learnt already."""
+    """A model to train, the sentences to train it on and to score it by, what it minimises, and what it has learnt
+    already."""
     problems = Problems()
     start = None
     if config.training.start not in ("", AUTO):
@@ -274,7 +277,8 @@ def check_folder(folder: Path, *, begun: bool, resume: bool, force: bool) -> Non
 
 
 def check_start_stays(config: Config, folder: Path) -> None:
-    """Raises an error if training would overwrite the model that it starts from, without which no run can be resumed."""
+    """Raises an error if training would overwrite the model that it starts from, without which no run can be
+    resumed."""
     start = config.training.start if config.training.start != AUTO else ""
     if start and folder.exists() and folder.samefile(folder_of(start)):
         raise InputError(f"{folder} is the model that training.start names; write to another folder with --output")

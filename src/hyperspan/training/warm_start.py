@@ -1,8 +1,8 @@
 """Warm starts: a new model that takes over what a trained one has learnt, for other words and other labels.
 
-Its encoder is the trained one's, with the user's words and characters added. Before the first step it computes the same, because
-what the trained model does not know begins as what it reads as unknown. Labels of the same name keep their weights, and new ones
-begin as a mean of the labels that the trained model finds at their mentions.
+Its encoder is the trained one's, with the user's words and characters added. Before the first step it computes the
+same, because what the trained model does not know begins as what it reads as unknown. Labels of the same name keep
+their weights, and new ones begin as a mean of the labels that the trained model finds at their mentions.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ SAME = {
 }
 """Keys that are those of the trained model, by section: without them its parameters would not fit."""
 FOLLOWED = {"model": ("tokenizer",), "transformer": ("window", "stride", "context")}
-"""Keys that are those of the trained model unless the user has set them. Its version of the tokenizer is not: a newer one cuts
-other scripts better, and what the model has learnt to read in the same way."""
+"""Keys that are those of the trained model unless the user has set them. Its version of the tokenizer is not: a newer
+one cuts other scripts better, and what the model has learnt to read in the same way."""
 MOST_COMPARED = 2_000
 """Training sentences that say which of the trained model's labels new ones are like."""
 SMALL_PROBABILITY = 0.01
@@ -143,7 +143,8 @@ def new_warm_model(config: Config, start: Recognizer, sentences: Sequence[Senten
 
 
 def _named(labels: Iterable[str], sentences: Sequence[Sentence]) -> set[str]:
-    """Those labels that a sentence says it is annotated with, also where it has no such mention: they are not forgotten."""
+    """Those labels that a sentence says it is annotated with, also where it has no such mention: they are not
+    forgotten."""
     scopes = {sentence.annotated for sentence in sentences if sentence.annotated is not None}
     return {label for scope in scopes for label in scope.types or ()}.intersection(labels)
 
@@ -152,8 +153,8 @@ def _named(labels: Iterable[str], sentences: Sequence[Sentence]) -> set[str]:
 def resemblance(start: Recognizer, vocabulary: Vocabulary, sentences: Sequence[Sentence]) -> Tensor:
     """(labels, labels of the start): how much each label of a vocabulary is like each of the start's; rows sum to 1.
 
-    A label of the same name is like that alone. Others are like those that the start finds at their mentions in the sentences,
-    or like all if it finds none.
+    A label of the same name is like that alone. Others are like those that the start finds at their mentions in the
+    sentences, or like all if it finds none.
     """
     new = set(vocabulary.labels) - set(start.labels)
     some = sentences[:MOST_COMPARED] if new else ()
@@ -179,8 +180,8 @@ def resemblance(start: Recognizer, vocabulary: Vocabulary, sentences: Sequence[S
 def learnt_parameters(model: Recognizer, start: WarmStart) -> LearntParameters:
     """Those that a model has from its start: the encoder, and of the scorer what is the same for all labels.
 
-    A tensor has one learning rate, so new words and characters learn as the known ones do, and known labels as the new ones;
-    if there are none, known labels count as learnt.
+    A tensor has one learning rate, so new words and characters learn as the known ones do, and known labels as the new
+    ones; if there are none, known labels count as learnt.
     """
     parameters = set(model.encoder.parameters())
     axes, new = model.scorer.type_axes(), set(model.labels) - set(start.model.labels)

@@ -1,7 +1,8 @@
-"""Compiles the C kernels into this folder: ``python src/hyperspan/kernels/native/build.py``. Installing hyperspan does the same.
+"""Compiles the C kernels into this folder: ``python src/hyperspan/kernels/native/build.py``. Installing hyperspan does
+the same.
 
-The compiler is cc, gcc or clang, the first that is there. Set the environment variable CC to choose another, also one for
-another processor; CC=none leaves the kernels out.
+The compiler is cc, gcc or clang, the first that is there. Set the environment variable CC to choose another, also one
+for another processor; CC=none leaves the kernels out.
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ class Scorer(nn.Module):
     over_spans: ClassVar[bool] = False
     """Whether spans are looked at, no wider than c, and not words alone."""
     linear_memory: ClassVar[bool] = False
-    """Whether scores and structure need memory linear in sentences × words × widths, so that a GPU may have large batches."""
+    """Whether scores and structure need memory linear in sentences × words × widths, so that a GPU may have large
+    batches."""
     can_skip: ClassVar[bool] = False
     """Whether words at which no mention is likely to begin can be passed over in inference."""
     can_calibrate: ClassVar[bool] = False
@@ -56,15 +57,18 @@ class Scorer(nn.Module):
     shared_outputs: ClassVar[int] = 0
     """Outputs before those, which are of no type."""
     independent_types: ClassVar[bool] = False
-    """Whether mentions of one type say nothing about those of another, so that sentences may be annotated with some types only."""
+    """Whether mentions of one type say nothing about those of another, so that sentences may be annotated with some
+    types only."""
     discontinuous: ClassVar[bool] = False
     """Whether mentions may have several parts, with words between them."""
     can_couple: ClassVar[bool] = False
-    """Whether its distributions are products of independent units, so that couplings can make mentions depend on each other."""
+    """Whether its distributions are products of independent units, so that couplings can make mentions depend on each
+    other."""
     has_cross_entropy: ClassVar[bool] = False
     """Whether its distributions have a cross-entropy, so that a model can learn from teachers of its kind."""
     can_condition: ClassVar[bool] = False
-    """Whether its distributions take any mentions as required or forbidden, so that sentences may be annotated in part."""
+    """Whether its distributions take any mentions as required or forbidden, so that sentences may be annotated in
+    part."""
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__()
@@ -92,11 +96,13 @@ class Scorer(nn.Module):
         raise NotImplementedError
 
     def skipping(self, scores: Any, margin: float) -> Any:
-        """The scores of mentions that start only where ``present`` is this much less than ``absent`` at most; only where `can_skip`."""
+        """The scores of mentions that start only where ``present`` is this much less than ``absent`` at most; only
+        where `can_skip`."""
         raise NotImplementedError
 
     def add_mention_bias(self, scores: Any, bias: float) -> Any:
-        """The scores with this much added for every mention, or, where mentions share what is scored, for every start."""
+        """The scores with this much added for every mention, or, where mentions share what is scored, for every
+        start."""
         raise NotImplementedError
 
     def add_discontinuous_bias(self, scores: Any, bias: float) -> Any:
@@ -104,7 +110,8 @@ class Scorer(nn.Module):
         raise NotImplementedError
 
     def calibrated(self, scores: Any, lengths: Sequence[int], calibration: TypeCalibration) -> Any:
-        """The scores of a distribution with the same most probable sets, calibrated by type; only where `can_calibrate`."""
+        """The scores of a distribution with the same most probable sets, calibrated by type; only where
+        `can_calibrate`."""
         raise NotImplementedError
 
     def weight_columns(self) -> list[WeightColumns]:
@@ -122,7 +129,8 @@ class Scorer(nn.Module):
     def copy_from(self, state: Mapping[str, Tensor], weights: Tensor) -> None:
         """Takes over what a scorer of the same kind has learnt, given its state.
 
-        `weights` (types, types of that scorer) have rows that sum to 1: each type begins as a weighted mean of learnt ones.
+        `weights` (types, types of that scorer) have rows that sum to 1: each type begins as a weighted mean of learnt
+        ones.
         """
         axes = self.type_axes()
         for name, parameter in self.named_parameters() if axes else ():
@@ -145,7 +153,8 @@ class Scorer(nn.Module):
         raise NotImplementedError
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
-        """Those mentions that the structure can represent together, in a batch whose longest sentence has `longest` words."""
+        """Those mentions that the structure can represent together, in a batch whose longest sentence has `longest`
+        words."""
         return mentions
 
     def loss(

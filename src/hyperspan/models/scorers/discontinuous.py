@@ -31,8 +31,8 @@ from hyperspan.structures.scores import EdgeScores
 class DiscontinuousScorer(Scorer):
     """Mentions of one part as in a segmental hypergraph; other parts from their spans, gaps from theirs.
 
-    All scores are linear in vectors of spans. That of a gap is the span from the word before it to the word after it: the span LSTM
-    has read what the gap joins, its words, and so its width.
+    All scores are linear in vectors of spans. That of a gap is the span from the word before it to the word after it:
+    the span LSTM has read what the gap joins, its words, and so its width.
     """
 
     over_spans = linear_memory = can_skip = independent_types = True

@@ -135,7 +135,8 @@ def _rank(config: Config, how: str) -> int:
 
 
 def choose_groups(labels: Sequence[str], sentences: Sequence[Sentence], size: int) -> tuple[tuple[str, ...], ...]:
-    """Groups of at most `size` labels, of those that meet most: on mentions that begin at one word, and on the same words elsewhere.
+    """Groups of at most `size` labels, of those that meet most: on mentions that begin at one word, and on the same
+    words elsewhere.
 
     The second is what a model mistakes for each other, though gold has one of both.
 

@@ -31,8 +31,8 @@ from hyperspan.structures.segmental_calibration import TypeCalibration, allowed_
 class SegmentalScorer(Scorer):
     """The segmental hypergraph: T → X and T → I from the first word, I edges from spans.
 
-    An I edge scores closing here and going on from here; with a contextual encoder, whose spans know their words, also having
-    come here.
+    An I edge scores closing here and going on from here; with a contextual encoder, whose spans know their words, also
+    having come here.
     """
 
     over_spans = linear_memory = can_skip = can_calibrate = independent_types = can_condition = has_cross_entropy = True

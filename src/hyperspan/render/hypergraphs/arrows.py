@@ -27,7 +27,8 @@ def arch(arrow: Arrow, head: Dot, top: Dot, child: Dot, *, shift: float = 8) -> 
 
 
 def along_lane(arrow: Arrow, head: Dot, dots: Sequence[Dot], child: Dot) -> None:
-    """From the head into the lane of the dots, which are side by side, through all of them, and out of it to the child."""
+    """From the head into the lane of the dots, which are side by side, through all of them, and out of it to the
+    child."""
     if not dots:
         arrow.straight(head, child)
         return
@@ -39,7 +40,8 @@ def along_lane(arrow: Arrow, head: Dot, dots: Sequence[Dot], child: Dot) -> None
 
 
 def _beside(dot: Dot, bend: Point, distance: float) -> Point:
-    """Where an arrow touches a dot: to the side if the bend is far, so that a steep arrow passes by dots above and below."""
+    """Where an arrow touches a dot: to the side if the bend is far, so that a steep arrow passes by dots above and
+    below."""
     down = bend[1] - dot.y
     if abs(down) > 5 * dot.radius:
         down = 0.7 * dot.radius * (1 if down > 0 else -1)

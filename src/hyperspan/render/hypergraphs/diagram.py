@@ -23,7 +23,8 @@ Legend = dict[str, tuple[str, str]]
 
 
 class Diagram(ABC, Generic[Node]):
-    """A sentence with a structure above it. A subclass builds the hypergraph, finds hyperpaths, and lays out the nodes."""
+    """A sentence with a structure above it. A subclass builds the hypergraph, finds hyperpaths, and lays out the
+    nodes."""
 
     title: ClassVar[str]
     limits_width: ClassVar[bool] = False

@@ -1,4 +1,5 @@
-"""The hypergraph of mentions with gaps: chains as in the segmental hypergraph, and below each first part what may follow it."""
+"""The hypergraph of mentions with gaps: chains as in the segmental hypergraph, and below each first part what may
+follow it."""
 
 from __future__ import annotations
 

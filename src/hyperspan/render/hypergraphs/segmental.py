@@ -1,4 +1,5 @@
-"""The segmental hypergraph as in the paper's figures: a column for each word, a band for each type, chains of I nodes in rows."""
+"""The segmental hypergraph as in the paper's figures: a column for each word, a band for each type, chains of I nodes
+in rows."""
 
 from __future__ import annotations
 

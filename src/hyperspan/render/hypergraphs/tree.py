@@ -29,7 +29,8 @@ NAMES = {"top": "R", "mention": "M", "inner": "N", "sequence": "S", "type": "T",
 
 
 class TreeDiagram(Diagram[ConstituencyNode]):
-    """A cell has the mention, its types below, and its content below these; to the right the sequence, which is either."""
+    """A cell has the mention, its types below, and its content below these; to the right the sequence, which is
+    either."""
 
     title = "Tree"
     limits_width = True

@@ -1,4 +1,5 @@
-"""Structures as explicit hypergraphs, node by node, and sums over their hyperpaths in any semiring: to look at, and to test by."""
+"""Structures as explicit hypergraphs, node by node, and sums over their hyperpaths in any semiring: to look at, and to
+test by."""
 
 from hyperspan.structures.graphs.constituency import ConstituencyNode, constituency_hypergraph, constituents_of
 from hyperspan.structures.graphs.discontinuous import (

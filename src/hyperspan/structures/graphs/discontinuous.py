@@ -1,4 +1,5 @@
-"""The hypergraph of mentions with gaps spelled out, node by node. Below a part, nodes know all parts before: nothing is shared."""
+"""The hypergraph of mentions with gaps spelled out, node by node. Below a part, nodes know all parts before: nothing is
+shared."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ class DiscontinuousNode(NamedTuple):
     """A node of the explicit hypergraph, counted from 0.
 
     ``A``: all mentions that start at `start` or later. ``E``: those that start exactly there. ``T``: those of type `kind`. ``I``: those
-    whose first part contains word `last`. ``D``: those that begin with `parts`. ``G``: those of them that go on, and whose next part
-    starts at `start` or later. ``P``: those whose next part starts at `start` and contains word `last`. ``X``: the end of a mention.
+    whose first part contains word `last`. ``D``: those that begin with `parts`. ``G``: those of them that go on, and
+    whose next part starts at `start` or later. ``P``: those whose next part starts at `start` and contains word `last`.
+    ``X``: the end of a mention.
     """
 
     symbol: Literal["A", "E", "T", "I", "D", "G", "P", "X"]
@@ -53,7 +55,8 @@ def discontinuous_hypergraph(n: int, types: int, limits: Limits) -> Hypergraph[D
 
 
 def _part(symbol: Literal["I", "P"], done: Parts, start: int, kind: int, most: int, n: int, limits: Limits) -> Edges:
-    """A part that starts there, and all that follows it: it ends after some word, or goes on, or both; before word `most` at the latest."""
+    """A part that starts there, and all that follows it: it ends after some word, or goes on, or both; before word
+    `most` at the latest."""
     for last in range(start, most):
         parts = (*done, (start, last + 1))
         here = DiscontinuousNode(symbol, start, kind, last, done)

@@ -34,7 +34,8 @@ def _end(kind: int) -> JointNode:
 def joint_hypergraph(
     n: int, types: int | Sequence[str], max_width: int | None = None, groups: Sequence[Sequence[int]] | None = None
 ) -> Hypergraph[JointNode]:
-    """The complete hypergraph of a sentence of `n` words; `groups` are the types that run together, all of them if not given.
+    """The complete hypergraph of a sentence of `n` words; `groups` are the types that run together, all of them if not
+    given.
 
     >>> graph = joint_hypergraph(1, types=2)
     >>> [edge.tail for edge in graph.outgoing(JointNode("I", 0, (0, 1), 0))]  # both types end here

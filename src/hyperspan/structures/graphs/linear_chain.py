@@ -19,7 +19,8 @@ class TagNode(NamedTuple):
 
 
 def linear_chain_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph[TagNode]:
-    """The hypergraph of a sentence of `n` words: every edge leads to one tag of the next word, and from the last to the end.
+    """The hypergraph of a sentence of `n` words: every edge leads to one tag of the next word, and from the last to the
+    end.
 
     >>> from hyperspan.structures.graphs import hyperpaths
     >>> sorted(map(sorted, map(linear_chain_mentions, hyperpaths(linear_chain_hypergraph(2, types=1)))))

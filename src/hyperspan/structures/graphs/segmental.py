@@ -107,7 +107,8 @@ def hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[SegmentalNode]) 
 
 
 def consistent_hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[SegmentalNode]) -> Hyperpath[SegmentalNode]:
-    """The consistent hyperpath of a mention hypergraph that encodes a set: the one of its structure (Lu & Roth's gold network)."""
+    """The consistent hyperpath of a mention hypergraph that encodes a set: the one of its structure (Lu & Roth's gold
+    network)."""
     structure = structure_of(mentions)
 
     def tail_of(node: SegmentalNode) -> tuple[SegmentalNode, ...]:
@@ -127,7 +128,8 @@ def is_consistent(path: Iterable[Hyperedge]) -> bool:
 
 
 def mentions_of(path: Iterable[Hyperedge[SegmentalNode]]) -> MentionSet:
-    """The set of mentions that a hyperpath encodes, visit by visit: each start with the ends that its own visits mark."""
+    """The set of mentions that a hyperpath encodes, visit by visit: each start with the ends that its own visits
+    mark."""
     mentions: set[Mention] = set()
     start = -1
     for edge in path:  # in pre-order, so the I nodes of one start follow its T node without a break

@@ -1,4 +1,5 @@
-"""The runs of a learning curve as people watch them: bars on a terminal, otherwise a line for each run and at least one a minute."""
+"""The runs of a learning curve as people watch them: bars on a terminal, otherwise a line for each run and at least one
+a minute."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A power law through the scores of a learning curve, and what it says about twice the data.
 
-The error 1 − F1 at size n is a + b · n^(−c), with a, b ≥ 0. For a given c the best a and b solve a weighted linear least-squares
-problem with two unknowns, in closed form; c is looked for on a grid. So a fit cannot fail to converge, and a bootstrap of a
-thousand fits takes a moment. Scores are fractions.
+The error 1 − F1 at size n is a + b · n^(−c), with a, b ≥ 0. For a given c the best a and b solve a weighted linear
+least-squares problem with two unknowns, in closed form; c is looked for on a grid. So a fit cannot fail to converge,
+and a bootstrap of a thousand fits takes a moment. Scores are fractions.
 """
 
 from __future__ import annotations

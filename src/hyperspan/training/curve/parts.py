@@ -11,7 +11,8 @@ from hyperspan.errors import InputError, counted
 from hyperspan.types import Sentence
 
 FEW_DOCUMENTS = 10
-"""With fewer documents than this, parts are made of single sentences: a part of one document out of three says little."""
+"""With fewer documents than this, parts are made of single sentences: a part of one document out of three says
+little."""
 SMALLEST, LARGEST_RATIO = 15, 10**0.5
 """Of the sizes that are chosen by default: the smallest one, and the largest ratio of two that follow each other."""
 
@@ -42,8 +43,8 @@ class Parts(Protocol):
 class SentenceParts:
     """Parts of so many sentences: the first ones of all documents in random order.
 
-    So a part is what somebody would have annotated who takes one document after the other. Where documents are single sentences,
-    or where there are few of them, a part is a random sample of sentences.
+    So a part is what somebody would have annotated who takes one document after the other. Where documents are single
+    sentences, or where there are few of them, a part is a random sample of sentences.
 
     >>> zoo = [[Sentence(["Ada", "left"])], [Sentence(["Bo", "stayed"])], [Sentence(["Why", "?"])]]
     >>> parts = SentenceParts(zoo)
@@ -75,8 +76,9 @@ class SentenceParts:
 class LabelParts:
     """Parts with about so many sentences for every label, as in few-shot work.
 
-    Sentences are drawn for one label after the other, the rarest first, until each has one; then until each has two, and so on. A
-    sentence counts for all labels that it holds, so frequent labels may have more than they need; rare ones have all there are.
+    Sentences are drawn for one label after the other, the rarest first, until each has one; then until each has two,
+    and so on. A sentence counts for all labels that it holds, so frequent labels may have more than they need; rare
+    ones have all there are.
     """
 
     unit, option = "sentences a label", "--per-label"

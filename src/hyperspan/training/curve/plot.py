@@ -25,7 +25,8 @@ def require_curve_plots() -> None:
 
 
 def draw_curve(curve: LearningCurve, *targets: Path) -> None:
-    """PNG or SVG, as the names of the files say: F1 of each run, the mean of each size, and the fitted curve with its interval."""
+    """PNG or SVG, as the names of the files say: F1 of each run, the mean of each size, and the fitted curve with its
+    interval."""
     require_curve_plots()
     from matplotlib import rc_context
     from matplotlib.figure import Figure

@@ -1,4 +1,5 @@
-"""The runs of a learning curve: one for each size and seed, recorded as they finish, so that a killed job goes on where it was."""
+"""The runs of a learning curve: one for each size and seed, recorded as they finish, so that a killed job goes on where
+it was."""
 
 from __future__ import annotations
 
@@ -95,9 +96,10 @@ def learning_curve(
 ) -> LearningCurve:
     """Trains on growing parts of the training corpus, with several seeds each, and fits a curve to their F1 on dev.
 
-    `sizes` count sentences, `per_label` sentences for each label; without either there are about five sizes up to the whole
-    corpus. The first seed is ``training.seed``; a seed decides on the part and on training. What is finished in the folder is not
-    trained again, and what was stopped goes on; `force` begins anew. Models are deleted once they are scored unless `keep`.
+    `sizes` count sentences, `per_label` sentences for each label; without either there are about five sizes up to the
+    whole corpus. The first seed is ``training.seed``; a seed decides on the part and on training. What is finished in
+    the folder is not trained again, and what was stopped goes on; `force` begins anew. Models are deleted once they are
+    scored unless `keep`.
 
     >>> curve = learning_curve("mine.toml", "runs/curve", sizes=[30, 100, 300])  # doctest: +SKIP
     >>> curve.forecast.sentence  # doctest: +SKIP
