@@ -224,7 +224,7 @@ def main() -> int:
                 print(f"{name}: ok")
             except Exception:
                 failed += 1
-                print(f"{name}: FAILED\n{traceback.format_exc()}")
+                print(f"{name}: FAILED\n{traceback.format_exc()}", file=sys.stderr)
             finally:
                 os.chdir(Path(folder).parent)
     return min(failed, 1)

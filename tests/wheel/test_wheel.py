@@ -11,19 +11,20 @@ import subprocess
 import sys
 import sysconfig
 import zipfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
 import pytest
 
+from scripts.smoke import CHECKS, NEEDS, TEXT
 from tests.serve.running import until
 from tests.wheel.pages import steps
 
 ROOT = Path(__file__).parents[2]
-TEXT = "Mutant Rel proteins bind the IL-2 promoter in Jurkat T cells ."
-STORY = "The mayor of Oslo planted a tree in May."
+SMOKE = ROOT / "scripts" / "smoke.py"
 MEGABYTES = 160
 pytestmark = [
     pytest.mark.xdist_group("wheel"),
@@ -80,15 +81,17 @@ class Environment(NamedTuple):
     def megabytes(self) -> float:
         return sum(file.lstat().st_size for file in self.folder.rglob("*")) / 1e6
 
-    def run(self, *command: str, expected: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *command: str, expected: int = 0, folder: Path | None = None, timeout: float = 120, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         """What a program of the environment prints."""
         done = subprocess.run(
             [str(self.folder / "bin" / command[0]), *command[1:]],
-            cwd=self.folder,
+            cwd=folder or self.folder,
             env=self.variables | variables,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=timeout,
             check=False,
         )
         assert done.returncode == expected, done.stderr
@@ -140,6 +143,44 @@ def test_smoke_check_passes_without_extras(environment: Environment, check: str)
 def test_smoke_check_of_serve_passes_with_its_extra(environment: Environment) -> None:
     environment.install("hyperspan[serve]")
     environment.run("python", str(SMOKE), "serve")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def test_page_runs_in_an_empty_folder(environment: Environment, page: str, tmp_path: Path) -> None:
+    """Every command and all Python code, in order, with few epochs. Only hyperspan is the wheel's; extras are those of the tests."""
+    packages = sysconfig.get_path("purelib")
+    code, address = "", ""
+    with ExitStack() as stack:
+        for kind, step in steps(ROOT / page):
+            program, *arguments = shlex.split(step) if kind == "console" else ("python", "")
+            if kind == "python":
+                code += step  # the snippets of a page share their names
+                environment.run("python", "-c", code, folder=tmp_path, PYTHONPATH=packages)
+            elif program == "curl":
+                (body,) = re.findall(r"-d '([^']*)'", step)
+                (path,) = re.findall(r"http://127.0.0.1:8000(\S*)", step)
+                with httpx2.Client(base_url=address, timeout=30) as client:
+                    until(lambda client=client: client.get("/readyz").status_code == 200)
+                    assert client.post(path, content=body, headers={"content-type": "application/json"}).is_success
+            elif arguments[0] == "serve":
+                address = stack.enter_context(serving(environment, arguments, tmp_path, packages))
+            else:
+                short = ["--set", "training.epochs=2"] if arguments[0] in ("train", "curve") else []
+                environment.run(program, *arguments, *short, folder=tmp_path, timeout=600, PYTHONPATH=packages)
+
+
+@contextmanager
+def serving(environment: Environment, arguments: list[str], folder: Path, packages: str) -> Iterator[str]:
+    """The address of a server, at a port that is free."""
+    command = [str(environment.folder / "bin" / "hyperspan"), *arguments, "--port", "0"]
+    settings: dict[str, Any] = {"cwd": folder, "env": environment.variables | {"PYTHONPATH": packages}}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **settings) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().partition(" at ")[2].partition(" ")[0]
+        finally:
+            process.terminate()
+        assert process.wait(timeout=20) == 0
 
 
 def test_without_kernels_and_torch_both_remedies_are_named(environment: Environment) -> None:
