@@ -2,20 +2,20 @@
 figures. Imports anything of ours."""
 
 BENCHMARKS = {
-    "bundled": "the bundled models from raw text, beside spaCy's spancat; their F1, latency, start and memory",
-    "domain": "how well the bundled models tell their own text from others",
-    "decode": "many sentences at once, as a share of what this machine's matrix products allow",
-    "latency": "one sentence at a time, and the start of the command",
+    "bundled": "the bundled models on raw text, compared with spaCy's spancat: F1, speed, latency, startup, memory",
+    "domain": "how well the bundled models detect text unlike their training text",
+    "decode": "many sentences at once, as a share of the machine's peak matrix throughput",
+    "latency": "one sentence at a time, and startup of the command",
     "train": "steps of the training loop",
     "parallel": "training with one process and with two",
-    "learning-curve": "F1 and time to train against training sentences, beside spaCy's spancat",
-    "active": "how many words of labelling hyperspan suggest saves, against random order",
-    "partial": "F1 from partial annotation, beside full annotation and taking the rest as absent",
-    "dependence": "how probable gold sets of mentions are where mentions depend on each other, and where they do not",
-    "discontinuous": "F1 on discontinuous mentions, beside models that leave them out, and other ways to treat them",
+    "learning-curve": "F1 and training time by corpus size, compared with spaCy's spancat",
+    "active": "words of labelling that hyperspan suggest saves, compared with random order",
+    "partial": "F1 from partial annotation, compared with full annotation and with treating unknown as absent",
+    "dependence": "probability of gold mention sets with and without dependence between mentions",
+    "discontinuous": "F1 on discontinuous mentions, compared with other ways to treat them",
     "cost": "time and memory of a configuration, in training and in inference",
     "bulk": "bulk jobs from raw text to shards, with several workers for one GPU",
-    "inference": "exact inference beside an elementwise exp and a loop in Python",
+    "inference": "exact inference, compared with an elementwise exp and a Python loop",
     "read": "reading files of annotated text",
 }
 """What ``hyperspan benchmark`` offers."""

@@ -1,4 +1,4 @@
-"""The command line: one thin file a command over a plain function."""
+"""The command line: one thin file per command, each over a plain function."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from hyperspan.errors import CardWarning, HyperspanError, KernelWarning, PluginW
 from hyperspan.lazy import imported
 
 COMMANDS = "annotate bulk serve suggest label init vectors pretrain train curve evaluate compare agreement calibrate compact profile convert split stats view draw explain reproduce models info benchmark".split()
-"""In the order of the help. A command is a function in the module of its name."""
+"""The commands in the order of the help; each is a function in the module of the same name."""
 _SETTINGS: dict[str, dict[str, Any]] = {
-    # What is too much for train, it explains itself.
+    # train reports extra arguments with its own message.
     "train": {"allow_extra_args": True},
-    # What follows the name of a benchmark are its own options.
+    # The benchmark parses the options that follow its name.
     "benchmark": {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False},
 }
 OPENMP_SPINS = 10_000
-"""How often a thread of torch's OpenMP looks for work before it sleeps: a quarter of a millisecond. By default it is 30
-times that, in which it keeps the kernels' threads, and other programs, from their CPU."""
+"""How often a thread of torch's OpenMP polls for work before it sleeps: about a quarter of a millisecond.
+
+The default is 30 times longer; meanwhile the thread takes CPU time from the kernels' threads and other programs."""
 _FORMAT = warnings.formatwarning
 
 
 def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """The command line with these commands, whose modules alone are imported."""
+    """Build the command line with these commands; only their modules are imported."""
     app = typer.Typer(
-        help="Recognise overlapping mentions in text: nested, crossing, of the same type, of any length.",
+        help="Find overlapping mentions in text: nested, crossing, discontinuous, of any length.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -58,7 +59,7 @@ def common(
 
 
 def main() -> None:
-    """Runs the command line; a user's mistake is one sentence on standard error and exit status 2."""
+    """Run the command line; a user error prints one sentence on standard error and exits with status 2."""
     warnings.formatwarning = _format_warning
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", str(OPENMP_SPINS))  # OpenMP reads it when torch is imported
@@ -76,7 +77,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        # What typer raises when options do not fit comes from the click that it brings along, under a name of its own.
+        # typer raises usage errors of its vendored click, whose classes cannot be imported from click.
         explain = getattr(error, "format_message", None)
         if explain is None:
             raise

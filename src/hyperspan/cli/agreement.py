@@ -1,4 +1,4 @@
-"""``hyperspan agreement``: how far two annotators agree on the same texts."""
+"""``hyperspan agreement``: measure how far two annotators agree on the same texts."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hyperspan.errors import InputError
 
 
 def agreement(
-    a: Annotated[str, typer.Argument(help="What annotator A has: a file, a folder, or - for standard input.")],
-    b: Annotated[str, typer.Argument(help="What annotator B has of the same texts.")],
+    a: Annotated[str, typer.Argument(help="The corpus of annotator A: a file, a folder, or - for standard input.")],
+    b: Annotated[str, typer.Argument(help="The same texts, labelled by annotator B.")],
     format_: Format = "table",
     from_: From = None,
     on_error: OnError = "raise",
     option: Options = None,
 ) -> None:
-    """Compare two annotations of the same texts: exact F1, by type, of spans alone, and Cohen's kappa.
+    """Measure the agreement of two annotators: exact F1, F1 by type and of spans alone, and Cohen's kappa.
 
-    Where annotation is partial, only what both know is compared.
+    If annotation is partial, only spans and labels that both annotated are compared.
 
     Example: hyperspan agreement ann.jsonl bob.jsonl
     """

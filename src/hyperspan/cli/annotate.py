@@ -1,4 +1,4 @@
-"""``hyperspan annotate``: the mentions of raw text, of files, or of a corpus."""
+"""``hyperspan annotate``: find the mentions in raw text, files or a corpus."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def annotate(
         list[str] | None,
         typer.Argument(
             metavar="[TEXT|FILE|-]...",
-            help="A text; or files, folders of .txt files, or - for standard input, which is read if nothing is given.",
+            help="A text, files, folders of .txt files, or - for standard input. Default: standard input.",
             show_default=False,
         ),
     ] = None,
@@ -65,7 +65,7 @@ def annotate(
             "--format",
             "--output-format",
             "-f",
-            help=f"One of {', '.join(OUTPUTS)}. Default: what the name of --output says, or terminal.",
+            help=f"The output format: one of {', '.join(OUTPUTS)}. Default: by the name of --output, else terminal.",
         ),
     ] = None,
     threshold: Thresholds = None,
@@ -75,15 +75,16 @@ def annotate(
         list[str] | None,
         typer.Option(
             metavar="START:END:LABEL",
-            help="A mention that the text has, from character START to before END, counted from 0; repeat for more. "
-            "Commas separate the parts of a discontinuous one: 0:4,15:20:LABEL.",
+            help="A mention that must be found, at characters START to END (END exclusive, from 0); repeat for more. "
+            "Separate the parts of a discontinuous mention with commas: 0:4,15:20:LABEL.",
         ),
     ] = None,
     forbid: Annotated[
-        list[str] | None, typer.Option(metavar="START:END:LABEL", help="A mention that it has not; repeat for more.")
+        list[str] | None,
+        typer.Option(metavar="START:END:LABEL", help="A mention that must not be found; repeat for more."),
     ] = None,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="The file to write, or for brat the folder; - is standard output.")
+        str, typer.Option("--output", "-o", help="The file to write (for brat: the folder); - is standard output.")
     ] = "-",
     force: Force = False,
     lossy: Keep = None,
@@ -95,9 +96,10 @@ def annotate(
     id_column: IdKey = None,
     engine: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Find the mentions in a text, in files, or in a corpus, whose sentences and words are then kept.
+    """Find the mentions in a text, in files, or in a corpus.
 
-    Makes one output; hyperspan bulk annotates many files into a folder.
+    A corpus keeps its sentences and words. All input goes into one output; to annotate many files into a folder, use
+    hyperspan bulk.
 
     Example: hyperspan annotate report.txt --threshold 0.3 --output report.html
 
@@ -163,7 +165,7 @@ def _only(documents: Iterator[str | Document]) -> str | Document:
 
 
 def _noting_missing_tags(documents: Iterable[str | Document]) -> Iterator[str | Document]:
-    """The documents; when the first comes that has no part-of-speech tags, it is said what that means."""
+    """Yield the documents; print a note at the first one without part-of-speech tags."""
     said = False
     for document in documents:
         tagged = isinstance(document, Document) and any(sentence.tags for sentence in document.sentences)
@@ -177,7 +179,7 @@ def _noting_missing_tags(documents: Iterable[str | Document]) -> Iterator[str | 
 
 
 def _noting_uncut_runs(documents: Iterable[str | Document]) -> Iterator[str | Document]:
-    """The documents; when the first comes with text that the model takes for one word, it is said what that means."""
+    """Yield the documents; print a note at the first text without spaces, which the model reads as one word."""
     said = False
     for document in documents:
         text = document if isinstance(document, str) else "" if document.sentences else document.text
@@ -194,8 +196,7 @@ def _noting_uncut_runs(documents: Iterable[str | Document]) -> Iterator[str | Do
 def _judged(
     documents: Iterable[str | Document], annotator: Annotator, tally: DomainTally, files: Mapping[str, str]
 ) -> Iterator[str | Document]:
-    """The documents; on the way it is counted which are unlike what the model was trained on. `files` are by ids of
-    documents."""
+    """Yield the documents and count those unlike the training text. `files` maps document ids to file names."""
     for document in documents:
         if not tally.is_full:
             name = "" if isinstance(document, str) else files.get(document.id, document.id)
@@ -204,7 +205,7 @@ def _judged(
 
 
 def _files_by_id(given: Sequence[str]) -> dict[str, str]:
-    """The files that were named, by the ids of their documents; without those of which several have the same id."""
+    """Map document ids to the named files, without ids that several files share."""
     ids = [Path(name.removesuffix(".gz")).stem for name in given]
     counts = Counter(ids)
     return {id_: name for id_, name in zip(ids, given, strict=True) if counts[id_] == 1}

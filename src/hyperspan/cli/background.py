@@ -1,7 +1,7 @@
-"""``python -m hyperspan.cli.background train …``: a command at low priority, for as long as the process that started it lives.
+"""``python -m hyperspan.cli.background train …``: run a command at low priority until its parent process ends.
 
-Its standard input is a pipe from that process. When the pipe is closed, the process has ended, however it did, and so
-does this.
+Standard input is a pipe from the parent. The pipe closes when the parent ends, for any reason, and then this process
+exits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``hyperspan benchmark NAME``: how fast hyperspan is on this machine."""
+"""``hyperspan benchmark NAME``: measure how fast hyperspan is on this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from hyperspan.errors import InputError, require_torch
 
 def benchmark(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Which one; hyperspan benchmark NAME --help lists its options.")],
+    name: Annotated[
+        str, typer.Argument(help="The benchmark to run; hyperspan benchmark NAME --help lists its options.")
+    ],
 ) -> None:
     if name not in BENCHMARKS:
         close = difflib.get_close_matches(name, BENCHMARKS, 1)

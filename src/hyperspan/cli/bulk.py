@@ -1,4 +1,4 @@
-"""``hyperspan bulk``: many files into a folder of shards, resumed after any crash."""
+"""``hyperspan bulk``: annotate many files into a folder of shards; a job resumes after a crash."""
 
 from __future__ import annotations
 
@@ -27,54 +27,56 @@ from hyperspan.progress import print_every_minute
 def bulk(
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="INPUT...", help="Files, folders or URLs: JSON Lines, Parquet, CSV, TSV, text."),
+        typer.Argument(metavar="INPUT...", help="Files, folders or URLs of JSON Lines, Parquet, CSV, TSV or text."),
     ],
     output: Annotated[
-        str, typer.Option("--output", "-o", help="The folder of shards: new, or of a job to go on with.")
+        str, typer.Option("--output", "-o", help="The folder for the shards: a new one, or that of a job to resume.")
     ],
     model: ModelName = DEFAULT_MODEL,
-    format_: Annotated[OutputFormat, typer.Option("--format", "-f", help="Of the shards.")] = "jsonl",
+    format_: Annotated[OutputFormat, typer.Option("--format", "-f", help="The format of the shards.")] = "jsonl",
     threshold: Thresholds = None,
     top_k: TopK = 0,
     type_: Labels = None,
     from_: Annotated[
-        Kind | None, typer.Option("--from", help="What inputs hold. Default: what their names say.")
+        Kind | None, typer.Option("--from", help="The format of the inputs. Default: by their file names.")
     ] = None,
     text_column: TextKey = None,
     id_column: IdKey = None,
     engine: Annotated[
-        Literal["plain", "ray"], typer.Option(help="plain (this machine) or ray (also others).")
+        Literal["plain", "ray"], typer.Option(help="plain runs on this machine, ray also on a cluster.")
     ] = "plain",
     workers: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="How many processes. Default: of plain none beside this, for a GPU one for each other CPU; of ray one for each CPU or GPU.",
+            help="Number of worker processes. Default for plain: no extra process, but on a GPU one per other CPU "
+            "core. Default for ray: one per CPU or GPU.",
         ),
     ] = None,
     feeders: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Of ray on GPUs: further processes for each worker, which prepare its batches. Default: the CPUs of a node for each of its GPUs, less one, at most 16.",
+            help="With ray on GPUs: processes per worker that prepare its batches. Default: CPUs per GPU of the node, "
+            "minus one, at most 16.",
         ),
     ] = None,
     ray_address: Annotated[
         str | None,
         typer.Option(
             metavar="HOST:PORT|auto",
-            help="A running cluster. Default: $RAY_ADDRESS, or a cluster of its own on this machine.",
+            help="The address of a running Ray cluster. Default: $RAY_ADDRESS, or a new local cluster.",
         ),
     ] = None,
-    shard_records: Annotated[int, typer.Option(min=1, help="The most records in a shard.")] = 10_000,
-    shard_megabytes: Annotated[float, typer.Option(help="The most MB of text in a shard.")] = 4.0,
+    shard_records: Annotated[int, typer.Option(min=1, help="Maximum number of records per shard.")] = 10_000,
+    shard_megabytes: Annotated[float, typer.Option(help="Maximum MB of text per shard.")] = 4.0,
     device: Device = "cpu",
     force: Force = False,
 ) -> None:
-    """Annotate many files into a folder of shards, or go on with the job that is there.
+    """Annotate many files into a folder of shards, or resume the job in that folder.
 
-    After a crash the same command does what is missing. Records that cannot be annotated are set aside, with the
-    reason.
+    After a crash, run the same command again: it does only the missing shards. Records that cannot be annotated go to
+    OUTPUT/rejected, with the reason.
 
     Example: hyperspan bulk abstracts/ more.jsonl.gz --model genia --output mentions --threshold 0.5
 
@@ -114,7 +116,7 @@ def bulk(
 
 
 def _lines(summary: JobSummary, output: str) -> Iterator[str]:
-    """What a job has come to."""
+    """Yield the lines that sum up a finished job."""
     yield from summary.notes
     before = f", {summary.resumed:,} of them before" if summary.resumed else ""
     yield (
@@ -129,7 +131,7 @@ def _lines(summary: JobSummary, output: str) -> Iterator[str]:
 
 @contextmanager
 def _shown() -> Iterator[Callable[[Progress], None]]:
-    """Shards and words on standard error while they are done: always on a terminal, else every minute."""
+    """Show progress on standard error: live on a terminal, otherwise every minute."""
     console = Console(stderr=True)
     columns = (
         BarColumn(),

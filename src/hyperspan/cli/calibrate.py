@@ -1,4 +1,4 @@
-"""``hyperspan calibrate``: makes the probabilities of a trained model right on a dev corpus."""
+"""``hyperspan calibrate``: calibrate the probabilities of a trained model on a dev corpus."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ if TYPE_CHECKING:
 
 
 FEW = 50
-"""Mentions below which calibration changes little."""
+"""Calibration changes little with fewer mentions than this."""
 
 
 def calibrate(
-    model: Annotated[str, typer.Argument(help="The folder of a model that hyperspan train wrote, or a bundled one.")],
-    dev: Annotated[
-        list[str], typer.Argument(help="Annotated text that the model was not trained on: files or folders.")
-    ],
+    model: Annotated[str, typer.Argument(help="A bundled model, or the folder of a model.")],
+    dev: Annotated[list[str], typer.Argument(help="Annotated files or folders that the model was not trained on.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="A folder for the calibrated model. Default: with --force, its own."),
+        typer.Option(
+            "--output", "-o", help="The folder for the calibrated model. Without it, --force changes MODEL in place."
+        ),
     ] = None,
     couplings: Annotated[
         bool,
         typer.Option(
             "--couplings",
-            help="Also choose how mentions depend on each other. Sets become more probable, but the best ones have fewer inner mentions.",
+            help="Also fit how mentions depend on each other. Gold sets become more probable, but the most probable "
+            "set has fewer nested mentions.",
         ),
     ] = False,
     from_: From = None,
@@ -49,10 +50,10 @@ def calibrate(
     device: Device = "cpu",
     force: Force = False,
 ) -> None:
-    """Choose how sure a model is of each label, so that eight in ten mentions of probability 0.8 are right.
+    """Calibrate a model's probabilities on a dev corpus: of the mentions with probability 0.8, 80% should be right.
 
-    hyperspan train does this at its end. The mentions that the model finds stay the same, unless --couplings makes them
-    depend on each other (docs/concepts/dependence.md).
+    hyperspan train calibrates at its end, so this is for other data. It fits a temperature and a bias for each label.
+    The model finds the same mentions as before, except with --couplings.
 
     Example: hyperspan calibrate runs/mine dev.data --force
 
@@ -79,7 +80,7 @@ def calibrate(
         raise InputError(
             f"{', '.join(dev)} has no mention of {', '.join(found.labels)}; give annotated text with labels of the model"
         )
-    couplings = couplings or bool(found.config.coupling.both)  # which fit the calibration that they were chosen with
+    couplings = couplings or bool(found.config.coupling.both)  # couplings only fit the calibration they were tuned with
     if couplings and not found.scorer.can_couple:
         raise InputError(
             f"{source} is a model of kind {found.config.model.kind}, whose mentions cannot be coupled; leave out --couplings"
@@ -102,7 +103,7 @@ def calibrate(
 
 
 def _write(model: Recognizer, source: Path, target: Path) -> None:
-    """A copy of the model with the new configuration; all other files stay as they are."""
+    """Copy the model with the new configuration; all other files stay unchanged."""
     copy_model(source, target)
     with Target(str(target / "config.toml"), force=True).open() as file:
         file.write(model.config.to_toml())
@@ -110,7 +111,7 @@ def _write(model: Recognizer, source: Path, target: Path) -> None:
 
 
 def _write_readme(source: Path, target: Path, fit: CalibrationFit | None, dev: str) -> None:
-    """The model's README.md, whose section on calibration says what was measured now."""
+    """Write the new results into the calibration section of the model's README.md."""
     if not (source / README).is_file():
         return
     text = f"`hyperspan calibrate` chose one temperature on {dev}."

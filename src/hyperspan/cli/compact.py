@@ -1,4 +1,4 @@
-"""``hyperspan compact``: a trained model in a smaller folder."""
+"""``hyperspan compact``: write a trained model in fewer bytes."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from hyperspan.model_folders import FILES, folder_of
 
 
 def compact(
-    model: Annotated[str, typer.Argument(help="The folder of a model that hyperspan train wrote, or a bundled one.")],
-    output: Annotated[Path, typer.Argument(help="The folder to write.")],
+    model: Annotated[str, typer.Argument(help="A bundled model, or the folder of a model.")],
+    output: Annotated[Path, typer.Argument(help="The folder for the compact model.")],
     words: Annotated[
         int | None,
-        typer.Option(min=0, help="How many of the words that only the pretrained vectors know are kept. Default: all."),
+        typer.Option(
+            min=0, help="How many words to keep of those that only the pretrained vectors contain. Default: all."
+        ),
     ] = None,
     labels: Annotated[
         list[str] | None,
-        typer.Option(help="The labels that it keeps, repeated or separated by commas. Default: all."),
+        typer.Option(help="The labels to keep, repeated or separated by commas. Default: all."),
     ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="The labels that it loses, instead of those that it keeps.")
-    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="The labels to remove; use instead of --labels.")] = None,
     force: Force = False,
 ) -> None:
-    """Write a model in few bytes, and with fewer words or labels if asked, to send it to others.
+    """Write a smaller copy of a model: 16-bit weights and, if you choose, fewer words or labels.
 
-    Without some labels it gives mentions of the others the same probabilities as before.
+    Removing labels does not change the probabilities of the others.
 
-    Measure what that costs: hyperspan evaluate MODEL DATA, hyperspan evaluate OUTPUT DATA.
+    To measure the effect on F1, compare hyperspan evaluate MODEL DATA with hyperspan evaluate OUTPUT DATA.
     """
     if labels and drop:
         raise InputError("--labels and --drop are given, but the one follows from the other; leave one of them out")
@@ -58,7 +58,7 @@ def compact(
 
 
 def _write_cards(source: Path, output: Path, whole: Sequence[str], kept: Sequence[str]) -> None:
-    """Copies card.toml and README.md; where labels are left out, they say so, and the card has no figures."""
+    """Copy card.toml and README.md; if labels are removed, both say so and the card loses its figures."""
     card, name = ModelCard.read_or_warn(source), source.resolve().name
     lost = ", ".join(label for label in whole if label not in kept)
     if lost:
@@ -75,7 +75,7 @@ def _write_cards(source: Path, output: Path, whole: Sequence[str], kept: Sequenc
 
 
 def _kept(known: Sequence[str], labels: Sequence[str], drop: Sequence[str]) -> list[str] | None:
-    """The labels that a model keeps; None for all."""
+    """Return the labels to keep; None for all."""
     if unknown := sorted(set(drop) - set(known)):
         raise InputError(f"--drop names {', '.join(unknown)}, but the model has the labels {', '.join(known)}")
     return list(labels) or ([label for label in known if label not in drop] if drop else None)

@@ -1,4 +1,4 @@
-"""``hyperspan compare``: whether one system is better than another, and what each finds that the other misses."""
+"""``hyperspan compare``: test whether one system is better than another, and list what each one misses."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from hyperspan.model_folders import is_model
 
 
 def compare(
-    a: Annotated[str, typer.Argument(help="What system A predicts: a file, a folder, or - for standard input.")],
-    b: Annotated[str, typer.Argument(help="What system B predicts for the same text.")],
-    gold: Annotated[str, typer.Option("--gold", "-g", metavar="FILE", help="The right mentions.")],
+    a: Annotated[str, typer.Argument(help="Predictions of system A: a file, a folder, or - for standard input.")],
+    b: Annotated[str, typer.Argument(help="Predictions of system B for the same texts.")],
+    gold: Annotated[str, typer.Option("--gold", "-g", metavar="FILE", help="The gold corpus.")],
     format_: Format = "table",
-    rounds: Annotated[int, typer.Option(min=1, help="Of each test.")] = 10_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Resampling rounds of each test.")] = 10_000,
     seed: Seed = 0,
     differences: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Also write what each gets wrong: .html is a page, .jsonl records."),
+        typer.Option(metavar="FILE", help="Also write the errors of both systems: a page (.html) or records (.jsonl)."),
     ] = None,
     from_: From = None,
     predictions_from: PredictionsFrom = None,
@@ -46,7 +46,7 @@ def compare(
     predictions_option: PredictionsOptions = None,
     force: Force = False,
 ) -> None:
-    """Compare two systems' predictions: paired tests on micro precision, recall and F1.
+    """Compare the predictions of two systems with paired tests on micro precision, recall and F1.
 
     Example: hyperspan compare baseline.jsonl better.jsonl --gold test.data --differences differences.html
     """

@@ -1,4 +1,4 @@
-"""``hyperspan convert``: a corpus from one format into another, without loss or with a loss that is said."""
+"""``hyperspan convert``: convert a corpus between formats, without loss or with reported losses."""
 
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ from hyperspan.errors import counted
 
 def convert(
     source: Annotated[
-        str, typer.Argument(help="A file, a folder, or - for standard input; gzip and zip are unpacked.")
+        str, typer.Argument(help="The corpus: a file, a folder, a gzip or zip archive, or - for standard input.")
     ],
     target: Annotated[
-        str, typer.Argument(help="The file or folder to write, or - for standard output; .gz is packed.")
+        str, typer.Argument(help="The file or folder to write, or - for standard output; a name in .gz is compressed.")
     ],
     from_: From = None,
     to: Annotated[
         str | None,
-        typer.Option(
-            "--to", help=f"The format to write. Default: what TARGET's name says. One of {', '.join(WRITERS)}."
-        ),
+        typer.Option("--to", help=f"The format to write: one of {', '.join(WRITERS)}. Default: by TARGET's name."),
     ] = None,
     lossy: Keep = None,
     split: Split = None,
@@ -34,11 +32,11 @@ def convert(
     option: Options = None,
     write_option: Annotated[
         list[str] | None,
-        typer.Option("--write-option", metavar="NAME=VALUE", help="The same for the format that is written."),
+        typer.Option("--write-option", metavar="NAME=VALUE", help="An option of the output format; repeat for more."),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Convert a corpus from one format into another.
+    """Convert a corpus from one format to another.
 
     Example: hyperspan convert dev.data dev.jsonl
     """

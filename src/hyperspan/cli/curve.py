@@ -1,4 +1,4 @@
-"""``hyperspan curve``: F1 by the size of the corpus, and what twice the data would bring."""
+"""``hyperspan curve``: plot F1 against corpus size and estimate F1 with twice the data."""
 
 from __future__ import annotations
 
@@ -23,32 +23,36 @@ def curve(
     config: Annotated[str, typer.Argument(help="A TOML file, or a shipped configuration such as genia/sh-n-char.")],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", help="The folder of the curve. Default: runs/curve/ and the configuration's name."
-        ),
+        typer.Option("--output", "-o", help="The output folder. Default: runs/curve/NAME for NAME.toml."),
     ] = None,
     sizes: Annotated[
         list[str] | None,
         typer.Option(
-            "--sizes", metavar="N,N,…", help="Sentences of the parts. Default: about five sizes up to the whole corpus."
+            "--sizes",
+            metavar="N,N,…",
+            help="Training set sizes, in sentences. Default: about five sizes up to the whole corpus.",
         ),
     ] = None,
     per_label: Annotated[
         list[str] | None,
-        typer.Option("--per-label", metavar="K,K,…", help="Instead: about this many sentences for each label."),
+        typer.Option(
+            "--per-label",
+            metavar="K,K,…",
+            help="Training set sizes in sentences per label (approximate); use instead of --sizes.",
+        ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each size, each with its own part and seed.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs per size, each with another sample and seed.")] = 3,
     overrides: Overrides = None,
-    seed: Annotated[int | None, typer.Option(help="The first seed; the same as --set training.seed=….")] = None,
+    seed: Annotated[int | None, typer.Option(help="The first random seed; short for --set training.seed=N.")] = None,
     device: TrainingDevice = "auto",
     threads: Threads = None,
-    force: Annotated[bool, typer.Option("--force", help="Begin anew where a curve is already.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Start over if the folder already contains a curve.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the models of all runs.")] = False,
     format_: Format = "table",
 ) -> None:
-    """Train on growing parts of the corpus, plot F1 on dev, and say what twice the data would bring.
+    """Train on growing samples of the corpus, plot dev F1, and estimate F1 with twice the data.
 
-    A job that was stopped goes on when the same command is given again.
+    To resume a stopped job, run the same command again.
 
     Example: hyperspan curve mine.toml --sizes 30,100,300 --seeds 3
 
@@ -94,7 +98,7 @@ def curve(
 
 
 def _write(found: LearningCurve, folder: Path) -> None:
-    """The curve as JSON and, where the extra is there, as a picture."""
+    """Write the curve as JSON and, if the extra is installed, as pictures."""
     from hyperspan.files import Target
     from hyperspan.training.curve.plot import draw_curve
 

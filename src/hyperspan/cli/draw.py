@@ -1,4 +1,4 @@
-"""``hyperspan draw``: a sentence's hypergraph, in any structure, and the hyperpath of its mentions, as SVG, PNG or PDF."""
+"""``hyperspan draw``: draw a sentence's hypergraph and the hyperpath of its mentions as SVG, PNG or PDF."""
 
 from __future__ import annotations
 
@@ -18,56 +18,55 @@ from hyperspan.render.raster import convert_svg
 from hyperspan.types import Mention
 
 READINGS = 8
-"""How many of the other mention sets that a picture stands for are listed; there may be thousands."""
+"""How many other mention sets of the same hyperpath are listed; there may be thousands."""
 
 
 def draw(
-    text: Annotated[
-        str, typer.Argument(help="The sentence, words separated by spaces; - reads it from standard input.")
-    ],
+    text: Annotated[str, typer.Argument(help="The sentence, with spaces between words; - reads standard input.")],
     mention: Annotated[
         list[str] | None,
         typer.Option(
             "--mention",
             "-m",
             metavar="START:END:LABEL",
-            help="A mention from word START to before word END, counted from 0; repeat for more. "
-            "Commas separate the parts of a discontinuous one: 0:1,3:4:LABEL.",
+            help="A mention at words START to END (END exclusive, from 0); repeat for more. "
+            "Separate the parts of a discontinuous mention with commas: 0:1,3:4:LABEL.",
         ),
     ] = None,
     types: Annotated[
         list[str] | None,
         typer.Option(
-            "--types", "-t", help="The mention types, repeated or separated by commas. Default: the mentions' labels."
+            "--types",
+            "-t",
+            help="The mention types, repeated or separated by commas. Default: the labels of the mentions.",
         ),
     ] = None,
     max_width: Annotated[
         int | None,
-        typer.Option("--max-width", "-c", help="The most words in a mention (the paper's c). Default: no limit."),
+        typer.Option("--max-width", "-c", help="Maximum mention width in words (the paper's c). Default: no limit."),
     ] = None,
     structure: Annotated[
         str,
-        typer.Option(
-            "--structure", "-s", help=f"The structure, of this or of an earlier system: one of {', '.join(DIAGRAMS)}."
-        ),
+        typer.Option("--structure", "-s", help=f"The structure to draw: one of {', '.join(DIAGRAMS)}."),
     ] = "segmental",
     show: Annotated[
         Literal["both", "graph", "path"],
-        typer.Option(help="The hypergraph with the hyperpath in it, the hypergraph, or the hyperpath."),
+        typer.Option(help="What to draw: the hypergraph (graph), the hyperpath (path), or both."),
     ] = "both",
     output: Annotated[
         str,
         typer.Option(
             "--output",
             "-o",
-            help="The file to write: .svg, or .png or .pdf (extra pictures); - is standard output, as SVG.",
+            help="The file to write: .svg, .png or .pdf (the last two need the extra pictures); - is standard output.",
         ),
     ] = "-",
     force: Force = False,
 ) -> None:
     """Draw the hypergraph of a sentence and the hyperpath that encodes its mentions.
 
-    Mention hypergraphs and separators are ambiguous: what else the hyperpath stands for is listed on standard error.
+    In ambiguous structures (mention-hypergraph, mention-separators), standard error lists the other mention sets with
+    the same hyperpath.
 
     Example: hyperspan draw "Israeli UN Ambassador Danny" -m 0:3:PER -m 0:4:PER -m 1:2:ORG -o path.svg
     """
@@ -96,7 +95,7 @@ def _write(picture: str, target: Target) -> None:
 
 
 def list_readings(words: Sequence[str], mentions: Sequence[Mention], structure: str) -> None:
-    """Lists the other mention sets that the hyperpath stands for, if any, on standard error."""
+    """Print the other mention sets of the same hyperpath, if any, on standard error."""
     from hyperspan.render.hypergraph_svg import other_readings
 
     found = list(islice(other_readings(mentions, structure), READINGS + 1))

@@ -1,4 +1,4 @@
-"""What `evaluate --errors` and `compare --differences` write: a page, or JSON Lines."""
+"""The output of `evaluate --errors` and `compare --differences`: a page or JSON Lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGES, RECORDS = (".html", ".htm"), (".jsonl", ".ndjson")
 
 
 def check_error_file(name: str | None, option: str, force: bool) -> None:
-    """What would fail after all the work fails before."""
+    """Raise errors before the work that would otherwise occur after it."""
     if name is None:
         return
     if not name.removesuffix(".gz").endswith((*PAGES, *RECORDS)):
@@ -27,7 +27,7 @@ def check_error_file(name: str | None, option: str, force: bool) -> None:
 def write_error_file(
     found: ErrorReport, name: str, force: bool, title: str, about: Mapping[str, str], systems: Sequence[str]
 ) -> None:
-    """Writes what was found as the name says; `about` says what was evaluated, `systems` what they are called."""
+    """Write the errors in the format of the file name; `about` describes the evaluation, `systems` are their names."""
     from hyperspan import __version__
 
     with Target(name, force).open() as file:

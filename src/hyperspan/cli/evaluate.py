@@ -1,4 +1,4 @@
-"""``hyperspan evaluate``: precision, recall and F1 of overlapping mentions, and where they come from."""
+"""``hyperspan evaluate``: precision, recall and F1 of overlapping mentions, overall and by group."""
 
 from __future__ import annotations
 
@@ -40,42 +40,47 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    model: Annotated[str | None, typer.Argument(help="A model: the name of one, or its folder.")] = None,
+    model: Annotated[str | None, typer.Argument(help="A bundled model, or the folder of a model.")] = None,
     data: Annotated[
-        str | None, typer.Argument(help="The corpus to score it on: a file, a folder, or - for standard input.")
+        str | None, typer.Argument(help="The gold corpus: a file, a folder, or - for standard input.")
     ] = None,
     predictions: Annotated[
-        str | None, typer.Option("--predictions", "-p", metavar="FILE", help="Instead of a model, what one predicted.")
+        str | None,
+        typer.Option(
+            "--predictions", "-p", metavar="FILE", help="Score these predictions instead of a model; needs --gold."
+        ),
     ] = None,
     gold: Annotated[
-        str | None, typer.Option("--gold", "-g", metavar="FILE", help="With --predictions: the right mentions.")
+        str | None, typer.Option("--gold", "-g", metavar="FILE", help="The gold corpus for --predictions.")
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Score all mentions that a model gives this probability. Default: its most probable set."),
+        typer.Option(help="Score every mention with at least this probability. Default: the most probable set."),
     ] = None,
     labels: Annotated[
         list[str] | None,
         typer.Option(
-            help="Score only these labels, repeated or separated by commas; gold: those that occur in the corpus. "
+            help="Score only these labels, repeated or separated by commas; gold means the labels of the corpus. "
             "Default: all."
         ),
     ] = None,
     format_: Format = "table",
-    samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for confidence intervals; 0 for none.")] = 1000,
+    samples: Annotated[
+        int, typer.Option(min=0, help="Bootstrap samples for confidence intervals; 0 for no intervals.")
+    ] = 1000,
     seed: Seed = 0,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also write what the model predicts, as the name says."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Also write the predictions, in the format of the file name."
+        ),
     ] = None,
-    plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Also draw how probabilities are calibrated, as PNG.")
-    ] = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Also draw a calibration plot, as PNG.")] = None,
     errors: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Also write every error with its name and probability: .html is a page, .jsonl records.",
+            help="Also write every error with its kind and probability: a page (.html) or records (.jsonl).",
         ),
     ] = None,
     from_: From = None,
@@ -87,7 +92,7 @@ def evaluate(
     force: Force = False,
     device: Device = "cpu",
 ) -> None:
-    """Score a model, or predictions, against annotated text: exact matches of span and type.
+    """Score a model or predictions against a gold corpus, by exact match of span and type.
 
     Example: hyperspan evaluate my-model test.data
 
@@ -120,7 +125,7 @@ def evaluate(
 
 
 class EvaluationTask(NamedTuple):
-    """What was scored."""
+    """The scores of a task, with a function that finds its errors."""
 
     scores: Report
     find_errors: Callable[[], ErrorReport]
@@ -135,7 +140,7 @@ def _check_task(
     threshold: float | None,
     output: str | None,
 ) -> str:
-    """Where the right mentions are; InputError unless it is clear what to score."""
+    """Return the gold corpus; InputError if the arguments do not say what to score."""
     if predictions is None and gold is None and model is not None and data is not None:
         if Path(model).is_file():
             _check_is_model(model, data)
@@ -153,7 +158,7 @@ def _check_task(
 
 
 def _check_is_model(file: str, data: str) -> None:
-    """Raises an error for a file where a model is expected, unless a bundled model has its name."""
+    """Raise an error if a file is given as the model, unless a bundled model has its name."""
     if file not in bundled_models():
         raise InputError(
             f"{file} is a file, but a model is a folder or the name of a bundled one; to score what a file predicts, use "
@@ -162,7 +167,7 @@ def _check_is_model(file: str, data: str) -> None:
 
 
 def _check_targets(output: str | None, plot: str | None, force: bool) -> None:
-    """What would fail after all the work fails before."""
+    """Raise errors before the work that would otherwise occur after it."""
     if output is not None:
         format_for(output)
     if plot is not None:
@@ -245,7 +250,7 @@ def _model_errors(found: Evaluated, annotator: Annotator, labels: list[str] | No
 
 
 def _note_no_common_label(known: Collection[str], labels: Collection[str]) -> None:
-    """Says on standard error that the model and the corpus have no label in common, where that is so."""
+    """Print a note on standard error if the model and the corpus have no label in common."""
     if labels and set(labels).isdisjoint(known):
         print(
             f"hyperspan: the model and the corpus have no label in common ({', '.join(known)}; in the corpus "

@@ -1,4 +1,4 @@
-"""``hyperspan explain``: what a model with handcrafted features goes by."""
+"""``hyperspan explain``: list the strongest features of a model with handcrafted features."""
 
 from __future__ import annotations
 
@@ -15,17 +15,25 @@ from hyperspan.model_folders import folder_of
 
 
 def explain(
-    model: Annotated[str, typer.Argument(help="The folder of a model that was trained with encoder.kind=handcrafted.")],
-    types: Annotated[list[str] | None, typer.Option("--type", "-t", help="Labels to show. Default: all.")] = None,
+    model: Annotated[str, typer.Argument(help="The folder of a model trained with encoder.kind=handcrafted.")],
+    types: Annotated[
+        list[str] | None, typer.Option("--type", "-t", help="Show only this label; repeat for more. Default: all.")
+    ] = None,
     top: Annotated[
-        int, typer.Option("--top", "-n", min=1, help="Features for, and as many against, each label and role.")
+        int,
+        typer.Option(
+            "--top",
+            "-n",
+            min=1,
+            help="How many features to list with positive weight, and how many with negative, per label and role.",
+        ),
     ] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
-    """List the features of each type whose weights speak loudest for or against a mention.
+    """List the features with the largest positive and negative weights for each label.
 
-    For each label: what speaks for a mention that starts, goes on or ends at a word. Names read layer[places] symbols:
-    word[-1] with means that the word before is "with".
+    Weights are listed for mentions that start, continue or end at a word. Feature names have the form layer[offsets]
+    symbols: "word[-1] with" is true if the previous word is "with".
     """
     require_torch("explaining a model with handcrafted features")
     from hyperspan.models import load_model

@@ -1,4 +1,4 @@
-"""Documents that cannot be annotated: they are left out, the others go on, and the end says so."""
+"""Documents that cannot be annotated: they are left out and reported at the end."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from hyperspan.types import Document
 
 
 class Failures:
-    """What a stream of documents has left out. With "skip" it is reported as what cannot be read is, and is no
-    error."""
+    """The documents left out of a stream. With "skip" they are reported like unreadable records and are no error."""
 
     def __init__(self, problems: Problems):
         self._problems = problems
@@ -19,7 +18,7 @@ class Failures:
         self._first = ""
 
     def add(self, given: str | Document, error: BaseException) -> None:
-        """A document has raised this."""
+        """Record the error that a document raised."""
         reason = str(error)
         if not isinstance(error, HyperspanError):
             reason = f"{_named(given)} cannot be annotated ({type(error).__name__}: {' '.join(reason.split())[:200]})"
@@ -29,8 +28,7 @@ class Failures:
         self._first = self._first or reason
 
     def without(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The documents that have not failed, their mentions counted; if there are none, an error, so that nothing is
-        written."""
+        """Yield the documents and count their mentions; raise if all documents failed, so that nothing is written."""
         for document in documents:
             self._passed += 1
             self.mentions += len(document.mentions)
@@ -39,7 +37,7 @@ class Failures:
             self.check()
 
     def check(self) -> None:
-        """Raises an error if documents have failed that were not to be skipped."""
+        """Raise an error if documents failed and `on_error` is "raise"."""
         total = self._failed + self._passed
         if self._failed and self._problems.on_error == "raise":
             if total == 1:

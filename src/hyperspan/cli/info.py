@@ -1,4 +1,4 @@
-"""``hyperspan info``: versions, kernels, bundled models and extras."""
+"""``hyperspan info``: print versions, kernels, bundled models and extras."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hyperspan.info import info as collect
 from hyperspan.info import lines
 
 
-def info(json_: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
-    """Say which version this is, which kernels run and why not others, and what is installed.
+def info(json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Print the version, the kernels in use (and why others are not), bundled models and installed extras.
 
-    HYPERSPAN_KERNELS=reference computes everything in plain PyTorch.
+    Set HYPERSPAN_KERNELS=reference to compute everything in plain PyTorch.
     """
     found = collect()
     print_json(found) if json_ else print("\n".join(lines(found)))

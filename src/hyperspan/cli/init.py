@@ -1,4 +1,4 @@
-"""``hyperspan init``: a corpus to a configuration that can be trained."""
+"""``hyperspan init``: write a training configuration for a corpus."""
 
 from __future__ import annotations
 
@@ -27,33 +27,41 @@ from hyperspan.training.first_config import first_config
 from hyperspan.types import Document
 
 SMALL = 300
-"""Sentences below which dev and test are a fifth each: with a tenth they would say little."""
+"""Below this many sentences, dev and test are a fifth each: a tenth would be too small to measure anything."""
 SMALL_FRACTIONS: Fractions = {"train": 0.6, "dev": 0.2, "test": 0.2}
 
 
 def init(
     corpus: Annotated[
         str | None,
-        typer.Argument(help="Annotated text: a file or a folder, in any format; or a folder that split wrote."),
+        typer.Argument(
+            help="Annotated text in any format: a file or a folder, or the output folder of hyperspan split."
+        ),
     ] = None,
     example: Annotated[
         bool,
         typer.Option(
             "--example",
-            help=f"Copy a small invented corpus into this folder and use it. CORPUS is then its name: {', '.join(EXAMPLES)}.",
+            help=f"Copy a small invented corpus into the current folder and use it. CORPUS is then one of "
+            f"{', '.join(EXAMPLES)} (default: {DEFAULT}).",
         ),
     ] = False,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The configuration. Default: CORPUS.toml, in this folder."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The configuration to write. Default: CORPUS.toml in the current folder.",
+        ),
     ] = None,
-    dev: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The dev corpus, if you have one. Default: CORPUS is split.")
-    ] = None,
-    test: Annotated[str | None, typer.Option(metavar="FILE", help="The test corpus, if you have one too.")] = None,
+    dev: Annotated[str | None, typer.Option(metavar="FILE", help="Your dev corpus. Default: split CORPUS.")] = None,
+    test: Annotated[str | None, typer.Option(metavar="FILE", help="Your test corpus; needs --dev.")] = None,
     parts: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="Where train, dev and test go. Default: CORPUS-split, beside it."),
+        typer.Option(
+            metavar="FOLDER", help="The folder for train, dev and test. Default: CORPUS-split, next to CORPUS."
+        ),
     ] = None,
     fractions: SplitFractions = None,
     seed: SplitSeed = 1,
@@ -63,7 +71,7 @@ def init(
     option: Options = None,
     force: Force = False,
 ) -> None:
-    """Look at a corpus, split it, and write a short configuration to train with.
+    """Check a corpus, split it into train, dev and test, and write a short training configuration.
 
     Example: hyperspan init mine.jsonl
     """
@@ -105,7 +113,7 @@ def init(
 
 
 def _check_options(dev: str | None, test: str | None, of_split: Mapping[str, Any]) -> None:
-    """Raises an error for options that do not go together."""
+    """Raise an error for options that contradict each other."""
     if dev is None and test is not None:
         raise InputError("--test is given without --dev; name both, or none of them to split the corpus")
     if dev is not None and (given := next((option for option, value in of_split.items() if value), None)):
@@ -119,9 +127,9 @@ def _stem(corpus: str) -> str:
 
 
 def _given_parts(corpus: str) -> dict[str, str] | None:
-    """The parts of a folder that holds train and dev, as hyperspan split writes them; None for any other corpus.
+    """Return the parts of a folder that hyperspan split wrote; None for any other corpus.
 
-    Files that end otherwise, such as a README, are not among them. In a folder of brat every name has two endings.
+    Files with other endings, such as a README, are ignored. In a brat folder every name has two endings.
     """
     folder = Path(corpus)
     by_ending: dict[str, dict[str, str]] = {}
@@ -146,7 +154,7 @@ def _split(
     *,
     force: bool,
 ) -> tuple[list[CorpusSummary], str]:
-    """Writes and prints the parts of a corpus; returns what is in them, and their format."""
+    """Write and print the parts of a corpus; return their summaries and format."""
     files = PartFiles.of(corpus, folder)
     files.check_free([part for part, fraction in fractions.items() if fraction], force=force)
     split = split_files(corpus, read, fractions, options, problems)
@@ -162,7 +170,7 @@ def _three(found: Sequence[CorpusSummary]) -> tuple[CorpusSummary, CorpusSummary
 
 
 def _print_next(name: str, about: Sequence[str], found: Sequence[CorpusSummary]) -> None:
-    """On standard error: what there is, and what to type next."""
+    """Print the corpus summary and the next commands on standard error."""
     model = Path("runs") / Path(name).stem
     commands = [
         ["hyperspan", "train", name],

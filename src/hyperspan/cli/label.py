@@ -1,4 +1,4 @@
-"""``hyperspan label``: correct a model's drafts in the browser."""
+"""``hyperspan label``: correct a model's predictions in the browser."""
 
 from __future__ import annotations
 
@@ -18,30 +18,37 @@ from hyperspan.errors import InputError, counted, require
 
 
 def label(
-    model: Annotated[str, typer.Argument(help="The model that drafts: a bundled one, or a folder.")],
+    model: Annotated[str, typer.Argument(help="The model whose predictions you correct: a bundled model or a folder.")],
     given: Annotated[
-        list[str], typer.Argument(metavar="[TEXT|FILE|-]...", help="What to label: all that hyperspan annotate takes.")
+        list[str],
+        typer.Argument(metavar="[TEXT|FILE|-]...", help="The texts to label: any input of hyperspan annotate."),
     ],
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The corpus to write (.jsonl); FILE.log is kept beside it."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The corpus to write (.jsonl); the log FILE.log is written next to it.",
         ),
     ],
-    annotator: Annotated[str, typer.Option(metavar="NAME", help="Who labels; recorded with each decision.")] = "",
+    annotator: Annotated[str, typer.Option(metavar="NAME", help="Your name, recorded with each decision.")] = "",
     by: Annotated[
         str | None,
         typer.Option(
-            help="What comes first: mix (default), entropy, margin, best-set, expected-f1; or order, as in the texts."
+            help="How to order the sentences: by uncertainty (mix, entropy, margin, best-set or expected-f1; default "
+            "mix), or as in the texts (order)."
         ),
     ] = None,
     draft: Annotated[
         Literal["model", "given"],
-        typer.Option(help="Whose mentions are corrected: the model's, or those that the texts came with."),
+        typer.Option(help="The mentions to correct: those of the model, or those in the input (given)."),
     ] = "model",
     labels: Annotated[
         list[str] | None,
-        typer.Option("--labels", metavar="A,B", help="The labels to annotate. Default: the model's, and those given."),
+        typer.Option(
+            "--labels", metavar="A,B", help="The labels to annotate. Default: those of the model and of the input."
+        ),
     ] = None,
     count: Annotated[
         int | None,
@@ -49,24 +56,26 @@ def label(
             "--count",
             "-n",
             min=1,
-            help="How many sentences. Default: all, without near duplicates unless --by is order.",
+            help="How many sentences to label. Default: all; near duplicates are left out unless --by is order.",
         ),
     ] = None,
     train_every: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Train in the background whenever N more sentences are finished."),
+        typer.Option(min=1, metavar="N", help="Train a new model in the background after every N labelled sentences."),
     ] = None,
     corpus: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="A corpus to train on as well, such as the model's own; repeat for more."),
+        typer.Option(
+            metavar="FILE", help="Another corpus to train on, such as the training corpus of MODEL; repeat for more."
+        ),
     ] = None,
     dev: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The dev corpus of training. Default: a fifth of what is labelled."),
+        typer.Option(metavar="FILE", help="The dev corpus for training. Default: a fifth of the labelled sentences."),
     ] = None,
     overrides: Overrides = None,
-    port: Annotated[int, typer.Option(help="The port; 0 is any free one.", min=0, max=65535)] = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    port: Annotated[int, typer.Option(help="The port to listen on; 0 means any free port.", min=0, max=65535)] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     device: Device = "cpu",
     from_: From = None,
     on_error: OnError = "raise",
@@ -74,9 +83,9 @@ def label(
     text_column: TextKey = None,
     id_column: IdKey = None,
 ) -> None:
-    """Correct a model's mentions in the browser, sentence by sentence, and write them as a corpus.
+    """Correct a model's mentions in the browser, sentence by sentence, and write a corpus.
 
-    Every decision is on disk before the next one is shown. The same command again goes on where it was.
+    Every decision is saved at once. To resume, run the same command again.
 
     Example: hyperspan label genia abstracts.jsonl -o corrected.jsonl --annotator ann
     """

@@ -1,4 +1,4 @@
-"""``hyperspan models``: the models at hand, and what each is for."""
+"""``hyperspan models``: list the available models and what each one finds."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from hyperspan.catalog import CatalogEntry, catalog
 from hyperspan.cli.output import print_json
 
 PLAIN_WIDTH = 120
-"""Columns where the output is no terminal."""
+"""The table width if the output is not a terminal."""
 
 
 def models(
-    folders: Annotated[list[str] | None, typer.Argument(help="Folders of models of your own, to list as well.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    folders: Annotated[list[str] | None, typer.Argument(help="Folders of your own models, to list as well.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the models: what each finds, in which texts, how well, its size and its licence.
+    """List the models: labels, domain, F1, size and licence.
 
-    A model is used with hyperspan annotate --model NAME. The one marked with * is used where none is named.
+    Use a model with hyperspan annotate --model NAME. An asterisk (*) marks the default model.
     """
     found = catalog(folders or ())
     if json_:
@@ -47,7 +47,7 @@ def _table(entries: list[CatalogEntry]) -> Table:
 
 
 def _facts(entry: CatalogEntry) -> Text:
-    """The name and what is known; not as markup, since a folder may come from anywhere."""
+    """The name and facts of a model; not parsed as markup, as a folder is untrusted."""
     card = entry.card
     scores = [
         f"{score:.1f} {part}" for part, score in (("dev", card.figures.dev), ("test", card.figures.test)) if score

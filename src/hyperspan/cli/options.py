@@ -12,78 +12,81 @@ from hyperspan.errors import InputError, SpanError
 from hyperspan.types import Mention
 
 ModelName = Annotated[
-    str, typer.Option("--model", "-m", help="A bundled model (hyperspan models lists them), or the folder of one.")
+    str, typer.Option("--model", "-m", help="A bundled model (see hyperspan models), or the folder of a model.")
 ]
 Thresholds = Annotated[
     list[str] | None,
     typer.Option(
         "--threshold",
         metavar="P|LABEL=P",
-        help="All mentions at least this probable, for one label or for the others. Default: the most probable set.",
+        help="Find every mention with at least this probability; LABEL=P applies to one label, P to all others. "
+        "Repeat for more labels. Default: the most probable set of mentions.",
     ),
 ]
-TopK = Annotated[int, typer.Option("--top-k", "-k", min=0, help="Also the K most probable sets of each sentence.")]
+TopK = Annotated[
+    int, typer.Option("--top-k", "-k", min=0, help="Also output the K most probable mention sets of each sentence.")
+]
 Labels = Annotated[
-    list[str] | None, typer.Option("--type", "-t", help="Only mentions with this label; repeat for more.")
+    list[str] | None, typer.Option("--type", "-t", help="Find only mentions with this label; repeat for more labels.")
 ]
 TextKey = Annotated[
     str | None,
-    typer.Option("--column", "--text-column", help="The column (or key of JSON Lines) with the texts. Default: text."),
+    typer.Option("--column", "--text-column", help="The column (in JSON Lines: the key) with the text. Default: text."),
 ]
-IdKey = Annotated[str | None, typer.Option("--id-column", help="The one with their names. Default: id.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite what exists.")]
-Device = Annotated[str, typer.Option("--device", help="Where the model runs: cpu, cuda, cuda:1 …")]
+IdKey = Annotated[str | None, typer.Option("--id-column", help="The column or key with the document ids. Default: id.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+Device = Annotated[str, typer.Option("--device", help="Where the model runs: cpu, cuda, cuda:1, …")]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Replace a value of the configuration; repeat for more."),
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override a value of the configuration; repeat for more."),
 ]
-TrainingDevice = Annotated[
-    str, typer.Option("--device", help="cpu, cuda, cuda:1, …, or auto: a GPU where there is one.")
-]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads. Default: all cores.")]
+TrainingDevice = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1, …, or auto: a GPU if available.")]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Number of CPU threads. Default: all cores.")]
 
 # -- corpora and scores ------------------------------------------------------------------------------------------------
 
 _KNOWN = ", ".join(READERS)
-From = Annotated[
-    str | None, typer.Option("--from", help=f"The format of the input. Default: recognised. One of {_KNOWN}.")
-]
+From = Annotated[str | None, typer.Option("--from", help=f"The input format: one of {_KNOWN}. Default: detected.")]
 OnError = Annotated[
     Literal["raise", "skip"],
-    typer.Option("--on-error", help="Stop at what is wrong in the input, or leave it out and count it."),
+    typer.Option("--on-error", help="On invalid input: raise stops, skip leaves it out and counts it."),
 ]
 Options = Annotated[
     list[str] | None,
     typer.Option(
-        "--option", metavar="NAME=VALUE", help="What a format understands besides, e.g. repair=true; repeat for more."
+        "--option", metavar="NAME=VALUE", help="An option of the input format, such as repair=true; repeat for more."
     ),
 ]
 Keep = Annotated[
     Literal["outermost", "innermost"] | None,
     typer.Option(
         "--lossy",
-        help="Where the format cannot hold all mentions: which to keep. Default: write nothing and say how many.",
+        help="Which mentions to keep if the format cannot represent all of them. Default: write nothing and report "
+        "how many do not fit.",
     ),
 ]
 Split = Annotated[
-    str | None, typer.Option("--split", metavar="FILE", help="Of a folder of ACE, the documents that this file lists.")
+    str | None,
+    typer.Option("--split", metavar="FILE", help="For an ACE folder: read only the documents that this file lists."),
 ]
-PredictionsFrom = Annotated[str | None, typer.Option("--predictions-from", help="The same as --from, for predictions.")]
+PredictionsFrom = Annotated[
+    str | None, typer.Option("--predictions-from", help="The format of the predictions, like --from.")
+]
 PredictionsOptions = Annotated[
     list[str] | None,
-    typer.Option("--predictions-option", metavar="NAME=VALUE", help="The same as --option, for predictions."),
+    typer.Option(
+        "--predictions-option", metavar="NAME=VALUE", help="An option of the predictions' format, like --option."
+    ),
 ]
 Format = Annotated[
     Literal["table", "json", "markdown"],
-    typer.Option("--format", help="How to print the figures; json has fractions where tables have percents."),
+    typer.Option("--format", help="How to print the results; tables show percentages, json fractions."),
 ]
-Seed = Annotated[
-    int, typer.Option("--seed", min=0, help="Of the random samples; the same seed gives the same figures.")
-]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed; the same seed gives the same results.")]
 
 
 def parse_options(given: list[str] | None) -> dict[str, Any]:
-    """NAME=VALUE pairs; true, false, none and whole numbers become what they say.
+    """Parse NAME=VALUE pairs; true, false, none and integers become Python values.
 
     >>> parse_options(["repair=true", "layers=4", "types=raw"])
     {'repair': True, 'layers': 4, 'types': 'raw'}
@@ -100,7 +103,7 @@ def parse_options(given: list[str] | None) -> dict[str, Any]:
 
 
 def split_names(given: list[str] | None) -> list[str]:
-    """The names of an option that may be repeated, or separated by commas.
+    """Return the names of an option that may be repeated or comma-separated.
 
     >>> split_names(["DNA,RNA", "protein"])
     ['DNA', 'RNA', 'protein']
@@ -109,8 +112,7 @@ def split_names(given: list[str] | None) -> list[str]:
 
 
 def parse_mention(written: str, option: str = "--mention", counted: str = "words") -> Mention:
-    """START:END:LABEL, as it was given with an option, as a mention; with commas between the parts of a discontinuous
-    one.
+    """Parse START:END:LABEL into a mention; commas separate the parts of a discontinuous one.
 
     >>> parse_mention("0:3:PER"), parse_mention("0:1,3:4:cell")
     (Mention(0, 3, 'PER'), Mention(0, 4, 'cell', fragments=((0, 1), (3, 4))))

@@ -1,4 +1,4 @@
-"""How the commands show progress, problems and JSON."""
+"""How commands print progress, problems and JSON."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hyperspan.progress import print_every_minute
 from hyperspan.types import Document
 
 SHOWN = 5
-"""How many of the skipped records are named; the rest is counted."""
+"""How many skipped records are listed; the others are only counted."""
 
 
 @contextmanager
 def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
-    """A count on standard error, to which the block adds: always on a terminal, else every minute."""
+    """Show a counter on standard error, live on a terminal and otherwise every minute; the block adds to it."""
     if not sys.stderr.isatty():
         done = 0
 
@@ -40,7 +40,7 @@ def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
 
 
 def with_progress(documents: Iterable[Document], what: str) -> Iterator[Document]:
-    """The documents, counted while they pass."""
+    """Yield the documents and show how many have passed."""
     with counting(what, "documents") as add:
         for document in documents:
             yield document
@@ -52,7 +52,7 @@ def print_json(found: object) -> None:
 
 
 def report_losses(losses: Losses) -> None:
-    """On standard error: the mentions that a format could not hold."""
+    """Print on standard error which mentions the output format could not represent."""
     for reason, count in losses.lost.items():
         print(f"hyperspan: left out {counted(count, 'mention')} ({reason})", file=sys.stderr)
     if losses.marking_lost:
@@ -61,7 +61,7 @@ def report_losses(losses: Losses) -> None:
 
 
 def report(problems: Problems) -> None:
-    """On standard error: what was decided, and what was left out."""
+    """Print notes and skipped records on standard error."""
     for what, times in problems.notes.items():
         print(f"hyperspan: {times:,} × {what}", file=sys.stderr)
     if problems.skipped:

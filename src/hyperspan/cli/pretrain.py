@@ -1,4 +1,4 @@
-"""``hyperspan pretrain``: an encoder and text without labels to an encoder that knows such text."""
+"""``hyperspan pretrain``: adapt an encoder to a domain with unlabelled text."""
 
 from __future__ import annotations
 
@@ -20,42 +20,38 @@ if TYPE_CHECKING:
 
 
 def pretrain(
-    encoder: Annotated[str, typer.Argument(help="An encoder of Hugging Face: a folder, or its name on the hub.")],
+    encoder: Annotated[str, typer.Argument(help="A Hugging Face encoder: a folder, or a name on the hub.")],
     texts: Annotated[
         list[str],
-        typer.Argument(
-            help="Text files (.txt, .txt.gz, .txt.xz), folders of them, and corpora, whose labels are ignored."
-        ),
+        typer.Argument(help="Text files (.txt, .txt.gz, .txt.xz), folders of them, or corpora (labels are ignored)."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the encoder.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the pretrained encoder.")],
     epochs: Annotated[
-        float | None, typer.Option(help="How often to read the texts. Default: 10, or as --seconds says.")
+        float | None, typer.Option(help="Number of epochs. Default: 10, or as many as fit into --seconds.")
     ] = None,
-    seconds: Annotated[float | None, typer.Option(help="How long to train, once the texts are read.")] = None,
-    learning_rate: Annotated[float, typer.Option(help="The highest learning rate.")] = 6e-4,
-    batch: Annotated[int, typer.Option(min=1, help="Windows of a batch.")] = 1024,
-    length: Annotated[int, typer.Option(min=8, help="Subwords of a window.")] = 128,
-    masked: Annotated[float, typer.Option(help="The share of words that are masked.")] = 0.15,
-    dropout: Annotated[float | None, typer.Option(min=0, max=0.9, help="Default: that of the encoder.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Training time in seconds, without reading the texts.")] = None,
+    learning_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 6e-4,
+    batch: Annotated[int, typer.Option(min=1, help="Windows per batch.")] = 1024,
+    length: Annotated[int, typer.Option(min=8, help="Subwords per window.")] = 128,
+    masked: Annotated[float, typer.Option(help="Fraction of words to mask.")] = 0.15,
+    dropout: Annotated[float | None, typer.Option(min=0, max=0.9, help="Dropout. Default: the encoder's.")] = None,
     tokenizer: Annotated[
         Literal["split", "words"],
-        typer.Option(
-            help="How words are cut; the same as model.tokenizer of the models that are to read with the encoder."
-        ),
+        typer.Option(help="The word tokenizer; use the value of model.tokenizer that you will train with."),
     ] = "words",
-    seed: Annotated[int, typer.Option(min=0)] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
     device: TrainingDevice = "auto",
     threads: Threads = None,
-    compile_: Annotated[bool, typer.Option("--compile", help="Let torch.compile make training faster (GPUs).")] = False,
-    half: Annotated[bool, typer.Option("--half", help="Write the weights in 16 bits.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the output folder.")] = False,
+    compile_: Annotated[bool, typer.Option("--compile", help="Speed up training on GPUs with torch.compile.")] = False,
+    half: Annotated[bool, typer.Option("--half", help="Write 16-bit weights.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in the output folder.")] = False,
     force: Force = False,
 ) -> None:
-    """Go on pretraining an encoder on text without labels, by masked words.
+    """Continue pretraining an encoder on unlabelled text, by masked language modelling.
+
+    Blank lines in text files separate documents. To train with the encoder, set transformer.name to the output folder.
 
     Example: hyperspan pretrain data/minilm text/ -o data/minilm-mine --seconds 600
-
-    Blank lines in text files separate documents. Name the folder as transformer.name, or pretrain it further.
     """
     require_torch("pretraining")
     from hyperspan.encoders.hub import require_transformers
@@ -105,7 +101,7 @@ def pretrain(
 
 
 def _stopped(run: PretrainingRun | None) -> str:
-    """What to do after Ctrl-C; a run that is None has not read its texts."""
+    """Say how to resume after Ctrl-C; `run` is None while the texts are being read."""
     if run is None:
         return "stopped while reading; nothing is lost, give the same command again"
     return f"stopped; go on after step {run.saved_step:,} with --resume, the run is in {run.folder}{os.sep}"

@@ -1,4 +1,4 @@
-"""``hyperspan profile``: what a model's training text looks like, kept in its folder."""
+"""``hyperspan profile``: store a profile of the training text in a model's folder."""
 
 from __future__ import annotations
 
@@ -19,21 +19,25 @@ from hyperspan.text.profile import TextProfile
 
 
 def profile(
-    model: Annotated[str, typer.Argument(help="The folder of a model, or a bundled one.")],
-    train: Annotated[list[Path], typer.Argument(help="The corpora that it was trained on.")],
+    model: Annotated[str, typer.Argument(help="A bundled model, or the folder of a model.")],
+    train: Annotated[list[Path], typer.Argument(help="The corpora that the model was trained on.")],
     dev: Annotated[
         list[Path] | None,
-        typer.Option(help="Held-out text of the same kind; repeat for more. Default: a tenth of the training text."),
+        typer.Option(help="Held-out text of the same domain; repeat for more. Default: a tenth of the training text."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="A folder for the model with its profile. Default: with --force, its own."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="The folder for the model with its profile. Without it, --force changes MODEL in place.",
+        ),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Keep in a model's card.toml what its training text looks like, so that annotating says when a text is unlike it.
+    """Store a profile of the training text in a model's card.toml, to warn about texts unlike it.
 
-    hyperspan train does so too. The card holds hashed words and their counts, no text.
+    hyperspan train does this by default. The profile contains hashed words and their counts, no text.
 
     Example: hyperspan profile runs/mine mine-split/train.jsonl --dev mine-split/dev.jsonl --force
     """

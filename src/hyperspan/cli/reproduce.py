@@ -1,4 +1,4 @@
-"""``hyperspan reproduce``: the paper's tables, trained and counted again."""
+"""``hyperspan reproduce``: train and score the rows of the paper's tables."""
 
 from __future__ import annotations
 
@@ -16,38 +16,40 @@ def reproduce(
     table: Annotated[
         Literal["main", "ablation", "paper", "overlap", "speed", "statistics", "ambiguity"] | None,
         typer.Argument(
-            help="Which table; main, ablation and paper train what is missing, overlap and speed are of finished rows."
+            help="The table to make. main, ablation and paper train missing rows; overlap and speed need finished rows."
         ),
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="Print each row with how far it has come, and stop.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="Print the progress of each row and exit.")] = False,
     data: Annotated[str, typer.Option(help="The corpus: genia or litbank.")] = "genia",
     data_dir: Annotated[
-        Path, typer.Option(help="Where corpora and vectors are; it stands for data/ in configurations.")
+        Path, typer.Option(help="The folder of corpora and vectors; replaces data/ in configurations.")
     ] = Path("data"),
     rows: Annotated[
         list[str] | None,
         typer.Option(
-            "--rows", help="Only these rows, repeated or separated by commas. Default: all with a configuration."
+            "--rows", help="Only these rows, repeated or separated by commas. Default: all rows with a configuration."
         ),
     ] = None,
-    seeds: Annotated[str, typer.Option(help="Separated by commas.")] = "1,2,3",
+    seeds: Annotated[str, typer.Option(help="Random seeds, separated by commas.")] = "1,2,3",
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder of models, predictions, results and tables.")
+        Path, typer.Option("--output", "-o", help="The folder for models, predictions, results and tables.")
     ] = Path("runs/reproduce"),
-    configs: Annotated[Path, typer.Option(help="A folder of configurations in place of the shipped ones.")] = SHIPPED,
+    configs: Annotated[
+        Path, typer.Option(help="A folder of configurations. Default: the shipped configurations.", show_default=False)
+    ] = SHIPPED,
     overrides: Overrides = None,
-    against: Annotated[str, typer.Option(help="The row that all others are compared with.")] = "sh-n",
+    against: Annotated[str, typer.Option(help="The row that all others are tested against.")] = "sh-n",
     no_train: Annotated[
-        bool, typer.Option("--no-train", help="Only tabulate what is finished, with whatever configuration.")
+        bool, typer.Option("--no-train", help="Do not train; tabulate finished rows, whatever their configuration.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Train rows anew that are begun or finished.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Retrain started and finished rows.")] = False,
     device: TrainingDevice = "auto",
     threads: Threads = None,
     format_: Format = "table",
 ) -> None:
-    """Make the paper's tables: train and score every row, beside the paper's figures.
+    """Reproduce the paper's tables: train and score each row, and print it next to the paper's figures.
 
-    A row that is finished is not trained again, one that was stopped goes on.
+    Finished rows are not trained again. Stopped rows resume.
 
     Example: hyperspan reproduce main --data genia --rows sh-6,sh-n --seeds 1
 

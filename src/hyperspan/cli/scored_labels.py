@@ -12,11 +12,11 @@ from hyperspan.errors import InputError, counted
 from hyperspan.types import Document
 
 GOLD = "gold"
-"""The value of --labels that stands for all labels of the corpus."""
+"""The value of --labels that means all labels of the corpus."""
 
 
 class ScoredLabels:
-    """The labels that --labels names; without it all of them."""
+    """The labels given with --labels; all labels without it."""
 
     def __init__(self, named: list[str], gold: list[Document]):
         self.in_gold = labels_of(gold)
@@ -25,8 +25,7 @@ class ScoredLabels:
         self._named = sorted(self.in_gold) if named == [GOLD] else named
 
     def among(self, known: Collection[str]) -> list[str] | None:
-        """The labels to score, None for all; InputError for one that neither the predictions nor the corpus can
-        have."""
+        """Return the labels to score, None for all; InputError for labels unknown to predictions and corpus."""
         unknown = [label for label in self._named if label not in known and label not in self.in_gold]
         if unknown:
             raise InputError(
@@ -36,7 +35,7 @@ class ScoredLabels:
         return self._named or None
 
     def note_others(self, known: Collection[str], predicted: Iterable[Document]) -> None:
-        """Says on standard error how many predictions count as wrong because the corpus never has their labels."""
+        """Print how many predictions count as wrong because their labels do not occur in the corpus."""
         times = Counter(mention.label for document in predicted for mention in document.mentions)
         others = {label: count for label, count in times.most_common() if label not in self.in_gold}
         if self._named or not others or self.in_gold.isdisjoint(known):
@@ -51,5 +50,5 @@ class ScoredLabels:
 
 
 def labels_of(documents: Iterable[Document]) -> set[str]:
-    """The labels that occur in some documents."""
+    """Return the labels that occur in the documents."""
     return {mention.label for document in documents for mention in document.mentions}

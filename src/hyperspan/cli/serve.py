@@ -1,4 +1,4 @@
-"""``hyperspan serve``: models behind HTTP, and a page to try them."""
+"""``hyperspan serve``: serve models over HTTP, with a page to try them."""
 
 from __future__ import annotations
 
@@ -19,45 +19,56 @@ def serve(
             "--model",
             "-m",
             metavar="NAME|FOLDER|NAME=FOLDER",
-            help="A bundled model or the folder of one; repeat for more. The first is the default. Without: all bundled ones.",
+            help="A bundled model or the folder of a model; repeat for more. The first one is the default model of "
+            "requests. Default: all bundled models.",
             show_default=False,
         ),
     ] = None,
-    host: Annotated[str, typer.Option(help="The address to listen at; 0.0.0.0 is all of them.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port; 0 is any free one.", min=0, max=65535)] = 8000,
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 means all interfaces.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen on; 0 means any free port.", min=0, max=65535)] = 8000,
     api_key: Annotated[
-        str | None, typer.Option(envvar="HYPERSPAN_API_KEY", help="What callers must show.", show_default=False)
+        str | None,
+        typer.Option(
+            envvar="HYPERSPAN_API_KEY",
+            help="The key that clients must send. Default: $HYPERSPAN_API_KEY, or none.",
+            show_default=False,
+        ),
     ] = None,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A name that callers use for this server, beside localhost and addresses; repeat for more. * is all.",
+            help="A host name that clients may use for this server, besides localhost and IP addresses; repeat for "
+            "more. * allows all.",
             show_default=False,
         ),
     ] = None,
-    device: Annotated[str, typer.Option(help="Where the models run: cpu, cuda, cuda:1 …")] = "cpu",
-    precision: Annotated[str, typer.Option(help="float32, or bfloat16 where the processor has it.")] = "float32",
+    device: Annotated[str, typer.Option(help="Where the models run: cpu, cuda, cuda:1, …")] = "cpu",
+    precision: Annotated[str, typer.Option(help="float32, or bfloat16 if the processor supports it.")] = "float32",
     max_body_bytes: Annotated[
-        int, typer.Option(help="Of a request, or of a line of a stream.")
+        int, typer.Option(help="Maximum bytes of a request body, or of a line of a stream.")
     ] = _DEFAULT.max_body_bytes,
-    max_held_bytes: Annotated[int, typer.Option(help="Of all requests and lines at work.")] = _DEFAULT.max_held_bytes,
-    max_texts: Annotated[int, typer.Option(help="Of a request.")] = _DEFAULT.max_texts,
-    max_characters: Annotated[int, typer.Option(help="Of all texts of a request.")] = _DEFAULT.max_characters,
-    max_requests: Annotated[int, typer.Option(help="At work at the same time.")] = _DEFAULT.max_requests,
+    max_held_bytes: Annotated[
+        int, typer.Option(help="Maximum bytes of all requests and lines in progress.")
+    ] = _DEFAULT.max_held_bytes,
+    max_texts: Annotated[int, typer.Option(help="Maximum number of texts per request.")] = _DEFAULT.max_texts,
+    max_characters: Annotated[
+        int, typer.Option(help="Maximum characters of all texts of a request.")
+    ] = _DEFAULT.max_characters,
+    max_requests: Annotated[int, typer.Option(help="Maximum number of concurrent requests.")] = _DEFAULT.max_requests,
     max_queued_words: Annotated[
-        int, typer.Option(help="While more wait, requests are turned away.")
+        int, typer.Option(help="New requests are rejected while more words than this wait for a model.")
     ] = _DEFAULT.max_queued_words,
-    max_alternatives: Annotated[int, typer.Option(help="The largest top_k.")] = _DEFAULT.max_alternatives,
+    max_alternatives: Annotated[int, typer.Option(help="Maximum top_k of a request.")] = _DEFAULT.max_alternatives,
     least_probability: Annotated[
-        float, typer.Option(help="The lowest threshold that may be asked for.")
+        float, typer.Option(help="Minimum threshold of a request.")
     ] = _DEFAULT.least_probability,
-    seconds: Annotated[float, typer.Option(help="That a request may take.")] = _DEFAULT.seconds,
+    seconds: Annotated[float, typer.Option(help="Time limit of a request.")] = _DEFAULT.seconds,
     shutdown_seconds: Annotated[
-        float, typer.Option(help="For finishing what was accepted, after a signal to stop.")
+        float, typer.Option(help="Time to finish accepted requests after a signal to stop.")
     ] = _DEFAULT.shutdown_seconds,
 ) -> None:
-    """Serve models over HTTP, with a page to try them at /.
+    """Serve models over HTTP: a REST API, and a page at / to try them.
 
     Example: hyperspan serve --model genia --model mine=runs/mine --port 8080
     """

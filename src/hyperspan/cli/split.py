@@ -1,4 +1,4 @@
-"""``hyperspan split``: a corpus into train, dev and test."""
+"""``hyperspan split``: split a corpus into train, dev and test."""
 
 from __future__ import annotations
 
@@ -31,52 +31,64 @@ from hyperspan.errors import InputError
 
 SplitFractions = Annotated[
     str | None,
-    typer.Option("--fractions", metavar="80/10/10", help="Percents of train, dev and test; 90/10 for no test."),
+    typer.Option(
+        "--fractions",
+        metavar="80/10/10",
+        help="Percentages of train, dev and test; 90/10 for no test part. Default: 80/10/10; "
+        "hyperspan init uses 60/20/20 below 300 sentences.",
+    ),
 ]
-SplitSeed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same parts.")]
+SplitSeed = Annotated[int, typer.Option("--seed", min=0, help="Random seed; the same seed gives the same parts.")]
 SplitBy = Annotated[
     Literal["document", "file", "sentence"] | None,
-    typer.Option("--by", help="What stays whole. Default: documents; files of a folder of single sentences."),
+    typer.Option(
+        "--by",
+        help="The unit that is never split. Default: document; file for a folder whose files list single sentences.",
+    ),
 ]
 GroupBy = Annotated[
     str | None,
     typer.Option(
         "--group-by",
         metavar="KEY",
-        help=f"The key of metadata that records of one document share. Default: {', '.join(DOCUMENT_KEYS)}, or the id.",
+        help=f"The metadata key that records of one document share. Default: {', '.join(DOCUMENT_KEYS)}, or the id.",
     ),
 ]
 
 
 def split(
     corpus: Annotated[
-        str, typer.Argument(help="A file, a folder, or - for standard input; gzip and zip are unpacked.")
+        str, typer.Argument(help="The corpus: a file, a folder, a gzip or zip archive, or - for standard input.")
     ],
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Where the parts go. Default: CORPUS-split, beside it."),
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="The folder for the parts. Default: CORPUS-split, next to CORPUS."
+        ),
     ] = None,
     fractions: SplitFractions = None,
-    dev: Annotated[float | None, typer.Option(help="The fraction of dev, instead of --fractions.")] = None,
-    test: Annotated[float | None, typer.Option(help="The fraction of test, instead of --fractions.")] = None,
+    dev: Annotated[float | None, typer.Option(help="The fraction of dev; use instead of --fractions.")] = None,
+    test: Annotated[float | None, typer.Option(help="The fraction of test; use instead of --fractions.")] = None,
     seed: SplitSeed = 1,
     by: SplitBy = None,
     group_by: GroupBy = None,
     in_order: Annotated[
         bool,
-        typer.Option("--in-order", help="Do not shuffle: the first documents are train, the last test, as in GENIA."),
+        typer.Option(
+            "--in-order", help="Do not shuffle: the first documents become train, the last ones test, as in GENIA."
+        ),
     ] = False,
     from_: From = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", help=f"The format to write. Default: that of CORPUS. One of {', '.join(WRITERS)}."),
+        typer.Option("--to", help=f"The format to write: one of {', '.join(WRITERS)}. Default: that of CORPUS."),
     ] = None,
     lossy: Keep = None,
     on_error: OnError = "raise",
     option: Options = None,
     force: Force = False,
 ) -> None:
-    """Split a corpus into train, dev and test: whole documents, each part with its share of every label.
+    """Split a corpus into train, dev and test by whole documents, with every label spread over all parts.
 
     Example: hyperspan split corpus.jsonl --fractions 70/15/15
     """
@@ -96,7 +108,7 @@ def split(
 
 
 def parse_fractions(fractions: str | None, dev: float | None, test: float | None) -> Fractions:
-    """The fraction of each part, from 80/10/10 or from those of dev and test.
+    """Return the fraction of each part, from 80/10/10 or from the fractions of dev and test.
 
     >>> parse_fractions("90/10", None, None), parse_fractions(None, 0.25, 0.0)
     ({'train': 0.9, 'dev': 0.1}, {'train': 0.75, 'dev': 0.25, 'test': 0.0})
@@ -119,7 +131,7 @@ def parse_fractions(fractions: str | None, dev: float | None, test: float | None
 
 
 def print_split(found: Split, files: PartFiles) -> None:
-    """On standard error: how many documents, sentences and mentions each part has, and where it is."""
+    """Print on standard error the documents, sentences and mentions of each part, and its path."""
     width = None if sys.stderr.isatty() else max(80, 40 + 12 * len(found.parts))
     Console(stderr=True, width=width, markup=False, emoji=False).print(_table(found.parts))
     for note in found.notes:

@@ -1,4 +1,4 @@
-"""``hyperspan stats``: the paper's Table 1 for any corpus."""
+"""``hyperspan stats``: the statistics of the paper's Table 1 for any corpus."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ ROWS = {
     "depth": "depth of nesting",
 }
 PARTIAL_ROWS = {"partial_sentences": "sentences annotated in part", "forbidden": "forbidden spans"}
-"""Shown where a corpus has such."""
+"""Rows shown only for partially annotated corpora."""
 
 
 def stats(
-    files: Annotated[list[str], typer.Argument(help="Corpora: files, folders, or - for standard input.")],
+    files: Annotated[list[str], typer.Argument(help="The corpora: files, folders, or - for standard input.")],
     from_: From = None,
     format_: Format = "table",
     split: Split = None,
     on_error: OnError = "raise",
     option: Options = None,
 ) -> None:
-    """Count what the paper's Table 1 counts: sentences, mentions, how they overlap, how long they are.
+    """Count sentences, tokens and mentions, and how mentions overlap, as in the paper's Table 1.
 
-    Mentions listed twice are counted twice, as the paper does, and reported.
+    As in the paper, a mention that is listed twice counts twice; such duplicates are reported.
     """
     problems = Problems(on_error)
     counts: dict[str, Statistics] = {}
@@ -61,8 +61,7 @@ def stats(
 
 
 def _rows_of_parts(counts: list[Statistics]) -> list[list[str]]:
-    """How discontinuous mentions are: in how many sentences, of how many parts, with which gaps, and how wide the
-    widest are."""
+    """Return the rows on discontinuous mentions: their sentences, parts and gaps, and the widest of each."""
     from hyperspan.evaluation.groups import GAPS, PARTS, group
 
     rows = [["  sentences with one", *(f"{found.sentences_with_discontinuous:,}" for found in counts)]]

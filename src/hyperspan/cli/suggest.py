@@ -1,4 +1,4 @@
-"""``hyperspan suggest``: what to label next."""
+"""``hyperspan suggest``: choose what to label next."""
 
 from __future__ import annotations
 
@@ -23,32 +23,37 @@ if TYPE_CHECKING:
 
 
 def suggest(
-    model: Annotated[str, typer.Argument(help="The model that is to learn: a bundled one, or a folder.")],
+    model: Annotated[str, typer.Argument(help="The model to improve: a bundled model or a folder.")],
     given: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[TEXT|FILE|-]...",
-            help="What may be labelled: all that hyperspan annotate takes. Standard input if nothing is given.",
+            help="The texts to choose from: any input of hyperspan annotate. Default: standard input.",
             show_default=False,
         ),
     ] = None,
     count: Annotated[
-        int | None, typer.Option("--count", "-n", min=1, help="How many. Default: 100, or what --budget-words buys.")
+        int | None,
+        typer.Option(
+            "--count", "-n", min=1, help="How many to suggest. Default: 100, or as many as --budget-words allows."
+        ),
     ] = None,
     by: Annotated[
-        str, typer.Option(help="What the model does not know: mix, entropy, best-set, margin or expected-f1.")
+        str, typer.Option(help="The measure of uncertainty: mix, entropy, best-set, margin or expected-f1.")
     ] = "mix",
-    budget_words: Annotated[int | None, typer.Option(min=1, help="At most so many words in all.")] = None,
-    unit: Annotated[Literal["sentence", "document"], typer.Option(help="What is labelled as a whole.")] = "sentence",
+    budget_words: Annotated[int | None, typer.Option(min=1, help="Maximum number of words in total.")] = None,
+    unit: Annotated[Literal["sentence", "document"], typer.Option(help="The unit to suggest.")] = "sentence",
     labelled: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="A corpus that is labelled already, and not suggested again; repeat for more."
+            metavar="FILE", help="A labelled corpus whose sentences are not suggested again; repeat for more."
         ),
     ] = None,
-    output: Annotated[str, typer.Option("--output", "-o", help="The JSON Lines to write; - is standard output.")] = "-",
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The JSON Lines file to write; - is standard output.")
+    ] = "-",
     force: Force = False,
-    seed: Annotated[int, typer.Option(min=0, help="Decides between equal scores.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed, which breaks ties between equal scores.")] = 0,
     device: Device = "cpu",
     from_: From = None,
     on_error: OnError = "raise",
@@ -56,9 +61,9 @@ def suggest(
     text_column: TextKey = None,
     id_column: IdKey = None,
 ) -> None:
-    """Rank sentences or documents by what a model does not know, without near duplicates.
+    """Rank sentences or documents by the model's uncertainty, without near duplicates.
 
-    Writes JSON Lines, the most useful first, with the mentions that the model finds as a first draft.
+    Writes JSON Lines, the most uncertain first, with the model's mentions as a draft to correct.
 
     Example: hyperspan suggest genia abstracts.jsonl --budget-words 5000 -o next.jsonl
     """
@@ -92,7 +97,7 @@ def suggest(
 
 
 class SuggestionTotals:
-    """Counts what is suggested."""
+    """Counts the suggestions and their words."""
 
     def __init__(self) -> None:
         self.suggestions = self.words = 0
@@ -105,7 +110,7 @@ class SuggestionTotals:
 
 
 def _sentences(corpora: Iterable[str], problems: Problems) -> Iterator[Sentence]:
-    """What is labelled in some corpora; sentences of which nothing is known yet are not."""
+    """Yield the labelled sentences of the corpora, without sentences whose annotation is unknown."""
     for name in corpora:
         for document in read_corpus(name, None, problems):
             for sentence in with_sentences(document, problems).sentences:

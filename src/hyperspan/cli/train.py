@@ -1,4 +1,4 @@
-"""``hyperspan train``: a configuration to a model."""
+"""``hyperspan train``: train a model from a configuration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _list_configs(wanted: bool) -> None:
-    """Prints each shipped configuration: its name, its training corpus, and the comment at its beginning."""
+    """Print the name, training corpus and first comment of each shipped configuration."""
     if not wanted:
         return
     rows = [("configuration", "data.train", "what it is")]
@@ -39,34 +39,36 @@ def train(
     config: Annotated[str, typer.Argument(help="A TOML file, or a shipped configuration such as genia/sh-n-char.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The folder for the model. Default: runs/ and the configuration's name."),
+        typer.Option("--output", "-o", help="The folder for the model. Default: runs/NAME for NAME.toml."),
     ] = None,
     overrides: Overrides = None,
     start: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|FOLDER|none", help="Start from a trained model: a bundled one, or a folder; none for none."
+            metavar="NAME|FOLDER|none", help="Warm start from a bundled model or a folder; none trains from scratch."
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="The same as --set training.seed=….")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed; short for --set training.seed=N.")] = None,
     device: TrainingDevice = "auto",
     threads: Threads = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the output folder.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Begin anew where a run is already.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in the output folder.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Start over if the folder already contains a run.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,
     plot: Annotated[bool, typer.Option("--plot", help="Also draw the learning curve as a PNG.")] = False,
     list_: Annotated[
         bool,
         typer.Option(
-            "--list", callback=_list_configs, is_eager=True, help="Print the shipped configurations and stop."
+            "--list", callback=_list_configs, is_eager=True, help="Print the shipped configurations and exit."
         ),
     ] = False,
 ) -> None:
-    """Train a model and keep the version that does best on dev.
+    """Train a model and keep the checkpoint with the best dev F1.
+
+    To use several processes or GPUs, start it with torchrun.
 
     Example: hyperspan train mine.toml --set training.seed=3
 
-    With several processes: torchrun --nproc-per-node 2 -m hyperspan train …
+    Example: torchrun --nproc-per-node 2 -m hyperspan train mine.toml
     """
     if context.args:
         raise InputError(
@@ -117,7 +119,7 @@ def train(
 
 
 def _score(result: TrainingResult) -> str:
-    """The F1 on dev, and what it is worth."""
+    """Format the dev F1 with its confidence interval."""
     if result.dev_f1 is None:
         return ""
     worth = ""

@@ -1,4 +1,4 @@
-"""``hyperspan vectors``: text without labels to word vectors."""
+"""``hyperspan vectors``: train word vectors on unlabelled text."""
 
 from __future__ import annotations
 
@@ -18,45 +18,55 @@ from hyperspan.errors import InputError, counted
 def vectors(
     texts: Annotated[
         list[str],
-        typer.Argument(help="Text files (.txt, .txt.gz, .txt.xz), folders of them, and corpora; labels are ignored."),
+        typer.Argument(help="Text files (.txt, .txt.gz, .txt.xz), folders of them, or corpora (labels are ignored)."),
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="The file for the vectors: .npz (16 bits), .txt or .vec, also with .gz."),
+        typer.Option("--output", "-o", help="The file to write: .npz (16-bit), .txt or .vec, optionally with .gz."),
     ],
-    dimension: Annotated[int, typer.Option(min=1, max=10_000, help="Numbers of a vector.")] = 200,
-    window: Annotated[int, typer.Option(min=1, help="How many words on each side are predicted.")] = 5,
-    negative: Annotated[int, typer.Option(min=1, help="Random words for each word that is predicted.")] = 8,
-    epochs: Annotated[int, typer.Option(min=1, help="How often to read the texts.")] = 5,
-    min_count: Annotated[int, typer.Option(min=1, help="How often a word must occur.")] = 3,
-    sample: Annotated[float, typer.Option(min=0, help="Words with a larger share are left out at random.")] = 1e-4,
+    dimension: Annotated[int, typer.Option(min=1, max=10_000, help="Dimension of the vectors.")] = 200,
+    window: Annotated[int, typer.Option(min=1, help="Context size: words to predict on each side.")] = 5,
+    negative: Annotated[int, typer.Option(min=1, help="Negative samples per predicted word.")] = 8,
+    epochs: Annotated[int, typer.Option(min=1, help="Number of epochs.")] = 5,
+    min_count: Annotated[int, typer.Option(min=1, help="Ignore words that occur less often.")] = 3,
+    sample: Annotated[
+        float, typer.Option(min=0, help="Subsample words whose relative frequency is higher than this.")
+    ] = 1e-4,
     tokenizer: Annotated[
         Literal["split", "words"],
-        typer.Option(help="How words are cut; the same as model.tokenizer of the models that are to use the vectors."),
+        typer.Option(help="The word tokenizer; use the value of model.tokenizer that you will train with."),
     ] = "words",
-    cased: Annotated[bool, typer.Option("--cased", help="Keep upper case.")] = False,
-    most: Annotated[int | None, typer.Option(min=0, help="Write only so many of the most frequent words.")] = None,
+    cased: Annotated[bool, typer.Option("--cased", help="Do not lowercase words.")] = False,
+    most: Annotated[int | None, typer.Option(min=0, help="Write only this many of the most frequent words.")] = None,
     words: Annotated[
-        list[str] | None, typer.Option("--words", help="With --most: also the words of this corpus; repeat for more.")
+        list[str] | None,
+        typer.Option("--words", help="With --most: also write the words of this corpus; repeat for more."),
     ] = None,
     components: Annotated[
-        int | None, typer.Option(min=1, help="Write only so many principal components, for a smaller file.")
+        int | None,
+        typer.Option(min=1, help="Reduce the vectors to this many principal components, for a smaller file."),
     ] = None,
     scale: Annotated[
-        float, typer.Option(min=0, help="The standard deviation of what is written, that of GloVe; 0: as trained.")
+        float,
+        typer.Option(
+            min=0,
+            help="Rescale the vectors to this standard deviation (the default is that of GloVe); 0 does not rescale.",
+        ),
     ] = 0.45,
-    seed: Annotated[int, typer.Option(min=0, help="With --threads 1 the same seed gives the same vectors.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed; with --threads 1 the same seed gives the same vectors.")
+    ] = 1,
     threads: Threads = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on after the last epoch of a run that was stopped.")
+        bool, typer.Option("--resume", help="Resume a stopped run after its last finished epoch.")
     ] = False,
     force: Force = False,
 ) -> None:
-    """Train word vectors on text without labels, by skip-gram (word2vec).
+    """Train word vectors on unlabelled text with skip-gram (word2vec).
+
+    To train with them, set words.vectors to the file. Needs the extra vectors.
 
     Example: hyperspan vectors text/ -o vectors.npz --most 50000 --words train.jsonl
-
-    Name the file as words.vectors. Needs the extra vectors.
     """
     from hyperspan.pretraining.display import RunDisplay
     from hyperspan.pretraining.skipgram import (

@@ -1,4 +1,4 @@
-"""``hyperspan view``: annotated sentences in the terminal."""
+"""``hyperspan view``: show annotated sentences in the terminal."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ from hyperspan.render.terminal import render_sentence
 
 
 def view(
-    file: Annotated[str, typer.Argument(help="A corpus: a file, a folder, or - for standard input.")],
+    file: Annotated[str, typer.Argument(help="The corpus: a file, a folder, or - for standard input.")],
     from_: From = None,
     first: Annotated[int, typer.Option("--first", min=1, help="The number of the first sentence to show.")] = 1,
     count: Annotated[
         int | None, typer.Option("--count", "-n", min=0, help="How many sentences to show. Default: all.")
     ] = None,
-    overlapping: Annotated[bool, typer.Option("--overlapping", help="Only sentences whose mentions overlap.")] = False,
-    width: Annotated[int | None, typer.Option(min=20, help="Columns to use. Default: the terminal's.")] = None,
+    overlapping: Annotated[
+        bool, typer.Option("--overlapping", help="Show only sentences with overlapping mentions.")
+    ] = False,
+    width: Annotated[int | None, typer.Option(min=20, help="Width in columns. Default: that of the terminal.")] = None,
     on_error: OnError = "raise",
     option: Options = None,
 ) -> None:
-    """Show annotated sentences, each mention as a bar under its words; overlapping ones are stacked."""
+    """Show annotated sentences in the terminal, with each mention as a bar under its words."""
     problems = Problems(on_error)
     documents = read_corpus(file, from_, problems, **parse_options(option))
     sentences = (sentence for document in documents for sentence in with_sentences(document, problems).sentences)
