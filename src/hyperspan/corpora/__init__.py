@@ -1,8 +1,8 @@
-"""Corpora: every format that people have overlapping mentions in.
+"""Corpus formats for overlapping mentions: readers, writers, format detection and statistics.
 
-One file a format, and an entry in FORMATS (:mod:`hyperspan.corpora.registry`). A reader takes a :class:`Source` and
-:class:`Problems` and yields documents one by one; a writer takes documents, a :class:`Target`, :class:`Losses` and
-:class:`Problems`. Whatever else they understand are keyword arguments with defaults.
+Each format is one file and an entry in FORMATS (:mod:`hyperspan.corpora.registry`). A reader takes a :class:`Source`
+and :class:`Problems` and yields documents one by one; a writer takes documents, a :class:`Target`, :class:`Losses` and
+:class:`Problems`. Format options are keyword arguments with defaults.
 """
 
 from hyperspan.corpora.documents import document_of, with_sentences

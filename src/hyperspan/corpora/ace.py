@@ -1,4 +1,4 @@
-"""ACE 2004 and 2005: a text with tags (``.sgm``), and beside it an XML file with its entities (``.apf.xml``).
+"""ACE 2004 and 2005: a tagged text (``.sgm``) with an XML file of its entities (``.apf.xml``) in the same folder.
 
 ::
 
@@ -7,8 +7,8 @@
     </TEXT></BODY></DOC>                         <extent><charseq START="1" END="15">the Seattle zoo</charseq></extent>
                                                  <head><charseq START="13" END="15">zoo</charseq></head> …
 
-Offsets count the characters of the ``.sgm`` file without its tags, line breaks included and ``&amp;`` as the five that
-it has; the END of a charseq is its last character, that of a charspan the place behind it (apf.v4.0.1.dtd,
+Offsets count the characters of the ``.sgm`` file without its tags, including line breaks, with ``&amp;`` as five
+characters; the END of a charseq is its last character, the END of a charspan is one past it (apf.v4.0.1.dtd,
 apf.v5.1.1.dtd).
 """
 
@@ -30,11 +30,11 @@ from hyperspan.types import Document, Mention, Span
 
 TYPES = ("PER", "ORG", "GPE", "LOC", "FAC", "VEH", "WEA")
 MENTION_TYPES = ("NAM", "NOM", "PRO", "PRE")
-"""Names, nominals, pronouns and, in 2004 only, premodifiers."""
+"""Names, nominals, pronouns and (only in 2004) premodifiers."""
 TEXT_SPANS = "text_spans"
-"""What the metadata of a document calls the spans that hold its text and not its date, its source …"""
+"""The metadata key for the spans that contain a document's text, as opposed to its date, source, etc."""
 PASSES = ("adj", "timex2norm")
-"""The folders of ACE 2005 that hold the same documents after one pass of annotation and the next."""
+"""Folders of ACE 2005 that contain the same documents after successive annotation passes."""
 
 _TAG = re.compile(r"<(?:(/?)([A-Za-z][\w.-]*)|[!?])[^>]*>")
 _OFFSET = re.compile(r"[0-9]{1,18}")
@@ -47,11 +47,11 @@ def read_ace(
     label: Literal["type", "subtype"] = "type",
     mention_types: Iterable[str] | str = MENTION_TYPES,
 ) -> Iterator[Document]:
-    """The document of an ``.apf.xml`` file, with the text of the ``.sgm`` file beside it.
+    """Read the document of an ``.apf.xml`` file, with the text of the ``.sgm`` file next to it.
 
     A mention is the extent, and its `head` the head. Its label is the type of its entity (PER …) or, with
-    ``label="subtype"``, both (PER-Individual), since some subtypes belong to several types. Sentences are not given.
-    The metadata has "text_spans": where the content of <TEXT> is and, if mentions are there, that of <HEADLINE>.
+    ``label="subtype"``, both (PER-Individual), since some subtypes belong to several types. ACE does not mark
+    sentences. The metadata key "text_spans" lists the span of <TEXT> and, if it contains mentions, of <HEADLINE>.
     """
     wanted = frozenset(mention_types.split(",") if isinstance(mention_types, str) else mention_types)
     if not wanted <= set(MENTION_TYPES):
@@ -79,7 +79,7 @@ def read_ace(
 
 
 def _files(source: Source, stem: str, problems: Problems) -> Iterator[tuple[str, list[_Annotation], str]]:
-    """Of each document: its id, what is annotated, and its text with tags."""
+    """Yield the id, the annotations and the tagged text of each document."""
     text_file = source.beside(stem, (".sgm", ".sgm.gz", ".SGM"))
     if text_file is None:
         problems.wrong(
@@ -101,7 +101,7 @@ def _files(source: Source, stem: str, problems: Problems) -> Iterator[tuple[str,
 
 @dataclass
 class _Place:
-    """A charseq or charspan as it is written."""
+    """A charseq or charspan as written in the file."""
 
     kind: str
     start: str
@@ -109,14 +109,14 @@ class _Place:
     parts: list[str] = field(default_factory=list)
 
     def span(self) -> Span | None:
-        """Half-open, or nothing if it is none."""
+        """The half-open span, or None if the offsets are invalid."""
         if not (_OFFSET.fullmatch(self.start) and _OFFSET.fullmatch(self.end)):
             return None
         start, end = int(self.start), int(self.end) + (self.kind == "charseq")
         return (start, end) if start < end else None
 
     def unlike(self, text: str) -> str:
-        """How the text differs from what was annotated; nothing if it does not, but for white space."""
+        """Describe how the text differs from the annotated string; empty if they differ only in white space."""
         span, given = self.span(), "".join(self.parts)
         if span is None:
             return (
@@ -124,7 +124,7 @@ class _Place:
             )
         if span[1] > len(text):
             return f"ends at {self.end}, but the .sgm file has {len(text)} characters without its tags"
-        end = min(span[1], span[0] + 10 * len(given) + 1000)  # many short ones over long spans must not take long
+        end = min(span[1], span[0] + 10 * len(given) + 1000)  # bounded: many short strings over long spans
         covered = text[span[0] : end]
         if given.strip() and (end < span[1] or html.unescape(covered).split() != html.unescape(given).split()):
             return f"is {quoted(given)}, but the .sgm file without its tags reads {quoted(covered)} at {self.start}:{self.end}"
@@ -133,7 +133,7 @@ class _Place:
 
 @dataclass
 class _Annotation:
-    """An entity_mention as it is written, with what its entity says of it."""
+    """An entity_mention as written in the file, with the attributes of its entity."""
 
     line: int
     id: str
@@ -141,13 +141,13 @@ class _Annotation:
     type: str
     subtype: str
     places: dict[str, _Place] = field(default_factory=dict)
-    """The extent and, in 2005 always, the head."""
+    """The extent and the head; 2005 always has a head."""
 
     def fits(self, text: str) -> bool:
         return not any(place.unlike(text) for place in self.places.values())
 
     def mention(self, text: str, label: str, problems: Problems) -> Mention | str:
-        """The mention, or what is wrong with it."""
+        """The mention, or an error message."""
         if self.type not in TYPES:
             return f"is of an entity of type {quoted(self.type)}, but ACE has {', '.join(TYPES)}"
         if self.mention_type not in MENTION_TYPES:
@@ -167,7 +167,7 @@ class _Annotation:
 
 
 class _Apf:
-    """Collects the mentions of each document while expat reads along: no tree, and lines for the messages."""
+    """Collect the mentions of each document in expat callbacks: no tree, and line numbers for messages."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -184,7 +184,7 @@ class _Apf:
         self._parser.EntityDeclHandler = lambda name, *_: self._refuse(f"declares the entity {name!r}; remove it")
         self._parser.SkippedEntityHandler = lambda name, *_: self._refuse(f"refers to an unknown entity {name!r}")
 
-        # External DTDs are not looked for: expat does not by default.
+        # expat does not load external DTDs by default.
         self._parser.Parse(source.text(), True)
 
     def _refuse(self, what: str) -> None:
@@ -223,14 +223,16 @@ class _Apf:
 
 @dataclass
 class _Reading:
-    """A text without tags, and where certain of the tags were."""
+    """A text without tags, and the positions of some of the tags."""
 
     text: str
     bodies: list[Span]
     headlines: list[Span]
 
     def text_spans(self, mentions: Iterable[Mention], problems: Problems) -> list[list[int]]:
-        """The content of <TEXT>; a <HEADLINE> outside it too if somebody annotated it, since most are not."""
+        """The content of <TEXT>, and of a <HEADLINE> outside it if it contains mentions, since most headlines are not
+        annotated.
+        """
         annotated: set[Span] = set()
         for mention in mentions:
             if _around(mention, self.bodies) is None:
@@ -243,13 +245,13 @@ class _Reading:
 
 
 def _around(mention: Mention, spans: Sequence[Span]) -> Span | None:
-    """The span that a mention begins in, among spans in order and apart from each other."""
+    """The span in which a mention begins, among sorted disjoint spans."""
     index = bisect_right(spans, mention.start, key=lambda span: span[0]) - 1
     return spans[index] if index >= 0 and mention.start < spans[index][1] else None
 
 
 def _reading(tagged: str, annotations: Sequence[_Annotation], problems: Problems) -> _Reading:
-    """The text that the offsets count. Files that came by way of Windows may have line breaks that were not counted."""
+    """The text that the offsets count. Line breaks of files converted on Windows may not have been counted."""
     reading = _without_tags(tagged)
     if "\r\n" not in tagged or all(annotation.fits(reading.text) for annotation in annotations):
         return reading
@@ -265,7 +267,7 @@ def _without_tags(tagged: str) -> _Reading:
     length = position = 0
     opened: dict[str, int] = {}
     found: dict[str, list[Span]] = {"TEXT": [], "HEADLINE": []}
-    # Up to the last ">", so that each "<" is looked at once even where none is closed.
+    # Up to the last ">", so that each "<" is visited once even if none is closed.
     for tag in _TAG.finditer(tagged, 0, tagged.rfind(">") + 1):
         parts.append(tagged[position : tag.start()])
         length, position = length + len(parts[-1]), tag.end()
@@ -281,7 +283,7 @@ def _without_tags(tagged: str) -> _Reading:
 
 
 def looks_like_ace(head: str) -> bool:
-    """Whether this is the beginning of an ``.apf.xml`` file.
+    """Whether a file begins like an ``.apf.xml`` file.
 
     >>> looks_like_ace('<?xml version="1.0"?>\\n<source_file URI="zoo.sgm" TYPE="text">'), looks_like_ace("<DOC>")
     (True, False)
@@ -290,10 +292,12 @@ def looks_like_ace(head: str) -> bool:
 
 
 def ace_split(ids: Iterable[str] | str | Path) -> list[str]:
-    """The documents of a split, from its list or the file that holds it (as of Lu & Roth, 2015), as folder and name.
+    """The documents of a split as folder/name, from a list or a file such as those of Lu & Roth (2015).
 
-    >>> ace_split(["bc/adj/CNN_CF_20030303.1900.00", "wl/MARKBACKER_20041202.0711.txt", "chinese_treebank/chtb_283.eng"])
-    ['bc/CNN_CF_20030303.1900.00', 'wl/MARKBACKER_20041202.0711', 'chinese_treebank/chtb_283.eng']
+    >>> ace_split(["bc/adj/CNN_CF_20030303.1900.00", "wl/MARKBACKER_20041202.0711.txt"])
+    ['bc/CNN_CF_20030303.1900.00', 'wl/MARKBACKER_20041202.0711']
+    >>> ace_split(["chinese_treebank/chtb_283.eng"])
+    ['chinese_treebank/chtb_283.eng']
     """
     return list(dict.fromkeys(map(_without_pass, _listed(ids))))
 
@@ -310,8 +314,9 @@ def _without_pass(identifier: str) -> str:
 def select(
     sources: Iterable[Source], split: Iterable[str] | str | Path, problems: Problems | None = None
 ) -> list[Source]:
-    """The ``.apf.xml`` sources of a split, in its order. What is not found is an error, or noted if there are
-    `problems`.
+    """Select the ``.apf.xml`` sources of a split, in its order.
+
+    A document that is not found is an error, or a note if `problems` is given.
 
     >>> sources = [Source(name, Path(name)) for name in ("ace/bc/timex2norm/B.apf.xml", "ace/nw/adj/A.apf.xml")]
     >>> [source.name for source in select(sources, ["nw/adj/A", "bc/adj/B"])]
@@ -337,7 +342,7 @@ def select(
 
 
 def _found(identifier: str, places: dict[str, list[Source]]) -> Source | None:
-    """The source in its folder or after one of the passes; one in any folder if no other has its name."""
+    """The source in its folder or in one of the pass folders; else one in any folder if its name is unique."""
     folder, _, name = _without_pass(identifier).rpartition("/")
     for place in (identifier, f"{folder}/{name}", *(f"{folder}/{one}/{name}" for one in PASSES)):
         if folder and place in places:

@@ -1,18 +1,18 @@
-"""brat stand-off: a text file, and beside it a file with a line for each annotation.
+"""brat stand-off: a text file, and an annotation file with one line per annotation.
 
-``zoo.txt`` holds the text and nothing else, ``zoo.ann`` what is annotated, by Unicode code points::
+``zoo.txt`` contains only the text, ``zoo.ann`` the annotations, with offsets in Unicode code points::
 
     T1	FAC 0 15	the Seattle zoo
     T2	GPE 4 11	Seattle
     T3	PER 20 25;34 40	young people
     R1	Located Arg1:T1 Arg2:T2
 
-`T` lines are mentions: id, label, one or more fragments, and the characters there, with fragments joined by a space and
-a space for each line break. All other lines (relations, events, attributes, notes …) are kept as they are in the
-document's metadata as "brat_other_lines" and written back; "brat_order" lists the ids of the mentions in the order of
-the file, with "" where one of the other lines stood. Parts with only white space between them, as brat has them on both
-sides of a line break, are read as one; "brat_parts" has the lines of such mentions, which are written back. Lines that
-say that annotation is partial are read as such, see :mod:`hyperspan.corpora.brat_marks`, and written behind the others.
+`T` lines are mentions: id, label, one or more fragments, and the covered text, with fragments joined by a space and
+line breaks replaced by spaces. All other lines (relations, events, attributes, notes …) are kept unchanged in the
+document's metadata under "brat_other_lines" and written back; "brat_order" lists the ids of the mentions in the order
+of the file, with "" for each of the other lines. Parts separated only by white space, which brat creates around a line
+break, are read as one part; "brat_parts" keeps the lines of such mentions, which are written back. Lines that mark
+partial annotation (:mod:`hyperspan.corpora.brat_marks`) are written after the others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hyperspan.corpora.trimming import joined, trimmed
 from hyperspan.errors import CorpusError
 from hyperspan.types import Document, Mention, Span
 
-# More digits than any offset has are no offset; Python refuses to convert very long ones.
+# Longer digit strings are no offsets; Python refuses to convert very long ones.
 _OFFSETS = r"[0-9]{1,18} [0-9]{1,18}"
 _WORD = r"[^ \t\r\n]+"
 _ENTITY = re.compile(rf"(T{_WORD})\t({_WORD}) ({_OFFSETS}(?:;{_OFFSETS})*)\t(.*)", re.DOTALL)
@@ -44,9 +44,9 @@ _LINE_BREAKS = str.maketrans("\r\n", "  ")
 
 
 def read_brat(source: Source, problems: Problems, *, marks: Marks = True) -> Iterator[Document]:
-    """The document of an ``.ann`` file and the text beside it (``.txt`` or ``.txt.gz``).
+    """Read the document of an ``.ann`` file and the ``.txt`` or ``.txt.gz`` file next to it.
 
-    `marks` are other labels for ANNOTATED, NO_MENTION and ONLY_SURE; with False nothing marks partial annotation.
+    `marks` renames the labels ANNOTATED, NO_MENTION and ONLY_SURE; False disables marks of partial annotation.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as name:
@@ -119,7 +119,7 @@ def _document(annotations: Source, text: str, name: str, labels: MarkLabels | No
 def _entities(
     annotations: Source, lines: Iterable[tuple[int, str]], text: str, marks: BratMarks, problems: Problems
 ) -> Iterator[tuple[int, str, Mention | None]]:
-    """Each line, with the mention of a `T` line and None for others; without those that mark what is annotated."""
+    """Yield each line, with the mention of a `T` line and None for others; skip lines that mark partial annotation."""
     ids: set[str] = set()
     for number, line in lines:
         if _OTHER.fullmatch(line):
@@ -142,7 +142,7 @@ def _entities(
 
 
 def _mention(line: str, text: str, problems: Problems) -> Mention | str:
-    """The mention of a `T` line, or what is wrong with the line."""
+    """The mention of a `T` line, or an error message."""
     match = _ENTITY.fullmatch(line)
     if match is None:
         return f"expected id, tab, label and offsets, tab, text, such as 'T1<tab>PER 0 5<tab>Alice', but found {quoted(line)}"
@@ -165,9 +165,9 @@ def _mention(line: str, text: str, problems: Problems) -> Mention | str:
 
 
 def _unlike(given: str, spans: list[Span], text: str) -> str:
-    """Nothing if the text is as given, "space" if it is but for white space, and else what the text reads."""
+    """Empty if the text is as given, "space" if only white space differs, else the actual text."""
     length = sum(end - start + 1 for start, end in spans) - 1
-    if length > 4 * len(given) + 1000:  # many short lines about a long text must not take the time to look at all of it
+    if length > 4 * len(given) + 1000:  # bounded, so that many short lines over a long text stay fast
         return quoted(text[spans[0][0] : spans[0][0] + 60] + " …")
     covered = _covered(text, spans)
     if covered == given.translate(_LINE_BREAKS):
@@ -182,13 +182,14 @@ def _covered(text: str, spans: Iterable[Span]) -> str:
 def write_brat(
     documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, marks: Marks = True
 ) -> None:
-    """A folder with an ``.ann`` and a ``.txt`` for each document, named after its id.
+    """Write a folder with an ``.ann`` and a ``.txt`` file for each document, named after its id.
 
-    `marks` are those of :func:`read_brat`.
+    `marks` is the option of :func:`read_brat`.
 
     >>> import tempfile, pathlib
+    >>> zoo = Document("the Seattle zoo", [Mention(4, 11, "GPE")], id="zoo")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_brat([Document("the Seattle zoo", [Mention(4, 11, "GPE")], id="zoo")], Target(folder), Losses(), Problems())
+    ...     write_brat([zoo], Target(folder), Losses(), Problems())
     ...     (pathlib.Path(folder) / "zoo.ann").read_text()
     'T1\\tGPE 4 11\\tSeattle\\n'
     """
@@ -220,7 +221,7 @@ def write_brat(
 
 
 def _lines(document: Document, mentions: Sequence[Mention], marks: WrittenMarks, problems: Problems) -> list[str]:
-    """The lines of the ``.ann`` file: in the order it was read in, and what is new behind."""
+    """The lines of the ``.ann`` file: in their original order, new ones last."""
     others = [line for line in _strings(document, BRAT_OTHER_LINES) if "\n" not in line and not line.endswith("\r")]
     taken = {line.partition("\t")[0] for line in others}
     named = _with_ids([*sorted(mentions), *marks.text_bounds], taken, problems)
@@ -239,26 +240,26 @@ def _lines(document: Document, mentions: Sequence[Mention], marks: WrittenMarks,
 
 
 def _strings(document: Document, key: str) -> list[str]:
-    """Metadata that should be a list of strings, but may have come from anywhere."""
+    """Metadata that should be a list of strings but may be any value."""
     values = document.metadata.get(key)
     return [value for value in values if isinstance(value, str)] if isinstance(values, list | tuple) else []
 
 
 def _still_holds(line: str, text: str, mentions: frozenset[Mention]) -> bool:
-    """Whether one of the other lines can be written; one that repeats a mention can as long as that is there."""
+    """Whether one of the other lines can be written; one that repeats a mention needs that mention."""
     if _OTHER.fullmatch(line):
         return True
     return not mentions.isdisjoint(_reading(line, text))
 
 
 def _reading(line: str, text: str) -> list[Mention]:
-    """The mention of a `T` line that was read before, or none."""
+    """The mention of a previously read `T` line, or none."""
     mention = _mention(line, text, Problems())
     return trimmed([mention], text, Problems()) if isinstance(mention, Mention) else []
 
 
 def _with_ids(mentions: list[Mention], taken: set[str], problems: Problems) -> list[Mention]:
-    """Mentions with an id for each: its own if that can be, and else the next number that is free."""
+    """The mentions, each with an id: its existing one if valid and free, else the next free number."""
     owners: dict[str, Mention] = {}
     for mention in mentions:
         if _ENTITY_ID.fullmatch(mention.id) and mention.id not in taken:
@@ -285,7 +286,7 @@ def _line(mention: Mention, text: str) -> str:
 
 @dataclass
 class _FileNames:
-    """Names for files that no system refuses, each only once even where case makes no difference."""
+    """File names that every system accepts, unique even if case is ignored."""
 
     taken: set[str] = field(default_factory=set)
     counts: dict[str, int] = field(default_factory=dict)
@@ -301,7 +302,7 @@ class _FileNames:
 
 
 def looks_like_brat(head: str) -> bool:
-    """Whether this is the beginning of an ``.ann`` file; the text files beside them look like any text.
+    """Whether a file begins like an ``.ann`` file. The corresponding text files look like any text.
 
     >>> looks_like_brat("T1\\tGPE 4 11\\tSeattle\\n"), looks_like_brat("T1 is a cell line.\\n")
     (True, False)

@@ -5,8 +5,8 @@
     T4	ANNOTATED 0 25	Ada left the Seattle zoo.
     #1	AnnotatorNotes T4	types=PER,GPE
 
-T3 is no GPE. All mentions inside T4 are listed, those of the types in its note, of all types without a note. Of the
-labels ``NO_MENTION`` and ``ONLY_SURE`` see :mod:`hyperspan.corpora.marking`. Regions must agree in their types.
+T3 is no GPE. All mentions inside T4 of the types in its note are listed; without a note, of all types. For the labels
+``NO_MENTION`` and ``ONLY_SURE`` see :mod:`hyperspan.corpora.marking`. Regions must agree in their types.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TYPES = re.compile(r"#[^\t]*\tAnnotatorNotes (T[^ \t]+)\ttypes *=(.*)")
 
 
 class BratMarks:
-    """What the lines of an ``.ann`` file say of partial annotation; nothing where no labels are given."""
+    """The marks of partial annotation in an ``.ann`` file; empty without labels."""
 
     def __init__(self, lines: Iterable[str], labels: MarkLabels | None):
         self.labels = labels
@@ -43,7 +43,7 @@ class BratMarks:
             self._find(list(lines), labels)
 
     def _find(self, lines: Sequence[str], labels: MarkLabels) -> None:
-        """Which text-bounds are forbidden, and the types of regions; both may be said before their text-bound."""
+        """Find the forbidden text-bounds and the types of regions; either may come before its text-bound."""
         kinds = {match[1]: match[2] for line in lines if (match := _LABELLED.match(line))}
         for line in lines:
             if (match := _FORBIDDEN.fullmatch(line)) and kinds.get(match[1], labels.region) not in labels:
@@ -55,7 +55,7 @@ class BratMarks:
                 self._lines.add(line)
 
     def owns(self, line: str) -> bool:
-        """Whether a line that is no text-bound is one of these marks."""
+        """Whether a line other than a text-bound is one of these marks."""
         return line in self._lines
 
     def is_forbidden(self, mention: Mention) -> bool:
@@ -63,8 +63,7 @@ class BratMarks:
         return no_mention or mention.id in self._ids
 
     def forbid(self, found: Sequence[tuple[int, Mention]], listed: Set[Mention]) -> Iterator[tuple[int, str]]:
-        """Adds forbidden mentions, given with their lines; for those that are listed too, the line and what is
-        wrong."""
+        """Add forbidden mentions, given with their lines; yield line and error for those that are also listed."""
         places = {evolve(mention, label=ANY_LABEL) for mention in listed} if found else set[Mention]()
         for number, mention in found:
             any_type = self.labels is not None and mention.label == self.labels.no_mention
@@ -76,7 +75,7 @@ class BratMarks:
                 self.forbidden[mention] = None
 
     def takes(self, mention: Mention, text: str) -> bool | str:
-        """Whether a text-bound marks a region, or says that only mentions are sure; or what is wrong with it."""
+        """Whether a text-bound marks a region or "only sure" annotation; or an error message."""
         if self.labels is None or mention.label not in (self.labels.region, self.labels.only_sure):
             return False
         if mention.label == self.labels.only_sure:
@@ -93,7 +92,7 @@ class BratMarks:
         return True
 
     def scope(self, text: str) -> AnnotationScope | None:
-        """What is annotated; None for everything."""
+        """The annotated scope; None if everything is annotated."""
         return scope_of(self.scope_types, self.regions, self.only_sure, text)
 
 
@@ -102,7 +101,7 @@ def _listed(types: frozenset[str] | None) -> str:
 
 
 def unheld_marking(document: Document) -> str:
-    """What of a document's marking these lines cannot say, nothing if they can say all."""
+    """The part of a document's marking that these lines cannot express; empty if they can express all."""
     types = document.annotated.types if document.annotated is not None else None
     if any(re.search(r"[\s,]", name) or not name for name in types or ()):
         return "an annotated type is empty or holds white space or a comma"
@@ -137,8 +136,7 @@ class WrittenMarks:
         return [*self.forbidden, *self.regions]
 
     def lines(self, named: Iterable[Mention], taken: Container[str]) -> Iterator[str]:
-        """The attributes and notes of the text-bounds, which are given with their ids; `taken` are ids of other
-        lines."""
+        """Yield the attributes and notes of the text-bounds, given with their ids; `taken` are ids of other lines."""
         labels, scope = self.labels or MarkLabels(), self.document.annotated
         attributes, notes = (_free(letter, taken) for letter in "A#")
         for mention in named:

@@ -1,4 +1,4 @@
-"""What the columns of a file hold: its lines in blocks, and a guess at each column."""
+"""The layout of a column file: its lines in blocks, and a guess at the content of each column."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hyperspan.corpora.tags import (
 )
 
 LOOK_AHEAD = 10_000
-"""How many lines are read to guess the scheme and what the columns hold."""
+"""How many lines are read to guess the tagging scheme and the columns."""
 MOST = 0.9
-"""The share of lines that must agree with a guess: a few wrong ones are reported and do not mislead it."""
+"""The share of lines that must agree with a guess; the few that do not are reported as errors."""
 NOTHING = "-X-"
-"""What a column holds where nothing is known, as in CoNLL-2003."""
+"""The value of an unknown column, as in CoNLL-2003."""
 DOCUMENT = "-DOCSTART-"
 MEDLINE = "###MEDLINE:"
 """Begins a document in the original files of JNLPBA."""
@@ -23,14 +23,14 @@ MEDLINE = "###MEDLINE:"
 
 @dataclass(slots=True)
 class Block:
-    """Lines without a blank one between them: a sentence, or the mark that a document begins."""
+    """Consecutive non-blank lines: a sentence, or a document boundary."""
 
     first_line: int
     lines: list[str] = field(default_factory=list)
     source: str | None = None
     comments: int = 0
     begins_document: str | None = None
-    """The id of the document that begins here, which may be empty."""
+    """The id of the document that begins here, possibly empty."""
 
     def rows(self) -> list[list[str]]:
         return [cells_of(line) for line in self.lines]
@@ -51,9 +51,9 @@ class Layout:
     chunk: int | None = None
     numbered: bool = False
     unread: int = 0
-    """How many columns are left out."""
+    """The number of columns left out."""
     certain: bool = True
-    """Whether most lines agree with it."""
+    """Whether most lines agree with the guess."""
 
 
 def blocks_in(lines: Iterable[tuple[int, str]]) -> Iterator[Block]:
@@ -91,7 +91,7 @@ def _begins_document(line: str) -> str | None:
 
 
 def guess_layout(blocks: Iterable[Block]) -> tuple[Layout, list[list[str]]]:
-    """What the columns of most lines hold, and those lines."""
+    """Guess the columns of most lines; also return those lines."""
     sentences = [block for block in blocks if block.lines]
     counted = [(str(count), row) for block in sentences for count, row in enumerate(block.rows(), start=1)]
     width = max(2, *Counter(len(row) for _, row in counted).most_common(1)[0][:1]) if counted else 2
@@ -125,5 +125,5 @@ def layout_of_text(head: str) -> tuple[Layout | None, list[list[str]]]:
 def is_conll2003(layout: Layout, rows: list[list[str]]) -> bool:
     if layout.width != 4 or layout.numbered or layout.pos != 1:
         return False
-    # Without phrases, the third column may well be a layer of mentions.
+    # Without phrases, the third column is probably a layer of mentions.
     return all(row[2] == NOTHING for row in rows) or any(row[2][2:] in ("NP", "VP", "PP") for row in rows)

@@ -1,4 +1,4 @@
-"""Documents into columns, spooled until it is known how many layers they need."""
+"""Write documents as columns, spooled until the number of layers is known."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hyperspan.types import Document, Sentence
 
 @dataclass
 class ColumnWriter:
-    """Spools columns of each sentence, until it is known how many layers and which separators all of them need."""
+    """Spool the columns of each sentence until the number of layers and the separators are known."""
 
     name: str
     losses: Losses
@@ -34,7 +34,7 @@ class ColumnWriter:
     scheme: Scheme
     layers: int | None
     leading: Callable[[Document, int], list[Sequence[str]]]
-    """The columns before the tags, of a sentence by its index."""
+    """The columns before the tags, given a document and the index of a sentence."""
     innermost_first: bool = False
     sources: bool = False
     separator: str = "\t"
@@ -72,7 +72,7 @@ class ColumnWriter:
             spool.write(f"\n#\t{source}\t\n{text}" if source is not None and index == filled[0] else f"\n{text}")
 
     def copy(self, spool: Iterable[str], out: IO[str]) -> None:
-        """What was spooled, with all layers, and with lines that part documents only where sentences alone do not."""
+        """Copy the spooled lines with all layers; with document separators if a document has several sentences."""
         width = self.leading_width + self.widest
         begins = "\t".join([DOCUMENT, *[NOTHING] * (self.leading_width - 1)]) + "\n"
         separate = anything = False
@@ -82,13 +82,13 @@ class ColumnWriter:
             elif line != f"{DOCUMENT}\n" or self.several_sentences:
                 if line == f"{DOCUMENT}\n":
                     line = begins
-                if not (self.sources and line[0] == "#"):  # where sources are named, tokens have a number before them
+                if not (self.sources and line[0] == "#"):  # with sources, tokens follow a number
                     line = line[:-1] + "\tO" * (width - 1 - line.count("\t")) + "\n"
                 out.write(("\n" if separate else "") + line.replace("\t", self.separator))
                 separate, anything = False, True
 
     def tags(self, sentence: Sentence) -> list[list[str]]:
-        """The tags of a sentence in as many layers as it needs; what they cannot hold is lost."""
+        """The tags of a sentence in as many layers as it needs; mentions that do not fit are counted as lost."""
         spans: set[LabelledSpan] = set()
         for mention in sentence.mentions:
             if mention.fragments:

@@ -1,17 +1,17 @@
-"""Columns: a token a line with its tags beside it, a blank line between sentences.
+"""Column formats: one token per line with its tags, and a blank line between sentences.
 
-Layered columns hold overlapping mentions, those of a column do not overlap (LitBank, GENIA, GermEval)::
+Layered columns hold overlapping mentions; mentions within one column do not overlap (LitBank, GENIA, GermEval)::
 
     the       B-FAC   O
     Seattle   I-FAC   B-GPE
     zoo       I-FAC   O
 
-GermEval's official files number the tokens and name where a sentence is from::
+GermEval's official files number the tokens and name the source of each sentence::
 
     #    http://example.org/zoo    [2020-02-02]
     1    Seattle    B-GPE    O
 
-CoNLL-2003 has four columns, of which only the last holds mentions, and lines that part documents::
+CoNLL-2003 has four columns, only the last with mentions, and lines that separate documents::
 
     -DOCSTART- -X- -X- O
 
@@ -59,9 +59,9 @@ def read_columns(
     pos_column: int | None = None,
     tag_columns: Sequence[int] | None = None,
 ) -> Iterator[Document]:
-    """Sentences from columns, each a document of its own unless lines with -DOCSTART- part documents.
+    """Read sentences from columns; each is a document unless -DOCSTART- lines separate documents.
 
-    What is not given is guessed: the scheme, and the columns (counted from 0, or from the end if negative).
+    Omitted options are guessed: the tagging scheme, and the columns (counted from 0, or from the end if negative).
 
     >>> import io
     >>> lines = io.BytesIO(b"the\\tB-FAC\\tO\\nSeattle\\tI-FAC\\tB-GPE\\nzoo\\tI-FAC\\tO\\n")
@@ -87,10 +87,10 @@ def read_conll2003(
     chunk_column: int | None = 2,
     tag_columns: Sequence[int] = (-1,),
 ) -> Iterator[Document]:
-    """Documents from the columns of CoNLL-2003; chunk tags stay in `document.metadata["chunks"]`, a list for each
-    sentence.
+    """Read documents from the columns of CoNLL-2003.
 
-    The German files have a lemma before the part of speech: read them with ``pos_column=2, chunk_column=3``.
+    Chunk tags go to `document.metadata["chunks"]`, one list per sentence. The German files have a lemma before the part
+    of speech: read them with ``pos_column=2, chunk_column=3``.
     """
 
     def layout_of(head: list[Block]) -> Layout:
@@ -101,16 +101,16 @@ def read_conll2003(
 
 
 def looks_like_columns(head: str) -> bool:
-    """Whether this is the beginning of layered or flat columns, but not of CoNLL-2003."""
+    """Whether a file begins with layered or flat columns, other than CoNLL-2003."""
     layout, rows = layout_of_text(head)
     if layout is None or is_conll2003(layout, rows):
         return False
-    # Two words to a line, the second "B-12", are likelier to be text.
+    # Two words per line, the second "B-12", are probably text.
     return "\t" in head or any(row[-1] == "O" for row in rows)
 
 
 def looks_like_conll2003(head: str) -> bool:
-    """Whether this is the beginning of a file with the columns word, part of speech, chunk tag, mention tag."""
+    """Whether a file begins with the columns word, part of speech, chunk tag and mention tag."""
     layout, rows = layout_of_text(head)
     return layout is not None and is_conll2003(layout, rows)
 
@@ -127,11 +127,11 @@ def write_columns(
     numbered: bool | None = None,
     pos: bool = False,
 ) -> None:
-    """Tab-separated columns with as many layers of tags as mentions overlap, or exactly `layers`.
+    """Write tab-separated columns with as many layers of tags as the mentions need, or exactly `layers`.
 
     The first layer holds the outermost mentions, as in GermEval, or the innermost, as in LitBank and the layered GENIA.
-    With `numbered` they are those of GermEval's official files, which name a document's ``metadata["source"]``; unless
-    given, the first document decides by having one. With `pos` the part of speech follows each token.
+    `numbered` writes the layout of GermEval's official files, which name a document's ``metadata["source"]``; by
+    default it is used if the first document has a source. With `pos` the part of speech follows each token.
     """
     if layers is not None and layers < 1:
         raise InputError(f"{layers} layers cannot hold a mention; give 1 or more, or none for as many as are needed")
@@ -152,8 +152,10 @@ def write_columns(
 def write_conll2003(
     documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, scheme: Scheme = "IOB2"
 ) -> None:
-    """The four columns of CoNLL-2003, separated by spaces, or by tabs if a token holds a space; only flat mentions
-    fit."""
+    """Write the four columns of CoNLL-2003; only flat mentions fit.
+
+    Columns are separated by spaces, or by tabs if a token contains a space.
+    """
 
     def leading(document: Document, index: int) -> list[Sequence[str]]:
         sentence = document.sentences[index]
@@ -171,7 +173,7 @@ def _chosen(
     chunk: int | None,
     tags: Sequence[int] | None,
 ) -> Layout:
-    """The guess, but for what was given."""
+    """The guess, overridden by the given options."""
     for column in (given for given in (token, pos, chunk, *(tags or ())) if given is not None):
         if not -guess.width <= column < guess.width:
             raise InputError(
@@ -223,7 +225,7 @@ def _tag_sequences(blocks: Iterable[Block], layout: Layout) -> Iterator[list[str
 
 @dataclass
 class _Draft:
-    """A document that is being read."""
+    """A document being read."""
 
     id: str
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -263,7 +265,7 @@ class _Reader:
             yield draft.document()
 
     def read(self, block: Block, draft: _Draft) -> bool:
-        """Puts a sentence into the draft, or says what is wrong with it."""
+        """Add a sentence to the draft, or report what is wrong with it."""
         layout = self.layout
         rows = block.rows()
         for position, row in enumerate(rows):

@@ -1,8 +1,8 @@
-"""spaCy's DocBin (.spacy files): the span groups of its documents, ``doc.spans``, with their tokens and sentences.
+"""spaCy's DocBin (.spacy files): the span groups of its documents, ``doc.spans``, with tokens and sentences.
 
-Needs the extra `spacy`, which is imported when first used. spaCy's tokens cover a text without gaps: where more than
-one space follows a token, a token of blanks does. Those are left out here, at the ends of mentions too, unless one has
-no others.
+Needs the extra `spacy`, which is imported on first use. spaCy's tokens cover a text without gaps: if more than one
+space follows a token, the rest is a white-space token. hyperspan drops white-space tokens, also at the ends of
+mentions, unless a mention has no others.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from hyperspan.text.sentences import sentence_spans
 from hyperspan.types import Document, Mention, Sentence, Span
 
 OURS = "hyperspan"
-"""The key of a spaCy document's user data for its id and its metadata, as JSON."""
+"""The key in a spaCy document's user data for its id and metadata, as JSON."""
 USUAL_KEY = "sc"
 """The span group that spaCy's span categorizer reads and writes."""
 
 
 def read_docbin(source: Source, problems: Problems, *, spans_key: str | None = None) -> Iterator[Document]:
-    """The documents of a file, with the mentions of one span group or of all; of `doc.ents` where there is no group."""
+    """Read the documents of a file, with the mentions of one span group or of all; without groups, `doc.ents`."""
     tokens, vocab = _spacy("reading spaCy's DocBin")
     try:
         docs = tokens.DocBin().from_bytes(_checked(source)).get_docs(vocab)
@@ -48,17 +48,17 @@ def read_docbin(source: Source, problems: Problems, *, spans_key: str | None = N
                 yield document
     except HyperspanError:
         raise
-    except Exception as error:  # spaCy, msgpack and numpy raise whatever they meet in damaged data
+    except Exception as error:  # damaged data makes spaCy, msgpack and NumPy raise anything
         problems.wrong(source.name, f"is no DocBin that spaCy can read ({_brief(error)}); write it anew with spaCy")
 
 
 def write_docbin(
     documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, spans_key: str | None = None
 ) -> None:
-    """All mentions in one span group: the one given, or the one they were read from, or else "sc".
+    """Write all mentions to one span group: the given one, else the one they were read from, else "sc".
 
-    Probabilities become the group's scores, as the span categorizer has them. A discontinuous mention is a span from
-    its first to its last token; the group's attribute "fragments" has the parts of each span, in tokens, none for a
+    Probabilities become the group's scores, as in the span categorizer. A discontinuous mention becomes a span from its
+    first to its last token; the group's attribute "fragments" lists the parts of each span in tokens, empty for a
     contiguous one.
     """
     tokens, vocab = _spacy("writing spaCy's DocBin")
@@ -80,13 +80,13 @@ def write_docbin(
 
 
 def _checked(source: Source) -> bytes:
-    """The bytes of a DocBin, which zlib packed: a small file must not unpack to any size."""
+    """The bytes of a zlib-compressed DocBin; bounded, because a small file may unpack to any size."""
     content, size = source.content(), 0
     rest, unpacker = content, zlib.decompressobj()
     while rest and not unpacker.eof:
         try:
             size += len(unpacker.decompress(rest, 2**20))
-        except zlib.error:  # spaCy says what is wrong
+        except zlib.error:  # spaCy reports the error
             break
         rest = unpacker.unconsumed_tail
         if size > LARGEST_TEXT:
@@ -97,7 +97,7 @@ def _checked(source: Source) -> bytes:
 
 
 def looks_like_docbin(head: str) -> bool:
-    """Never: it is binary, and known by the end of its name."""
+    """Always False: the format is binary and recognised by its suffix."""
     return False
 
 
@@ -135,14 +135,14 @@ def _document(doc: Any, spans_key: str | None, problems: Problems) -> Document:
 
 
 def _mention(span: Any, fragments: Sequence[Sequence[int]] = ()) -> Mention:
-    """A span as a mention, in tokens of the document; parts with nothing but a space between them are one."""
+    """A span as a mention, in tokens of the document; parts separated only by a space are joined."""
     parts = joined((start, end) for start, end in fragments)
     name = span.id_ if span.id else ""
     return Mention(span.start, span.end, span.label_, tuple(parts), id="" if name == parts_id(fragments) else name)
 
 
 def _moved(mention: Mention, place: Callable[[int, int], Span]) -> Mention:
-    """The mention in other units; parts with nothing between them there are one."""
+    """The mention in other units; parts that touch there are joined."""
     start, end = place(*mention.span)
     return evolve(mention, start=start, end=end, fragments=joined(place(*span) for span in mention.fragments), text="")
 
@@ -152,8 +152,7 @@ def _characters(doc: Any, start: int, end: int) -> Span:
 
 
 def _without_space(given: Sequence[tuple[Mention, float | None]], doc: Any, problems: Problems) -> list[Mention]:
-    """The mentions, in tokens, without tokens of blanks at the ends of their parts; one that is there already is then
-    left out."""
+    """The mentions, in tokens, without white-space tokens at the ends of their parts; duplicates are dropped."""
     known = {mention for mention, _ in given}
     mentions: list[Mention] = []
     for whole, score in given:
@@ -170,7 +169,7 @@ def _without_space(given: Sequence[tuple[Mention, float | None]], doc: Any, prob
 
 
 def _shorter(span: Span, doc: Any) -> Span | None:
-    """A span without tokens of blanks at its ends, or None if nothing else is there."""
+    """A span without white-space tokens at its ends, or None if nothing remains."""
     start, end = span
     while start < end and doc[start].text.isspace():
         start += 1
@@ -180,7 +179,7 @@ def _shorter(span: Span, doc: Any) -> Span | None:
 
 
 def _kept(doc: Any) -> tuple[str, dict[str, Any]]:
-    """Id and metadata, if we wrote the document."""
+    """Id and metadata, if hyperspan wrote the document."""
     try:
         match json.loads(doc.user_data.get(OURS, "null")):
             case [str(name), dict(metadata)]:
@@ -191,7 +190,7 @@ def _kept(doc: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _scores(group: Any) -> list[float | None]:
-    """A score for each span of the group, where spaCy's span categorizer left them."""
+    """The score of each span of the group, as spaCy's span categorizer stores it."""
     try:
         scores = [float(score) for score in group.attrs.get("scores", ())]
     except (TypeError, ValueError):
@@ -200,7 +199,7 @@ def _scores(group: Any) -> list[float | None]:
 
 
 def _sentences(doc: Any, mentions: Sequence[Mention], problems: Problems) -> list[Sentence]:
-    """The sentences, each with those of the (sorted) mentions that are in it."""
+    """The sentences, each with the (sorted) mentions inside it."""
     sentences: list[Sentence] = []
     waiting = list(mentions[::-1])
     for start, end in _sentence_spans(doc, mentions, problems):
@@ -212,7 +211,7 @@ def _sentences(doc: Any, mentions: Sequence[Mention], problems: Problems) -> lis
 
 
 def _sentence_spans(doc: Any, mentions: Sequence[Mention], problems: Problems) -> list[Span]:
-    """The sentences in tokens, joined where a mention crosses them."""
+    """The sentences in tokens, joined if a mention crosses a boundary."""
     if not len(doc):
         return []
     if doc.has_annotation("SENT_START"):
@@ -232,7 +231,7 @@ def _sentence_spans(doc: Any, mentions: Sequence[Mention], problems: Problems) -
 
 
 def _found_starts(doc: Any) -> list[int]:
-    """The tokens with which sentences begin, as we would split the text."""
+    """The first token of each sentence, as hyperspan splits the text."""
     places = [token.idx for token in doc]
     found = {bisect_left(places, start) for start, _ in sentence_spans(doc.text)}
     return sorted({0} | (found - {len(doc)}))
@@ -254,7 +253,7 @@ def _sentence(part: Any, mentions: Sequence[Mention]) -> Sentence:
 
 
 def _doc(document: Document, spans_key: str | None, tokens: Any, vocab: Any, losses: Losses) -> Any:
-    """The document as one of spaCy's, whose text and character offsets are the same."""
+    """The document as a spaCy Doc with the same text and character offsets."""
     mentions = [*document.mentions]
     for sentence in document.sentences:
         mentions += [by_characters(mention, sentence.offsets) for mention in sentence.duplicates]
@@ -290,7 +289,7 @@ def _token_annotation(document: Document, spans: Sequence[Span]) -> dict[str, An
     tags: dict[int, str] = {}
     for sentence in document.sentences:
         tags |= {start: tag for (start, _), tag in zip(sentence.offsets, sentence.tags, strict=False)}
-    # The first sentence begins with the text, though its first token may not.
+    # The first sentence begins with the text, even if its first token does not.
     starts = {sentence.offsets[0][0] for sentence in [s for s in document.sentences if s.offsets][1:]}
     return {
         "tags": [tags.get(start, "") for start, _ in spans] if tags else None,
@@ -299,7 +298,7 @@ def _token_annotation(document: Document, spans: Sequence[Span]) -> dict[str, An
 
 
 def _tiled(document: Document, mentions: Sequence[Mention]) -> tuple[list[Span], list[bool]]:
-    """Spans that cover the text, cut wherever a token or a mention begins or ends, and whether a space follows each.
+    """Spans that cover the text, cut at every boundary of a token or mention, and whether a space follows each.
 
     A space after a token belongs to it; other characters between tokens become tokens.
     """

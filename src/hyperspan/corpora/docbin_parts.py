@@ -8,13 +8,13 @@ from typing import Any
 from hyperspan.types import Mention, Span
 
 FRAGMENTS = "fragments"
-"""The attribute of a span group with the parts of each span, in tokens, where one is discontinuous."""
+"""The attribute of a span group with the parts of each span, in tokens, if one is discontinuous."""
 
 
 def span_ids(mentions: Sequence[Mention]) -> list[str]:
-    """For each mention, by token, the id of its span: its own, or its parts where these alone tell it from another one.
+    """The span id of each mention, by token: its id, or its parts if only these distinguish it from another mention.
 
-    Two spans of spaCy are the same if their first and last token, label and id are.
+    spaCy treats two spans as equal if their first and last token, label and id are equal.
 
     >>> span_ids([Mention(0, 4, "CL", [(0, 1), (2, 4)]), Mention(0, 4, "CL", [(0, 1), (3, 4)]), Mention(2, 4, "CL")])
     ['0:1,2:4', '0:1,3:4', '']
@@ -38,7 +38,7 @@ def parts_id(parts: Sequence[Sequence[int]]) -> str:
 
 
 def fragments_of(group: Any) -> list[list[list[int]]]:
-    """The parts of each span of the group, in tokens, where hyperspan left them; none for a contiguous one."""
+    """The parts of each span of the group, in tokens, as hyperspan stored them; empty for a contiguous one."""
     match group.attrs.get(FRAGMENTS):
         case list() | tuple() as listed if len(listed) == len(group) and all(map(_are_parts, listed)):
             return list(listed)

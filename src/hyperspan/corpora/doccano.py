@@ -1,11 +1,10 @@
-"""doccano's JSON Lines, with mentions as triples or, where a project has relations, as objects::
+"""doccano's JSON Lines, with mentions as triples or, if a project has relations, as objects::
 
     {"id": 1, "text": "the Seattle zoo", "label": [[0, 15, "FAC"], [4, 11, "GPE"]], "Comments": []}
     {"id": 2, "text": "the Seattle zoo", "entities": [{"id": 7, "label": "GPE", "start_offset": 4, "end_offset": 11}],
      "relations": []}
 
-Offsets count Unicode code points. The key of the mentions is "label", "labels" or "entities"; all other keys are
-metadata.
+Offsets count Unicode code points. Mentions are under "label", "labels" or "entities"; all other keys are metadata.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ KEYS: tuple[Key, ...] = ("label", "labels", "entities")
 
 
 def read_doccano(source: Source, problems: Problems) -> Iterator[Document]:
-    """The documents of an export.
+    """Read the documents of an export.
 
     >>> import io
     >>> line = b'{"text": "the Seattle zoo", "label": [[4, 11, "GPE"]]}'
@@ -54,9 +53,9 @@ def read_doccano(source: Source, problems: Problems) -> Iterator[Document]:
 def write_doccano(
     documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, key: Key | None = None
 ) -> None:
-    """Lines that doccano imports; discontinuous mentions are lost.
+    """Write lines that doccano imports; discontinuous mentions are lost.
 
-    The mentions are under the key given, or else under "entities" if they have names or relations, or else "label".
+    Mentions go under the given key; by default "entities" if they have ids or relations, else "label".
     """
 
     def records() -> Iterator[Record]:
@@ -71,7 +70,8 @@ def write_doccano(
 def looks_like_doccano(head: str) -> bool:
     """Whether the records have a "text" with triples, or with entities that have a "start_offset".
 
-    >>> looks_like_doccano('{"text": "Why?", "label": []}\\n{"text": "the Seattle zoo", "label": [[4, 11, "GPE"]]}\\n{"te')
+    >>> head = '{"text": "Why?", "label": []}\\n{"text": "the Seattle zoo", "label": [[4, 11, "GPE"]]}\\n{"te'
+    >>> looks_like_doccano(head)
     True
     """
     found = False
@@ -127,7 +127,7 @@ def _record(document: Document, mentions: Sequence[Mention], key: Key | None) ->
 
 
 def _entities(mentions: Sequence[Mention]) -> list[Record]:
-    """Mentions as objects; their ids are numbers in doccano, and relations rely on them."""
+    """Mentions as objects with numeric ids, which doccano's relations refer to."""
     taken = {mention.id for mention in mentions}
     free = (number for number in range(1, 2 + 2 * len(mentions)) if str(number) not in taken)
     return [

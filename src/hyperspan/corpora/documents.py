@@ -1,4 +1,4 @@
-"""Between the two ways to say where a mention is: by tokens of a sentence, and by characters of a document."""
+"""Convert mentions between tokens of a sentence and characters of a document."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span, 
 
 IN_NO_SENTENCE = "mention that is in no sentence kept by its characters alone"
 INSIDE_TOKENS = "tokens cut because a mention begins or ends inside"
-"""Notes on mentions that do not begin and end where words do."""
+"""Notes on mentions that do not begin or end at word boundaries."""
 FORBIDDEN_OUTSIDE = "forbidden span left out because it does not begin and end where tokens of one sentence do"
 
 
 def document_of(sentences: Iterable[Sentence], id: str = "", metadata: Mapping[str, Any] | None = None) -> Document:  # noqa: A002
-    """A document made of tokenised sentences: a space between tokens, a line for each sentence.
+    """Make a document from tokenised sentences: tokens joined by spaces, one line per sentence.
 
     >>> document_of([Sentence(["the", "Seattle", "zoo"], [Mention(1, 2, "GPE")]), Sentence(["Why", "?"])]).text
     'the Seattle zoo\\nWhy ?'
@@ -47,7 +47,7 @@ def document_of(sentences: Iterable[Sentence], id: str = "", metadata: Mapping[s
 
 
 def sentence_documents(document: Document, problems: Problems) -> list[Document]:
-    """Each sentence of a document as a document of its own; a document of one sentence stays as it is.
+    """Split a document into one document per sentence; a document of one sentence is returned unchanged.
 
     >>> both = document_of([Sentence(["the", "Seattle", "zoo"], [Mention(1, 2, "GPE")]), Sentence(["Why", "?"])], "a")
     >>> [(part.id, part.text, len(part.mentions)) for part in sentence_documents(both, Problems())]
@@ -75,9 +75,9 @@ def sentence_documents(document: Document, problems: Problems) -> list[Document]
 
 
 def _metadata_of_sentence(document: Document, index: int) -> dict[str, Any]:
-    """What the metadata of a document say of one sentence: single values, and its own entry of what lists sentences.
+    """The metadata of a document that describe one sentence: single values, and its entry in lists by sentence.
 
-    Other lists and objects, such as orders of mentions and relations, are about the document as a whole.
+    Other lists and objects, such as mention orders and relations, describe the document as a whole.
     """
     match document.metadata:
         case {"records": [*records]} if len(records) == len(document.sentences):
@@ -90,8 +90,7 @@ def _metadata_of_sentence(document: Document, index: int) -> dict[str, Any]:
 
 
 def with_context(sentences: Iterable[Sentence], words: int) -> Iterator[Sentence]:
-    """The sentences of a document, each with up to `words` words of those before and after it; they are taken as
-    needed.
+    """Yield the sentences of a document, each with up to `words` words before and after it, lazily.
 
     >>> zoo = [Sentence(["The", "zoo"]), Sentence(["sleeps"]), Sentence(["Why", "?"])]
     >>> [(sentence.before, sentence.after) for sentence in with_context(zoo, 2)]
@@ -102,7 +101,7 @@ def with_context(sentences: Iterable[Sentence], words: int) -> Iterator[Sentence
         return
     before: deque[str] = deque(maxlen=words)
     waiting: deque[Sentence] = deque()
-    ahead = 0  # words of those that wait, the first one left out
+    ahead = 0  # words of waiting sentences, except the first
     for sentence in chain(sentences, (None,)):
         if sentence is not None:
             ahead += len(sentence) if waiting else 0
@@ -116,7 +115,7 @@ def with_context(sentences: Iterable[Sentence], words: int) -> Iterator[Sentence
 
 
 def texts(documents: Iterable[Sequence[Sentence]], joined: bool) -> Iterator[Iterable[Sentence]]:
-    """The sentences of each document; `joined`, documents of one sentence that follow each other are one text.
+    """The sentences of each document; if `joined`, consecutive one-sentence documents form one text.
 
     >>> zoo, sleeps, why = Sentence(["The", "zoo"]), Sentence(["sleeps"]), Sentence(["Why", "?"])
     >>> [len(list(text)) for text in texts([[zoo], [sleeps], [zoo, why], [why]], joined=True)]
@@ -133,8 +132,7 @@ def texts(documents: Iterable[Sequence[Sentence]], joined: bool) -> Iterator[Ite
 
 
 def by_characters(mention: Mention, offsets: Sequence[Span], text: str = "") -> Mention:
-    """A mention in tokens, in the characters that those tokens cover; with the text of its document, also what it
-    reads."""
+    """Convert a mention from tokens to characters; with the text of the document, also set its text."""
     start, end = offsets[mention.start][0], offsets[mention.end - 1][1]
     if start < end and not mention.fragments and mention.head is None:
         return trusted_mention(start, end, mention.label, text[start:end], mention.probability, mention.id)
@@ -150,22 +148,22 @@ def covered(span: Span, offsets: Sequence[Span]) -> Span:
 
 
 def contained(span: Span, offsets: Sequence[Span]) -> Span:
-    """The tokens that lie wholly inside a span of characters; an empty span if there are none."""
+    """The tokens entirely inside a span of characters; an empty span if there are none."""
     return bisect_left(offsets, span[0], key=itemgetter(0)), bisect_right(offsets, span[1], key=itemgetter(1))
 
 
 def _by_places(scope: AnnotationScope, placed: Callable[[Span], Span]) -> AnnotationScope:
-    """The scope in other units; regions that are empty there are left out."""
+    """The scope in other units, without regions that are empty there."""
     regions = None if scope.regions is None else map(placed, scope.regions)
     return AnnotationScope(scope.types, None if regions is None else [span for span in regions if span[0] < span[1]])
 
 
 def with_sentences(document: Document, problems: Problems, tokenizer: Tokenizer = WORDS) -> Document:
-    """The document split into sentences and tokens, unless it is already, with its mentions by tokens too.
+    """Split a document into sentences and tokens, unless it has them, and convert its mentions to tokens.
 
-    So that no annotated mention is lost, sentences that one crosses are joined, and tokens are cut where one begins or
-    ends inside; both are noted. White space at the ends of mentions is left out. Sentences of too many tokens are cut,
-    but in no mention. Sentences that do not say what of them is annotated take it from the document.
+    To lose no annotated mention, sentences are joined if a mention crosses their boundary, and tokens are cut if a
+    mention begins or ends inside; both are noted. White space at the ends of mentions is dropped. Sentences with too
+    many tokens are cut, but never inside a mention. Sentences without an annotation scope take it from the document.
     """
     if document.sentences:
         return _with_scopes(_projected(document, problems), problems)
@@ -192,7 +190,7 @@ def with_sentences(document: Document, problems: Problems, tokenizer: Tokenizer 
 
 
 def _with_scopes(document: Document, problems: Problems) -> Document:
-    """The document whose sentences say what of them is annotated, and what is forbidden, as the document does."""
+    """Copy the document's annotation scope and forbidden mentions to its sentences."""
     if document.annotated is None and not document.forbidden:
         return document
     sentences = list(document.sentences)
@@ -209,7 +207,7 @@ def _with_scopes(document: Document, problems: Problems) -> Document:
 
 
 def _with_scope(sentence: Sentence, scope: AnnotationScope) -> Sentence:
-    """The sentence with the scope of its document, unless it has its own; one without offsets is in no region."""
+    """The sentence with the scope of its document, unless it has one; one without offsets is in no region."""
     if sentence.annotated is not None:
         return sentence
     found = _by_places(scope, partial(contained, offsets=sentence.offsets))
@@ -229,7 +227,7 @@ def _placed(text: str, offsets: Sequence[Span], mentions: Sequence[Mention]) -> 
 
 
 def _projected(document: Document, problems: Problems) -> Document:
-    """A document with sentences, whose mentions by character are all among those of its sentences, too."""
+    """A document with sentences, with all its mentions by character added to its sentences."""
     if sum(len(sentence.mentions) for sentence in document.sentences) == len(document.mentions):
         return document
     known = {by_characters(m, s.offsets) for s in document.sentences if s.offsets for m in s.mentions}
@@ -245,7 +243,7 @@ def _projected(document: Document, problems: Problems) -> Document:
 
 
 def _fits(mention: Mention, sentence: Sentence) -> bool:
-    """Whether a mention begins and ends where tokens of the sentence do."""
+    """Whether a mention begins and ends at token boundaries of the sentence."""
     first = bisect_left(sentence.offsets, mention.start, key=itemgetter(0))
     last = bisect_left(sentence.offsets, mention.end, key=itemgetter(1))
     return (
@@ -261,14 +259,14 @@ def _outside(mention: Mention, document: Document, problems: Problems) -> None:
 
 
 def _sentences(document: Document) -> Iterator[Span]:
-    """The sentences of a document; where its metadata say which parts are text (ACE), only of those."""
+    """The sentences of a document; if its metadata mark text spans (ACE), only of those."""
     spans: Any = document.metadata.get("text_spans")
     for first, last in spans if _are_spans(spans, len(document.text)) else [(0, len(document.text))]:
         yield from ((first + start, first + end) for start, end in sentence_spans(document.text[first:last]))
 
 
 def _are_spans(value: Any, length: int) -> bool:
-    """Whether metadata, which may hold anything, hold spans of a text that follow one another."""
+    """Whether a metadata value, which may be anything, is a list of consecutive spans of a text."""
     if not isinstance(value, list) or not all(isinstance(span, (list, tuple)) and len(span) == 2 for span in value):
         return False
     ends = [end for span in value for end in span]
@@ -276,7 +274,7 @@ def _are_spans(value: Any, length: int) -> bool:
 
 
 def by_tokens(mention: Mention, offsets: Sequence[Span]) -> Mention:
-    """A mention in characters, in the tokens that it touches."""
+    """Convert a mention from characters to the tokens that it touches."""
 
     def touched(span: Span) -> Span:
         return bisect_right(offsets, span[0], key=itemgetter(1)), bisect_left(offsets, span[1], key=itemgetter(0))
@@ -284,14 +282,14 @@ def by_tokens(mention: Mention, offsets: Sequence[Span]) -> Mention:
     start, end = touched(mention.span)
     head = touched(mention.head) if mention.head else None
     head = head if head and start <= head[0] < head[1] <= end else None
-    # Fragments of white space alone have no tokens; between those that touch in tokens there is nothing else.
+    # Fragments of white space have no tokens; fragments that touch in tokens are joined.
     fragments = joined((first, last) for first, last in map(touched, mention.fragments) if first < last)
     kept = tuple(fragments) if len(fragments) > 1 else ()
     return evolve(mention, start=start, end=end, fragments=kept, head=head, text="")
 
 
 def _join_crossed(spans: list[Span], mentions: Sequence[Mention], problems: Problems) -> list[Span]:
-    """Sentences, joined where a mention (sorted by start) reaches from one into the next."""
+    """Join sentences if a mention (sorted by start) crosses their boundary."""
     sentences: list[Span] = []
     reach, upcoming = 0, list(mentions[::-1])
     for start, end in spans:
@@ -305,7 +303,7 @@ def _join_crossed(spans: list[Span], mentions: Sequence[Mention], problems: Prob
 
 
 def cut_at_mentions(offsets: Iterable[Span], mentions: Iterable[Mention], problems: Problems) -> list[Span]:
-    """Tokens, cut where a mention begins or ends inside one, so that each mention is one of whole tokens."""
+    """Cut tokens where a mention begins or ends inside, so that each mention consists of whole tokens."""
     cuts = sorted({cut for mention in mentions for span in (mention.span, *mention.fragments) for cut in span})
     result: list[Span] = []
     for start, end in offsets:

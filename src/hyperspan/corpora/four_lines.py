@@ -1,4 +1,5 @@
-"""Four lines a sentence, the layout of GENIA and ACE since Lu & Roth (2015): tokens, tags, mentions, and a blank line.
+"""Four lines per sentence, the layout of GENIA and ACE since Lu & Roth (2015): tokens, tags, mentions, and a blank
+line.
 
 ::
 
@@ -10,13 +11,13 @@
     NN VBD VBN .
     (empty: no mentions)
 
-Ends are exclusive. Four numbers, ``start,end,head_start,head_end TYPE``, give the head too. A file in which the first
-sentence has no line of tags has none throughout.
+Ends are exclusive. Four numbers, ``start,end,head_start,head_end TYPE``, also give the head. If the first sentence of a
+file has no line of tags, no sentence has.
 
-What the document model does not hold is remembered in the metadata, so that a file that was read is written byte for
-byte: ``label_prefix`` (``G#``), and where it is not as it would be written, ``token_line`` (tokens more than a space
-apart), ``tag_line`` (too many or few tags, or None where there is no such line), ``mention_line`` (mentions in another
-order), ``blank_lines`` (more than one after the sentence).
+The metadata keep what the document model does not, so that a file can be written back byte for byte: ``label_prefix``
+(``G#``) and, if it differs from the default output, ``token_line`` (tokens more than a space apart), ``tag_line`` (too
+many or few tags, or None without such a line), ``mention_line`` (mentions in another order), ``blank_lines`` (more than
+one after the sentence).
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ _MENTION = re.compile(r"([0-9]{1,9}),([0-9]{1,9})(?:,([0-9]{1,9}),([0-9]{1,9}))?
 _LABEL = re.compile(r"[^\s|][^|\r\n]*")
 _GENIA = "G#"
 _NO_TAG = "_"
-"""Stands for the tag of each token where tags are not known."""
+"""The tag of each token if tags are unknown."""
 
 
 def read_four_lines(source: Source, problems: Problems, *, prefix: str = _GENIA) -> Iterator[Document]:
-    """One document a sentence, numbered from 1.
+    """Read one document per sentence, numbered from 1.
 
     Args:
-        prefix: is taken off the labels that begin with it.
+        prefix: removed from the labels that begin with it.
 
     >>> import io
     >>> lines = b"The FOO gene .\\nDT NN NN .\\n1,2 G#protein|1,3 G#DNA\\n\\n"
@@ -67,12 +68,12 @@ def read_four_lines(source: Source, problems: Problems, *, prefix: str = _GENIA)
 def write_four_lines(
     documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, prefix: str | None = None
 ) -> None:
-    """Four lines for each sentence; every document that was read from such lines gets the same lines again.
+    """Write four lines per sentence; documents read from such lines are written back unchanged.
 
-    A discontinuous mention is lost, also with `losses.lossy`, and counted.
+    Discontinuous mentions are lost and counted, also with `losses.lossy`.
 
     Args:
-        prefix: comes before every label; if None, the one that the document was read with.
+        prefix: put before every label; by default the prefix that the document was read with.
     """
     if prefix and not _LABEL.fullmatch(prefix):
         raise InputError(
@@ -94,7 +95,7 @@ def write_four_lines(
 
 
 def looks_like_four_lines(head: str) -> bool:
-    """Whether the beginning of a file is sentences in this layout, with a mention among them.
+    """Whether a file begins with sentences in this layout, at least one with a mention.
 
     >>> looks_like_four_lines("The FOO gene .\\nDT NN NN .\\n1,2 G#protein\\n\\n")
     True
@@ -105,7 +106,7 @@ def looks_like_four_lines(head: str) -> bool:
     if not any(_are_mentions(line) for line in lines[:400]):
         return False
     groups = list(_groups((number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1)))
-    whole = groups if len(groups) == 1 else groups[:-1]  # the last may be cut
+    whole = groups if len(groups) == 1 else groups[:-1]  # the last may be cut off
     return all(group.wrong is None and (not group.mentions or _are_mentions(group.mentions)) for group in whole)
 
 
@@ -125,15 +126,15 @@ class _Group:
     tags: str | None = None
     mentions: str = ""
     blank_lines: int = 0
-    """How many follow after the one that belongs to it."""
+    """The number of blank lines after the one that ends the sentence."""
     wrong: _WrongLine | None = None
 
 
 def _groups(lines: Iterable[tuple[int, str]]) -> Iterator[_Group]:
-    """Lines in groups of four, or of three if the first has no tags.
+    """Lines in groups of four, or of three if the first sentence has no tags.
 
-    Blank lines are no safe marks, because the line of mentions may be blank: so lines are counted. Where a count does
-    not end at a blank line, reading goes on at the next line that can begin a sentence.
+    Lines are counted, because the line of mentions may be blank too. If a group does not end at a blank line, reading
+    continues at the next line that can begin a sentence.
     """
     size = 0
     block: list[str] = []
@@ -150,7 +151,7 @@ def _groups(lines: Iterable[tuple[int, str]]) -> Iterator[_Group]:
             ready, block = _group(block, first, size), []
             if ready.wrong is None or _is_blank(line):
                 continue
-            skipping = not _is_blank(ready.mentions)  # if it is blank, it ended that sentence, and this begins the next
+            skipping = not _is_blank(ready.mentions)  # a blank line ended that sentence, and this line begins the next
         if _is_blank(line):
             skipping = False
             if ready is not None:
@@ -166,7 +167,7 @@ def _groups(lines: Iterable[tuple[int, str]]) -> Iterator[_Group]:
 
 
 def _size(block: Sequence[str]) -> int:
-    """How many lines the sentences of a file have that begins so."""
+    """The number of lines per sentence in a file that begins with this block."""
     second, third = (*block[1:3], "")[:2]
     return 3 if _is_blank(second) or (_are_mentions(second) and _is_blank(third)) else 4
 
@@ -187,7 +188,7 @@ def _group(block: Sequence[str], first: int, size: int) -> _Group:
 
 
 def _unfinished(block: Sequence[str], first: int, size: int) -> _Group:
-    """The last sentence; only the blank line after it may be missing."""
+    """The last sentence; only its final blank line may be missing."""
     if len(block) == size - 1:
         return _group([*block, ""], first, size)
     what = f"is the last line, but the sentence that begins in line {first} has {size} lines; complete the file"
@@ -223,7 +224,7 @@ def _document(group: _Group, id: str, prefix: str, problems: Problems) -> Docume
 
 
 def _parsed(mention_line: str, prefix: str, length: int, line: int) -> tuple[list[Mention], bool]:
-    """The mentions of a line, in its order, and whether all of their labels have the prefix."""
+    """The mentions of a line, in order, and whether all labels have the prefix."""
     if _is_blank(mention_line):
         return [], False
     mentions: list[Mention] = []
@@ -260,7 +261,7 @@ def _lines_of(
     losses: Losses,
     problems: Problems,
 ) -> str:
-    """The lines of a sentence, as they were read where what is known of them still agrees with it."""
+    """The lines of a sentence; its original lines if they still agree with it."""
     lines = [_token_line(sentence, known, problems)]
     if with_tags:
         lines.append(_tag_line(sentence, known, problems))
@@ -304,7 +305,7 @@ def _mentions_of(sentence: Sentence, known: Mapping[str, Any], prefix: str | Non
 
 
 def _says(mention_line: str, mentions: Iterable[Mention], prefix: str, length: int) -> bool:
-    """Whether a line has just these mentions, which are sorted."""
+    """Whether a line lists exactly these sorted mentions."""
     try:
         read, _ = _parsed(mention_line, prefix, length, 0)
     except _WrongLine:
@@ -323,7 +324,7 @@ def _place(mention: Mention) -> tuple[int, int, str, Span | tuple[()]]:
 
 
 def _words(line: str) -> list[str]:
-    """Words between spaces. Other white space is part of them, so that every token without spaces can be held."""
+    """Words separated by spaces. Other white space belongs to words: any token without spaces can be stored."""
     words = line.split(" ")
     return [word for word in words if word] if "" in words else words
 

@@ -1,4 +1,4 @@
-"""GENIA XML, the layout of the GENIA term corpus 3.02: an article at a time, terms as nested ``<cons>`` elements.
+"""GENIA XML, the layout of the GENIA term corpus 3.02: articles with terms as nested ``<cons>`` elements.
 
 ::
 
@@ -12,9 +12,9 @@
     </article>
     </set>
 
-Coordinated terms name their members in an outer element and mark the parts they share: above, "red cell" is a
-discontinuous mention of "red" and "cells", and "blue cells" a contiguous one. There is no writer: the lexical names
-and the marking of shared parts cannot be made up again from mentions.
+A coordinated term names its members in an outer element and marks the parts they share: above, "red cell" is a
+discontinuous mention of "red" and "cells", and "blue cells" a contiguous one. There is no writer: the lexical names and
+the marking of shared parts cannot be recovered from mentions.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ Types = Literal["five", "raw"]
 Coordination = Literal["parts", "span"]
 
 DEEPEST = 100
-"""How deep terms may be nested. The corpus has four levels; without bounds a file could ask for any amount of
-memory."""
+"""The maximum nesting depth of terms. The corpus has four levels; the limit bounds memory."""
 LONGEST_COORDINATION = 4_000
-"""How many characters the names and types of a coordinated term may have."""
+"""The maximum number of characters in the names and types of a coordinated term."""
 MOST_PARTS = 200
-"""How many parts a coordinated term may have for its members to be looked for among them."""
+"""The maximum number of parts of a coordinated term whose members are resolved."""
 _CHUNK = 65_536
 
 
@@ -54,29 +53,29 @@ def read_genia_xml(
     tokenizer: str = "split",
     coordination: Coordination = "parts",
 ) -> Iterator[Document]:
-    """One document an article, its identifier that of the article, its sentences those of title and abstract.
+    """Read one document per article, with the article's id and the sentences of title and abstract.
 
     Args:
         types: "five" keeps DNA, RNA, protein (with all their subtypes), cell_line and cell_type, as Finkel & Manning
-            (2009) and all work on nested mentions in GENIA since; "raw" keeps every type under its own name.
-        tokenizer: one of :data:`hyperspan.text.tokenize.TOKENIZERS`; "split" cuts as the 4-line files do.
-        coordination: "parts" reads each member of a coordinated term as a mention of its own, discontinuous where
-            its parts are apart; "span" reads the whole as one mention of each of its types, as the 4-line files have
-            it.
+            (2009) and all later work on nested mentions in GENIA do; "raw" keeps every type under its original name.
+        tokenizer: one of :data:`hyperspan.text.tokenize.TOKENIZERS`; "split" tokenises like the 4-line files.
+        coordination: "parts" reads each member of a coordinated term as a separate mention, discontinuous if its parts
+            are apart; "span" reads the whole as one mention of each of its types, like the 4-line files.
 
     >>> import io
-    >>> xml = b'<set><article><title><sentence>A <cons lex="x" sem="G#RNA_molecule">mRNA</cons>.</sentence></title></article></set>'
+    >>> term = b'<cons lex="x" sem="G#RNA_molecule">mRNA</cons>'
+    >>> xml = b"<set><article><title><sentence>A " + term + b".</sentence></title></article></set>"
     >>> [document] = read_genia_xml(Source("sample", stream=io.BytesIO(xml)), Problems())
     >>> document.text, [(mention.text, mention.label) for mention in document.mentions]
     ('A mRNA.', [('mRNA', 'RNA')])
     """
-    cutting = Tokenizer(tokenizer)  # an unknown name is an error before anything is read
+    cutting = Tokenizer(tokenizer)  # raises for an unknown name before anything is read
     for article in _Articles(source, problems).read():
         yield _document(article, types, cutting, coordination, problems)
 
 
 def looks_like_genia_xml(head: str) -> bool:
-    """Whether a file that begins so names the corpus's document type, or has its elements."""
+    """Whether a file begins with GENIA's document type or its elements."""
     start = head.lstrip("\ufeff \t\r\n")
     return start.startswith("<") and ("gpml.dtd" in head or ("<article" in head and "<cons " in head))
 
@@ -87,12 +86,12 @@ class _Term:
 
     start: int
     names: str
-    """Its lexical names: one, or of a coordination "(AND …)", or of a part of one with "*" where the rest goes."""
+    """Its lexical names: a single one, "(AND …)" for a coordination, or a part of one with "*" for the rest."""
     kinds: str
-    """Its semantic types, in the same way; none for a part."""
+    """Its semantic types in the same notation; empty for a part."""
     end: int = 0
     parts: list[_Term] = field(default_factory=list)
-    """The parts inside a coordination, in order."""
+    """The parts of a coordination, in order."""
 
     @property
     def is_coordination(self) -> bool:
@@ -105,19 +104,19 @@ class _Article:
     text: list[str] = field(default_factory=list)
     length: int = 0
     sentences: list[tuple[int, int, list[_Term]]] = field(default_factory=list)
-    """Where each begins and ends, and its terms."""
+    """Start, end and terms of each sentence."""
     in_title: int = 0
-    """How many of the sentences are those of the title."""
+    """The number of sentences in the title."""
     wrong: tuple[int, str] | None = None
     """The first line that makes it unreadable, and why."""
 
 
 class _Refused(Exception):  # noqa: N818
-    """Ends the parsing from inside."""
+    """Stops the parser from inside a callback."""
 
 
 class _Articles:
-    """Follows the elements of a file as expat names them, so that a file of any size is never held as a whole."""
+    """Collect articles in expat callbacks, without holding the whole file."""
 
     def __init__(self, source: Source, problems: Problems):
         self.source, self.problems = source, problems
@@ -127,7 +126,7 @@ class _Articles:
         self.began = 0
         self.open: list[_Term] = []
         self.inside: list[str] = []
-        self.titles = 0  # that are open
+        self.titles = 0  # number of open titles
         self.parser = expat.ParserCreate()
         self.parser.buffer_text = True
         self.parser.StartElementHandler = self._start
@@ -146,7 +145,7 @@ class _Articles:
                 self.done.clear()
 
     def _parse(self, chunk: bytes) -> bool:
-        """Whether more can be read after this; an empty chunk is the end."""
+        """Whether more can be read after this chunk; an empty chunk is the end."""
         try:
             self.parser.Parse(chunk, not chunk)
         except _Refused:
@@ -246,7 +245,7 @@ class _Articles:
             self.article.wrong = (self.parser.CurrentLineNumber, what)
 
     def _refuse(self, what: str) -> None:
-        """Ends the reading: the file is not GENIA XML, or dangerous."""
+        """Stop reading: the file is not GENIA XML, or it is dangerous."""
         self.problems.wrong(self.source.at(self.parser.CurrentLineNumber), what)
         raise _Refused
 
@@ -269,7 +268,7 @@ def _document(
 def _mentions(
     term: _Term, text: str, types: Types, coordination: Coordination, problems: Problems
 ) -> Iterator[Mention]:
-    """The mentions, by character, of a term: none, one, or those of a coordination."""
+    """The mentions of a term, by character: none, one, or those of a coordination."""
     whole = without_space((term.start, term.end), text)
     if whole is None:
         problems.note("term without text left out")
@@ -288,7 +287,7 @@ def _mentions(
 
 
 def _coordinated(term: _Term, whole: Span, text: str, types: Types, problems: Problems) -> Iterator[Mention]:
-    """The members of a coordination, each put together from the parts that its name is made of."""
+    """The members of a coordination, each assembled from the parts of its name."""
     names, kinds = _members(term.names), _members(term.kinds)
     whole_only = len(names) != len(kinds) or len(term.parts) > MOST_PARTS
     parts = [(_plain(part.names), span) for part in term.parts if (span := without_space((part.start, part.end), text))]
@@ -310,12 +309,12 @@ def _coordinated(term: _Term, whole: Span, text: str, types: Types, problems: Pr
 
 
 def _put_together(name: str, parts: Sequence[tuple[str, Span]]) -> list[Span]:
-    """The spans of parts, in order and apart, whose names make up a name; empty if there are none such.
+    """The spans of disjoint parts, in order, whose names form a name; empty if there are none.
 
     >>> _put_together("bluecell", [("red", (0, 3)), ("blue", (8, 12)), ("cell", (13, 18))])
     [(8, 12), (13, 18)]
     """
-    reached: dict[int, Any] = {0: None}  # how much of the name is made up: the last part, and those before it
+    reached: dict[int, Any] = {0: None}  # length of the prefix formed -> its last part and those before it
     for part, span in parts:
         for length, before in list(reached.items()):
             if part and name.startswith(part, length) and (before is None or before[0][1] <= span[0]):
@@ -339,7 +338,7 @@ def _members(formula: str) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """A name without the signs that differ between a member and its parts."""
+    """A name without the characters that differ between a member and its parts."""
     return name.translate(_DIFFERING).lower()
 
 
@@ -347,7 +346,7 @@ _DIFFERING = str.maketrans("", "", "*_ ")
 
 
 def _label(kind: str, types: Types) -> str | None:
-    """The label of a semantic type, or none if it is not to be read."""
+    """The label of a semantic type, or None if it is not read."""
     label = kind.removeprefix("G#")
     if types == "raw":
         return label or None

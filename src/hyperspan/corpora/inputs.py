@@ -1,4 +1,4 @@
-"""Documents to annotate from what a user names: a text, files, folders, tables, corpora, standard input."""
+"""Read documents to annotate from texts, files, folders, tables, corpora or standard input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXTS = (".txt", ".text", ".md")
 CORPORA = tuple(
     dict.fromkeys(suffix for name in READERS for suffix in FORMATS.built_in[name].suffixes if suffix not in TEXTS)
 )
-"""How the names of corpora end, in the formats that are built in."""
+"""Suffixes of corpora in the built-in formats."""
 _OTHER = (".csv", ".gz", ".zip", ".parquet", *DOCUMENT_SUFFIXES)
 
 
@@ -32,11 +32,11 @@ def read_inputs(
     problems: Problems | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Iterator[str | Document]:
-    """Texts and documents, in order. An argument that names a file or folder is read; "-" is standard input; else it is
-    a text.
+    """Yield texts and documents, in order.
 
-    Arguments are checked right away, before anything is read to its end. `columns` are those of a table; `format_name`
-    and `options` are as for :func:`hyperspan.corpora.read_corpus`.
+    An argument that names a file or folder is read; "-" is standard input; anything else is a text. Arguments are
+    checked immediately, before anything is read to its end. `columns` are those of a table; `format_name` and `options`
+    are as for :func:`hyperspan.corpora.read_corpus`.
 
     >>> list(read_inputs(["Ada left the zoo."]))
     ['Ada left the zoo.']
@@ -54,8 +54,8 @@ def read_inputs(
 
 
 def exists(name: str) -> bool:
-    """Whether there is a file or folder of this name; any text may be asked for."""
-    with suppress(OSError, ValueError):  # too long for a name, or not one at all
+    """Whether a file or folder of this name exists; the name may be any text."""
+    with suppress(OSError, ValueError):  # too long or invalid as a name
         return name != "" and Path(name).exists()
     return False
 
@@ -86,10 +86,12 @@ def _documents(
 
 
 def _looks_like_a_path(name: str) -> bool:
-    """Whether a name that is no file's is more likely a mistake in one than a text.
+    """Whether a name without a file is more likely a mistyped path than a text.
 
-    >>> [_looks_like_a_path(name) for name in ("letters/", "data/train", "a.pdf", "and/or", "km/h", "Ada left.", "IL-2")]
-    [True, True, True, False, False, False, False]
+    >>> [_looks_like_a_path(name) for name in ("letters/", "data/train", "a.pdf")]
+    [True, True, True]
+    >>> [_looks_like_a_path(name) for name in ("and/or", "km/h", "Ada left.", "IL-2")]
+    [False, False, False, False]
     """
     if not name or any(character.isspace() for character in name):
         return False
@@ -123,7 +125,7 @@ def _named_as_corpus(name: str) -> bool:
 
 
 def _table_kind(source: Source, format_name: str | None, columns: Columns | None) -> str | None:
-    """How a source is read as a table of texts; None if it is none. The name .tsv may also be that of a corpus."""
+    """The kind of table ("csv", "tsv") to read a source as, or None. A .tsv file may also be a corpus."""
     kind = format_name or PurePath(source.name.lower().removesuffix(".gz")).suffix.removeprefix(".")
     if (
         kind == "tsv"
@@ -170,10 +172,10 @@ def _texts(sources: list[Source], problems: Problems) -> Iterator[Document]:
 
 
 def _text_of(source: Source) -> Document:
-    """One document with the characters of a file, without a byte order mark."""
+    """A file's text as one document, without a byte order mark."""
     stem = source.file_name.removesuffix(".gz").rpartition(".")[0] or source.file_name
     if (
         source.stream is None and (what := why_not_text(source.head(), source.name)) is not None
-    ):  # a stream was looked at before
+    ):  # a stream was checked before
         raise InputError(f"{source.name} is no text but {what}")
     return Document(source.text().removeprefix("\ufeff"), id=stem)

@@ -1,4 +1,4 @@
-"""What the JSON formats share: checking what a record holds, writing records, and recognising their keys."""
+"""Shared by the JSON formats: check and write records, and recognise their keys."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ from hyperspan.types import Document, Mention
 
 Record = dict[str, Any]
 ORDER = "mention_order"
-"""The key of the metadata that says in which order a corpus lists its mentions, where that is not their sorted
-order."""
+"""The metadata key for the order in which a corpus lists its mentions, if it is not the sorted order."""
 
 
 class WrongValueError(Exception):
-    """What a record holds is not what its format says: the beginning of a sentence."""
+    """A value in a record is not what its format requires; the message is the beginning of a sentence."""
 
 
 def documents_in(
     source: Source, problems: Problems, build: Callable[[Record], Iterable[Document]]
 ) -> Iterator[Document]:
-    """The documents that are built from each record; a record from which they cannot be built is a problem."""
+    """Build documents from each record; a record that fails is a problem."""
     for place, record in records(source, problems):
         try:
             documents = list(build(record))
@@ -39,7 +38,7 @@ def documents_in(
 
 
 def records(source: Source, problems: Problems) -> Iterator[tuple[str, Record]]:
-    """Place and content of every JSON object of a source; other values are problems."""
+    """Yield place and content of every JSON object of a source; other values are problems."""
     for place, value in json_values(source, problems):
         if isinstance(value, dict):
             yield place, value
@@ -53,23 +52,23 @@ def wrong_record(problems: Problems, place: str, error: WrongValueError | SpanEr
 
 
 def shown(value: object) -> str:
-    """A value in few characters, for messages."""
+    """Shorten a value for messages."""
     if isinstance(value, dict | list):
         return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
     try:
         text = json.dumps(value, ensure_ascii=False)
-    except ValueError:  # an integer of thousands of digits
+    except ValueError:  # an integer with thousands of digits
         return "a very large number"
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def listed(value: object) -> str:
-    """A value for messages, a list with its first elements."""
+    """Format a value for messages; of a list, its first elements."""
     return f"[{', '.join(map(shown, value[:4]))}]" if isinstance(value, list) else shown(value)
 
 
 def value_of(record: Mapping[str, Any], key: str, kind: type, name: str) -> Any:
-    """The value of a key, which must be there and of the kind, named for messages."""
+    """The value of a required key, checked for its type; `name` describes it in messages."""
     if key not in record:
         found = ", ".join(map(shown, list(record)[:8])) or "none"
         raise WrongValueError(f'the key "{key}" is missing, its keys are {found}')
@@ -92,23 +91,23 @@ def list_of(record: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def finite_of(record: Mapping[str, Any], key: str, name: str = "a number") -> float | None:
-    """The finite number of a key, or None where there is none."""
+    """The finite number under a key, or None if it is missing or null."""
     value = record.get(key)
     if value is None:
         return None
-    with suppress(OverflowError):  # an integer that no float can hold
+    with suppress(OverflowError):  # an integer too large for a float
         if type(value) in {int, float} and isfinite(value):
             return float(value)
     raise WrongValueError(f'"{key}" is {shown(value)}, but {name} is expected')
 
 
 def id_of(value: object) -> str:
-    """What a record has for an id, which may be anything: a string if it is one or an integer, else none."""
+    """The id of a record, which may be any value: a string or integer as a string, else empty."""
     return str(value) if isinstance(value, str | int) else ""
 
 
 def objects_of(record: Mapping[str, Any], key: str) -> list[Record]:
-    """A list of objects."""
+    """The list of objects under a key."""
     return [as_object(value, f'of "{key}"') for value in list_of(record, key)]
 
 
@@ -127,7 +126,7 @@ def strings_of(record: Mapping[str, Any], key: str) -> list[str]:
 
 
 def check_keys(record: Mapping[str, Any], allowed: Collection[str], what: str) -> None:
-    """Keys that are not allowed are wrong, and probably misspelt."""
+    """Raise for keys that are not allowed, which are probably misspelt."""
     for key in record:
         if key not in allowed:
             close = get_close_matches(key, allowed, 1)
@@ -136,7 +135,7 @@ def check_keys(record: Mapping[str, Any], allowed: Collection[str], what: str) -
 
 
 def distinct(mentions: Sequence[Mention], problems: Problems) -> list[Mention]:
-    """The mentions in their order; one that a corpus lists twice is read once."""
+    """The mentions in order, without duplicates."""
     kept = list(dict.fromkeys(mentions))
     if times := len(mentions) - len(kept):
         problems.note("mention listed twice read as one", times)
@@ -149,7 +148,7 @@ def note_other_keys(mention: Record, known: Collection[str], problems: Problems)
 
 
 def remembered_order(mentions: Sequence[Mention]) -> dict[str, list[int]]:
-    """What metadata must hold so that `in_order` finds this order again: nothing, if it is the sorted one.
+    """The metadata that `in_order` needs to restore this order; empty if it is the sorted one.
 
     >>> remembered_order([Mention(4, 5, "X"), Mention(0, 2, "X"), Mention(1, 2, "X")])
     {'mention_order': [1, 2, 0]}
@@ -159,7 +158,7 @@ def remembered_order(mentions: Sequence[Mention]) -> dict[str, list[int]]:
 
 
 def in_order(mentions: Iterable[Mention], metadata: Mapping[str, Any]) -> list[Mention]:
-    """The mentions in the order that their corpus had them in, or sorted if that does not fit them.
+    """The mentions in their order in the corpus, or sorted if that order does not fit them.
 
     >>> mentions = [Mention(0, 2, "X"), Mention(1, 2, "X"), Mention(4, 5, "X")]
     >>> [mention.start for mention in in_order(mentions, {"mention_order": [1, 2, 0]})]
@@ -175,7 +174,7 @@ def in_order(mentions: Iterable[Mention], metadata: Mapping[str, Any]) -> list[M
 
 
 def write_records(records: Iterable[Record], target: Target, losses: Losses, format_name: str, lines: bool) -> None:
-    """A record a line, or an array on one line, laid out as json.dumps does."""
+    """Write one record per line, or an array on one line, formatted like json.dumps."""
     before, separator, closing = (b"", b"\n", b"\n") if lines else (b"[", b", ", b"]\n")
     with target.open_binary() as stream:
         for record in records:
@@ -200,7 +199,7 @@ def json_bytes(record: Record) -> bytes:
 
 
 def records_in(head: str) -> Iterator[Record]:
-    """The records at the beginning of a file; the last may be cut, and then holds its first keys only."""
+    """The records at the beginning of a file; the last may be cut off and have only its first keys."""
     decoder = json.JSONDecoder()
     position = _after(head, 0, BLANK + "\ufeff")
     if head.startswith("[", position):
@@ -215,7 +214,7 @@ def records_in(head: str) -> Iterator[Record]:
 
 
 def _first_keys(decoder: json.JSONDecoder, head: str, position: int) -> Record:
-    """The keys of an object that is cut, with their values; of the value that is cut itself its kind alone."""
+    """The keys and values of a truncated object; a truncated value is represented by its kind."""
     record: Record = {}
     try:
         while head.startswith('"', position := _after(head, position, BLANK + ",")):

@@ -1,4 +1,4 @@
-"""JSON of any size, value by value: arrays, JSON Lines, and objects that are laid out over several lines."""
+"""Read JSON of any size value by value: arrays, JSON Lines, and objects over several lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHUNK = 1 << 18
 """How many bytes of an array are read at a time; values may be longer."""
 BLANK = " \t\r\n"
 NEARLY_ALL = 16
-"""An error this close to the end of what was read may only mean that the rest is missing."""
+"""An error this close to the end of the window may only mean that the rest is missing."""
 
 
 class _NoJsonError(Exception):
@@ -24,14 +24,13 @@ class _NoJsonError(Exception):
         super().__init__(reason)
         self.position = position
         self.may_go_on = may_go_on
-        """Whether it could be JSON if more characters followed."""
+        """Whether it could become JSON if more characters followed."""
 
 
 def json_values(source: Source, problems: Problems) -> Iterator[tuple[str, Any]]:
-    """Place and content of the values of an array, or of the objects that follow one another; memory holds one at a
-    time.
+    """Yield place and content of the values of an array, or of consecutive objects, one at a time.
 
-    An error in an array ends the reading, one in an object ends with the line before the next object.
+    An error in an array stops reading; after an error in an object, reading continues at the next object.
 
     >>> import io
     >>> source = Source("made.json", stream=io.BytesIO(b'[{"a": 1},\\n {"a": 2}]'))
@@ -54,8 +53,9 @@ def json_values(source: Source, problems: Problems) -> Iterator[tuple[str, Any]]
 
 
 def value_of_line(line: str) -> Any:
-    """The one JSON value on a line; ValueError says why there is none. Numbers that are none, such as NaN, are read as
-    null.
+    """Decode the one JSON value on a line; raise ValueError with the reason if there is none.
+
+    NaN and infinities are read as null.
 
     >>> value_of_line('{"a": NaN}')
     {'a': None}
@@ -74,16 +74,16 @@ _LENIENT = json.JSONDecoder(parse_constant=lambda name: None)
 
 
 class _ArrayReader:
-    """A window that slides over the text of an array and grows only while a value does not fit in."""
+    """A sliding window over the text of an array that grows only if a value does not fit."""
 
     def __init__(self, source: Source, stream: IO[bytes], problems: Problems, decoder: json.JSONDecoder, line: int):
         self.source, self.stream, self.problems, self.decoder = source, stream, problems, decoder
         self.bytes_decoder = codecs.getincrementaldecoder("utf-8")()
         self.window, self.position = "", 0
-        self.line, self.counted = line, 0  # the line of the character at `counted`
+        self.line, self.counted = line, 0  # `line` is the line of the character at `counted`
         self.number = 0
         self.complete = False
-        self.undecodable = ""  # why the bytes after the window are no text
+        self.undecodable = ""  # why the bytes after the window cannot be decoded
 
     def values(self, first: bytes) -> Iterator[tuple[str, Any]]:
         self._append(first)
@@ -127,13 +127,13 @@ class _ArrayReader:
                 if not (error.may_go_on and self._grow()):
                     raise
             else:
-                # A number that ends where the window ends may have more digits.
+                # A number at the end of the window may have more digits.
                 if end < len(self.window) or not self._grow():
                     self.position = end
                     return value
 
     def _next_character(self) -> str:
-        """The first character that is not blank, which is "" at the end of the file; the position moves there."""
+        """Move to the first non-blank character and return it, or "" at the end of the file."""
         while True:
             while self.position < len(self.window):
                 if self.window[self.position] not in BLANK:
@@ -143,7 +143,7 @@ class _ArrayReader:
                 return ""
 
     def _grow(self) -> bool:
-        """Drops what was read and reads as much again as is left, so that a long value is decoded few times."""
+        """Drop what was consumed and double the rest, so that a long value is decoded only a few times."""
         if self.complete:
             return False
         self._count()
@@ -176,9 +176,9 @@ class _ArrayReader:
 def _objects(
     source: Source, lines: Iterable[tuple[int, bytes]], problems: Problems, decoder: json.JSONDecoder
 ) -> Iterator[tuple[str, Any]]:
-    """Objects on a line each, or over several lines of which the first and the last alone begin with a brace."""
+    """Objects on one line each, or over several lines of which only the first and last begin with a brace."""
     start, held, size = 0, list[str](), 0
-    complained = False  # of several lines that belong to no object, the first alone is a problem
+    complained = False  # only the first of several lines outside objects is reported
     for number, raw in lines:
         try:
             line = raw.decode("utf-8")
@@ -223,7 +223,7 @@ def _objects(
 def _values_of(
     source: Source, line: int, held: list[str], problems: Problems, decoder: json.JSONDecoder
 ) -> Iterator[tuple[str, Any]]:
-    """The values, of which there is usually one, in lines that were held back."""
+    """The values, usually one, in the buffered lines."""
     text, position, counted = "".join(held).rstrip(BLANK), 0, 0
     while position < len(text):
         while text[position] in BLANK:

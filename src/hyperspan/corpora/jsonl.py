@@ -1,4 +1,4 @@
-"""hyperspan's own JSON Lines: a document a line, and everything that a document can hold::
+"""hyperspan's JSON Lines: one document per line, with everything that a document can hold::
 
     {"format": "hyperspan", "version": 1, "id": "zoo", "text": "the Seattle zoo",
      "mentions": [{"start": 0, "end": 15, "label": "FAC", "text": "the Seattle zoo", "probability": 0.9}],
@@ -6,17 +6,16 @@
      "metadata": {}}
 
 Mentions of the document count characters, mentions of a sentence count its tokens. Tokens are character spans, followed
-by the token itself where the text there reads otherwise, or strings if a sentence does not say where its tokens are.
-Mentions may have "probability", "fragments", "head" and "id", sentences "tags" and "duplicates" (mentions that are
-listed too often).
+by the token if it differs from the text there, or strings if a sentence has no offsets. Mentions may have
+"probability", "fragments", "head" and "id", sentences "tags" and "duplicates" (mentions listed more than once).
 
-A document, and a sentence that differs from its document, may say that it is annotated in part::
+A document, and a sentence that differs from its document, may be marked as partially annotated::
 
     {"annotated": {"types": ["GPE"], "regions": [[0, 15]]}, "forbidden": [{"start": 4, "end": 11, "label": "FAC"}]}
 
-All mentions of these types inside these regions are listed; without "types" of all types, without "regions" everywhere.
-What is forbidden is no mention of that label, without a label of none. ``jsonl.schema.json`` beside this file is the
-JSON Schema.
+All mentions of these types inside these regions are listed; without "types", of all types; without "regions",
+everywhere. A forbidden span is not a mention of that label; without a label, of any label. ``jsonl.schema.json`` next
+to this file is the JSON Schema.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ MENTION_KEYS = ("start", "end", "label", "text", "probability", "fragments", "he
 
 
 def read_jsonl(source: Source, problems: Problems) -> Iterator[Document]:
-    """The documents of a file.
+    """Read the documents of a file.
 
     >>> import io
     >>> line = b'{"text": "the Seattle zoo", "mentions": [{"start": 4, "end": 11, "label": "GPE"}]}'
@@ -71,7 +70,7 @@ def read_jsonl(source: Source, problems: Problems) -> Iterator[Document]:
 
 
 def read_texts(source: Source, problems: Problems) -> Iterator[Document]:
-    """The documents of a file of JSON objects that have a "text" and whatever else, which goes to their metadata.
+    """Read documents from JSON objects with a "text"; all other keys become metadata.
 
     >>> import io
     >>> [document] = read_texts(Source("made.jsonl", stream=io.BytesIO(b'{"text": "the zoo", "pmid": 7}')), Problems())
@@ -93,7 +92,7 @@ def looks_like_texts(head: str) -> bool:
 
 
 def write_jsonl(documents: Iterable[Document], target: Target, losses: Losses, problems: Problems) -> None:
-    """Everything that the documents hold; nothing is ever lost."""
+    """Write everything that the documents hold; nothing is lost."""
     with target.open_binary() as stream:
         for document in documents:
             losses.written += len(document.mentions)
@@ -101,7 +100,7 @@ def write_jsonl(documents: Iterable[Document], target: Target, losses: Losses, p
 
 
 def _written(document: Document) -> Iterator[bytes]:
-    """The line of a document, sentence by sentence: all of them as records at once would take many times its memory."""
+    """The line of a document, sentence by sentence, which takes a fraction of the memory of all records at once."""
     record = document_record(evolve(document, sentences=()))
     metadata = json_bytes({"metadata": record.pop("metadata")})
     record.pop("sentences")
@@ -112,7 +111,7 @@ def _written(document: Document) -> Iterator[bytes]:
 
 
 def looks_like_jsonl(head: str) -> bool:
-    """Whether the first document is one of ours.
+    """Whether the first document is in hyperspan's format.
 
     >>> looks_like_jsonl('{"format": "hyperspan", "version": 1, "id": "", "text": "the Sea')
     True
@@ -154,7 +153,7 @@ def _sentence_record(sentence: Sentence, text: str) -> Record:
 
 
 def _marking_record(given: Document | Sentence) -> Record:
-    """What it says of partial annotation; nothing where all of it is annotated."""
+    """The marks of partial annotation; empty if everything is annotated."""
     record: Record = {}
     if (scope := given.annotated) is not None:
         types = {} if scope.types is None else {"types": sorted(scope.types)}
@@ -186,7 +185,7 @@ def _mention_record(mention: Mention) -> Record:
 
 
 def document_of_record(record: Record, problems: Problems) -> Document:
-    """The document that a JSON object of ours holds; WrongValueError or SpanError say why there is none."""
+    """The document of a JSON object in hyperspan's format; raises WrongValueError or SpanError if it is invalid."""
     check_keys(record, DOCUMENT_KEYS, "a document")
     if record.get("format", FORMAT) != FORMAT:
         raise WrongValueError(f'"format" is {shown(record["format"])}, but "{FORMAT}" is expected')
@@ -197,7 +196,7 @@ def document_of_record(record: Record, problems: Problems) -> Document:
     text = text_of(record, "text")
     mentions = [_mention(value, len(text), "characters") for value in _objects(record, "mentions")]
     sentences = [_sentence(value, text) for value in _objects(record, "sentences")]
-    if not sentences:  # which say themselves what words are
+    if not sentences:  # sentences define the tokens
         mentions = trimmed(mentions, text, problems)
     metadata = value_of({"metadata": {}, **record}, "metadata", dict, "an object")
     name = text_of({"id": "", **record}, "id")
@@ -206,7 +205,7 @@ def document_of_record(record: Record, problems: Problems) -> Document:
 
 
 def _marking(record: Record, length: int, unit: str) -> dict[str, Any]:
-    """The fields of a document or sentence that its record gives on partial annotation; mostly none."""
+    """The fields on partial annotation of a document or sentence; usually empty."""
     marking: dict[str, Any] = {}
     if record.get("annotated") is not None:
         scope = value_of(record, "annotated", dict, 'an object with "types" and "regions"')
@@ -241,7 +240,7 @@ def _sentence(record: Record, text: str) -> Sentence:
 
 
 def _token_span(value: object, text: str) -> Span:
-    """A token: its span, with its string if that is not what the text says."""
+    """A token: its span, and its string if the text differs."""
     match value:
         case [start, end, *rest] if type(start) is int and type(end) is int and len(rest) <= 1:
             if 0 <= start <= end <= len(text) and all(isinstance(token, str) for token in rest):

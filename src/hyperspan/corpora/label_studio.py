@@ -4,19 +4,19 @@
       "to_name": "text", "type": "labels", "value": {"start": 4, "end": 11, "text": "Seattle", "labels": ["GPE"]}}]}]}]
     [{"id": 1, "text": "the Seattle zoo", "label": [{"start": 4, "end": 11, "text": "Seattle", "labels": ["GPE"]}]}]
 
-Offsets count Unicode code points; before its pull request #1559 they counted UTF-16 code units, where an emoji is two.
-Regions usually quote their text, which tells the two apart.
+Offsets count Unicode code points; before its pull request #1559 they counted UTF-16 code units, in which an emoji
+counts as two. Regions usually quote their text, which distinguishes the two.
 
-Annotation may be partial. A region with the note (meta text) "forbidden" is no mention of its labels. The <Choices> tag
-named "annotated_types" lists the types that are annotated, or says ONLY_SURE. Of the labels ANNOTATED and NO_MENTION
-see :mod:`hyperspan.corpora.marking`::
+Annotation may be partial. A region with the note (meta text) "forbidden" is not a mention of its labels. The <Choices>
+tag named "annotated_types" lists the types that are annotated, or has ONLY_SURE. For the labels ANNOTATED and
+NO_MENTION see :mod:`hyperspan.corpora.marking`::
 
     {"id": "f1", "from_name": "label", "to_name": "text", "type": "labels", "meta": {"text": ["forbidden"]},
      "value": {"start": 0, "end": 3, "text": "the", "labels": ["GPE"]}}
     {"id": "c1", "from_name": "annotated_types", "to_name": "text", "type": "choices", "value": {"choices": ["GPE"]}}
 
 Regions are contiguous. The parts of a discontinuous mention are regions with the same labels, joined by relations with
-the label CONTINUES, which is a <Relation> of the project's configuration::
+the label CONTINUES, a <Relation> in the project's configuration::
 
     {"type": "relation", "from_id": "a1", "to_id": "a2", "direction": "right", "labels": ["CONTINUES"]}
 """
@@ -60,7 +60,7 @@ from hyperspan.types import Document, Mention
 OffsetUnit = Literal["auto", "codepoint", "utf16"]
 Results = Literal["annotations", "predictions"]
 OTHER_RESULTS = "other_results"
-"""The key of the metadata for results that are not mentions, such as relations and choices."""
+"""The metadata key for results that are not mentions, such as relations and choices."""
 OWN_KEYS = {
     "data",
     "annotations",
@@ -73,7 +73,7 @@ OWN_KEYS = {
     ORDER,
 }
 NO_WORDS = re.compile(r"\\n|\s+")
-"""What the quoted text of a region may differ in: Label Studio writes line breaks as \\n and trims blanks."""
+"""Allowed differences in a region's quoted text: Label Studio writes line breaks as \\n and trims blanks."""
 
 
 def read_label_studio(
@@ -87,11 +87,11 @@ def read_label_studio(
     marks: Marks = True,
     continues: str = CONTINUES,
 ) -> Iterator[Document]:
-    """The documents of an export: a task with its first annotation, or as many times as it has annotations.
+    """Read the documents of an export: each task with its first annotation, or once per annotation.
 
-    `results` chooses between what people and what models found; scores become probabilities. `text_key` names the text
-    among the data of a task: by default "text", or the only string there. `marks` are other labels for ANNOTATED,
-    NO_MENTION and ONLY_SURE; with False nothing marks partial annotation. `continues` is the label of relations that
+    `results` selects annotations by people or predictions by models; scores become probabilities. `text_key` names the
+    text in the data of a task: by default "text", or the only string there. `marks` renames the labels ANNOTATED,
+    NO_MENTION and ONLY_SURE; False disables marks of partial annotation. `continues` is the label of relations that
     join the parts of a discontinuous mention; "" for none.
 
     >>> import io
@@ -138,11 +138,11 @@ def write_label_studio(
     marks: Marks = True,
     continues: str = CONTINUES,
 ) -> None:
-    """Tasks to import, as annotations or as predictions.
+    """Write tasks for import, as annotations or as predictions.
 
-    The names are those of the tags <Labels> and <Text> in the project's configuration; what a document read from Label
-    Studio remembers of them comes first. `continues` is that of the <Relation> between the parts of a discontinuous
-    mention; without one these are lost.
+    `from_name` and `to_name` are the names of the tags <Labels> and <Text> in the project's configuration; names stored
+    in a document that was read from Label Studio take precedence. `continues` is the label of the <Relation> between
+    the parts of a discontinuous mention; without it, discontinuous mentions are lost.
     """
 
     def tasks() -> Iterator[Record]:
@@ -180,7 +180,7 @@ def _only_text(data: Record) -> str:
 
 
 def _rest_of(task: Record, text_key: str, full: bool) -> Record:
-    """The metadata: whatever is neither text nor results."""
+    """The metadata: everything but the text and the results."""
     if full:
         rest = {key: value for key, value in task.items() if key not in OWN_KEYS}
         if data := {key: value for key, value in task["data"].items() if key not in {text_key, "document_id"}}:
@@ -192,7 +192,7 @@ def _rest_of(task: Record, text_key: str, full: bool) -> Record:
 
 
 def _result_lists(task: Record, results: Results, problems: Problems) -> list[list[Record]]:
-    """The results of each annotation, or prediction, that counts."""
+    """The results of each annotation or prediction to read."""
     key = "completions" if results == "annotations" and "annotations" not in task else results
     lists: list[list[Record]] = []
     for found in objects_of(task, key) if task.get(key) is not None else []:
@@ -207,7 +207,7 @@ def _result_lists(task: Record, results: Results, problems: Problems) -> list[li
 
 
 def _short_results(task: Record) -> list[Record]:
-    """The regions of JSON-MIN, as full results; their key is the name of the <Labels> tag."""
+    """The regions of JSON-MIN as full results; their key is the name of the <Labels> tag."""
     return [
         {"type": "labels", "from_name": key, "value": region}
         for key, value in task.items()
@@ -217,7 +217,7 @@ def _short_results(task: Record) -> list[Record]:
 
 
 def _is_region_list(value: object) -> bool:
-    """Whether these are regions of JSON-MIN; an empty list says nothing."""
+    """Whether a value is a list of JSON-MIN regions; an empty list is not."""
     return (
         isinstance(value, list)
         and value != []
@@ -228,8 +228,7 @@ def _is_region_list(value: object) -> bool:
 def _mentions(
     results: Sequence[Record], text: str, unit: OffsetUnit, marks: LabelStudioMarks, problems: Problems
 ) -> tuple[list[Mention], Record]:
-    """The mentions that the results hold, and the metadata that the rest is; what marks partial annotation goes to
-    `marks`."""
+    """The mentions in the results, and the metadata from the rest; marks of partial annotation go to `marks`."""
     regions = [result for result in results if result.get("type") == "labels"]
     others = [result for result in results if result.get("type") != "labels" and not marks.takes_types(result)]
     for other in others:
@@ -250,7 +249,7 @@ def _mentions(
 
 
 def _region_mentions(region: Record, problems: Problems) -> list[Mention]:
-    """A mention for every label of the region, with its offsets and its quoted text as given."""
+    """A mention for every label of the region, with its offsets and quoted text as given."""
     value = value_of(region, "value", dict, "an object")
     start, end, labels = number_of(value, "start"), number_of(value, "end"), strings_of(value, "labels")
     if not labels:
@@ -265,9 +264,9 @@ def _region_mentions(region: Record, problems: Problems) -> list[Mention]:
 
 
 def _in_code_points(mentions: list[Mention], text: str, unit: OffsetUnit, problems: Problems) -> list[Mention]:
-    """The mentions where their texts are, after a check of what they quote."""
+    """The mentions in code points, after a check of their quoted texts."""
     if max(text, default="") <= "\uffff":
-        unit = "codepoint"  # there is no difference
+        unit = "codepoint"  # both units agree
     if unit == "auto":
         unit = "codepoint"
         if mentions and not all(_quotes(mention, text) for mention in mentions):
@@ -291,14 +290,13 @@ def _in_code_points(mentions: list[Mention], text: str, unit: OffsetUnit, proble
 
 
 def _quotes(mention: Mention, text: str) -> bool:
-    """Whether the text that the mention quotes, if it does, is where it says."""
+    """Whether the quoted text of a mention, if it has one, is at its offsets."""
     covered = text[mention.start : mention.end]
     return mention.text in ("", covered) or NO_WORDS.sub("", mention.text) == NO_WORDS.sub("", covered)
 
 
 def _code_point(offset: int, places: Sequence[int]) -> int:
-    """An offset in UTF-16 code units as one in code points; `places` are those of the characters that take two
-    units."""
+    """Convert an offset from UTF-16 code units to code points; `places` are the characters that take two units."""
     before = bisect_left(places, offset)
     if before and places[before - 1] == offset - 1:
         raise WrongValueError(f"the offset {offset} in UTF-16 code units is in the middle of a character")
@@ -306,7 +304,7 @@ def _code_point(offset: int, places: Sequence[int]) -> int:
 
 
 def _task(document: Document) -> Record:
-    """What a task has besides results. Its id is a number; other ids of documents are among its data."""
+    """A task without results. Its id is a number; other document ids are in its data."""
     metadata = document.metadata
     rest = metadata.get("data")
     data: Record = {str(metadata.get("text_key", "text")): document.text}
@@ -320,9 +318,9 @@ def _task(document: Document) -> Record:
 
 
 def _regions(mentions: Sequence[Mention], names: Record, continues: str) -> list[Record]:
-    """A region for each part, and relations between those of a discontinuous mention.
+    """A region for each part, and relations between the parts of a discontinuous mention.
 
-    Contiguous mentions with the same id, span and probability have one region: these are its labels.
+    Contiguous mentions with the same id, span and probability share one region with several labels.
     """
     regions: dict[str, Record] = {}
     parts: list[Record] = []

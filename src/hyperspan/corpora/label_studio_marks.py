@@ -22,7 +22,7 @@ FORBIDDEN_NOTE = "forbidden"
 
 
 def is_forbidden(region: Mapping[str, Any]) -> bool:
-    """Whether a region has the note; people type it where Label Studio shows details of a region.
+    """Whether a region has the note "forbidden", which people type into its details in Label Studio.
 
     >>> is_forbidden({"meta": {"text": ["Forbidden"]}})
     True
@@ -34,7 +34,7 @@ def is_forbidden(region: Mapping[str, Any]) -> bool:
 
 
 class LabelStudioMarks:
-    """What the results of an annotation say of partial annotation; nothing where no labels are given."""
+    """The marks of partial annotation in the results of an annotation; empty without labels."""
 
     def __init__(self, labels: MarkLabels | None):
         self.labels = labels
@@ -44,7 +44,7 @@ class LabelStudioMarks:
         self.forbidden: list[Mention] = []
 
     def takes_types(self, result: Record) -> bool:
-        """Whether a result lists the annotated types, or says that only mentions are sure."""
+        """Whether a result lists the annotated types or marks "only sure" annotation."""
         if self.labels is None or result.get("type") != "choices" or result.get("from_name") != TYPES_NAME:
             return False
         chosen = frozenset(strings_of(value_of(result, "value", dict, "an object"), "choices"))
@@ -57,7 +57,7 @@ class LabelStudioMarks:
         return True
 
     def takes(self, mention: Mention, forbidden: bool) -> bool:
-        """Whether a label of a region is a mark and no mention; `forbidden` says whether the region has the note."""
+        """Whether a label of a region is a mark rather than a mention; `forbidden`: the region has the note."""
         if self.labels is None:
             return False
         if mention.label == self.labels.region:
@@ -73,7 +73,7 @@ class LabelStudioMarks:
         return True
 
     def marking(self, text: str) -> dict[str, Any]:
-        """What a document with this text says of partial annotation."""
+        """The fields on partial annotation of a document with this text."""
         return {
             "annotated": scope_of(self.types, self.regions, self.only_sure, text),
             "forbidden": trimmed(self.forbidden, text, Problems()),
@@ -81,7 +81,7 @@ class LabelStudioMarks:
 
 
 def unheld_marking(document: Document) -> str:
-    """What of a document's marking the results cannot say, nothing if they can say all."""
+    """The part of a document's marking that results cannot express; empty if they can express all."""
     if any(mention.fragments for mention in document.forbidden):
         return "a forbidden mention is discontinuous"
     return ""

@@ -31,7 +31,7 @@ def is_continuation(result: Mapping[str, Any], label: str) -> bool:
 
 
 def continuations(regions: Sequence[str], label: str) -> list[Record]:
-    """The relations between the regions, named by their ids, of one mention."""
+    """The relations between consecutive regions, given by id, of one mention."""
     return [
         {"type": "relation", "from_id": one, "to_id": other, "direction": "right", "labels": [label]}
         for one, other in pairwise(regions)
@@ -39,8 +39,7 @@ def continuations(regions: Sequence[str], label: str) -> list[Record]:
 
 
 def join_parts(mentions: Iterable[Mention], relations: Iterable[Record]) -> list[Mention]:
-    """The mentions, each with the id of its region, where those whose regions are joined are one, with the id of the
-    first.
+    """Join mentions whose regions are linked by relations; the joined mention has the id of the first.
 
     >>> parts = [Mention(0, 3, "cell", id="a"), Mention(4, 7, "X"), Mention(8, 13, "cell", id="b")]
     >>> join_parts(parts, continuations(["a", "b"], CONTINUES))
@@ -61,7 +60,7 @@ def join_parts(mentions: Iterable[Mention], relations: Iterable[Record]) -> list
 
 
 def _groups(regions: set[str], relations: Iterable[Record]) -> dict[str, frozenset[str]]:
-    """For each region that is joined with others, all that belong together."""
+    """For each region joined with others, the ids of its whole group."""
     groups: dict[str, frozenset[str]] = {}
     for relation in relations:
         ends = [str(relation.get(end)) for end in ("from_id", "to_id")]

@@ -1,7 +1,7 @@
-"""Partial annotation in formats that hold a text and labelled spans alone: three labels that are no types of mentions.
+"""Partial annotation in formats with only text and labelled spans: three labels that are not mention types.
 
-A span of the label ``ANNOTATED`` is a region in which all mentions are listed. One of ``NO_MENTION`` is no mention of
-any type. One of ``ONLY_SURE``, wherever it is, says that only the listed mentions are sure.
+A span of the label ``ANNOTATED`` is a region in which all mentions are listed. A span of ``NO_MENTION`` is not a
+mention of any type. A span of ``ONLY_SURE``, at any position, means that only the listed mentions are certain.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class MarkLabels(NamedTuple):
 
 
 def mark_labels(marks: Marks) -> MarkLabels | None:
-    """The labels that the option chooses, None where it switches them off.
+    """The labels chosen by the option, or None if it disables them.
 
     >>> mark_labels(("Done", "None", "Sure")).region
     'Done'
@@ -47,7 +47,7 @@ def mark_labels(marks: Marks) -> MarkLabels | None:
 
 
 def regions_of(mention: Mention, text: str) -> list[Span]:
-    """The regions of a mark; its fragments are one where only white space, such as a line break, is between them."""
+    """The regions of a mark; fragments separated only by white space, such as a line break, are joined."""
     spans = list(mention.parts)
     breaks = [place for place, ((_, end), (start, _)) in enumerate(pairwise(spans), 1) if text[end:start].strip()]
     return [(spans[first][0], spans[last - 1][1]) for first, last in pairwise([0, *breaks, len(spans)])]
@@ -56,7 +56,7 @@ def regions_of(mention: Mention, text: str) -> list[Span]:
 def scope_of(
     types: Iterable[str] | None, regions: Iterable[Span], only_sure: bool, text: str
 ) -> AnnotationScope | None:
-    """The scope that marks of a text make; None where all is annotated."""
+    """The scope defined by the marks of a text; None if everything is annotated."""
     found = list(regions)
     if only_sure or types is not None or found:
         everywhere = None if types is not None and not only_sure else ()
@@ -65,7 +65,7 @@ def scope_of(
 
 
 def normal_scope(scope: AnnotationScope | None, text: str) -> AnnotationScope | None:
-    """The same scope in one form: None where it covers all, one for all that cover nothing.
+    """The scope in normal form: None if it covers everything, and one value for all scopes that cover nothing.
 
     >>> normal_scope(AnnotationScope(["GPE"], [(0, 7)]), "Seattle\\n")
     AnnotationScope(types=frozenset({'GPE'}), regions=None)
@@ -83,10 +83,9 @@ def normal_scope(scope: AnnotationScope | None, text: str) -> AnnotationScope | 
 def marked_by_characters(
     document: Document, losses: Losses, format_name: str, labels: MarkLabels | None, unheld: Callable[[Document], str]
 ) -> Document:
-    """The document whose marking is all its own and none of its sentences'; where it cannot be, an error, or it is
-    lost.
+    """Move the marking of the sentences to the document; raise an error, or lose it, if that is impossible.
 
-    `unheld` says what of it a format cannot hold, nothing if it can hold all.
+    `unheld` returns the part of the marking that a format cannot express, empty if it can express all.
     """
     reserved = next((mention for mention in document.mentions if labels and mention.label in labels), None)
     if reserved is not None:
@@ -114,7 +113,7 @@ def marked_by_characters(
 
 
 def _gathered(document: Document) -> Document | None:
-    """The document that says by characters what its sentences do; None if one scope cannot."""
+    """The document with the marking of its sentences by characters; None if one scope cannot express it."""
     sentences = [sentence for sentence in with_sentences(document, Problems()).sentences if sentence.tokens]
     regions: list[Span] = []
     types: set[frozenset[str] | None] = set()
@@ -138,7 +137,7 @@ def _gathered(document: Document) -> Document | None:
 
 
 def forbidden_marks(document: Document, labels: MarkLabels) -> list[Mention]:
-    """The forbidden mentions, sorted; those of no type have the label for them."""
+    """The forbidden mentions, sorted; those of no type get the label for NO_MENTION."""
     return sorted(
         evolve(mention, label=labels.no_mention) if mention.label == ANY_LABEL else mention
         for mention in document.forbidden

@@ -1,10 +1,8 @@
-"""Tables of mentions, CSV and TSV, for spreadsheets: a row is a mention. They are written, not read: they do not hold
-the texts.
+"""Tables of mentions, CSV and TSV, for spreadsheets: one row per mention. Write-only, because they lack the texts.
 
-CSV begins with a byte order mark, by which Excel knows UTF-8, and its rows end in CR LF; TSV has neither. Cells are
-quoted as in RFC 4180, so a mention may go on over several lines. A spreadsheet would compute a cell that begins like a
-formula; an apostrophe before it makes it text. The last column, "fragments", is there where a mention is discontinuous:
-"0:4 15:19".
+CSV begins with a byte order mark, so that Excel recognises UTF-8, and its rows end in CR LF; TSV has neither. Cells are
+quoted as in RFC 4180, so a mention may span several lines. A cell that a spreadsheet would evaluate as a formula gets
+an apostrophe. The last column, "fragments", exists if a mention is discontinuous: "0:4 15:19".
 """
 
 from __future__ import annotations
@@ -24,9 +22,9 @@ from hyperspan.types import Document, Mention
 
 COLUMNS = ("document", "sentence", "start", "end", "text", "label", "probability")
 FRAGMENTS = "fragments"
-"""The column of the parts of discontinuous mentions."""
+"""The column for the parts of discontinuous mentions."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""How a cell begins that a spreadsheet may take for a formula."""
+"""First characters of cells that a spreadsheet may evaluate as a formula."""
 BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -38,7 +36,7 @@ def write_csv(
     *,
     guard: bool = True,
 ) -> None:
-    """Writes a row for each mention; without `guard` no apostrophes."""
+    """Write one CSV row per mention; `guard=False` omits the apostrophes before formulas."""
     with target.open() as file:
         file.write(BYTE_ORDER_MARK)
         _write(file, documents, "csv", losses, problems, (",", "\r\n"), guard)
@@ -52,25 +50,25 @@ def write_tsv(
     *,
     guard: bool = True,
 ) -> None:
-    """The same with tabs, without a byte order mark."""
+    """Write the same table with tabs, without a byte order mark."""
     with target.open() as file:
         _write(file, documents, "tsv", losses, problems, ("\t", "\n"), guard)
 
 
 def read_csv(source: Source, problems: Problems) -> Iterator[Document]:
-    """Raises: a table of mentions is no corpus."""
+    """Raise an error: a table of mentions is not a corpus."""
     raise InputError(
         f"{source.name} is a table of mentions, which does not hold their texts, so it cannot be read; keep them as jsonl too"
     )
 
 
 def read_tsv(source: Source, problems: Problems) -> Iterator[Document]:
-    """The same with tabs."""
+    """Raise an error: a table of mentions is not a corpus."""
     return read_csv(source, problems)
 
 
 def looks_like_csv(head: str) -> bool:
-    """Whether it is a table of mentions.
+    """Whether a file begins like a CSV table of mentions.
 
     >>> looks_like_csv("document,sentence,start,end,text,label,probability"), looks_like_csv("id,text")
     (True, False)
@@ -79,7 +77,7 @@ def looks_like_csv(head: str) -> bool:
 
 
 def looks_like_tsv(head: str) -> bool:
-    """The same with tabs."""
+    """Whether a file begins like a TSV table of mentions."""
     return head.startswith("\t".join(COLUMNS))
 
 
@@ -96,7 +94,7 @@ def _write(
     discontinuous = False
     with SpooledTemporaryFile(
         max_size=1 << 24, mode="w+", encoding="utf-8"
-    ) as spool:  # the last row tells which columns
+    ) as spool:  # the last row decides on the columns
         for number, document in enumerate(documents, start=1):
             for row, mention in _rows(with_sentences(document, problems), number):
                 losses.written += 1
@@ -112,7 +110,7 @@ def _write(
 
 
 def _rows(document: Document, number: int) -> Iterator[tuple[tuple[str, ...], Mention]]:
-    """The rows of a document, by start, longer mentions first."""
+    """The rows of a document, sorted by start, longer mentions first."""
     placed = [(sentence.offsets[0][0], index) for index, sentence in enumerate(document.sentences) if sentence.offsets]
     ends = {index: document.sentences[index].offsets[-1][1] for _, index in placed}
     mentions = document.mentions | {

@@ -1,4 +1,4 @@
-"""Options of formats: the keyword arguments of readers and writers, checked by the types that these declare."""
+"""Format options: the keyword arguments of readers and writers, checked against their declared types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hyperspan.errors import InputError
 
 
 def check_options(function: Callable[..., Any], format_name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a reader or writer; "1,2" becomes whole numbers where these are declared.
+    """Check the options of a reader or writer; "1,2" becomes integers if these are declared.
 
     >>> def read(source, problems, *, columns: Sequence[int] = (), repair: bool = False): ...
     >>> check_options(read, "zoo", {"columns": "1,2", "repair": True})
@@ -33,7 +33,7 @@ def check_options(function: Callable[..., Any], format_name: str, given: Mapping
 
 def _converted(value: Any, hint: Any, name: str) -> Any:
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    for member in sorted(members, key=lambda member: member is str):  # a text only if nothing else
+    for member in sorted(members, key=lambda member: member is str):  # a string only if nothing else fits
         kind, arguments = get_origin(member) or member, get_args(member)
         if kind is Literal:
             if value in arguments:

@@ -1,4 +1,4 @@
-"""Where annotated documents go: an output is what its name says, a file, a folder, or the folder of a bulk job."""
+"""Choose the format of an output from its name: a file, a folder, or the folder of a bulk job."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hyperspan.file_types import DOCUMENT_SUFFIXES
 from hyperspan.files import is_url
 
 OUTPUTS = ("terminal", "html", *WRITERS)
-"""What can be written without plug-ins: sentences with bars, a page, or a corpus."""
+"""The outputs available without plug-ins: sentences with bars, an HTML page, or a corpus."""
 FOLDERS = ("brat",)
-"""The formats that are folders of files."""
+"""Formats that are folders of files."""
 FILES = (*DOCUMENT_SUFFIXES, *TEXTS, *CORPORA, ".parquet", ".csv", ".ndjson", ".gz")
-"""How names of files end."""
+"""Suffixes of files."""
 _OTHERS = {
     "terminal": TEXTS,
     "html": (".html", ".htm", ".xhtml"),
@@ -25,16 +25,16 @@ _OTHERS = {
     "csv": (".csv",),
     "tsv": (".tsv",),
 }
-"""How names end of what is no corpus that could be read again."""
+"""Suffixes of outputs that cannot be read back as a corpus."""
 _FAMILIES = (
     (".json", ".jsonl", ".jsonlines", ".ndjson"),
     (".conll", ".data", ".tsv", ".iob", ".iob2", ".bio", ".txt"),
 )
-"""Formats with lines of JSON, or of words, share how their names end."""
+"""Formats that share suffixes, because they are lines of JSON or of words."""
 
 
 def suffixes_of(format_name: str) -> tuple[str, ...]:
-    """How the name of a file in a format may end, the usual suffix first; none for a format that is a folder.
+    """The suffixes of a format, the usual one first; empty if the format is a folder.
 
     >>> suffixes_of("doccano"), suffixes_of("docbin"), suffixes_of("brat")
     (('.jsonl', '.json', '.jsonlines', '.ndjson'), ('.spacy',), ())
@@ -49,7 +49,7 @@ def suffixes_of(format_name: str) -> tuple[str, ...]:
 
 
 def needs_sentences(format_name: str) -> bool:
-    """Whether an output shows the sentences and tokens of documents, and not only their text and mentions.
+    """Whether an output needs sentences and tokens, rather than only text and mentions.
 
     >>> needs_sentences("terminal"), needs_sentences("html"), needs_sentences("brat"), needs_sentences("columns")
     (True, False, False, True)
@@ -58,20 +58,23 @@ def needs_sentences(format_name: str) -> bool:
 
 
 def is_folder(output: str) -> bool:
-    """Whether a name is that of a folder: it ends in /, or there is one."""
+    """Whether a name denotes a folder: it ends in / or the folder exists."""
     return output != "-" and (output.endswith("/") or is_url(output) or Path(output).is_dir())
 
 
 def choose_output(output: str, format_name: str | None = None, inputs: Sequence[str] = ()) -> str:
-    """The format of one output, by its name unless it is given. An output that is an input, or has a misleading name,
-    is an error.
+    """The format of an output: the given one, or the one its name implies.
 
-    >>> choose_output("-"), choose_output("found.html"), choose_output("found/", "brat"), choose_output("found.jsonl.gz")
-    ('terminal', 'html', 'brat', 'jsonl')
-    >>> choose_output("all.html", "jsonl")
+    An output that is also an input, or that has a misleading name, is an error.
+
+    >>> choose_output("-"), choose_output("found.html"), choose_output("found/", "brat")
+    ('terminal', 'html', 'brat')
+    >>> choose_output("found.jsonl.gz")
+    'jsonl'
+    >>> choose_output("all.html", "jsonl")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    hyperspan.errors.InputError: all.html ends in .html, but jsonl would be written there; let it end in .jsonl, or leave out --format
+    hyperspan.errors.InputError: all.html ends in .html, but jsonl would be written there; ...
     """
     if format_name == "parquet" or output.endswith(".parquet"):
         raise InputError(
@@ -94,7 +97,7 @@ def choose_output(output: str, format_name: str | None = None, inputs: Sequence[
 
 
 def check_bulk_output(output: str, format_name: str = "jsonl", inputs: Sequence[str] = ()) -> None:
-    """Raises an error where a folder of shards is to have the name of something else.
+    """Raise an error if a folder of shards would have the name of a file.
 
     >>> check_bulk_output("all.html")
     Traceback (most recent call last):
@@ -112,7 +115,7 @@ def check_bulk_output(output: str, format_name: str = "jsonl", inputs: Sequence[
 
 
 def _check_kind(output: str, format_name: str | None) -> None:
-    """Raises an error for a file where a folder would be written, and the other way round."""
+    """Raise an error for a file where a folder would be written, and vice versa."""
     if is_folder(output) and format_name not in FOLDERS:
         if format_name in (None, "jsonl"):
             raise InputError(
@@ -131,7 +134,7 @@ def _format_of_name(output: str) -> str:
     plain = output.removesuffix(".gz")
     if plain.endswith((".html", ".htm")):
         return "html"
-    if plain.endswith(".tsv"):  # found mentions are a table; corpora with such names are columns
+    if plain.endswith(".tsv"):  # mentions are written as a table; corpora with this suffix are columns
         return "tsv"
     if plain.endswith(TEXTS):
         return "terminal"
@@ -145,7 +148,7 @@ def _format_of_name(output: str) -> str:
 
 
 def _check_suffix(output: str, format_name: str) -> None:
-    """Raises an error where a name ends as those of files in other formats do."""
+    """Raise an error if a name has the suffix of another format."""
     plain, allowed = output.lower().rstrip("/").removesuffix(".gz"), suffixes_of(format_name)
     suffix = PurePosixPath(plain).suffix
     if suffix not in FILES or plain.endswith(allowed):
@@ -161,7 +164,7 @@ def _check_suffix(output: str, format_name: str) -> None:
 
 
 def check_not_read(output: str, inputs: Sequence[str], format_name: str | None = None) -> None:
-    """Raises an error where an input would be overwritten, with --force too."""
+    """Raise an error if an input would be overwritten, even with --force."""
     if is_url(output):
         return
     target = os.path.realpath(output)

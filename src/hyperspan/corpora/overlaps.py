@@ -1,7 +1,7 @@
-"""How a mention lies among the others of its set: inside, around, across, on the same words.
+"""The relation of a mention to the others of its set: inside, around, crossing, on the same words.
 
-Two mentions overlap if they share a word. Words in the gaps of a discontinuous mention are not its words. Statistics,
-scores and views all count so.
+Two mentions overlap if they share a word. Words in the gaps of a discontinuous mention do not belong to it. Statistics,
+scores and views all use these definitions.
 """
 
 from __future__ import annotations
@@ -25,22 +25,25 @@ KINDS = {
     "same_type": "shares a word with another mention of the same type",
     "same_type_and_start": "shares a word with another mention of the same type that begins at the same word",
 }
-"""What a mention may be to the others of its set. All but "none" may hold together: one in the middle is inside and
-contains."""
+"""The relations of a mention to the others of its set. All but "none" can hold together: a middle one is inside and
+contains.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a mention is among the others of its set."""
+    """The place of a mention among the others of its set."""
 
     depth: int
-    """1 for a mention that no other contains, 2 for one inside of that, and so on; one on the same words is as deep."""
+    """The length of the longest chain of nested mentions that ends here: 1 is outermost. The same words are equally
+    deep.
+    """
     kinds: frozenset[str]
-    """Those of KINDS that hold for it."""
+    """The KINDS that hold for it."""
 
 
 def words_of(mention: Mention) -> int:
-    """The words of a mention as the bits of a number; those in the gaps of a discontinuous one are not its words.
+    """The words of a mention as bits of an integer, without those in gaps.
 
     >>> bin(words_of(Mention(1, 3, "A"))), bin(words_of(Mention(0, 4, "A", ((0, 1), (3, 4)))))
     ('0b110', '0b1001')
@@ -49,7 +52,7 @@ def words_of(mention: Mention) -> int:
 
 
 def overlaps(mentions: Iterable[Mention]) -> bool:
-    """Whether two of the mentions share a word.
+    """Whether any two of the mentions share a word.
 
     >>> overlaps({Mention(0, 3, "FAC"), Mention(1, 2, "GPE")}), overlaps({Mention(0, 1, "FAC"), Mention(1, 2, "GPE")})
     (True, False)
@@ -64,15 +67,14 @@ def overlaps(mentions: Iterable[Mention]) -> bool:
 
 
 def overlapping_pairs(mentions: Sequence[Mention]) -> Iterator[tuple[int, int, Relation]]:
-    """The mentions that share words, as pairs of indices: an outer or earlier one, then an inner or later one, and what
-    that is to it.
+    """Yield pairs of mentions that share words as indices, outer or earlier one first, with their relation.
 
-    Outer ones are inner ones of earlier pairs alone, so that what is known of them is complete.
+    An outer mention is an inner one only in earlier pairs, so everything about it is known when it comes up.
 
     >>> list(overlapping_pairs([Mention(1, 2, "ORG"), Mention(0, 3, "PER"), Mention(2, 4, "PER")]))
     [(1, 0, 'inside'), (1, 2, 'crossing')]
     """
-    # A mention that contains another comes before it.
+    # A mention comes before those that it contains.
     order = sorted(range(len(mentions)), key=lambda index: _outer_first(mentions[index]))
     reaching: list[int] = []  # earlier mentions that end after the next one begins
     for inner in order:
@@ -114,7 +116,7 @@ def _outer_first(mention: Mention) -> tuple[int, int, int, str]:
 
 
 def _relation(inner: Mention, outer: Mention) -> Relation | None:
-    """What a mention is to one that comes before it in that order; None if they share no word."""
+    """The relation of a mention to one that precedes it in this order; None if they share no word."""
     if not inner.fragments and not outer.fragments:
         if inner.span == outer.span:
             return "same_span"
@@ -128,14 +130,14 @@ def _relation(inner: Mention, outer: Mention) -> Relation | None:
 
 
 def _type_kinds(one: Mention, other: Mention) -> set[str]:
-    """What holds for both of two mentions that share a word."""
+    """The kinds that hold for both of two mentions that share a word."""
     if one.label != other.label:
         return {"any"}
     return {"any", "same_type"} | ({"same_type_and_start"} if one.start == other.start else set())
 
 
 def widest_gap(mention: Mention) -> int:
-    """The words in the widest gap of a mention; 0 for a contiguous one.
+    """The number of words in the widest gap of a mention; 0 for a contiguous one.
 
     >>> widest_gap(Mention(0, 9, "cell", [(0, 1), (2, 4), (7, 9)]))
     3
@@ -144,7 +146,7 @@ def widest_gap(mention: Mention) -> int:
 
 
 def widest_later(mention: Mention) -> int:
-    """The words in the widest part of a mention after the first; 0 for a contiguous one.
+    """The number of words in the widest part after the first; 0 for a contiguous mention.
 
     >>> widest_later(Mention(0, 9, "cell", [(0, 3), (4, 5), (7, 9)]))
     2

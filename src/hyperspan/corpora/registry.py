@@ -1,4 +1,4 @@
-"""Every format by name, and how to tell them apart."""
+"""All formats by name, with detection, `read_corpus` and `write_corpus`."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ class Format:
     write: Writer | None
     looks_like: Callable[[str], bool]
     suffixes: tuple[str, ...]
-    """How its files' names end: which files of a folder are read, and what a name to write to means."""
+    """The suffixes of its files: those read from a folder, and those that select the format for writing."""
     what: str
     beside: tuple[str, ...] = ()
-    """How the names of files end that it reads along with those: they are no files of their own."""
+    """Suffixes of companion files, which are read together with its files and never alone."""
     holds: Literal["any", "nested", "flat"] = "any"
-    """Which mentions it can be written with: overlapping in any way, not crossing, or not overlapping."""
+    """The mentions that can be written: overlapping in any way, not crossing, or not overlapping."""
     discontinuous: bool = False
-    """Whether it can be written with mentions of several parts, as they are."""
+    """Whether discontinuous mentions can be written."""
     by_name: bool = False
-    """Whether a file whose name ends so is in this format, whatever its content looks like."""
+    """Whether the suffix alone decides that a file is in this format, whatever its content."""
     holds_marking: bool = False
-    """Whether its writer takes what says that annotation is partial: it writes or refuses it, or says of nothing that
-    it is absent."""
+    """Whether its writer handles partial annotation: it writes or refuses it, or never implies that a mention is
+    absent.
+    """
     needs_sentences: bool = True
-    """Whether documents are written by their sentences and tokens, and not by text and mentions alone."""
+    """Whether the writer uses sentences and tokens, rather than only text and mentions."""
     reads: bool = True
-    """Whether it can be read; where it cannot, `read` says why."""
+    """Whether it can be read; if not, `read` raises an error with the reason."""
 
 
 def _built_in(
     module: str, name: str, suffixes: tuple[str, ...], what: str, *, writes: bool = True, **more: Any
 ) -> Format:
-    """A format whose functions are read_NAME, write_NAME and looks_like_NAME of a module here, which they import when
-    called."""
+    """A format with the functions read_NAME, write_NAME and looks_like_NAME of a module here, imported when called."""
 
     def function(verb: str) -> DeferredFunction:
         return DeferredFunction(f"hyperspan.corpora.{module}:{verb}_{name}")
@@ -140,22 +140,22 @@ _BUILT_IN: dict[str, Format] = {
         "mention_tables", "tsv", (".tsv",), "the same with tabs", discontinuous=True, reads=False, holds_marking=True
     ),
 }
-"""To add a format, add an entry; the first that recognises a file gets it."""
+"""To add a format, add an entry. The first format that recognises a file reads it."""
 
 FORMATS = PluginTable("formats", _BUILT_IN, Format)
-"""By name: those that are built in, and those that other distributions add to the group ``hyperspan.formats``."""
+"""All formats by name: built-in ones, and plug-ins that other distributions register under ``hyperspan.formats``."""
 READERS = tuple(name for name, entry in _BUILT_IN.items() if entry.reads)
-"""The names of those that are built in and can be read."""
+"""The names of built-in formats that can be read."""
 WRITERS = tuple(name for name, entry in _BUILT_IN.items() if entry.write is not None)
-"""The names of those that are built in and can be written."""
+"""The names of built-in formats that can be written."""
 
 
 class UnknownFormatError(InputError):
-    """What a file holds shows no format that is known here."""
+    """The content of a file matches no known format."""
 
 
 def detect(source: Source) -> str:
-    """The name of the format that a source is in, by its content; by its name where that says it all."""
+    """Detect the format of a source from its content, or from its suffix if that is decisive."""
 
     def named(entry: Format) -> bool:
         return entry.by_name and _plain_name(source).endswith(entry.suffixes)
@@ -163,7 +163,7 @@ def detect(source: Source) -> str:
     if (found := next((name for name, entry in FORMATS.built_in.items() if named(entry)), None)) is not None:
         return found
     head = source.head().removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace").replace("\r\n", "\n")
-    for name, entry in FORMATS.working():  # plug-ins are loaded only if nothing that is built in fits
+    for name, entry in FORMATS.working():  # plug-ins are loaded only if no built-in format fits
         if named(entry) or (head.strip() and entry.looks_like(head)):
             return name
     if not head.strip():
@@ -186,10 +186,10 @@ def read_corpus(
     split: str | Path | None = None,
     **options: Any,
 ) -> Iterator[Document]:
-    """The documents of a file, a folder or standard input ("-"), one by one; the format is recognised unless named.
+    """Yield the documents of a file, a folder or standard input ("-"); the format is detected unless given.
 
-    `options` are those of the format, e.g. ``repair=True`` for columns. Of a folder of ACE, `split` names a file that
-    lists the documents to read, as those of Lu & Roth do. What a reader repairs or skips is counted in `problems`.
+    `options` are those of the format, e.g. ``repair=True`` for columns. For a folder of ACE, `split` names a file that
+    lists the documents to read, such as those of Lu & Roth. `problems` counts what a reader repairs or skips.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".data") as file:
@@ -210,7 +210,7 @@ def sources_of(
     problems: Problems,
     split: str | Path | None = None,
 ) -> tuple[list[Source], str | None]:
-    """What is to be read of a corpus, and its format; that of a single file is None unless it is named."""
+    """The sources of a corpus and its format; for a single file the format is None unless given."""
     if format is not None and (format not in FORMATS or not FORMATS[format].reads):
         raise InputError(f"the format {format!r} cannot be read; choose one of {', '.join(readable_formats())}")
     sources = sources_in(given, FORMATS[format].suffixes if format and _holds_several(given) else ())
@@ -226,7 +226,7 @@ def sources_of(
 
 
 def read_source(source: Source, name: str | None, problems: Problems, **options: Any) -> Iterator[Document]:
-    """The documents of one source; its format is recognised unless named."""
+    """Yield the documents of one source; its format is detected unless given."""
     name = name or detect(source)
     source.lenient = problems
     read = FORMATS[name].read
@@ -238,7 +238,7 @@ def _holds_several(given: str | Path) -> bool:
 
 
 def _of_one_format(sources: list[Source]) -> tuple[list[Source], str]:
-    """The files of a folder that are in the format of the first one that is in any."""
+    """The files of a folder that have the format of the first recognised file."""
     unreadable: CorpusError | None = None
     for source in sources:
         try:
@@ -260,7 +260,7 @@ def _plain_name(source: Source) -> str:
 
 
 def _note_left_out(every: list[Source], read: list[Source], name: str, problems: Problems) -> None:
-    """Counts the files of a folder that are not read, not even along with others."""
+    """Count the files of a folder that are not read, not even as companions of others."""
     entry, kept = FORMATS[name], {source.name for source in read}
     stems = {_plain_name(source).removesuffix(end) for source in read for end in entry.suffixes}
     along = {stem + end for stem in stems for end in entry.beside}
@@ -279,13 +279,11 @@ def write_corpus(
     problems: Problems | None = None,
     **options: Any,
 ) -> Losses:
-    """Writes documents to a file, a folder or standard output ("-"): all of them, or nothing and an error.
+    """Write documents to a file, a folder or standard output ("-"), completely or not at all.
 
-    Only into a folder that exists its files are moved one by one, so that a crash in those moments leaves some.
-
-    The format is that of the name unless it is given; `options` are those of the format. A file that exists is replaced
-    only with `force`. Mentions that the format cannot hold are an error unless `lossy` says which to keep; losses are
-    returned.
+    The format follows from the suffix unless given; `options` are those of the format. An existing file is replaced
+    only with `force`. Mentions that the format cannot hold are an error unless `lossy` chooses which to keep; the
+    losses are returned. Files move one by one into a folder that exists, so a crash at that moment leaves some of them.
 
     >>> import tempfile
     >>> from hyperspan.types import Mention
@@ -301,7 +299,7 @@ def write_corpus(
     if write is None:
         raise InputError(f"the format {format!r} cannot be written; choose one of {', '.join(writable_formats())}")
     losses = Losses(lossy)
-    # On standard output, jsonl alone is a stream: it refuses no mention, and each of its lines is a document.
+    # On standard output only jsonl streams: it accepts every mention, and each line is a document.
     target = Target(str(path), force, buffered=format != "jsonl")
     noted = problems if problems is not None else Problems()
     given = (without_empty_gaps(document, noted) for document in _checked(documents))
@@ -311,7 +309,7 @@ def write_corpus(
 
 
 def _checked(documents: Iterable[Document]) -> Iterator[Document]:
-    """The documents, unless they are something else."""
+    """Yield the documents, or raise an error for other objects."""
     if not isinstance(documents, Iterable):
         raise InputError(f"{documents!r:.80} cannot be written; put it into a list")
     for document in documents:
@@ -331,7 +329,7 @@ def writable_formats() -> dict[str, Format]:
 
 
 def format_for(path: str, or_else: str = "") -> str:
-    """The format that the name of a file to write means; `or_else` says how else users can choose it."""
+    """The format for a file to write, by its suffix; `or_else` tells users how else to choose it."""
     name = path.removesuffix(".gz")
     for format_name, entry in FORMATS.working():
         if entry.write is not None and name.endswith(entry.suffixes):

@@ -1,8 +1,8 @@
-"""The alternatives and candidates of a document as files and answers hold them: records in its metadata::
+"""The alternatives and candidates of a document in files and HTTP responses: records in its metadata::
 
-{"alternatives": [{"start": 0, "end": 23, "sets": [
-    {"probability": 0.81, "mentions": [{"start": 9, "end": 16, "label": "place"}]}]}],
- "candidates": [{"start": 9, "end": 16, "label": "place", "probability": 0.83}]}
+    {"alternatives": [{"start": 0, "end": 23, "sets": [
+        {"probability": 0.81, "mentions": [{"start": 9, "end": 16, "label": "place"}]}]}],
+     "candidates": [{"start": 9, "end": 16, "label": "place", "probability": 0.83}]}
 
 A discontinuous mention also has its "fragments".
 """
@@ -20,19 +20,19 @@ from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternati
 ALTERNATIVES, CANDIDATES = "alternatives", "candidates"
 """The keys of the metadata."""
 BRAT_OTHER_LINES, BRAT_ORDER, BRAT_PARTS = "brat_other_lines", "brat_order", "brat_parts"
-"""Keys of what came from brat."""
+"""The metadata keys of the brat format."""
 Record = dict[str, Any]
 _ABOUT_MENTIONS = (ALTERNATIVES, CANDIDATES, BRAT_OTHER_LINES, BRAT_ORDER, BRAT_PARTS)
-"""Metadata that describe the mentions a document came with, and mean nothing once others are found."""
+"""Metadata about the original mentions of a document, invalid once they are replaced."""
 
 
 def without_mention_metadata(metadata: Mapping[str, Any]) -> Record:
-    """What stays true of a document when its mentions are replaced."""
+    """The metadata that stay valid when the mentions of a document are replaced."""
     return {key: value for key, value in metadata.items() if key not in _ABOUT_MENTIONS}
 
 
 def metadata_record(document: Document) -> Record:
-    """The metadata of a document, with its alternatives and candidates among them."""
+    """The metadata of a document, including its alternatives and candidates."""
     record = dict(document.metadata)
     if document.alternatives is not None:
         record[ALTERNATIVES] = alternatives_records(document.alternatives)
@@ -62,15 +62,14 @@ def _span(mention: Mention) -> Record:
 
 
 def in_metadata(document: Document) -> Document:
-    """The document as formats write it: what it holds of alternatives and candidates is in its metadata."""
+    """Move alternatives and candidates of a document into its metadata, as formats write them."""
     if document.alternatives is None and document.candidates is None:
         return document
     return evolve(document, metadata=metadata_record(document), alternatives=None, candidates=None)
 
 
 def from_metadata(document: Document) -> Document:
-    """The document with the alternatives and candidates that its metadata hold, unless they are something else of that
-    name."""
+    """Move alternatives and candidates from the metadata to the document, unless they have another structure."""
     metadata = document.metadata
     if ALTERNATIVES not in metadata and CANDIDATES not in metadata:
         return document
@@ -85,7 +84,7 @@ def from_metadata(document: Document) -> Document:
         )
     except (KeyError, TypeError, ValueError, SpanError):
         return document
-    return found if metadata_record(found) == metadata else document  # nothing is lost
+    return found if metadata_record(found) == metadata else document  # only if nothing is lost
 
 
 def _alternatives(records: list[Record], text: str) -> list[SentenceAlternatives]:

@@ -1,5 +1,4 @@
-"""Where corpora come from: files, gzip and zip archives, folders and standard input, read line by line with their
-places."""
+"""Read corpora from files, gzip and zip archives, folders and standard input, line by line with line numbers."""
 
 from __future__ import annotations
 
@@ -18,41 +17,40 @@ from hyperspan.errors import CorpusError, InputError
 
 OnError = Literal["raise", "skip"]
 HEAD = 65_536
-"""How many bytes of a source are looked at to recognise its format."""
+"""The number of bytes of a source used to detect its format."""
 LONGEST_LINE = 128 * 2**20
-"""Bytes of a line, or of a record of JSON. A small archive can unpack to any size, and memory must hold one at a
-time."""
+"""The maximum bytes of a line or a JSON record. A small archive can unpack to any size, and one must fit in memory."""
 LARGEST_TEXT, LONGEST_LINE_OF_TEXT = 512 * 2**20, 16 * 2**20
-"""Bytes of a file that is one text, such as those of brat, and of a line in it: no prose has longer ones."""
+"""The maximum bytes of a file that is one text, such as brat's, and of a line in it: prose has none longer."""
 
 
 @dataclass
 class Problems:
-    """What is wrong with a corpus, and what was done about it.
+    """Errors in a corpus, and what was done about them.
 
-    With "raise" the first thing wrong ends the reading; with "skip" the record is left out, and counted here.
+    With "raise" the first error stops the reading; with "skip" the record is left out and counted here.
     """
 
     on_error: OnError = "raise"
     skipped: list[str] = field(default_factory=list)
-    """Every record that was left out: its place and why."""
+    """Place and reason of every record that was left out."""
     notes: dict[str, int] = field(default_factory=dict)
-    """What readers and writers had to decide, and how often, e.g. "discontinuous mention read as one span"."""
+    """Decisions of readers and writers with their counts, e.g. "discontinuous mention read as one span"."""
 
     def wrong(self, place: str, what: str) -> None:
-        """A record cannot be read. Returns only where it is to be skipped."""
+        """Report a record that cannot be read. Returns only if it is to be skipped."""
         if self.on_error == "raise":
             raise CorpusError(f"{place}: {what}")
         self.skipped.append(f"{place}: {what}")
 
     def skip_file(self, error: InputError) -> None:
-        """A file cannot be read. Returns only where it is to be skipped as a record is."""
+        """Report a file that cannot be read. Returns only if it is to be skipped like a record."""
         if self.on_error == "raise":
             raise error
         self.skipped.append(str(error))
 
     def note(self, what: str, times: int = 1) -> None:
-        """Something was decided; nothing is wrong."""
+        """Count a decision that is not an error."""
         self.notes[what] = self.notes.get(what, 0) + times
 
 
@@ -66,23 +64,23 @@ class Source:
     """One file, one member of a zip archive, or standard input."""
 
     name: str
-    """As users know it; every message about its content begins with it."""
+    """The name that users know; every message about its content begins with it."""
     path: Path | None = None
     """Its file, if it has one."""
     member: str | None = None
     """Its name inside a zip archive."""
     stream: BinaryIO | None = None
-    """An open stream instead of a file: it can be read once, and `head` does not take from it."""
+    """An open stream instead of a file: it can be read once, and `head` does not consume it."""
     lenient: Problems | None = None
-    """Where given and set to skip, a line that is not UTF-8 does not end the reading, and is noted there."""
+    """If given and set to skip, a line that is not UTF-8 is noted there and does not stop the reading."""
 
     @property
     def file_name(self) -> str:
-        """The name of its file, or of the member of an archive with the folders there."""
+        """The name of its file, or of the archive member with its folders."""
         return self.member or (self.path.name if self.path else "")
 
     def beside(self, stem: str, endings: Iterable[str]) -> Source | None:
-        """The file or archive member in the same place that has another ending, the first there is."""
+        """The first existing file or archive member in the same folder with this stem and one of the endings."""
         for name in (stem + ending for ending in endings):
             if self.path is not None and self.member is not None:
                 if has_member(self.path, name):
@@ -92,7 +90,7 @@ class Source:
         return None
 
     def head(self) -> bytes:
-        """The first bytes, decompressed, without taking them away."""
+        """The first bytes, decompressed, without consuming them."""
         if self.stream is not None and not isinstance(self.stream, _Reread):
             self.stream = _Reread(self.stream)
         try:
@@ -104,7 +102,7 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Its bytes, decompressed if they are gzipped. Damage that is met while they are read is a CorpusError."""
+        """Open its bytes, decompressed if gzipped. Damaged data raise a CorpusError during reading."""
         with ExitStack() as opened, unpacking(self.name):
             if self.stream is not None:
                 raw: Any = self.stream
@@ -119,7 +117,7 @@ class Source:
             yield buffered
 
     def raw_lines(self, stream: IO[bytes], before: int = 0) -> Iterator[bytes]:
-        """The lines of the open source, with their ends; `before` of them have been read already."""
+        """The lines of the open source, with line ends; `before` lines were already read."""
         number = before
         while line := stream.readline(LONGEST_LINE + 1):
             number += 1
@@ -128,17 +126,17 @@ class Source:
             yield line
 
     def too_long(self, line: int, what: str, limit: int | None = None) -> NoReturn:
-        """Something is larger than memory is given for it."""
+        """Raise an error: something exceeds its memory limit."""
         size = (limit or LONGEST_LINE) // 2**20
         raise CorpusError(
             f"{self.at(line)}: {what} has more than {size} MiB; cut it into several, or check that the format is the right one"
         )
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Line numbers from 1, and lines of UTF-8 text without their ends; "\\r\\n" ends a line too, a byte order mark
-        is dropped.
+        """Yield line numbers from 1, and lines of UTF-8 text without their ends.
 
-        Only "\\n" separates lines: other characters that Unicode calls line breaks are text.
+        Only "\\n" and "\\r\\n" end lines: other characters that Unicode calls line breaks are text. A byte order mark
+        is dropped.
         """
         with self.open() as stream:
             for number, raw in enumerate(self.raw_lines(stream), start=1):
@@ -156,7 +154,7 @@ class Source:
             return line.decode("utf-8", errors="replace")
 
     def text(self) -> str:
-        """All of it, as UTF-8 text, every character as it is."""
+        """The whole source as UTF-8 text, with every character unchanged."""
         with self.open() as stream:
             raw = self.text_in(stream)
         try:
@@ -165,10 +163,9 @@ class Source:
             raise CorpusError(f"{self.name} is not UTF-8 text ({error.reason}); convert the file to UTF-8") from None
 
     def text_in(self, stream: IO[bytes], head: bytes = b"") -> bytes:
-        """All of the open source, of which `head` has been read, if it and its lines are no longer than those of a text
-        may be."""
+        """All bytes of the open source, of which `head` was already read, within the limits of a text and its lines."""
         chunks: list[bytes] = []
-        length = 0  # of the line that a chunk begins in
+        length = 0  # of the current line
         for chunk in self._chunks(stream, head):
             first = chunk.find(b"\n")
             length += first if first >= 0 else len(chunk)
@@ -186,7 +183,7 @@ class Source:
             return b"".join(self._chunks(stream))
 
     def _chunks(self, stream: IO[bytes], head: bytes = b"") -> Iterator[bytes]:
-        """The bytes of the open source in chunks no longer than a line of text may be."""
+        """The bytes of the open source in chunks no longer than the maximum line of text."""
         size = 0
         for chunk in chain([head], iter(lambda: stream.read(LONGEST_LINE_OF_TEXT), b"")):
             size += len(chunk)
@@ -197,7 +194,7 @@ class Source:
             yield chunk
 
     def at(self, line: int | str) -> str:
-        """The name with a line number, or with what else says where in it."""
+        """The name with a line number or another position."""
         return f"{self.name}:{line}"
 
 
@@ -209,15 +206,15 @@ class _Reread(io.BufferedReader):
         super().__init__(self._inner, HEAD)
 
     def rewind(self) -> None:
-        """Starts again, once, from the beginning."""
+        """Start again from the beginning, once."""
         super().__init__(self._inner.again(), HEAD)
 
     def close(self) -> None:
-        """Standard input is not ours to close."""
+        """Do nothing: standard input is not ours to close."""
 
 
 class _Remembering(io.RawIOBase):
-    """Keeps what is read, to give it out again."""
+    """Record what is read, to replay it."""
 
     def __init__(self, stream: BinaryIO, first: bytes = b"", keep: bool = True):
         super().__init__()
@@ -241,8 +238,7 @@ class _Remembering(io.RawIOBase):
 
 
 def sources_in(given: str | Path, suffixes: tuple[str, ...] = ()) -> list[Source]:
-    """The sources behind a name: "-" is standard input, a folder all its files (with one of the suffixes), in order of
-    their names."""
+    """The sources behind a name: "-" is standard input; a folder gives its files (with one of the suffixes), sorted."""
     if str(given) == "-":
         return [Source("standard input", stream=sys.stdin.buffer)]
     path = Path(given)

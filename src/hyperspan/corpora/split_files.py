@@ -1,4 +1,4 @@
-"""Writes the parts of a corpus into a folder: train, dev and test, all of them or none."""
+"""Write the parts of a corpus into a folder: train, dev and test, all of them or none."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hyperspan.corpora.target import Losses, Lossy
 from hyperspan.errors import InputError, OutputExistsError
 
 READ_ONLY_AS = "jsonl"
-"""What the parts are written in where the format of the corpus can only be read: it loses nothing."""
+"""The format of the parts if the corpus format is read-only: it loses nothing."""
 
 
 @dataclass(frozen=True)
 class PartFiles:
-    """Where the parts of a corpus go, and in which format."""
+    """The files and the format of the parts of a corpus."""
 
     folder: Path
     format: str
@@ -28,8 +28,7 @@ class PartFiles:
 
     @classmethod
     def of(cls, corpus: OpenCorpus, folder: str | Path | None = None, to: str | None = None) -> PartFiles:
-        """Those of a corpus: in its own format, if that can be written, and in a folder beside it unless they are
-        given."""
+        """The files for a corpus: by default in its format, if that can be written, and in a folder next to it."""
         if folder is None and corpus.name == "-":
             raise InputError("standard input has no folder beside it for the parts; name one with --output")
         format_name = to or (corpus.format if FORMATS[corpus.format].write is not None else READ_ONLY_AS)
@@ -44,7 +43,7 @@ class PartFiles:
         return self.folder / f"{part}{self.suffix}"
 
     def check_free(self, parts: Sequence[str], *, force: bool) -> None:
-        """Raises an error where parts may not be written."""
+        """Raise an error if parts may not be written."""
         if self.folder.exists() and not self.folder.is_dir():
             raise InputError(f"{self.folder} is a file, but the parts are written into a folder; name another")
         for part in dict.fromkeys((*parts, *USUAL_FRACTIONS)):
@@ -61,7 +60,7 @@ class PartFiles:
     def write(
         self, parts: Mapping[str, Part], *, force: bool = False, lossy: Lossy | None = None, problems: Problems
     ) -> dict[str, Losses]:
-        """Writes every part beside its place, then moves all of them there."""
+        """Write every part to a temporary file, then move all of them into place."""
         self.check_free(list(parts), force=force)
         created = not self.folder.exists()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -98,13 +97,13 @@ def _beside(corpus: Path) -> Path:
 
 
 def _suffix(source: str, format_name: str) -> str:
-    """How the names of parts end: as that of the source in the same format does, where the format allows it."""
+    """The suffix of the parts: that of the source if it has the same format, where the format allows it."""
     packed = ".gz" if source.endswith(".gz") else ""
     own, allowed = PurePath(source.removesuffix(".gz")).suffix, FORMATS[format_name].suffixes
     return (own if own in allowed else allowed[0]) + packed
 
 
 def _check_outside(folder: Path, corpus: str) -> None:
-    """Raises an error for parts inside the corpus, which would be read with it the next time."""
+    """Raise an error for parts inside the corpus, which would be read as part of it the next time."""
     if corpus != "-" and Path(corpus).is_dir() and folder.resolve().is_relative_to(Path(corpus).resolve()):
         raise InputError(f"{folder} is inside the corpus {corpus} and would be read with it; name another folder")

@@ -1,4 +1,4 @@
-"""Cuts a corpus into train, dev and test: documents stay whole, and each part gets its share of every label."""
+"""Split a corpus into train, dev and test: documents stay whole, and each part gets its share of every label."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SplitUnit = Literal["document", "file", "sentence"]
 Fractions = Mapping[str, float]
 USUAL_FRACTIONS: Fractions = {"train": 0.8, "dev": 0.1, "test": 0.1}
 DOCUMENT_KEYS = ("doc_id", "document_id", "doc", "document")
-"""Keys of metadata that name the document of a record; the first that a record has counts."""
+"""Metadata keys that name the document of a record; the first one present counts."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Part:
     """A part of a corpus."""
 
     documents: list[Document] = field(default_factory=list)
-    """Its records, in the order of the corpus."""
+    """Its records, in corpus order."""
     units: int = 0
-    """The documents that were kept whole: records of one document count as one."""
+    """The number of documents kept whole: records of one document count as one."""
     sentences: int = 0
     labels: Counter[str] = field(default_factory=Counter)
     """Mentions by label."""
@@ -40,7 +40,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Split:
-    """The parts of a corpus by name, and what a user should know of them."""
+    """The parts of a corpus by name, with notes for the user."""
 
     parts: dict[str, Part]
     format: str
@@ -50,7 +50,7 @@ class Split:
 
 @dataclass(frozen=True)
 class SplitOptions:
-    """How a corpus is split: what stays whole, and what is drawn."""
+    """How to split a corpus: the unit that stays whole, and how parts are drawn."""
 
     seed: int = 1
     by: SplitUnit | None = None
@@ -60,7 +60,7 @@ class SplitOptions:
 
 @dataclass(frozen=True)
 class OpenCorpus:
-    """A corpus to be read once: its name, what there is to read, and its format."""
+    """An unread corpus: its name, its sources and its format."""
 
     name: str
     sources: list[Source]
@@ -90,11 +90,11 @@ def split_corpus(
     format: str | None = None,  # noqa: A002
     **options: Any,
 ) -> Split:
-    """Splits the documents of a corpus at random, stratified by label; the same seed gives the same parts.
+    """Split the documents of a corpus at random, stratified by label; the same seed gives the same parts.
 
     Documents are never split: records that share an id or `metadata.doc_id` are one document, and so is each file of a
-    folder of single sentences. `by` chooses other units; `group_by` names a key of the metadata whose value the records
-    of a document share. With `in_order` nothing is shuffled: the first documents are train, the last test.
+    folder of single sentences. `by` chooses other units; `group_by` names a metadata key whose value the records of a
+    document share. With `in_order` nothing is shuffled: the first documents are train, the last test.
 
     >>> from hyperspan.examples import example_path
     >>> split = split_corpus(example_path("harbour"))
@@ -108,7 +108,7 @@ def split_corpus(
 
 
 def open_corpus(corpus: str | Path, format_name: str | None, problems: Problems) -> OpenCorpus:
-    """A corpus whose format is known, of which no document is read yet."""
+    """Open a corpus and find its format, without reading any document."""
     sources, found = sources_of(corpus, format_name, problems)
     return OpenCorpus(str(corpus), sources, found or detect(sources[0]))
 
@@ -120,7 +120,7 @@ def split_files(
     options: SplitOptions,
     problems: Problems,
 ) -> Split:
-    """The same for a corpus whose files are read."""
+    """Split a corpus whose files were already read, like :func:`split_corpus`."""
     check_fractions(fractions)
     units, notes = _units(files, options.by, options.group_by, problems)
     wanted = {part: fraction for part, fraction in fractions.items() if fraction > 0}
@@ -135,7 +135,7 @@ def split_files(
 
 
 def check_fractions(fractions: Fractions) -> None:
-    """Raises an error for fractions that are no shares of a whole."""
+    """Raise an error for fractions that are not shares of a whole."""
     shown = "/".join(f"{100 * fraction:g}" for fraction in fractions.values())
     if not all(0 <= fraction <= 1 for fraction in fractions.values()):
         raise InputError(
@@ -155,7 +155,7 @@ def check_fractions(fractions: Fractions) -> None:
 def _units(
     files: Sequence[list[Document]], by: SplitUnit | None, group_by: str | None, problems: Problems
 ) -> tuple[list[_Unit], list[str]]:
-    """What stays whole, in order, and what to say about the choice."""
+    """The units that stay whole, in order, and notes on the choice."""
     if group_by is not None and by not in (None, "document"):
         raise InputError(f"--group-by {group_by} makes documents, but --by {by} asks for another unit; leave one out")
     if by == "sentence":
@@ -174,14 +174,15 @@ def _units(
 
 
 def _document_key(files: Sequence[list[Document]]) -> str | None:
-    """The key of the metadata by which records name their document, even if some do not: else the others would be torn
-    apart."""
+    """The metadata key by which records name their document, even if some lack it: the others would be torn apart."""
     known = [document.metadata for file in files for document in file]
     return next((key for key in DOCUMENT_KEYS if any(isinstance(each.get(key), str | int) for each in known)), None)
 
 
 def _grouped(files: Sequence[list[Document]], key: str | None) -> list[list[Document]]:
-    """The records of each document: those with one value of the key, or, without one, those of a file with one id."""
+    """The records of each document: those with the same value of the key or, without a key, of one file with the same
+    id.
+    """
     groups: dict[object, list[Document]] = {}
     found = False
     for number, file in enumerate(files):
@@ -211,7 +212,7 @@ def _unit(documents: list[Document]) -> _Unit:
 
 
 def _check_enough(corpus: str, units: int, parts: Sequence[str], by: SplitUnit | None, notes: Sequence[str]) -> None:
-    """Raises an error where there are fewer units than parts."""
+    """Raise an error if there are fewer units than parts."""
     if units >= len(parts):
         return
     if units == 0:
@@ -224,7 +225,7 @@ def _check_enough(corpus: str, units: int, parts: Sequence[str], by: SplitUnit |
 
 
 def _cut(count: int, fractions: Sequence[float]) -> list[int]:
-    """The part of each unit when they are not shuffled: as GENIA is split, with at least one unit in each part.
+    """The part of each unit without shuffling, as GENIA is split, with at least one unit in each part.
 
     >>> [_cut(18_546, [0.8, 0.1, 0.1]).count(part) for part in range(3)]
     [14836, 1855, 1855]
@@ -246,7 +247,7 @@ def _part(units: Sequence[_Unit]) -> Part:
 
 
 def _about(parts: Mapping[str, Part]) -> list[str]:
-    """What a user may not expect of the parts: labels that one lacks, and texts that are in two."""
+    """Notes on what users may not expect of the parts: labels that one lacks, and texts that are in two."""
     notes: list[str] = []
     totals = sum((part.labels for part in parts.values()), Counter[str]())
     for name, part in parts.items():

@@ -1,7 +1,7 @@
-"""What is in a corpus: the counts of the paper's Table 1, and what else decides which models can handle it.
+"""Corpus statistics: the counts of the paper's Table 1, and others that decide which models can handle a corpus.
 
-Counted as the paper counts: a mention that is listed twice is two mentions, which overlap each other. What overlap is:
-:mod:`hyperspan.corpora.overlaps`.
+Counted as in the paper: a mention listed twice counts as two mentions that overlap each other.
+:mod:`hyperspan.corpora.overlaps` defines overlap.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.types import Document, Mention, Sentence
 
 LONG = 6
-"""The paper's c: mentions of more words than this are counted as long."""
+"""The paper's c: mentions with more words than this count as long."""
 
 
 @dataclass
@@ -41,27 +41,27 @@ class Statistics:
     same_span_pairs: int = 0
     """Pairs of different types on the same span."""
     duplicates: int = 0
-    """Mentions that are listed again: same span, same type."""
+    """Repeated mentions: same span, same type."""
     discontinuous: int = 0
     sentences_with_discontinuous: int = 0
     parts: Counter[int] = field(default_factory=Counter)
     """Discontinuous mentions by their number of parts."""
     gaps: Counter[int] = field(default_factory=Counter)
-    """Discontinuous mentions by the words in their widest gap."""
+    """Discontinuous mentions by the number of words in their widest gap."""
     first_widths: Counter[int] = field(default_factory=Counter)
-    """All mentions by the words in their first part, the only one of a contiguous mention."""
+    """All mentions by the number of words in their first part, the only one of a contiguous mention."""
     later_widths: Counter[int] = field(default_factory=Counter)
-    """Discontinuous mentions by the words in the widest part after the first."""
+    """Discontinuous mentions by the number of words in the widest part after the first."""
     depth: int = 0
-    """The most mentions (duplicates apart) that contain each other in a row."""
+    """The length of the longest chain of mentions that contain each other, without duplicates."""
     partial_sentences: int = 0
-    """Sentences of which not everything is annotated."""
+    """Sentences that are only partially annotated."""
     forbidden: int = 0
-    """Spans that are marked as no mentions."""
+    """Spans marked as not being mentions."""
     types: Counter[str] = field(default_factory=Counter)
 
     def add(self, document: Document, problems: Problems | None = None) -> None:
-        """Counts a document; one without sentences is split into them first."""
+        """Count a document; one without sentences is split first."""
         self.documents += 1
         for sentence in with_sentences(document, problems or Problems()).sentences:
             self._add_sentence(sentence)
@@ -108,7 +108,7 @@ class Statistics:
 
 
 def nesting_depth(mentions: Iterable[Mention]) -> int:
-    """How many mentions, at the most, contain each other in a row; the same span counts once for each label.
+    """The length of the longest chain of mentions that contain each other; the same span counts once per label.
 
     >>> nesting_depth([Mention(0, 5, "A"), Mention(1, 3, "A"), Mention(1, 3, "B"), Mention(4, 6, "A")])
     3

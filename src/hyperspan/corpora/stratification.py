@@ -1,9 +1,9 @@
-"""Shares units out among parts so that each part gets its share of every label.
+"""Assign units to parts so that each part gets its share of every label.
 
-Iterative stratification (Sechidis, Tsoumakas & Vlahavas 2011) for units of any size: those with the rarest label are
-placed first, each where the shares of its labels lack most. Then units move, and of few units pairs change places, as
-long as that helps. The error that all this lowers is the sum over parts and labels of the squared relative distance to
-the share, so that rare labels count most.
+Iterative stratification (Sechidis, Tsoumakas & Vlahavas 2011) for units of any size: units with the rarest label are
+placed first, each in the part that lacks most of its labels. Then units move, and in small corpora pairs are swapped,
+as long as that lowers the error: the sum over parts and labels of the squared relative distance to the share, so that
+rare labels count most.
 """
 
 from __future__ import annotations
@@ -15,24 +15,26 @@ from itertools import combinations
 from random import Random
 
 MOST_PASSES = 20
-"""How often all units are looked at for moves that help."""
+"""The maximum number of passes over all units to look for moves that help."""
 STARTS, MOST_UNITS = 8, 2_000
-"""How many shuffles are tried, the best of which is kept: few units are hard to share out, many are not."""
+"""The number of shuffles tried, of which the best is kept; only with at most MOST_UNITS units, which are hard to share
+out.
+"""
 MOST_SWAPPED = 300
-"""With up to this many units, pairs of them change places too."""
+"""With up to this many units, pairs are swapped too."""
 LEAST_GAIN = 1e-9
 
 
 @dataclass(frozen=True)
 class UnitCounts:
-    """What a unit that stays whole holds: its sentences, and its mentions by label."""
+    """The content of a unit that stays whole: its number of sentences, and its mentions by label."""
 
     sentences: int
     labels: Mapping[str, int] = field(default_factory=dict)
 
 
 def stratify(units: Sequence[UnitCounts], fractions: Sequence[float], seed: int = 1) -> list[int]:
-    """For each unit the index of its part. No part stays empty; there must be as many units as parts.
+    """The index of the part of each unit. No part stays empty; there must be at least as many units as parts.
 
     >>> units = [UnitCounts(1, {"PER": 1})] * 8 + [UnitCounts(1, {"GPE": 1})] * 2
     >>> parts = stratify(units, [0.5, 0.5])
@@ -50,7 +52,7 @@ def stratify(units: Sequence[UnitCounts], fractions: Sequence[float], seed: int 
 
 
 class _Shares:
-    """One assignment of units to parts, and how far it is from the shares."""
+    """One assignment of units to parts, and its distance from the shares."""
 
     def __init__(self, units: Sequence[UnitCounts], fractions: Sequence[float], random: Random):
         totals, holders = Counter[str](), Counter[str]()
@@ -61,7 +63,7 @@ class _Shares:
         row_of = {label: row for row, label in enumerate(sorted(totals), start=1)}
         sentences = sum(max(1, unit.sentences) for unit in units)
         amounts = [sentences, *(totals[label] for label in sorted(totals))]
-        weights = [max(1, len(totals)), *(1 for _ in totals)]  # sentences count as much as all labels together
+        weights = [max(1, len(totals)), *(1 for _ in totals)]  # sentences weigh as much as all labels together
         self.units = units
         self.counts = [
             [(0, max(1, unit.sentences)), *((row_of[label], count) for label, count in unit.labels.items() if count)]
@@ -73,13 +75,12 @@ class _Shares:
             for of_part in self.wanted
         ]
         self.missing = [list(of_part) for of_part in self.wanted]
-        """What each part still lacks of its share; below 0 what it has too much."""
+        """What each part still lacks of its share; negative if it has too much."""
         self.sizes, self.parts = [0] * len(fractions), [0] * len(units)
         self.random = random
 
     def assign(self) -> None:
-        """Places all units one by one, those with the rarest label first, of these the largest, and moves them
-        after."""
+        """Place the units one by one, those with the rarest label first, the largest of these first; then move them."""
         tie = [self.random.random() for _ in self.units]
 
         def order(unit: int) -> tuple[tuple[int, str], int, float]:
@@ -94,7 +95,7 @@ class _Shares:
         self._improve()
 
     def swap(self) -> None:
-        """Lets pairs of units change places as long as that helps."""
+        """Swap pairs of units as long as that helps."""
         pairs = list(combinations(range(len(self.units)), 2))
         for _ in range(MOST_PASSES):
             swapped = [pair for pair in pairs if self._swapped(*pair)]
@@ -102,7 +103,7 @@ class _Shares:
                 return
 
     def error(self) -> float:
-        """How far the parts are from their shares."""
+        """The distance of the parts from their shares."""
         return sum(
             weight * missing * missing
             for weights, of_part in zip(self.weights, self.missing, strict=True)
@@ -113,7 +114,7 @@ class _Shares:
         return min(range(len(self.sizes)), key=lambda part: self._cost(unit, part))
 
     def _cost(self, unit: int, part: int) -> float:
-        """By how much the error grows when the unit is added to the part."""
+        """The increase of the error if the unit is added to the part."""
         missing, weights = self.missing[part], self.weights[part]
         return sum(weights[row] * count * (count - 2 * missing[row]) for row, count in self.counts[unit])
 
@@ -124,13 +125,13 @@ class _Shares:
             missing[row] -= times * count
 
     def _fill_empty(self) -> None:
-        """Gives every part a unit, the one that costs least."""
+        """Give every empty part the unit that costs least."""
         for part in [part for part, size in enumerate(self.sizes) if size == 0]:
             movable = [unit for unit, at in enumerate(self.parts) if self.sizes[at] > 1]
             self._move(min(movable, key=lambda unit: self._change(unit, part)), part)
 
     def _change(self, unit: int, part: int) -> float:
-        """By how much the error grows when the unit moves; below 0 where that helps."""
+        """The change of the error if the unit moves; negative if that helps."""
         at = self.parts[unit]
         self._add(unit, at, -1)
         change = self._cost(unit, part) - self._cost(unit, at)
@@ -143,7 +144,7 @@ class _Shares:
         self.parts[unit] = part
 
     def _improve(self) -> None:
-        """Moves single units as long as that helps."""
+        """Move single units as long as that helps."""
         order = list(range(len(self.units)))
         for _ in range(MOST_PASSES):
             self.random.shuffle(order)
@@ -161,7 +162,7 @@ class _Shares:
                 return
 
     def _swapped(self, one: int, other: int) -> bool:
-        """Whether it helped that two units changed places; where it would not, they have not."""
+        """Swap two units if that helps; return whether it did."""
         at, there = self.parts[one], self.parts[other]
         if at == there:
             return False

@@ -1,4 +1,4 @@
-"""What a corpus holds, in two lines for those who are about to train on it."""
+"""A two-line summary of a corpus for people who are about to train on it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from hyperspan.errors import counted
 from hyperspan.types import Document, Sentence
 
 MOST_LABELS = 8
-"""The labels that are listed with their counts; the rest is counted."""
+"""The number of labels listed with their counts; the rest is only counted."""
 
 
 @dataclass
 class CorpusSummary:
-    """What a corpus holds, as far as it matters to someone who trains on it."""
+    """The properties of a corpus that matter for training."""
 
     path: str
     statistics: Statistics = field(default_factory=Statistics)
     raw: bool = False
     """Whether some of it is text without tokens."""
     sentences: list[Sentence] = field(default_factory=list)
-    """Those with tokens."""
+    """The sentences with tokens."""
 
     @classmethod
     def of(cls, path: str, documents: Iterable[Document]) -> CorpusSummary:
-        """Counts documents. What is to be said about how they are tokenised, is said in training."""
+        """Count documents. Training reports how they are tokenised."""
         summary = cls(path)
         for document in documents:
             whole = with_sentences(document, Problems("skip"))
@@ -38,7 +38,7 @@ class CorpusSummary:
         return summary
 
     def described(self, format_name: str) -> list[str]:
-        """Two lines on what it holds."""
+        """Two lines about its content."""
         counts = self.statistics
         common = [f"{label} {count:,}" for label, count in counts.types.most_common(MOST_LABELS)]
         more = f" and {len(counts.types) - MOST_LABELS} more" if len(counts.types) > MOST_LABELS else ""
@@ -53,5 +53,5 @@ class CorpusSummary:
 
 
 def printable(line: str) -> str:
-    """A line as a comment or a terminal can have it, whatever the names and labels in it are."""
+    """A line that is safe in a comment or a terminal, whatever names and labels it contains."""
     return "".join(character if character.isprintable() else "?" for character in line)

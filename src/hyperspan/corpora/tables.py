@@ -1,7 +1,7 @@
-"""Tables of texts, CSV and TSV: a row is a document, and the first row names the columns.
+"""Tables of texts, CSV and TSV: each row is a document, and the first row names the columns.
 
-Fields are quoted as usual, so a text may go on over several lines. Fields of CSV are separated by commas, or by
-semicolons or tabs where the first row has more of those.
+Fields are quoted as usual, so a text may span several lines. CSV fields are separated by commas, or by semicolons or
+tabs if the first row has more of those.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from hyperspan.types import Document
 
 TABLES = ("csv", "tsv")
 DELIMITERS = {"csv": ",;\t", "tsv": "\t"}
-"""By the kind of a table: what may separate its fields."""
+"""The possible field separators of each kind of table."""
 _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Under which keys or in which columns texts and their names are."""
+    """The keys or columns of texts and of their ids."""
 
     text: str = "text"
     id: str = "id"
 
 
 class TableLines:
-    """The lines of a stream as a reader of tables takes them, and how many it has taken."""
+    """The lines of a stream for a table reader, with a count of the lines taken."""
 
     def __init__(self, source: Source, stream: IO[bytes], taken: int = 0):
         self.raw_lines, self.taken = source.raw_lines(stream, taken), taken
         self.bytes: list[bytes] = []
-        """Those of the lines since they were asked for last."""
+        """The bytes of the lines since the last call of `take`."""
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -54,7 +54,7 @@ class TableLines:
         return raw.decode("utf-8", errors="surrogateescape")  # a row that is not UTF-8 need not end the table
 
     def open_quote(self, delimiter: str) -> int:
-        """The number of the line with the quote that the lines since they were asked for last open and do not close."""
+        """The number of the line with a quote that is opened but not closed since the last call of `take`."""
         text = "".join(map(self._decoded, self.bytes))
         field = re.compile(rf'(?:"(?:[^"]|"")*+"|[^"{delimiter}\r\n][^{delimiter}\r\n]*+|)[{delimiter}\r\n]')
         position = 0
@@ -63,7 +63,7 @@ class TableLines:
         return self.taken - len(self.bytes) + 1 + text.count("\n", 0, position)
 
     def take(self) -> bytes:
-        """The bytes of the lines since this was asked for last."""
+        """The bytes of the lines since the last call."""
         raw, self.bytes = b"".join(self.bytes), []
         return raw
 
@@ -76,7 +76,7 @@ class Header:
     delimiter: str
 
     def record(self, row: list[str] | csv.Error) -> dict[str, str]:
-        """A row by its columns; WrongValueError says why it is none."""
+        """A row by its columns; raises WrongValueError if the row is invalid."""
         if isinstance(row, csv.Error):
             raise WrongValueError(f"the row cannot be read ({row})")
         if len(row) != len(self.columns):
@@ -89,7 +89,7 @@ class Header:
 
 
 def read_header(name: str, lines: TableLines, kind: str, columns: Columns) -> Header:
-    """The first row, which must name the columns that are asked for."""
+    """Read the first row, which must name the requested columns."""
     csv.field_size_limit(LONGEST_LINE)
     first = next(lines, "")
     if (what := why_not_text(b"".join(lines.bytes))) is not None:
@@ -114,7 +114,7 @@ def read_header(name: str, lines: TableLines, kind: str, columns: Columns) -> He
 
 
 def rows_of(lines: TableLines, header: Header) -> Iterator[tuple[int, list[str] | csv.Error]]:
-    """The rows with the numbers of the lines that they begin on; lines without anything are none."""
+    """The rows with the number of their first line; empty lines are skipped."""
     reader = csv.reader(lines, delimiter=header.delimiter, strict=True)
     while True:
         line = lines.taken + 1
@@ -141,7 +141,7 @@ def _explained(error: csv.Error, lines: TableLines, header: Header) -> csv.Error
 
 
 def document_of_row(record: dict[str, str], columns: Columns) -> Document:
-    """The document that a row is: its text, its name, and the other columns as metadata.
+    """The document of a row: its text, its id, and the other columns as metadata.
 
     >>> document_of_row({"id": "7", "note": "Ada left.", "ward": "B"}, Columns("note"))
     Document('Ada left.', 0 mentions, 0 sentences, id='7')
@@ -151,7 +151,7 @@ def document_of_row(record: dict[str, str], columns: Columns) -> Document:
 
 
 def read_table(source: Source, kind: str, columns: Columns, problems: Problems) -> Iterator[Document]:
-    """The documents of a table; a row that is none is a problem."""
+    """Read the documents of a table; an invalid row is a problem."""
     with source.open() as stream:
         lines = TableLines(source, stream)
         header = read_header(source.name, lines, kind, columns)

@@ -1,4 +1,4 @@
-"""Between tag sequences and labelled spans, in the four schemes that corpora use.
+"""Convert between tag sequences and labelled spans, in the four schemes that corpora use.
 
 ::
 
@@ -8,7 +8,7 @@
     Babbage    B-PER    B-PER    S-PER    U-PER
     met        O        O        O        O
 
-The first "-" separates the kind of a tag from its label: labels may hold more of them.
+The first "-" separates the kind of a tag from its label; labels may contain more.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ LabelledSpan = tuple[int, int, str]
 
 _OUTSIDE = "O"
 _KINDS = {"B": "B", "I": "I", "E": "E", "S": "S", "L": "E", "U": "S"}
-"""BILOU says "last" for the end and "unit" for the single tag of BIOES; otherwise they are the same."""
+"""BILOU's "last" and "unit" are the end and single tags of BIOES; otherwise the schemes are equal."""
 _PREFIXES: dict[Scheme, str] = {"IOB1": "BIIB", "IOB2": "BIIB", "BIOES": "BIES", "BILOU": "BILU"}
-"""The prefixes of the first token of a mention, of those inside, of the last, and of a single one."""
+"""The prefixes of the first, inner, last and only token of a mention."""
 
 
 class TagError(NamedTuple):
-    """What is wrong at which position of a tag sequence."""
+    """An error at a position of a tag sequence."""
 
     position: int
     what: str
 
 
 def decode(tags: Sequence[str], scheme: Scheme, repair: bool = False) -> tuple[list[LabelledSpan], list[TagError]]:
-    """The spans of a tag sequence, and what is wrong with it; a malformed one has no spans.
+    """The spans of a tag sequence and its errors; a malformed sequence has no spans.
 
-    With `repair` it is read as the script conlleval reads it, whatever its scheme: a mention begins with B or S, where
-    the label changes and where none is open. Only tags that are none at all are wrong then.
+    With `repair` it is read as the script conlleval does, whatever its scheme: a mention begins with B or S, where the
+    label changes, and where none is open. Only strings that are not tags are errors then.
 
     >>> decode(["B-PER", "I-PER", "O", "B-LOC"], "IOB2")
     ([(0, 2, 'PER'), (3, 4, 'LOC')], [])
@@ -78,7 +78,7 @@ def encode(spans: Iterable[LabelledSpan], length: int, scheme: Scheme) -> list[s
 
 
 def guess_scheme(sequences: Iterable[Sequence[str]]) -> Scheme:
-    """The scheme that explains the tag sequences with the fewest mistakes; IOB2 if there are no mentions to tell by.
+    """The scheme that explains the tag sequences with the fewest errors; IOB2 if there are no mentions.
 
     >>> guess_scheme([["O", "S-PER", "O"], ["B-LOC", "E-LOC"]])
     'BIOES'
@@ -91,7 +91,7 @@ def guess_scheme(sequences: Iterable[Sequence[str]]) -> Scheme:
 
 
 def is_tag(text: str) -> bool:
-    """Whether this is a tag in some scheme.
+    """Whether a string is a tag in some scheme.
 
     >>> is_tag("O"), is_tag("B-cell-line"), is_tag("B-"), is_tag("NN")
     (True, True, False, False)
@@ -100,16 +100,16 @@ def is_tag(text: str) -> bool:
 
 
 def layers_of(spans: Iterable[LabelledSpan], innermost_first: bool = False) -> list[list[LabelledSpan]]:
-    """Spans laid out in as few layers as can be, so that those of a layer do not overlap; the outer ones come first.
+    """Arrange spans in as few layers as possible, without overlap inside a layer; outer spans come first.
 
-    The inner ones come first if asked to, unless that needs more layers (it may where spans cross).
+    With `innermost_first` inner spans come first, unless that needs more layers (possible if spans cross).
 
     >>> layers_of([(1, 2, "GPE"), (0, 3, "FAC"), (4, 5, "PER")])
     [[(0, 3, 'FAC'), (4, 5, 'PER')], [(1, 2, 'GPE')]]
     >>> layers_of([(1, 2, "GPE"), (0, 3, "FAC"), (4, 5, "PER")], innermost_first=True)
     [[(1, 2, 'GPE'), (4, 5, 'PER')], [(0, 3, 'FAC')]]
     """
-    # From left to right, the first layer that is free makes for the fewest (as when rooms are given to lectures).
+    # From left to right, first fit gives the fewest layers (interval partitioning).
     outermost = _first_fit(sorted(spans, key=lambda span: (span[0], -span[1], span[2])))
     if not innermost_first or len(outermost) < 2:
         return outermost
@@ -119,7 +119,7 @@ def layers_of(spans: Iterable[LabelledSpan], innermost_first: bool = False) -> l
 
 
 def fitting(spans: Iterable[LabelledSpan], length: int, layers: int) -> list[LabelledSpan]:
-    """The spans that `layers` layers can hold if those that come first are preferred.
+    """The spans that fit into `layers` layers if earlier ones take precedence.
 
     >>> fitting([(0, 3, "FAC"), (1, 2, "GPE"), (3, 4, "PER")], 4, layers=1)
     [(0, 3, 'FAC'), (3, 4, 'PER')]
@@ -128,14 +128,14 @@ def fitting(spans: Iterable[LabelledSpan], length: int, layers: int) -> list[Lab
     kept: list[LabelledSpan] = []
     for span in spans:
         covered = depth[span[0] : span[1]]
-        if max(covered) < layers:  # as many layers as the deepest token needs are enough for all (intervals)
+        if max(covered) < layers:  # the deepest token decides how many layers are enough (intervals)
             depth[span[0] : span[1]] = [count + 1 for count in covered]
             kept.append(span)
     return kept
 
 
 def _first_fit(spans: Iterable[LabelledSpan]) -> list[list[LabelledSpan]]:
-    """Each span in the first layer where none overlaps it; they come sorted by start or by end."""
+    """Each span in the first layer without overlap; spans are sorted by start or by end."""
     layers: list[list[LabelledSpan]] = []
     for span in spans:
         for layer in layers:
@@ -149,7 +149,7 @@ def _first_fit(spans: Iterable[LabelledSpan]) -> list[list[LabelledSpan]]:
 
 def _conlleval_spans(tags: Sequence[str]) -> list[LabelledSpan]:
     spans: list[LabelledSpan] = []
-    start, label = 0, ""  # of the open mention; none is open if the label is empty
+    start, label = 0, ""  # of the open mention; an empty label means none is open
     for position, tag in enumerate(tags):
         if tag == _OUTSIDE and not label:
             continue
@@ -166,7 +166,7 @@ def _conlleval_spans(tags: Sequence[str]) -> list[LabelledSpan]:
 
 
 def _mistakes(tags: Sequence[str], scheme: Scheme | None) -> list[TagError]:
-    """What is wrong in a scheme, or in all of them."""
+    """The errors in one scheme, or in all of them."""
     prefixes = _PREFIXES[scheme] if scheme else "".join(_KINDS)
     errors: list[TagError] = []
     before = _OUTSIDE
@@ -189,7 +189,7 @@ def _may_follow(before: str, tag: str, scheme: Scheme) -> bool:
     kind, label = _parts(before)
     next_kind, next_label = _parts(tag)
     opened, same = kind in ("B", "I"), label == next_label
-    if scheme == "IOB1":  # B only parts a mention from one of the same label just before it
+    if scheme == "IOB1":  # B only separates a mention from one of the same label just before it
         return next_kind != "B" or (opened and same)
     if scheme == "IOB2":
         return next_kind != "I" or (opened and same)
@@ -197,5 +197,5 @@ def _may_follow(before: str, tag: str, scheme: Scheme) -> bool:
 
 
 def _parts(tag: str) -> tuple[str, str]:
-    """Kind and label of a tag; both are empty outside of mentions and for what is no tag."""
+    """Kind and label of a tag; both are empty outside mentions and for invalid tags."""
     return (_KINDS[tag[0]], tag[2:]) if tag != _OUTSIDE and is_tag(tag) else ("", "")

@@ -1,4 +1,4 @@
-"""Where corpora go, and what is lost on the way."""
+"""Where corpora are written, and what is lost."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ Lossy = Literal["outermost", "innermost"]
 
 @dataclass
 class Losses:
-    """The mentions that a format cannot hold. Unless the user chose which to give up, they forbid the writing."""
+    """The mentions that a format cannot hold. They are an error unless the user chose which to drop."""
 
     lossy: Lossy | None = None
     written: int = 0
     lost: dict[str, int] = field(default_factory=dict)
-    """How many mentions were lost, by reason, e.g. "overlapping another in flat columns"."""
+    """The number of lost mentions by reason, e.g. "overlapping another in flat columns"."""
     marking_lost: int = 0
-    """How many documents no longer say that their annotation is partial."""
+    """The number of documents whose marks of partial annotation were lost."""
 
     def lose(self, reason: str, mentions: int = 1) -> None:
         if mentions:
             self.lost[reason] = self.lost.get(reason, 0) + mentions
 
     def contiguous(self, mentions: Iterable[Mention]) -> list[Mention]:
-        """The contiguous mentions, in their order; the discontinuous ones are lost.
+        """The contiguous mentions, in order; discontinuous ones are counted as lost.
 
         >>> losses = Losses()
         >>> losses.contiguous([Mention(0, 3, "A"), Mention(0, 3, "A", ((0, 1), (2, 3)))]), losses.lost
@@ -45,8 +45,7 @@ class Losses:
         return kept
 
     def unmarked(self, document: Document, format_name: str, reason: str = "") -> Document:
-        """The document without what says that its annotation is partial; an error, with the reason, unless that may be
-        lost."""
+        """The document without marks of partial annotation; an error with the reason unless losses are allowed."""
         if not any(part.is_partial for part in (document, *document.sentences)):
             return document
         if self.lossy is None:
@@ -59,7 +58,7 @@ class Losses:
         return evolve(document, sentences=sentences, annotated=None, forbidden=())
 
     def check(self, format_name: str) -> None:
-        """Raises if something was lost that was not to be."""
+        """Raise an error if something was lost that should not be."""
         total = sum(self.lost.values())
         if total and self.lossy is None:
             reasons = ", ".join(f"{count} {reason}" for reason, count in self.lost.items())

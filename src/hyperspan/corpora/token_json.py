@@ -1,15 +1,15 @@
-"""Tokens and mentions by token in JSON: the layouts of W2NER, of CNN-NER and SpERT, and of GLiNER.
+"""Tokens and mentions by token in JSON: the layouts of W2NER, CNN-NER, SpERT and GLiNER.
 
-W2NER lists every token of a mention, so that it may be discontinuous; in GLiNER's the last token belongs to it::
+W2NER lists every token of a mention, which may be discontinuous; in GLiNER the end is the last token::
 
-    [{"sentence": ["the", "Seattle", "zoo"], "ner": [{"index": [1], "type": "GPE"}]}] {"tokens": ["the", "Seattle",
-    "zoo"], "entity_mentions": [{"start": 1, "end": 2, "entity_type": "GPE", "text": "Seattle"}]} [{"tokens": ["the",
-    "Seattle", "zoo"], "entities": [{"type": "GPE", "start": 1, "end": 2}]}] [{"tokenized_text": ["the", "Seattle",
-    "zoo"], "ner": [[1, 1, "GPE"]]}]
+    [{"sentence": ["the", "Seattle", "zoo"], "ner": [{"index": [1], "type": "GPE"}]}]
+    {"tokens": ["the", "Seattle", "zoo"],
+     "entity_mentions": [{"start": 1, "end": 2, "entity_type": "GPE", "text": "Seattle"}]}
+    [{"tokens": ["the", "Seattle", "zoo"], "entities": [{"type": "GPE", "start": 1, "end": 2}]}]
+    [{"tokenized_text": ["the", "Seattle", "zoo"], "ner": [[1, 1, "GPE"]]}]
 
-All of them are read as an array and as JSON Lines. Records that follow one another with the same "doc_id" are the
-sentences of one document; every other key is kept: in the metadata of a document of one sentence, else, a sentence
-each, in "records".
+All of them are read as an array and as JSON Lines. Consecutive records with the same "doc_id" are the sentences of one
+document. Other keys are kept: in the metadata of a document of one sentence, else in "records", one per sentence.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Layout:
 
 
 def read_w2ner(source: Source, problems: Problems) -> Iterator[Document]:
-    """The documents of a file in W2NER's layout.
+    """Read the documents of a file in W2NER's layout.
 
     >>> import io
     >>> lines = b'{"sentence": ["sore", "arms", "and", "legs"], "ner": [{"index": [0, 3], "type": "SYMPTOM"}]}'
@@ -69,19 +69,19 @@ def read_w2ner(source: Source, problems: Problems) -> Iterator[Document]:
 
 
 def read_cnn_ner(source: Source, problems: Problems) -> Iterator[Document]:
-    """The documents of a file in the layout of CNN-NER ("entity_mentions") or of SpERT ("entities")."""
+    """Read the documents of a file in the layout of CNN-NER ("entity_mentions") or SpERT ("entities")."""
     return _read(source, problems, CNN_NER, SPERT)
 
 
 def read_gliner(source: Source, problems: Problems) -> Iterator[Document]:
-    """The documents of a file in GLiNER's layout."""
+    """Read the documents of a file in GLiNER's layout."""
     return _read(source, problems, GLINER)
 
 
 def write_w2ner(
     documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, lines: bool = False
 ) -> None:
-    """An array, or a sentence a line."""
+    """Write an array, or one sentence per line."""
     _write(documents, target, losses, problems, W2NER, "w2ner", lines)
 
 
@@ -93,19 +93,19 @@ def write_cnn_ner(
     *,
     style: Literal["cnn_ner", "spert"] = "cnn_ner",
 ) -> None:
-    """JSON Lines with "entity_mentions", or an array with SpERT's "entities"; discontinuous mentions are lost."""
+    """Write JSON Lines with "entity_mentions", or an array with SpERT's "entities"; discontinuous mentions are lost."""
     _write(documents, target, losses, problems, SPERT if style == "spert" else CNN_NER, style, style == "cnn_ner")
 
 
 def write_gliner(
     documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, lines: bool = False
 ) -> None:
-    """An array, or a sentence a line; discontinuous mentions are lost."""
+    """Write an array, or one sentence per line; discontinuous mentions are lost."""
     _write(documents, target, losses, problems, GLINER, "gliner", lines)
 
 
 def looks_like_w2ner(head: str) -> bool:
-    """Whether there are a "sentence" and "ner" with "index".
+    """Whether the records have a "sentence" and "ner" with "index".
 
     >>> looks_like_w2ner('[{"sentence": ["Why", "?"], "ner": []}, {"sente')
     True
@@ -115,7 +115,7 @@ def looks_like_w2ner(head: str) -> bool:
 
 
 def looks_like_cnn_ner(head: str) -> bool:
-    """Whether there are "tokens" with "entity_mentions" or "entities"."""
+    """Whether the records have "tokens" with "entity_mentions" or "entities"."""
     first = next(records_in(head), {})
     if not any(_has_lists(first, layout) for layout in (CNN_NER, SPERT)):
         return False
@@ -124,7 +124,7 @@ def looks_like_cnn_ner(head: str) -> bool:
 
 
 def looks_like_gliner(head: str) -> bool:
-    """Whether there is a "tokenized_text" with "ner"."""
+    """Whether the records have a "tokenized_text" with "ner"."""
     return _has_lists(next(records_in(head), {}), GLINER)
 
 
@@ -143,7 +143,7 @@ def _read(source: Source, problems: Problems, *layouts: _Layout) -> Iterator[Doc
 def _sentences(
     source: Source, problems: Problems, layouts: tuple[_Layout, ...]
 ) -> Iterator[tuple[tuple[str, int], Sentence, Record]]:
-    """Sentences with what else their records say. Those of one document have the same key, which holds its id."""
+    """Sentences with the other keys of their records. Those of one document share a key, which contains its id."""
     for number, (place, record) in enumerate(records(source, problems), start=1):
         layout = next((layout for layout in layouts if layout.mentions in record), layouts[0])
         try:
@@ -151,7 +151,7 @@ def _sentences(
             mentions = [layout.read(item, problems) for item in list_of(record, layout.mentions)]
             sentence = Sentence(tokens).with_mentions(mentions)
             if "" in tokens:
-                document_of([sentence])  # mentions of nothing but empty tokens have no characters
+                document_of([sentence])  # mentions that consist of empty tokens have no characters
         except (WrongValueError, SpanError) as error:
             wrong_record(problems, place, error)
             continue
@@ -182,7 +182,7 @@ def _write(
 
 
 def _rests(document: Document, problems: Problems) -> list[Mapping[str, Any]]:
-    """For every sentence what else its record says."""
+    """The other keys of each sentence's record."""
     rests = document.metadata.get("records")
     if isinstance(rests, list | tuple) and len(rests) == len(document.sentences):
         return [rest if isinstance(rest, Mapping) else {} for rest in rests]

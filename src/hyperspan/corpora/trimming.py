@@ -1,4 +1,4 @@
-"""Mentions without the white space that annotators select along with them, or leave out between two lines."""
+"""Trim white space that annotators select with a mention, and join parts separated only by white space."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ PARTS_JOINED = "parts of a mention with only white space between them read as on
 
 
 def trimmed(mentions: Iterable[Mention], text: str, problems: Problems) -> list[Mention]:
-    """The mentions, by character, without white space at their ends, which is noted; those of nothing else stay as they
-    are.
+    """The mentions, by character, without white space at their ends; a mention of white space alone is unchanged.
 
-    Parts with only white space between them are one part, which is noted too.
-
-    Mentions that do not fit the text stay as they are: :class:`hyperspan.types.Document` says what is wrong with them.
+    Parts separated only by white space are joined. Both changes are noted. Mentions that do not fit the text are
+    unchanged: :class:`hyperspan.types.Document` reports them.
 
     >>> problems = Problems()
     >>> [mention.span for mention in trimmed([Mention(0, 6, "GPE"), Mention(0, 5, "GPE")], "Syria left.", problems)]
@@ -42,8 +40,7 @@ def trimmed(mentions: Iterable[Mention], text: str, problems: Problems) -> list[
 
 
 def without_empty_gaps(document: Document, problems: Problems) -> Document:
-    """The document with :func:`trimmed` discontinuous mentions, unless it has sentences, which say themselves what
-    words are.
+    """The document with its discontinuous mentions :func:`trimmed`, unless it has sentences, which define the words.
 
     >>> heart = Document("left\\nventricle", [Mention(0, 14, "part", [(0, 4), (5, 14)])])
     >>> without_empty_gaps(heart, Problems()).mentions
@@ -60,7 +57,7 @@ def _fits(mention: Mention, text: str) -> bool:
 
 
 def _has_space(mention: Mention, text: str) -> bool:
-    """Whether a mention of the text begins or ends, or one of its fragments does, with white space."""
+    """Whether a mention of the text, or one of its fragments, begins or ends with white space."""
     return any(text[start].isspace() or text[end - 1].isspace() for start, end in mention.parts)
 
 
@@ -76,7 +73,7 @@ def _shorter(mention: Mention, text: str) -> Mention | None:
 
 
 def joined(spans: Iterable[Span], text: str = "") -> list[Span]:
-    """Spans in order, joined where they touch; those of a text also where only white space is between them.
+    """Sorted spans, joined where they touch; with a text, also if only white space is between them.
 
     >>> joined([(0, 2), (2, 3), (5, 6)]), joined([(0, 3), (4, 8), (13, 18)], "red cell and cells")
     ([(0, 3), (5, 6)], [(0, 8), (13, 18)])
@@ -90,7 +87,7 @@ def joined(spans: Iterable[Span], text: str = "") -> list[Span]:
 
 
 def without_space(span: Span, text: str) -> Span | None:
-    """The span without white space at its ends, or None if nothing else is there."""
+    """The span without white space at its ends, or None if nothing remains."""
     covered = text[slice(*span)]
     start = span[0] + len(covered) - len(covered.lstrip())
     return (start, start + len(covered.strip())) if covered.strip() else None
