@@ -1,4 +1,4 @@
-"""Raw text to sentences and tokens, with exact character offsets."""
+"""Split raw text into sentences and tokens, with exact character offsets."""
 
 from hyperspan.text.sentences import split_text
 from hyperspan.text.tokenize import TOKENIZERS, Tokenizer, tokenize

@@ -1,7 +1,6 @@
-"""Where sentences end inside a paragraph: a stop, and the characters close to it on both sides.
+"""Find sentence boundaries inside a paragraph from a stop and the characters around it.
 
-Every decision looks at no more than :data:`CONTEXT` characters before and after a stop, so the whole is linear in the
-text.
+Every decision uses at most :data:`CONTEXT` characters before and after a stop, so time is linear in the text.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from hyperspan.text.scripts import is_unspaced
 from hyperspan.types import Span
 
 CONTEXT = 48
-"""How many characters before and after a stop are looked at."""
+"""The number of characters inspected before and after a stop."""
 
 _STOPS = ".!?…‽‼⁇⁈⁉"
 _WIDE_STOPS = "。！？｡．।॥။។៕།༎።፧᠃꧉᭞᭟︒﹒﹖﹗"
 """Stops of scripts that put no space after them."""
 _NO_SENTENCE = re.compile(r"[、，；：､,;:]|(?<=[」』｣])[とっ]")
-"""What goes on after such a stop: a comma, or the particle after what was said in Japanese."""
+"""Signs that the sentence continues after such a stop: a comma, or the Japanese particle after a quotation."""
 _CLOSERS = "\"'”’»›)]}*_」』】）〉》｣〕〗］｝＂＇"
 _OPENERS = "\"'“‘«‹„([{*_¿¡–—•-"
 _STOP = re.compile(rf"[{re.escape(_STOPS + _WIDE_STOPS + '؟۔')}]++[{re.escape(_CLOSERS)}]*+(?:[ \u00a0][”»)\]])?+")
@@ -31,15 +30,15 @@ _NEVER_LAST = frozenset(
     """mr mrs ms mx dr prof fr sra rev hon maj capt cpt sgt cpl cmdr adm messrs mme mlle vs e.g i.e eg ie cf approx viz resp
     vols nos nr pp figs eq eqs secs chap chr suppl incl excl esp bzw z.b d.h u.a""".split()
 )
-"""Abbreviations that go on whatever follows."""
+"""Abbreviations that never end a sentence."""
 _NUMBERED = frozenset("no p fig sec ch art par para pt tab ex app cl div fol".split())
-"""Abbreviations before a number, which are also words or the last words of sentences."""
+"""Abbreviations before a number, which are also words or can end sentences."""
 _OFTEN_LAST = frozenset(
     """etc al inc corp co ltd llc plc bros jr sr esq ph.d m.d gen col lt gov pres sen rep st mt ft v ca ed eds vol ref refs dept univ jan feb mar apr jun jul aug sep sept oct nov dec
     mon tue tues wed thu thurs fri sat sun ave blvd rd sq ext spp sp subsp var usw
     proc natl acad sci biol chem immunol physiol""".split()
 )
-"""Abbreviations that end a sentence where the next word is one that begins sentences."""
+"""Abbreviations that end a sentence if the next word often begins sentences."""
 _STARTERS = frozenset(
     """the a an this that these those it its it's he she they we i i'm you there here in on at by for from to with as after
     before during when while since if although though however moreover furthermore therefore thus hence then now so but and or
@@ -48,18 +47,17 @@ _STARTERS = frozenset(
     don't let's is are was were do does did can could will would should may might has have had figure table""".split()
 )
 _OFTEN_LAST_OF_ALL = frozenset("a.m p.m i.v i.p i.m s.c p.o".split())
-"""Abbreviations that end a sentence before any word with a capital that is no time zone."""
+"""Abbreviations that end a sentence before any capitalised word that is not a time zone."""
 _ZONE = re.compile(r"[A-Z]{2,5}\b|(?:Eastern|Central|Mountain|Pacific|Greenwich)\b")
 _SMALL_WORDS = frozenset(
     "by and with of to from for the a an in on at or as dr mr mrs ms prof named called & vs".split()
 )
-"""Before a capital with a dot, these speak for the initial of a name and not for the end of a sentence ("hepatitis
-B.")."""
+"""Before a capital with a dot, these suggest the initial of a name rather than a sentence end ("hepatitis B.")."""
 _SAID = re.compile(
     r"(?:(?:[A-Z][\w’'-]*+\.?|the|my|his|her|our|their)\s++){1,3}+(?:said|says?|ask(?:s|ed)?|replie[ds]|cried|answered|shouted|added|called"
     r"|whispered|yelled|continued|exclaimed|wondered|told|muttered|screamed|demanded|inquired|remarked|repeated|howled|went)\b"
 )
-"""Who said what was quoted before: "Why?" Mrs. Lee asked."""
+"""The speaker of a preceding quotation: "Why?" Mrs. Lee asked."""
 _ENUMERATION = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,2})*|[A-Za-z]|[ivxIVX]{1,5})")
 _ACRONYM = re.compile(r"(?:\w\.-?)+\w")  # U.S, i.v, a.m: the last dot is the stop
 _INITIAL = re.compile(r"[^\W\d_]")
@@ -71,7 +69,7 @@ _FIRST_PERSON = re.compile(r"I\b")
 
 
 def sentence_ends(text: str, start: int, end: int) -> Iterator[Span]:
-    """The sentences of a paragraph; the white space after a sentence is part of it.
+    """The sentences of a paragraph; white space after a sentence belongs to it.
 
     >>> text = "It is P < 0.05. We have it (Fig. 1) on Chr. 10. Why?"
     >>> [text[a:b] for a, b in sentence_ends(text, 0, len(text))]
@@ -99,7 +97,7 @@ def _needs_no_space(text: str, stop: re.Match[str]) -> bool:
 
 
 def _after(text: str, place: int, end: int) -> int:
-    """Where the text goes on after a stop, the white space and the references behind it."""
+    """The position after a stop and the white space and references that follow it."""
     after = _SPACE.match(text, place, end).end()  # type: ignore[union-attr]: it always matches
     if after > place and text[after : after + 1] == "[":
         note = _NOTE.match(text, after, end)
@@ -109,8 +107,9 @@ def _after(text: str, place: int, end: int) -> int:
 
 
 def _ends(text: str, begin: int, stop: re.Match[str], after: int, end: int, lower: bool) -> bool:
-    """Whether a sentence that began at `begin` ends with a stop, if the text goes on at `after`; `lower`: it has no
-    capitals at all."""
+    """Whether the stop ends a sentence that began at `begin`, if the text continues at `after`; `lower`: no capitals at
+    all.
+    """
     mark = text[stop.start()]
     if mark in _WIDE_STOPS:
         return _NO_SENTENCE.match(text, after, end) is None
@@ -133,8 +132,7 @@ def _ends(text: str, begin: int, stop: re.Match[str], after: int, end: int, lowe
 
 
 def _begins(following: str, bare: str) -> bool:
-    """Whether what follows an ordinary word with a dot looks like a sentence: "The …", "p53 binds …", but not "the
-    …"."""
+    """Whether the text after an ordinary word with a dot begins a sentence: "The …", "p53 binds …", but not "the …"."""
     if not bare[0].islower():
         return True
     if following[0] == "(":
@@ -145,7 +143,7 @@ def _begins(following: str, bare: str) -> bool:
 
 
 def _after_word(before: str, stop: re.Match[str], begin: int, bare: str, opened: bool) -> bool | None:
-    """What the word before a single dot says; None if it is an ordinary word."""
+    """The decision from the word before a single dot; None if it is an ordinary word."""
     *earlier, last = before.split()
     word = last.strip(_OPENERS)
     key, first = word.casefold(), bare[0]

@@ -1,4 +1,4 @@
-"""Tokens as in the GENIA files of this line of work."""
+"""Tokenise like the GENIA files used in work on nested mentions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import regex
 
 SPACE = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-"""Every character that is white space to Python, as part of a class in brackets; \\s knows a few less."""
+"""All characters that are white space to Python, for a character class; \\s matches slightly fewer."""
 
 _GLUED = r"""
     \[\d+\p{L}+\]                                          # isotopes: [3H]thymidine
@@ -37,7 +37,7 @@ _TOKEN = rf"""
 
 @cache
 def _patterns(unit: str) -> tuple[regex.Pattern[str], ...]:
-    import regex  # which takes longer than all the rest, and is seldom needed
+    import regex  # slow to import and seldom needed
 
     glued = _GLUED.replace("UNIT", unit)
     return tuple(regex.compile(pattern, regex.VERBOSE) for pattern in (glued, _PUNCTUATION, _TOKEN))
@@ -46,14 +46,14 @@ def _patterns(unit: str) -> tuple[regex.Pattern[str], ...]:
 def genia_tokens(text: str, unit: str = "") -> list[Span]:
     """The character spans of tokens as in the 4-line GENIA files of Muis & Lu (2017).
 
-    Those are the tokens of the GENIA part-of-speech corpus, cut once more at each of ``- / , . +``. That corpus keeps
-    brackets and signs inside the names of chemicals, genes and quantities, so they are glued to them here. A `unit`
-    stands for a character that is always a token (:func:`hyperspan.text.scripts.units`), and is glued to nothing.
+    These are the tokens of the GENIA part-of-speech corpus, also split at each of ``- / , . +``. That corpus keeps
+    brackets and signs inside the names of chemicals, genes and quantities, so they stay attached here. `unit` is a
+    placeholder for a character that is always a token (:func:`hyperspan.text.scripts.units`) and attaches to nothing.
 
     >>> text = "CD4(+) cells' 5'-ends can't bind (IL-2)"
     >>> [text[start:end] for start, end in genia_tokens(text)]
     ['CD4(', '+', ')', 'cells', "'", "5'", '-', 'ends', 'ca', "n't", 'bind', '(', 'IL', '-', '2', ')']
     """
     together, punctuation, token = _patterns(unit)
-    glued = together.sub(lambda match: punctuation.sub("x", match[0]), text)  # of the same length
+    glued = together.sub(lambda match: punctuation.sub("x", match[0]), text)  # same length
     return [match.span() for match in token.finditer(glued)]

@@ -1,4 +1,4 @@
-"""Whether text is English: the bundled word vectors and models are of use to it only then."""
+"""Decide whether text is English, the only language of the bundled word vectors and models."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ _FUNCTION_WORDS = frozenset(
     more both either neither very only however therefore thus i'm it's don't doesn't didn't can't n't 's 're 've 'll
     """.split()
 )
-"""Frequent English words that other languages do not have or seldom use: neither `in`, `is`, `was`, `for`, `by` nor
-`also`."""
+"""Frequent English words that are rare or absent in other languages: not `in`, `is`, `was`, `for`, `by` or `also`."""
 _OTHER_FUNCTION_WORDS = frozenset(
     """
     el la los las una uno que por para con del como pero más está y en de se su lo al un
@@ -30,23 +29,23 @@ _OTHER_FUNCTION_WORDS = frozenset(
     och att som är inte på med för till det av jag og ikke
     """.split()
 )
-"""Frequent words of Spanish, French, German, Italian, Portuguese, Dutch and the languages of Scandinavia; English has
-few of them."""
+"""Frequent words of Spanish, French, German, Italian, Portuguese, Dutch and Scandinavian languages that are rare in
+English.
+"""
 _LEAST_OTHER, _LEAST_OTHER_SHARE = 3, 0.2
-"""How many different ones a text of another language has, and their share of its words: names have one or two."""
+"""The minimum number of different such words in a text of another language, and their share; names have one or two."""
 _LEAST_CHARACTERS = 4
-"""Of another script, before a text is taken for one of it."""
+"""The minimum number of characters of another script in a text of that script."""
 _LATIN_END = "\u0250"
 _WORD = re.compile(r"[^\W\d_]+")
 _LEAST_SHARE = 0.05
-"""Of words. Without the most frequent one, which another language may have by chance, they are 15 to 30 of 100 words of
-English."""
+"""A share of words. Without the most frequent one, which may be a coincidence, they are 15 to 30% of English words."""
 _ENOUGH = 5_000
-"""Sentences; of more, this many that lie evenly among them are read."""
+"""The maximum number of sentences read, evenly spaced."""
 
 
 def looks_english(sentences: Sequence[Sentence]) -> bool:
-    """Whether the frequent words of the sentences are those of English; false where there are no words.
+    """Whether the frequent words of the sentences are English; False if there are no words.
 
     >>> looks_english([Sentence("Ada left the house of her aunt .".split())])
     True
@@ -64,9 +63,9 @@ def looks_english(sentences: Sequence[Sentence]) -> bool:
 
 
 def has_words_of_another_language(text: str) -> bool:
-    """Whether a short text has frequent words of another language, several of them in lower case, and fewer of English.
+    """Whether a short text has several lower-case frequent words of another language, and fewer English ones.
 
-    >>> has_words_of_another_language("El presidente de la empresa dijo ayer que los trabajadores recibirán un aumento.")
+    >>> has_words_of_another_language("El presidente de la empresa dijo ayer que los trabajadores recibirán más.")
     True
     >>> has_words_of_another_language("Vincent van Gogh in the Hotel de la Paix, Los Angeles")
     False
@@ -80,7 +79,7 @@ def has_words_of_another_language(text: str) -> bool:
 
 
 def is_mostly_latin(text: str) -> bool:
-    """Whether most characters of a text that are parts of words are Latin, or there are few others.
+    """Whether most word characters of a text are Latin, or only a few are not.
 
     >>> is_mostly_latin("TNF-α and 北京"), is_mostly_latin("北京大学 IL")
     (True, False)

@@ -1,7 +1,7 @@
-"""Lines to paragraphs: a line break ends a paragraph, unless the text was wrapped to a width and the line is full.
+"""Split text into paragraphs: a line break ends a paragraph unless the text is hard-wrapped and the line is full.
 
-A line is full if the first word of the next one would not have fitted on it. In text that was wrapped, most lines are;
-in lists, tables, headers and texts with one paragraph a line, hardly any.
+A line is full if the first word of the next line would not have fitted on it. In wrapped text most lines are full; in
+lists, tables, headers and texts with one paragraph per line, hardly any are.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import NamedTuple
 from hyperspan.types import Span
 
 NARROWEST, WIDEST = 24, 120
-"""Columns to which text is wrapped."""
+"""The range of columns to which text is wrapped."""
 LONG_LINE = 40
-"""Without a known width, a line of this many columns may go on with a lower-case character on the next."""
+"""Without a known width, a line of this many columns continues if the next begins with a lower-case character."""
 SLACK = 3
-"""By this many columns lines may be shorter than they could be, as the longest may be indented."""
+"""How many columns shorter than possible a line may be, as the longest may be indented."""
 TOGETHER = 256
-"""The width is learnt from this many lines."""
+"""The number of lines from which the width is estimated."""
 SHORT = 10_000
-"""A text of no more characters may be one line, for which nothing has to be learnt."""
+"""A text with at most this many characters may be a single line, which needs no width."""
 
 _BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _LINE = re.compile(
@@ -37,22 +37,22 @@ _STOPPED = re.compile(r"[.!?…:;‽。！？]['\"”’»)\]]{0,4}+$")
 _DANGLING = re.compile(r"(?:,|\s(?:a|an|the|of|in|on|at|to|by|for|from|with|and|or|as|is|are|was|were|that))$")
 _GAP = " " * 4
 _CELLS = {"\t": re.compile(r"[^\t]++"), _GAP: re.compile(r"(?:[^ ]++| {1,3}+(?! ))++")}
-"""What the cells of a row look like, by what separates them."""
+"""The cells of a row, by separator."""
 
 
 class _Line(NamedTuple):
     start: int
     end: int
-    """Where the next line that is not blank starts."""
+    """The start of the next non-blank line."""
     content: str
-    """Without white space at its end."""
+    """The text without trailing white space."""
     indent: int
     first_word: int
-    """How many characters its first word has."""
+    """The length of its first word."""
     last: bool
     """Whether a blank line follows."""
     separator: str
-    """What separates its cells, if it may be the row of a table."""
+    """The separator of its cells, if it may be a table row."""
 
     @property
     def is_lower(self) -> bool:
@@ -60,9 +60,12 @@ class _Line(NamedTuple):
 
 
 def paragraph_spans(text: str) -> Iterator[Span]:
-    """The paragraphs of a text, and the cells of tables; together they hold every character that is no white space.
+    """The paragraphs of a text and the cells of tables; together they contain all characters but white space.
 
-    >>> text = "Name\\tTown\\nLee\\tOz\\n\\nA line that was cut where the next of its words would not have\\nfitted goes on.\\nNew one"
+    >>> text = (
+    ...     "Name\\tTown\\nLee\\tOz\\n\\n"
+    ...     "A line that was cut where the next of its words would not have\\nfitted goes on.\\nNew one"
+    ... )
     >>> [text[start:end].split()[0] for start, end in paragraph_spans(text)]
     ['Name', 'Town', 'Lee', 'Oz', 'A', 'New']
     """
@@ -113,13 +116,13 @@ def _is_full(line: _Line, following: _Line, width: int) -> bool:
 
 
 def _continues(line: _Line, following: _Line, width: int) -> bool:
-    """Whether the paragraph of a line goes on with the next line."""
+    """Whether the paragraph of a line continues on the next line."""
     if line.last or len(line.content) > WIDEST or line.separator == "\t" or following.separator == "\t":
         return False
     if _BULLET.match(following.content, following.indent):
         return False
     if following.indent > line.indent:
-        return _BULLET.match(line.content, line.indent) is not None  # a hanging indent goes on, any other begins
+        return _BULLET.match(line.content, line.indent) is not None  # only a hanging indent continues
     if width and _is_full(line, following, width):
         return True
     if not following.is_lower:
@@ -130,7 +133,7 @@ def _continues(line: _Line, following: _Line, width: int) -> bool:
 
 
 def _cells(text: str, start: int, last: _Line, in_table: bool) -> Iterator[Span]:
-    """The paragraph from `start` to the end of its last line, cut into cells if it is the row of a table."""
+    """The paragraph from `start` to the end of its last line, split into cells if it is a table row."""
     separator = last.separator if last.start == start else ""
     if separator == "\t" or (separator and in_table):
         yield from (cell.span() for cell in _CELLS[separator].finditer(text, start, last.end))
@@ -139,9 +142,9 @@ def _cells(text: str, start: int, last: _Line, in_table: bool) -> Iterator[Span]
 
 
 def _paragraph(text: str, start: int, end: int) -> Iterator[Span]:
-    """A paragraph, and before it the bullet that it begins with."""
+    """A paragraph, preceded by its bullet if it begins with one."""
     bullet = _BULLET_ALONE.match(text, start, end)
-    if bullet is not None:  # no model has learnt what "- NF-kappa B" is
+    if bullet is not None:  # models have not seen bullets such as "- NF-kappa B"
         yield bullet.span()
         start = bullet.end()
     yield start, end

@@ -1,7 +1,7 @@
-"""What the text of a corpus looks like: how often each of its words occurs, and how surprising its own further text is.
+"""Profile the text of a corpus: its word frequencies, and the surprisal of held-out text.
 
-A profile holds hashed words and their counts, no text. It reads raw text by itself, so that the profiles of models that
-cut text differently can be compared. Needs neither torch nor NumPy.
+A profile contains hashed words and their counts, no text. It tokenises raw text itself, so that profiles of models with
+different tokenizers are comparable. Needs neither torch nor NumPy.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from hyperspan.errors import InputError
 from hyperspan.toml import shown
 
 MOST_WORDS = 20_000
-"""Words that a profile keeps, the most frequent ones: a card is a small file, and these take about 30 KB of it."""
+"""The number of words kept, the most frequent ones; they take about 30 KB in a model card."""
 WINDOW = 100
-"""Words of the stretches of text that are compared with each other."""
+"""The number of words in the windows of text that are compared."""
 MOST_CHARACTERS = 6_000
-"""Of a text; of a longer one, parts are read that are spread over it."""
+"""The maximum number of characters read of a text; of a longer one, excerpts spread over it."""
 _PARTS = 4
 _BITS = 20
 _UNSEEN_WORDS = 100_000
-"""How many different words a text may have that the corpus has not: they share the probability of unseen words."""
+"""The assumed number of words absent from the corpus, which share the probability of unseen words."""
 _LEVELS = 6
 """Counts are kept to the nearest power of 2 ** (1 / 6), within 6%."""
 _LEAST_SPREAD = 0.35
-"""Nats a word. Held-out text of a few windows may by chance be more alike than text is."""
+"""In nats per word. A few windows of held-out text may be unusually similar by chance."""
 _LEAST_LIMIT = 2.5
-"""Standard deviations from the mean that are never too many."""
+"""A deviation, in standard deviations, that is always accepted."""
 _WORD = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|[^\W\d_]{1,24}[a-z]*|0|[^\w\s]")
 _DIGITS = re.compile(r"\d+")
 
 
 def words_of(text: str) -> list[str]:
-    """The words and signs of a text in lower case, cut alike whether there are spaces between them; numbers become 0.
+    """The lower-cased words and signs of a text, independent of spaces between them; numbers become 0.
 
     >>> words_of("Don't cross-link 2,500 ‘cells’")
     ['do', "n't", 'cross', '-', 'link', '0', ',', '0', "'", 'cells', "'"]
@@ -54,7 +54,7 @@ def words_of(text: str) -> list[str]:
 
 
 def excerpt(text: str, most: int = MOST_CHARACTERS) -> str:
-    """A text, or parts of it that are spread over it and have about this many characters together."""
+    """A text, or excerpts spread over it with about this many characters in total."""
     if len(text) <= most:
         return text
     size, step = most // _PARTS, (len(text) - most // _PARTS) // (_PARTS - 1)
@@ -63,10 +63,10 @@ def excerpt(text: str, most: int = MOST_CHARACTERS) -> str:
 
 @dataclass(frozen=True)
 class WordCounts:
-    """The words of a text, hashed, and how often each occurs."""
+    """The hashed words of a text with their counts."""
 
     words: Mapping[int, int]
-    """Those of letters."""
+    """Words with letters."""
     signs: Mapping[int, int]
     """Punctuation and numbers."""
 
@@ -85,33 +85,34 @@ class WordCounts:
 
     @cached_property
     def letters(self) -> int:
-        """How many words of letters there are."""
+        """The number of words with letters."""
         return sum(self.words.values())
 
 
 @dataclass(frozen=True)
 class TextProfile:
-    """The words of a corpus, and how surprising other text of its kind is.
+    """The words of a corpus, and the surprisal of similar text.
 
     >>> zoo = TextProfile.of(["the lion sleeps in the zoo . the lion eats"] * 20)
-    >>> [round(zoo.unknown(WordCounts.of(words_of(text))), 2) for text in ("The zoo eats the lion.", "A zoo of proteins")]
+    >>> texts = "The zoo eats the lion.", "A zoo of proteins"
+    >>> [round(zoo.unknown(WordCounts.of(words_of(text))), 2) for text in texts]
     [0.0, 0.75]
     """
 
     counts: Mapping[int, int]
-    """By hashed words, of the most frequent words."""
+    """The counts of the most frequent words, by hash."""
     surprisal: float
-    """Of the words of held-out text, in nats: the mean of windows."""
+    """The mean surprisal of the windows of held-out text, in nats per word."""
     spread: float
-    """The standard deviation of that."""
+    """The standard deviation of the surprisal."""
     limit: float
-    """The standard deviations from the mean within which 99% of the windows of held-out text are."""
+    """The number of standard deviations from the mean within which 99% of the held-out windows lie."""
     usual_unknown: float
-    """The share of the words of held-out text that the corpus has not."""
+    """The share of words of held-out text that are absent from the corpus."""
 
     @classmethod
     def of(cls, texts: Iterable[str], held_out: Iterable[str] = ()) -> TextProfile:
-        """The profile of a corpus; without held-out text, a tenth of its own is held out while surprise is measured."""
+        """Profile a corpus; without held-out text, a tenth of it is held out to measure surprisal."""
         windows, others = list(_windows(texts)), list(_windows(held_out))
         everything = _counted(windows)
         counts = everything if others else _counted(window for index, window in enumerate(windows) if index % 10)
@@ -123,7 +124,7 @@ class TextProfile:
         variance = sum((value - mean) ** 2 for value in surprisals) / max(len(surprisals) - 1, 1)
         spread = max(math.sqrt(variance), _LEAST_SPREAD)
         highest = sorted(surprisals)[math.ceil(0.99 * len(surprisals)) - 1]
-        limit = max((highest - mean) / spread, _LEAST_LIMIT * (1 + 2 / len(surprisals)))  # few windows tell little
+        limit = max((highest - mean) / spread, _LEAST_LIMIT * (1 + 2 / len(surprisals)))  # wider for few windows
         unknown = sum(bare.unknown(one) for one in full) / max(len(full), 1)
         return cls(everything, round(mean, 4), round(spread, 4), round(limit, 2), round(unknown, 4))
 
@@ -135,8 +136,7 @@ class TextProfile:
 
     @cached_property
     def _surprisals(self) -> dict[int, float]:
-        """Of the words of the corpus; the probability of all others together is that of a word being new (Witten &
-        Bell)."""
+        """The surprisal of each word of the corpus; all others share the probability of a new word (Witten & Bell)."""
         least = len(self.counts) / _UNSEEN_WORDS
         by_count = {count: -math.log((count + least) / self._mass) for count in set(self.counts.values())}
         return {key: by_count[count] for key, count in self.counts.items()}
@@ -155,33 +155,33 @@ class TextProfile:
         return sum([count * known.get(key, unseen) for key, count in counts.items()])
 
     def nats_of(self, text: WordCounts) -> float:
-        """-log p of a text, its signs included."""
+        """-log p of a text, including its signs."""
         return self._nats(text.words) + self._nats(text.signs)
 
     def surprisal_of(self, text: WordCounts) -> float:
-        """The mean of -log p of its words; that of held-out text where there are none."""
+        """The mean of -log p of its words; without words, that of held-out text."""
         return self._nats(text.words) / text.letters if text.letters else self.surprisal
 
     def deviation(self, text: WordCounts) -> float:
-        """How much more surprising its words are than those of held-out text, in standard deviations of as many."""
+        """The excess surprisal of its words over held-out text, in standard deviations for as many words."""
         fewer = math.sqrt(min(text.total, WINDOW) / WINDOW)
         return (self.surprisal_of(text) - self.surprisal) / self.spread * fewer
 
     def unknown(self, text: WordCounts) -> float:
-        """The share of its words that the corpus has not."""
+        """The share of its words that are absent from the corpus."""
         new = sum(count for key, count in text.words.items() if key not in self.counts)
         return new / text.letters if text.letters else 0.0
 
     # -- a table of card.toml --------------------------------------------------------------------------------------
 
     def to_table(self) -> dict[str, Any]:
-        """What :meth:`from_table` reads."""
+        """The table that :meth:`from_table` reads."""
         numbers = {name: getattr(self, name) for name in _NUMBERS}
         return {**numbers, "counts": _packed(self.counts)}
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> TextProfile | None:
-        """The profile of a card of any origin; None where it has none, and an InputError for a wrong one."""
+        """Read the profile of an untrusted model card; None if it has none, InputError if it is invalid."""
         if not table:
             return None
         if unknown := table.keys() - _NUMBERS.keys() - {"counts"}:
@@ -193,11 +193,11 @@ class TextProfile:
 
 
 _NUMBERS = {"surprisal": (0.0, 100.0), "spread": (1e-3, 100.0), "limit": (0.1, 1000.0), "usual_unknown": (0.0, 1.0)}
-"""The keys of a table that are numbers, and from what to what they may be."""
+"""The numeric keys of a table with their ranges."""
 
 
 def _windows(texts: Iterable[str]) -> Iterator[Sequence[str]]:
-    """The words of texts that follow each other, so many at a time; the last may be fewer."""
+    """The words of consecutive texts, in windows; the last may be shorter."""
     held: list[str] = []
     for text in texts:
         held += words_of(text)
@@ -210,7 +210,7 @@ def _windows(texts: Iterable[str]) -> Iterator[Sequence[str]]:
 
 
 def _counted(windows: Iterable[Sequence[str]]) -> dict[int, int]:
-    """The most frequent words, hashed, and their counts, as near as they are kept."""
+    """The most frequent words, hashed, with their rounded counts."""
     found = WordCounts.of(chain.from_iterable(windows))
     counts = Counter(found.words)
     counts.update(found.signs)
@@ -227,7 +227,7 @@ def _count(level: int) -> int:
 
 
 def _packed(counts: Mapping[int, int]) -> str:
-    """Counts as a text: differences of sorted keys in three bytes each, then levels, deflated, in base 64."""
+    """Counts as a string: differences of sorted keys in three bytes each, then levels, deflated, in base 64."""
     keys = sorted(counts)
     gaps = [key - before for before, key in zip([-1, *keys], keys, strict=False)]
     data = b"".join(gap.to_bytes(3, "big") for gap in gaps)

@@ -1,5 +1,4 @@
-"""Text to sentences and their tokens: the one place that cuts text. Any string will do, and time is linear in its
-length."""
+"""Split any text into sentences and tokens, in time linear in its length. All splitting of text happens here."""
 
 from __future__ import annotations
 
@@ -14,16 +13,15 @@ from hyperspan.text.tokenize import WORDS, Tokenizer, tokenize_all
 from hyperspan.types import Sentence, Span, trusted_sentence
 
 MOST_TOKENS = 500
-"""A longer sentence is cut where it hurts least."""
+"""A longer sentence is cut at the best place."""
 TOGETHER = 20_000
-"""Sentences of this many characters are cut into tokens at a time: enough for speed, and little memory for a long
-text."""
+"""The number of characters tokenised at a time: enough for speed, little memory for a long text."""
 
 _CUT_QUALITY = dict.fromkeys(";:；：", 2) | dict.fromkeys(",，、၊", 1)
 
 
 def sentence_spans(text: str) -> Iterator[Span]:
-    """The stretches of the text that hold a sentence each; white space alone is none."""
+    """The spans of the sentences of a text, without spans of white space alone."""
     for start, end in paragraph_spans(text):
         for span in sentence_ends(text, start, end):
             if not text[slice(*span)].isspace():
@@ -31,7 +29,7 @@ def sentence_spans(text: str) -> Iterator[Span]:
 
 
 def split_text(text: str, tokenizer: Tokenizer = WORDS) -> list[Sentence]:
-    """The sentences of a text, with the place of each token in it.
+    """Split a text into sentences, with the offsets of each token.
 
     >>> [sentence.tokens for sentence in split_text("Dr. Grey met Lee. Why?")]
     [('Dr.', 'Grey', 'met', 'Lee', '.'), ('Why', '?')]
@@ -40,7 +38,7 @@ def split_text(text: str, tokenizer: Tokenizer = WORDS) -> list[Sentence]:
 
 
 def iter_sentences(text: str, tokenizer: Tokenizer = WORDS) -> Iterator[Sentence]:
-    """What :func:`split_text` returns, one sentence after the other, for texts whose tokens would fill the memory."""
+    """Yield the sentences of :func:`split_text` one by one, for texts whose tokens would fill the memory."""
     for stretches in _together(sentence_spans(text)):
         for offsets in tokenize_all(text, stretches, tokenizer):
             yield from (sentence_of(text, part) for part in cut_long(text, offsets))
@@ -58,7 +56,7 @@ def _together(spans: Iterable[Span]) -> Iterator[list[Span]]:
 
 
 def token_spans(text: str, start: int, end: int, tokenizer: Tokenizer) -> Sequence[Span]:
-    """The tokens of a stretch of the text, in characters of the whole text."""
+    """The tokens of a span of the text, as offsets in the whole text."""
     return tokenize_all(text, [(start, end)], tokenizer)[0]
 
 
@@ -70,8 +68,8 @@ def sentence_of(text: str, offsets: Sequence[Span]) -> Sentence:
 def cut_long(text: str, tokens: Sequence[Span], whole: Sequence[Span] = ()) -> Iterator[Sequence[Span]]:
     """The tokens of a sentence, in parts of up to MOST_TOKENS if there are more.
 
-    They are cut at line breaks, else semicolons, else commas and the spaces of scripts that have no others, else
-    anywhere, but in none of some stretches of the text that stay `whole`, even where a part becomes longer.
+    They are cut at line breaks, else at semicolons, else at commas and at spaces of scripts without word spaces, else
+    anywhere, but never inside the spans in `whole`, even if a part becomes longer.
     """
     if len(tokens) <= MOST_TOKENS:
         yield tokens
@@ -92,7 +90,7 @@ def cut_long(text: str, tokens: Sequence[Span], whole: Sequence[Span] = ()) -> I
 
 
 def _places_inside(tokens: Sequence[Span], span: Span) -> range:
-    """Before which tokens a cut would be inside a span of the text."""
+    """The token indices before which a cut would be inside a span of the text."""
     return range(
         bisect_right(tokens, span[0], key=itemgetter(0)),
         bisect_left(tokens, span[1], key=itemgetter(0)),
@@ -100,7 +98,7 @@ def _places_inside(tokens: Sequence[Span], span: Span) -> range:
 
 
 def _cut_quality(text: str, before: Span, after: int) -> int:
-    """How well a sentence can be cut after a token; the next one starts at `after`."""
+    """The quality of a cut after a token; the next token starts at `after`."""
     start, end = before
     if "\n" in text[end:after]:
         return 3

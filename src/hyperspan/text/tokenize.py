@@ -1,7 +1,6 @@
-"""Text to tokens. Every character but white space is in exactly one token, and a token is a substring of the text.
+"""Tokenise text. Every character except white space is in exactly one token; tokens are substrings of the text.
 
-A tokenizer is known by name and version, and a model stores both: text is tokenized for inference as it was for
-training.
+A tokenizer has a name and a version, and a model stores both: inference tokenises text as training did.
 """
 
 from __future__ import annotations
@@ -42,14 +41,13 @@ _WORDS = rf"""
 
 @cache
 def _pattern(unit: str) -> regex.Pattern[str]:
-    import regex  # which takes longer than all the rest, and is seldom needed
+    import regex  # slow to import and seldom needed
 
     return regex.compile(_WORDS.replace("UNIT", unit), regex.VERBOSE | regex.UNICODE)
 
 
 def word_tokens(text: str, unit: str = "") -> list[Span]:
-    """The character spans of words, numbers, addresses and signs; a `unit` stands for a character that is always a
-    token."""
+    """The character spans of words, numbers, addresses and signs; `unit` is a placeholder that is always a token."""
     return [match.span() for match in _pattern(unit).finditer(text)]
 
 
@@ -57,19 +55,19 @@ TOKENIZERS: dict[str, dict[int, Callable[[str], list[Span]]]] = {
     "words": {1: word_tokens, 2: lambda text: word_tokens(units(text), UNIT)},
     "split": {1: genia_tokens, 2: lambda text: genia_tokens(units(text), UNIT)},
 }
-"""By name and version: the function from a text to the character spans of its tokens.
+"""The tokenizer functions by name and version: from a text to the character spans of its tokens.
 
-"words" cuts at white space and around punctuation; "split" also at hyphens, slashes, commas, dots and pluses inside
-words, as the GENIA files do. Version 2 cuts scripts without spaces into characters, each with its marks, where version
-1 has one token for all characters up to the next space or sign; other text has the same tokens in both. C does the same
-for the characters that it knows, much faster.
+"words" splits at white space and around punctuation; "split" also at hyphens, slashes, commas, dots and pluses inside
+words, as the GENIA files do. Version 2 splits scripts without spaces into characters, each with its marks; version 1
+makes one token of all characters up to the next space or sign. Other text has the same tokens in both. For the
+characters it supports, a C implementation does the same, much faster.
 """
 NEWEST = 2
 
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """One of :data:`TOKENIZERS`.
+    """A tokenizer by name and version: one of :data:`TOKENIZERS`.
 
     >>> Tokenizer("split", 3)
     Traceback (most recent call last):
@@ -89,7 +87,7 @@ class Tokenizer:
 
 
 WORDS = Tokenizer()
-"""The default."""
+"""The default tokenizer."""
 
 
 def tokenize(text: str, tokenizer: Tokenizer = WORDS) -> list[Span]:
@@ -109,7 +107,7 @@ def tokenize(text: str, tokenizer: Tokenizer = WORDS) -> list[Span]:
 
 
 def tokenize_all(text: str, stretches: Sequence[Span], tokenizer: Tokenizer) -> list[Sequence[Span]]:
-    """The tokens of each of some stretches of a text, one after the other, in characters of the text."""
+    """The tokens of several spans of a text, as offsets in the text."""
     if not stretches:
         return []
     if tokenizer.name not in tokens_c.TOKENIZERS or choose("tokens", "cpu") != "c":
