@@ -1,4 +1,4 @@
-"""Scores of predicted mentions, their significance, and the calibration of their probabilities."""
+"""Score predicted mentions, test significance, and measure the calibration of probabilities."""
 
 from hyperspan.evaluation.alignment import Aligned, align
 from hyperspan.evaluation.calibration import Calibration, calibrate, calibration_of, draw_calibration

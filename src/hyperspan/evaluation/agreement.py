@@ -1,8 +1,7 @@
-"""How far two annotators agree on the same texts: exact F1, by type, of spans alone, and Cohen's κ where chance
-matters.
+"""Inter-annotator agreement: exact F1, overall, by type and on spans, and Cohen's κ to correct for chance.
 
-Annotation may be partial: only what both know is compared. A mention of one annotator counts against the other only if
-the other knows that it is none.
+Annotation may be partial: only what both annotated is compared. A mention of one annotator counts against the other
+only if the other annotated that span and type.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from hyperspan.types import Document, Mention, Sentence, Span
 
 @dataclass
 class PairCounts:
-    """How many mentions both annotators have, and how many one of them."""
+    """The number of mentions of both annotators, and of only one."""
 
     both: int = 0
     only_a: int = 0
@@ -34,7 +33,7 @@ class PairCounts:
 
     @property
     def f1(self) -> float | None:
-        """F1 of either against the other; None if neither has any.
+        """F1 of either annotator against the other; None if neither has mentions.
 
         >>> PairCounts(both=2, only_a=1, only_b=1).f1
         0.6666666666666666
@@ -52,9 +51,9 @@ class TypeAgreement:
 
     mentions: PairCounts
     token_kappa: float | None
-    """Cohen's κ of whether a token is in such a mention; None where it is not defined."""
+    """Cohen's κ of whether a token is in such a mention; None if undefined."""
     tokens: int
-    """Of which both know that."""
+    """The number of tokens that both annotated for this label."""
 
     def to_dict(self) -> dict[str, Any]:
         return self.mentions.to_dict() | {"token_kappa": self.token_kappa, "tokens": self.tokens}
@@ -66,20 +65,20 @@ class AnnotatorAgreement:
 
     mentions: PairCounts
     spans: PairCounts
-    """The same without types."""
+    """Agreement on spans, ignoring types."""
     per_type: Mapping[str, TypeAgreement]
     type_kappa: float | None
-    """Cohen's κ of the label on spans to which both give one; None where it is not defined."""
+    """Cohen's κ of the label on spans to which both give exactly one; None if undefined."""
     labelled_spans: int
-    """Those spans."""
+    """The number of those spans."""
     confusions: Mapping[tuple[str, str], int]
-    """How often A has the first label and B the second one on the same span, the most frequent first."""
+    """The number of spans with the first label by A and the second by B, most frequent first."""
     documents: int
     only_a_documents: int
     only_b_documents: int
     sentences: int
     finished: int
-    """Sentences that both annotated as a whole, of some labels at least."""
+    """Sentences that both annotated as a whole, at least for some labels."""
     words: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,7 +96,7 @@ class AnnotatorAgreement:
 
 
 def agreement(a: Iterable[Document], b: Iterable[Document], problems: Problems | None = None) -> AnnotatorAgreement:
-    """Compares two annotations of the same texts; documents are matched by their text, in any order.
+    """Compare two annotations of the same texts; documents are matched by text, in any order.
 
     >>> text = "the Seattle zoo"
     >>> one = Document(text, [Mention(0, 15, "FAC"), Mention(4, 11, "GPE")])
@@ -136,7 +135,7 @@ def agreement(a: Iterable[Document], b: Iterable[Document], problems: Problems |
 
 
 def kappa(table: Mapping[tuple[Any, Any], int]) -> float | None:
-    """Cohen's κ of how often A and B have decided so: agreement beyond chance. None if chance alone explains all.
+    """Cohen's κ, the agreement beyond chance, from counts of decisions by A and B; None if chance explains all.
 
     >>> kappa({("yes", "yes"): 20, ("yes", "no"): 5, ("no", "yes"): 10, ("no", "no"): 15})
     0.4
@@ -154,7 +153,7 @@ def kappa(table: Mapping[tuple[Any, Any], int]) -> float | None:
 
 
 def _matched(a: Sequence[Document], b: Sequence[Document]) -> list[tuple[Document, Document]]:
-    """The documents of the same text; of texts that occur several times, in their order."""
+    """Pairs of documents with the same text; repeated texts are matched in order."""
     waiting: dict[str, list[Document]] = defaultdict(list)
     for document in b:
         waiting[document.text].append(document)
@@ -172,7 +171,7 @@ def _matched(a: Sequence[Document], b: Sequence[Document]) -> list[tuple[Documen
 
 
 def _paired(a: Document, b: Document, problems: Problems) -> list[tuple[Sentence, Sentence]]:
-    """The sentences of both annotators, with the same words and with what each says of partial annotation."""
+    """The sentences of both annotators with the same words, each with its annotation scope."""
     ours, theirs = (with_sentences(document, problems).sentences for document in (a, b))
     if [sentence.tokens for sentence in ours] == [sentence.tokens for sentence in theirs]:
         return list(zip(ours, theirs, strict=True))
@@ -186,7 +185,7 @@ def _paired(a: Document, b: Document, problems: Problems) -> list[tuple[Sentence
 
 
 def _known_mentions(one: Sentence, other: Sentence) -> frozenset[Mention]:
-    """The mentions of a sentence of which the other annotator also knows whether they are any."""
+    """The mentions of a sentence that the other annotator has judged."""
     return frozenset(mention for mention in one.mentions if other.knows(mention))
 
 
@@ -200,7 +199,7 @@ def _of_label(mentions: Iterable[Mention], label: str) -> frozenset[Mention]:
 
 
 def _labels_of_spans(one: Sentence, other: Sentence) -> list[tuple[str, str]]:
-    """The labels of both on each span to which both give exactly one."""
+    """Both labels on each span to which both annotators give exactly one."""
     ours, theirs = _by_span(one), _by_span(other)
     return [
         (ours[span][0], theirs[span][0])
@@ -219,7 +218,7 @@ def _by_span(sentence: Sentence) -> dict[Span, list[str]]:
 def _token_tables(
     pairs: Sequence[tuple[Sentence, Sentence]], labels: Sequence[str]
 ) -> dict[str, Counter[tuple[bool, bool]]]:
-    """For each label: how often tokens are in such a mention of A, and of B, where both have annotated it."""
+    """For each label, counts of tokens inside such a mention of A and of B, where both annotated it."""
     tables = {label: Counter[tuple[bool, bool]]() for label in labels}
     for one, other in pairs:
         scopes = [sentence.annotated for sentence in (one, other) if sentence.annotated is not None]
@@ -234,7 +233,7 @@ def _token_tables(
 
 
 def _tokens_of(sentence: Sentence, label: str) -> set[int]:
-    """The tokens in mentions of a label, those between fragments left out."""
+    """The tokens in mentions of a label, without those between fragments."""
     spans = [span for m in sentence.mentions if m.label == label for span in m.parts]
     return {place for start, end in spans for place in range(start, end)}
 

@@ -1,5 +1,4 @@
-"""Aligns gold and predictions: sentence by sentence where the tokens agree, otherwise by characters of the same
-text."""
+"""Align gold and predictions: by sentence if the tokens agree, otherwise by characters of the same text."""
 
 from __future__ import annotations
 
@@ -18,31 +17,31 @@ from hyperspan.types import Document, Mention, Sentence, Span
 Scorable = Iterable[Sentence] | Iterable[Document]
 """One side of a comparison: all sentences, or all documents."""
 QUOTED_CHARACTERS = 20
-"""How many characters an error quotes from where two texts begin to differ."""
+"""The number of characters quoted in an error from where two texts begin to differ."""
 
 
 @dataclass(frozen=True)
 class PlaceInCorpus:
-    """Where a sentence is in a corpus: the index and the id of its document, and its number there, from 1."""
+    """The place of a sentence in a corpus: index and id of its document, and its number there, from 1."""
 
     document: int = 0
     id: str = ""
     number: int = 1
     partial: bool = False
-    """Whether a part of its document is not annotated, but none of its sentences here says which."""
+    """Whether its document is partially annotated, but none of its sentences here has the scope."""
 
 
 @dataclass(frozen=True)
 class Aligned:
-    """The same sentences with gold's mentions and with those of each system."""
+    """The same sentences with gold mentions and with those of each system."""
 
     gold: list[Sentence]
     systems: tuple[list[Sentence], ...] = field(default=())
     places: list[PlaceInCorpus] = field(default_factory=list)
-    """Of each sentence, in gold's documents."""
+    """The place of each sentence in gold's documents."""
 
     def with_labels(self, labels: Iterable[str]) -> Aligned:
-        """The same sentences with the mentions of these labels alone, on all sides.
+        """Keep only the mentions of these labels, on all sides.
 
         >>> zoo = Sentence(["the", "Seattle", "zoo"], [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])
         >>> Aligned([zoo], ([zoo],)).with_labels(["GPE"]).systems[0][0].mentions
@@ -58,7 +57,7 @@ class Aligned:
         return Aligned(chosen(self.gold), tuple(map(chosen, self.systems)), self.places)
 
     def where_known(self) -> Aligned:
-        """The same without mentions of systems of which gold does not say whether they are right.
+        """Drop mentions of systems that gold neither confirms nor rules out.
 
         >>> from hyperspan import AnnotationScope
         >>> zoo = ["the", "Seattle", "zoo"]
@@ -80,17 +79,17 @@ class Aligned:
 
 
 def _kept(sentence: Sentence, mentions: Iterable[Mention]) -> Sentence:
-    """The words with these mentions of a system, which says nothing of partial annotation."""
+    """The words with these mentions of a system, without an annotation scope."""
     return evolve(sentence, annotated=None, forbidden=()).with_mentions(mentions)
 
 
 def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Problems | None = None) -> Aligned:
-    """Returns the sentences of gold and of one or more systems, in the same order and with the same tokens.
+    """Return the sentences of gold and of one or more systems, in the same order and with the same tokens.
 
     Documents are matched by id if the ids are unique and the same on both sides, otherwise by order. If all tokens
-    agree, the sentences are used as they are. Otherwise the texts must agree, and mentions are compared by characters.
-    If all mentions begin and end at gold's tokens, gold's sentences are kept. If not, the text is split again, with
-    tokens cut at the ends of mentions.
+    agree, the sentences are used unchanged. Otherwise the texts must agree, and mentions are compared by characters. If
+    all mentions begin and end at gold's tokens, gold's sentences are kept. If not, the text is split again, with tokens
+    cut at the ends of mentions.
 
     >>> text = "the Seattle zoo"
     >>> found = align([Document(text, [Mention(4, 11, "GPE")])], [Document(text, [Mention(4, 7, "GPE")])])
@@ -128,7 +127,7 @@ def _is_partial(document: Document) -> bool:
 
 
 def sentences_to_score(gold: Scorable, *systems: Scorable) -> Aligned:
-    """Sentences as they are, where all have the same words; documents as :func:`align` aligns them."""
+    """Return sentences unchanged if all sides have the same words; align documents with :func:`align`."""
     sides = [_listed(side) for side in (gold, *systems)]
     every = [one for side in sides for one in side]
     documents = [[one for one in side if isinstance(one, Document)] for side in sides]
@@ -153,7 +152,7 @@ def _listed(side: Scorable) -> list[Sentence | Document]:
 
 
 def check_same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> None:
-    """Raises an error that names the first difference, unless both have the same sentences and tokens."""
+    """Raise an error that shows the first difference, unless both have the same sentences and tokens."""
     for number, (truth, found) in enumerate(zip(gold, predicted, strict=False), start=1):
         if truth.tokens != found.tokens:
             pairs = zip((*truth.tokens, None), (*found.tokens, None), strict=False)
@@ -174,7 +173,7 @@ def _quoted(word: str | None) -> str:
 
 
 def _match_by_id(gold: list[Document], documents: list[Document]) -> list[Document]:
-    """The documents in gold's order if the ids match one to one, otherwise in their own order."""
+    """The documents in gold's order if the ids match one to one, otherwise in their original order."""
     by_id = {document.id: document for document in documents}
     wanted = [document.id for document in gold]
     if "" in by_id or len(by_id) != len(documents) or sorted(by_id) != sorted(wanted):
@@ -183,12 +182,12 @@ def _match_by_id(gold: list[Document], documents: list[Document]) -> list[Docume
 
 
 def _sentences(documents: Iterable[Document], problems: Problems) -> list[Sentence] | None:
-    """The sentences of all documents; None if a document has no sentences, or mentions outside of them."""
+    """The sentences of all documents; None if a document has no sentences, or mentions outside them."""
     found: list[Sentence] = []
     for document in documents:
         if document.text and not document.sentences:
             return None
-        # Mentions outside of all sentences are compared by characters later, so they are not reported here.
+        # Mentions outside all sentences are compared by characters later, so they are not reported here.
         sentences = with_sentences(document, Problems(problems.on_error)).sentences if document.sentences else ()
         if sum(len(sentence.mentions) for sentence in sentences) < len(document.mentions):
             return None
@@ -241,7 +240,7 @@ def _by_words(versions: Sequence[Document], problems: Problems) -> list[list[Sen
 
 
 def _marked(gold: Document, layout: Sequence[Sentence]) -> Sequence[Sentence]:
-    """The sentences of a layout with what gold says of partial annotation, unless it says so of other sentences."""
+    """The sentences of a layout with gold's annotation scopes, unless gold defines them for other sentences."""
     blank = [evolve(words, mentions=(), duplicates=()) for words in layout]
     own = any(sentence.annotated is not None or sentence.forbidden for sentence in gold.sentences)
     if not blank or not _is_partial(gold) or (own and layout is not gold.sentences):
@@ -250,7 +249,7 @@ def _marked(gold: Document, layout: Sequence[Sentence]) -> Sequence[Sentence]:
 
 
 def _knowledge(gold: Document, problems: Problems) -> Callable[[Mention], bool]:
-    """Whether gold says of a mention, by characters, if it is right."""
+    """A function that returns whether gold confirms or rules out a mention, by characters."""
     if not _is_partial(gold):
         return lambda mention: True
     layout = [sentence for sentence in with_sentences(gold, problems).sentences if sentence.offsets]

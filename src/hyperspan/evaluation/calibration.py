@@ -13,7 +13,7 @@ from hyperspan.types import Sentence
 
 BINS = 10
 TOLERANCE = 1e-6
-"""Rounding may move a probability this far outside of 0 to 1."""
+"""How far rounding may move a probability outside 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -26,25 +26,24 @@ class Bin:
     probability: float
     """The mean of their probabilities; 0 in an empty bin."""
     correct: float
-    """The fraction of them that is right; 0 in an empty bin."""
+    """The fraction of them that are right; 0 in an empty bin."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How far predicted probabilities are from observed frequencies."""
+    """The deviation of predicted probabilities from observed frequencies."""
 
     bins: tuple[Bin, ...]
     ece: float
-    """Expected calibration error: the distance between mean probability and precision of a bin, averaged over
-    mentions."""
+    """Expected calibration error: |mean probability - precision| of each bin, averaged over mentions."""
     brier: float
-    """The mean squared distance between a probability and the outcome, 1 or 0."""
+    """The mean squared difference between a probability and the outcome, 1 or 0."""
     count: int
-    """Mentions with a probability."""
+    """The number of mentions with a probability."""
     correct: int
-    """Those that are gold."""
+    """How many of them are gold."""
     missed: int = 0
-    """Gold mentions that are not among them."""
+    """The number of gold mentions that are not among them."""
 
 
 def calibrate(probabilities: Sequence[float], correct: Sequence[bool], *, bins: int = BINS) -> Calibration:
@@ -83,7 +82,8 @@ def calibration_of(gold: Iterable[Sentence], candidates: Iterable[Sentence], *, 
     """The calibration of the candidates with probabilities; None if there are none. Both sides have the same sentences.
 
     >>> from hyperspan.types import Mention
-    >>> gold, found = [Sentence(["a", "b"], [Mention(0, 1, "X")])], [Sentence(["a", "b"], [Mention(0, 1, "X", probability=0.8)])]
+    >>> gold = [Sentence(["a", "b"], [Mention(0, 1, "X")])]
+    >>> found = [Sentence(["a", "b"], [Mention(0, 1, "X", probability=0.8)])]
     >>> round(calibration_of(gold, found).brier, 2)
     0.04
     """
@@ -103,12 +103,12 @@ def calibration_of(gold: Iterable[Sentence], candidates: Iterable[Sentence], *, 
 
 
 def require_plots() -> None:
-    """Raises :class:`MissingExtraError` unless `draw_calibration` can draw."""
+    """Raise :class:`MissingExtraError` unless `draw_calibration` can draw."""
     require("matplotlib", "drawing calibration", "plots")
 
 
 def draw_calibration(calibrations: Mapping[str, Calibration], target: Target) -> None:
-    """Draws reliability diagrams as PNG, with the number of mentions in each bin below."""
+    """Draw reliability diagrams as PNG, with the number of mentions in each bin below."""
     require_plots()
     from matplotlib.figure import Figure
 

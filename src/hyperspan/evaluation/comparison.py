@@ -1,4 +1,4 @@
-"""Compares two systems on the same sentences: which scores better, and what does each find that the other misses?"""
+"""Compare two systems on the same sentences: which scores better, and what does each find that the other misses?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Tests(TypedDict):
 
 @dataclass(frozen=True)
 class Agreement:
-    """How many mentions both systems predict, one of them, or neither."""
+    """The number of mentions that both systems predict, only one, or neither."""
 
     both: int
     only_a: int
@@ -32,14 +32,14 @@ class Agreement:
 
 @dataclass(frozen=True)
 class SubsetComparison:
-    """The same tests on a part of the mentions or sentences."""
+    """The same tests on a subset of the mentions or sentences."""
 
     precision: Difference
     recall: Difference
     f1: Difference
     sentences: int
     gold: int
-    """How many gold mentions there are."""
+    """The number of gold mentions."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Comparison:
     seed: int
     level: float
     note: str | None
-    """What to think of sentences that are too few to tell; None if they are not."""
+    """A warning if there are too few sentences to decide; else None."""
     discontinuous: SubsetComparison | None = None
-    """On the mentions of several parts alone; None if nobody has any."""
+    """On discontinuous mentions only; None if there are none."""
     with_discontinuous: SubsetComparison | None = None
-    """On the sentences where gold has a discontinuous mention; None if none has."""
+    """On the sentences with a discontinuous gold mention; None if there are none."""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `hyperspan compare --format json`; scores are fractions."""
@@ -78,8 +78,8 @@ def compare(
     seed: int = 0,
     level: float = 0.95,
 ) -> Comparison:
-    """Compares two systems on the same sentences or documents by micro precision, recall and F1; differences are B
-    minus A.
+    """Compare two systems by micro precision, recall and F1 on the same sentences or documents; differences are B minus
+    A.
 
     >>> from hyperspan.types import Mention, Sentence
     >>> words, mention = ("the", "Seattle", "zoo"), Mention(0, 3, "FAC")
@@ -113,13 +113,13 @@ def compare(
 
 
 def _subset(counts: Sequence[Counts], tests: _Tests) -> SubsetComparison | None:
-    """The tests on what these counts have of each sentence; None where nobody has a mention."""
+    """The tests on these counts by sentence; None if nobody has a mention."""
     if not sum(int(rows.sum()) for rows in counts):
         return None
     return SubsetComparison(**differences(*counts, **tests), sentences=len(counts[0]), gold=int(counts[0][:, 2].sum()))
 
 
 def _agreement(sets: Iterable[tuple[Set[Mention], Set[Mention], Set[Mention]]]) -> Agreement:
-    """Counts all mentions of the first set by which of the other two they are in, summed over sentences."""
+    """Count the mentions of the first set by which of the other two contain them, summed over sentences."""
     rows = [(len(a & b), len(a - b), len(b - a), len(every - a - b)) for every, a, b in sets]
     return Agreement(*map(sum, zip(*rows, strict=True)))

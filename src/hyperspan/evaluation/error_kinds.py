@@ -1,7 +1,7 @@
-"""The differences between the gold and the predicted mentions of a sentence, each with a name.
+"""Classify the differences between the gold and the predicted mentions of a sentence.
 
-A missed gold mention and a wrong predicted one are paired where one stands for the other: the best pairs first, each
-mention in at most one. So every missed and every wrong mention is in exactly one difference.
+A missed gold mention and a wrong predicted one are paired if one stands for the other: the best pairs first, each
+mention in at most one pair. So every missed and every wrong mention is in exactly one difference.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DIFFERENCES = {
 }
 """The kinds of differences, in the order of reports."""
 HALF = 0.5
-"""The words that some pairs must have in common, of those that one or both have."""
+"""The minimum share of common words for some pairs."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class ModelLimits:
     max_width: int | None = None
     contiguous: bool = False
     discontinuous: DiscontinuousConfig | None = None
-    """What mentions of several parts it finds; None for all, or with `contiguous` none."""
+    """The discontinuous mentions it can find; None for all, or for none with `contiguous`."""
 
     def reason(self, mention: Mention) -> str | None:
-        """The kind of difference that says why a gold mention cannot be found; None where it can be.
+        """The kind of difference that explains why a gold mention cannot be found; None if it can.
 
         >>> ModelLimits(frozenset(["PER"]), max_width=2).reason(Mention(0, 3, "PER"))
         'too wide'
@@ -75,38 +75,38 @@ NO_LIMITS = ModelLimits()
 
 @dataclass(frozen=True)
 class MentionDifference:
-    """A missed gold mention, a wrong predicted one, or a pair of them. Their probabilities are the model's, where it
-    says any."""
+    """A missed gold mention, a wrong predicted one, or a pair of them, with the model's probabilities if available."""
 
     kind: str
     """One of :data:`DIFFERENCES`."""
     gold: Mention | None
     predicted: Mention | None
     depth: int
-    """The nesting depth of `mention` among the mentions of its own set; 1 is an outermost one."""
+    """The nesting depth of `mention` in its set; 1 is outermost."""
     systems: tuple[int, ...] = (0,)
-    """The systems that have it, of one or two."""
+    """The indices of the systems that have it, of one or two."""
     others_right: bool = False
-    """Of two systems: whether the other one is right here."""
+    """With two systems: whether the other one is right here."""
 
     @property
     def mention(self) -> Mention:
-        """The gold mention, or the predicted one where there is none: its type, width and depth are those of the
-        difference."""
+        """The gold mention, or else the predicted one; its type, width and depth are those of the difference."""
         mention = self.gold or self.predicted
         assert mention is not None
         return mention
 
     @property
     def width(self) -> int:
-        """The words from the first to the last of `mention`."""
+        """The number of words from the first to the last of `mention`."""
         return self.mention.end - self.mention.start
 
     @property
     def cost(self) -> float:
-        """How surely the model is wrong: 1 - p of the missed mention plus p of the wrong one; without p, 1 for each.
+        """How confident the model is in its error: 1 - p of the missed mention plus p of the wrong one; without p, 1
+        for each.
 
-        >>> MentionDifference("wrong type", Mention(0, 1, "A", probability=0.25), Mention(0, 1, "B", probability=0.5), 1).cost
+        >>> gold, predicted = Mention(0, 1, "A", probability=0.25), Mention(0, 1, "B", probability=0.5)
+        >>> MentionDifference("wrong type", gold, predicted, 1).cost
         1.25
         """
         missed = 0.0 if self.gold is None else 1.0 - (self.gold.probability or 0.0)
@@ -119,12 +119,12 @@ class MentionDifference:
 def mention_differences(
     gold: Set[Mention], predicted: Set[Mention], limits: ModelLimits = NO_LIMITS
 ) -> list[MentionDifference]:
-    """The differences between two sets of mentions, sorted as in the text; none if they are equal.
+    """The differences between two sets of mentions, in text order; empty if they are equal.
 
     Missed and wrong mentions that share a word are paired, the best pairs first: those with the same words; then those
-    of the same type, the more words they share the better; then those of two types that share at least half of their
-    words. Of the same type, a mention inside another that has no end in common with it is its counterpart only if they
-    share half of their words.
+    of the same type, more shared words first; then those of different types that share at least half of their words. A
+    mention strictly inside another of the same type, with no common boundary, is its counterpart only if they share
+    half of their words.
 
     >>> gold, predicted = {Mention(0, 5, "PER"), Mention(3, 5, "ORG")}, {Mention(1, 5, "PER")}
     >>> [(one.kind, one.gold, one.predicted) for one in mention_differences(gold, predicted)]
@@ -150,7 +150,7 @@ def mention_differences(
 
 
 def _pairs(missed: Iterable[Mention], wrong: Iterable[Mention]) -> list[tuple[Mention, Mention]]:
-    """Which missed mention goes with which wrong one: the best pair of all, then the best of the rest, and so on."""
+    """Pair missed with wrong mentions greedily, best pair first."""
     ranked: list[tuple[int, float, Mention, Mention]] = []
     for gold in missed:
         for predicted in wrong:
@@ -172,7 +172,7 @@ def _pairs(missed: Iterable[Mention], wrong: Iterable[Mention]) -> list[tuple[Me
 
 
 def _is_within(one: Mention, other: Mention) -> bool:
-    """Whether one of two mentions lies inside the other, and they have neither end in common."""
+    """Whether one of two mentions lies inside the other without a common boundary."""
     return (one.start - other.start) * (one.end - other.end) < 0
 
 
@@ -190,7 +190,7 @@ def _pair_kind(gold: Mention, predicted: Mention) -> str:
 
 
 def _unpaired_kind(mention: Mention, others: Set[Mention], every: Set[Mention], name: str) -> str:
-    """The name of a mention that has no counterpart, by how it lies among the `others` and among all."""
+    """The kind of a mention without a counterpart, by its place among the `others` and among all."""
     words = words_of(mention)
     if any(words_of(other) == words for other in others):
         return f"type {name}"

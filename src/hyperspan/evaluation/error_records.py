@@ -1,5 +1,7 @@
-"""Errors as JSON Lines: a record for each sentence with differences, worst first. docs/how-to/evaluate.md describes the
-keys."""
+"""Errors as JSON Lines: one record per sentence with differences, worst first.
+
+docs/how-to/evaluate.md describes the keys.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +16,23 @@ from hyperspan.types import Mention, Sentence
 
 Record = dict[str, Any]
 SYSTEMS = ("a", "b")
-"""How records call two systems that are compared."""
+"""The names of two compared systems in records."""
 
 
 def error_lines(errors: Iterable[SentenceErrors]) -> Iterator[str]:
-    """A line of JSON for each sentence."""
+    """One line of JSON per sentence."""
     return (json.dumps(error_record(one), ensure_ascii=False, allow_nan=False) + "\n" for one in errors)
 
 
 def error_record(errors: SentenceErrors) -> Record:
-    """The record of a sentence; positions are those of its tokens.
+    """The record of a sentence, with positions in tokens.
 
     >>> from hyperspan.evaluation.errors import find_errors
     >>> gold, predicted = [Sentence(["Oz"], [Mention(0, 1, "GPE")])], [Sentence(["Oz"])]
     >>> [found] = find_errors(gold, predicted).errors
     >>> error_record(found)["differences"]  # doctest: +NORMALIZE_WHITESPACE
-    [{'kind': 'missed', 'gold': {'start': 0, 'end': 1, 'label': 'GPE', 'text': 'Oz', 'probability': None}, 'predicted': None,
-      'width': 1, 'depth': 1}]
+    [{'kind': 'missed', 'gold': {'start': 0, 'end': 1, 'label': 'GPE', 'text': 'Oz', 'probability': None},
+      'predicted': None, 'width': 1, 'depth': 1}]
     """
     sentence = errors.gold
     record: Record = {

@@ -1,4 +1,4 @@
-"""What a system gets wrong, sentence by sentence, worst first; or two systems beside each other."""
+"""List what one or two systems get wrong, sentence by sentence, worst first."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ from hyperspan.evaluation.scores import Score, sentence_counts
 from hyperspan.types import Mention, Sentence
 
 LARGEST_EXPONENT = 700.0
-"""Numbers above its exponential are infinite."""
+"""Ratios above its exponential are infinite."""
 
 
 @dataclass(frozen=True)
 class SentenceErrors:
-    """A sentence with its gold mentions, those of each system, and how they differ."""
+    """A sentence with its gold mentions, those of each system, and their differences."""
 
     place: PlaceInCorpus
     gold: Sentence
-    """Its mentions have the probabilities that the model gives them, where it says any."""
+    """Its mentions have the probabilities of the model, if available."""
     systems: tuple[frozenset[Mention], ...]
     differences: tuple[MentionDifference, ...]
     gold_log_probability: float | None = None
-    """Of the set of all gold mentions, under the model; -inf where that is impossible, None where it is not known."""
+    """The model's log-probability of the gold set; -inf if impossible, None if unknown."""
     predicted_log_probability: float | None = None
 
     @property
     def probability_ratio(self) -> float | None:
-        """How many times as probable the predicted set is as the gold set; inf where gold is impossible, None if not
-        known."""
+        """The probability of the predicted set divided by that of the gold set; inf if gold is impossible, None if
+        unknown.
+        """
         if self.gold_log_probability is None or self.predicted_log_probability is None:
             return None
         log_ratio = self.predicted_log_probability - self.gold_log_probability
@@ -43,50 +44,50 @@ class SentenceErrors:
 
     @cached_property
     def cost(self) -> float:
-        """What "worst first" sorts by: the sum over differences; of two systems, by how much their sums differ."""
+        """The sort key of "worst first": the sum over differences; with two systems, the difference of their sums."""
         costs = [sum(one.cost for one in self.differences if i in one.systems) for i in range(len(self.systems))]
         return costs[0] if len(costs) == 1 else abs(costs[0] - costs[1])
 
 
 @dataclass(frozen=True)
 class ErrorReport:
-    """All that one system gets wrong, or two, beside what they get right."""
+    """The errors of one or two systems, with their scores."""
 
     errors: list[SentenceErrors]
     """The sentences with differences, worst first."""
     sentences: int
-    """All sentences, those without differences too."""
+    """The number of all sentences, including those without differences."""
     scores: tuple[Score, ...]
-    """Of each system."""
+    """The scores of each system."""
 
     @property
     def counts(self) -> Counter[tuple[str, str]]:
-        """How many differences there are, by kind and type."""
+        """The number of differences by kind and type."""
         return Counter((one.kind, one.mention.label) for errors in self.errors for one in errors.differences)
 
 
 @dataclass(frozen=True)
 class SentenceProbabilities:
-    """What a model says of the gold and the predicted set of a sentence."""
+    """A model's probabilities of the gold and the predicted set of a sentence."""
 
     gold: float | None = None
-    """The log-probability of the gold set; None where the model cannot say it."""
+    """The log-probability of the gold set; None if the model cannot compute it."""
     predicted: float | None = None
     mentions: dict[Mention, float] = field(default_factory=dict)
     """The probability of single mentions."""
     impossible: dict[Mention, str] = field(default_factory=dict)
-    """Gold mentions that the model cannot find, each with the kind of difference that says why."""
+    """Gold mentions that the model cannot find, each with the kind of difference that explains why."""
 
 
 NO_PROBABILITIES = SentenceProbabilities()
 
 
 def find_errors(gold: Scorable, *systems: Scorable) -> ErrorReport:
-    """What one system gets wrong, or two; the worst sentences come first: by :attr:`SentenceErrors.cost`, then as in
-    the corpus.
+    """Find what one or two systems get wrong, worst sentences first.
 
-    A difference that both systems have is listed once, with both. A system is right about another's difference if it
-    has the gold mention and not the wrong one.
+    Sentences are sorted by :attr:`SentenceErrors.cost`, then in corpus order. A difference that both systems have is
+    listed once, with both. A system is right about another's difference if it has the gold mention and not the wrong
+    one.
 
     >>> words, zoo, city = ("the", "Seattle", "zoo"), Mention(0, 3, "FAC"), Mention(1, 2, "GPE")
     >>> gold, flat, inner = ([Sentence(words, mentions)] for mentions in ([zoo, city], [zoo], [city]))
@@ -101,9 +102,9 @@ def find_errors(gold: Scorable, *systems: Scorable) -> ErrorReport:
 def error_report(
     aligned: Aligned, probabilities: Sequence[SentenceProbabilities] | None = None, limits: ModelLimits = NO_LIMITS
 ) -> ErrorReport:
-    """The same for what is aligned already; for one system with what a model says of its sets.
+    """Like :func:`find_errors`, for aligned sentences; for one system, with a model's probabilities of its sets.
 
-    Probabilities that gold came with are not those of a system, so they do not count.
+    Probabilities in gold do not come from a system and are ignored.
     """
     gold = [_without_probabilities(one) for one in aligned.gold]
     if len(aligned.systems) == 1:
@@ -126,7 +127,7 @@ def _sentence_errors(
 
 
 def _named(one: MentionDifference, known: SentenceProbabilities, limits: ModelLimits) -> MentionDifference:
-    """The difference, with the reason why the gold mention cannot be found where the words of the model are that."""
+    """The difference, with another kind if the model's tokens make the gold mention impossible to find."""
     if one.gold is None or one.gold not in known.impossible or limits.reason(one.gold):
         return one
     return replace(one, kind=known.impossible[one.gold])
@@ -150,7 +151,7 @@ def _joint_errors(place: PlaceInCorpus, gold: Sentence, a: Sentence, b: Sentence
 
 
 def _joint_differences(gold: Set[Mention], a: Set[Mention], b: Set[Mention]) -> list[MentionDifference]:
-    """The differences of both systems; the same one once."""
+    """The differences of both systems, common ones once."""
     ours, theirs = mention_differences(gold, a), mention_differences(gold, b)
     same = {_identity(one) for one in ours} & {_identity(one) for one in theirs}
     joint = [

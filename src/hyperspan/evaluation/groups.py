@@ -1,4 +1,4 @@
-"""Groups of mentions that are scored apart: by width, by number of parts, by gap."""
+"""Groups of mentions that are scored separately: by width, by number of parts, by gap."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 from hyperspan.types import Mention, Sentence
 
 Flags = NDArray[np.bool_]
-"""(sentences,): whether something is so of each."""
+"""(sentences,): a flag for each."""
 WIDTHS = {"1": 1, "2": 2, "3": 3, "4-6": 6, "7-10": 10, ">10": math.inf}
-"""Groups of mentions by width, each with its largest number of words."""
+"""Groups of mentions by width, each with its maximum number of words."""
 PARTS = {"1": 1, "2": 2, "3": 3, ">3": math.inf}
 """Groups of mentions by their number of parts."""
 GAPS = {"1": 1, "2": 2, "3-4": 4, "5-8": 8, ">8": math.inf}
-"""Groups of discontinuous mentions by the words in their widest gap."""
+"""Groups of discontinuous mentions by the number of words in their widest gap."""
 
 
 def width(mention: Mention) -> int:
-    """The words from the first to the last of a mention."""
+    """The number of words from the first to the last of a mention."""
     return mention.end - mention.start
 
 
 def width_group(mention: Mention) -> str:
-    """That of :data:`WIDTHS` which a mention belongs to."""
+    """The group of :data:`WIDTHS` that a mention belongs to."""
     return group(WIDTHS, width(mention))
 
 
@@ -45,5 +45,5 @@ def has_discontinuous(sentences: Sequence[Sentence]) -> Flags:
 
 
 def discontinuous_only(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """The sentences with their discontinuous mentions alone."""
+    """The sentences with only their discontinuous mentions."""
     return [one.with_mentions(mention for mention in one.mentions if mention.fragments) for one in sentences]

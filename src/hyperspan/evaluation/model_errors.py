@@ -1,4 +1,4 @@
-"""What a model gets wrong, with the exact probabilities that it gives gold and its own predictions."""
+"""List what a model gets wrong, with its exact probabilities of the gold and the predicted mentions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span
 
 class JudgedSets(Protocol):
     """The log-probability of each set of a sentence, and the probability of each of their mentions that a model can
-    have."""
+    find.
+    """
 
     @property
     def sets(self) -> tuple[float | None, ...]: ...
@@ -30,8 +31,10 @@ class JudgedSets(Protocol):
 
 
 class SetJudge(Protocol):
-    """What a model says of some sets of each sentence:
-    :func:`hyperspan.inference.set_probabilities.set_probabilities`."""
+    """A function that returns a model's probabilities of sets of each sentence.
+
+    Implemented by :func:`hyperspan.inference.set_probabilities.set_probabilities`.
+    """
 
     def __call__(
         self,
@@ -44,10 +47,10 @@ class SetJudge(Protocol):
 
 
 def model_errors(evaluated: Evaluated, model: SentenceRecognizer, judge: SetJudge, limits: ModelLimits) -> ErrorReport:
-    """What a model gets wrong, with the probabilities that it gives the gold set and its own of each sentence.
+    """List what a model gets wrong, with its probabilities of the gold set and the predicted set of each sentence.
 
-    Of sentences that are annotated in part they are those of all sets that agree with gold, or with the predictions,
-    where gold is known.
+    In partially annotated sentences these are the probabilities of all sets that agree with gold, or with the
+    predictions, where gold is known.
     """
     sentences = list(sentences_read(model, evaluated.documents))
     read = _ReadSentences(evaluated.aligned, evaluated.documents, sentences)
@@ -63,7 +66,7 @@ def model_errors(evaluated: Evaluated, model: SentenceRecognizer, judge: SetJudg
         }
         sums = [_sum(judged[part].sets[side] for part in parts) for side in (0, 1)]
         outside = dict.fromkeys(evaluated.aligned.gold[index].mentions - gold.moved[index].keys(), "not whole words")
-        if evaluated.aligned.places[index].partial:  # nobody knows what of it is annotated
+        if evaluated.aligned.places[index].partial:  # its annotated part is unknown
             sums = [None, None]
         elif outside:
             sums[0] = -math.inf
@@ -72,7 +75,7 @@ def model_errors(evaluated: Evaluated, model: SentenceRecognizer, judge: SetJudg
 
 
 def _sum(log_probabilities: Iterable[float | None]) -> float | None:
-    """Sentences are independent: that of all of them together, None where one is not known."""
+    """The log-probability of all of these independent sentences together; None if one is unknown."""
     total = 0.0
     for value in log_probabilities:
         if value is None:
@@ -83,17 +86,20 @@ def _sum(log_probabilities: Iterable[float | None]) -> float | None:
 
 @dataclass(frozen=True)
 class _MovedSets:
-    """Mentions of aligned sentences in the sentences that the model reads."""
+    """Mentions of aligned sentences, mapped to the sentences that the model reads."""
 
     sets: list[set[Mention]]
-    """By the sentences of the model."""
+    """By sentence of the model."""
     moved: list[dict[Mention, tuple[int, Mention]]]
-    """By aligned sentence: where each mention went, and how it reads there. Those that fit nowhere are missing."""
+    """By aligned sentence: the sentence index and the mapped form of each mention. Those that fit nowhere are missing.
+    """
 
 
 class _ReadSentences:
-    """Which sentences of a model lie in each aligned sentence. They are the same, unless gold's mentions begin or end
-    inside words of the model, or reach over the ends of its sentences."""
+    """Map aligned sentences to the sentences that a model reads.
+
+    They are the same unless gold mentions begin or end inside words of the model, or cross its sentence boundaries.
+    """
 
     def __init__(self, aligned: Aligned, documents: Sequence[Document], sentences: Sequence[Sentence]):
         self.aligned, self.sentences = aligned, sentences
@@ -129,7 +135,7 @@ class _ReadSentences:
         return _MovedSets(sets, moved)
 
     def known(self, gold: _MovedSets) -> list[Sentence]:
-        """The model's sentences with what gold says of partial annotation."""
+        """The model's sentences with gold's annotation scopes."""
         if self.same:
             return self.aligned.gold
         found = list(self.sentences)
@@ -159,7 +165,7 @@ class _ReadSentences:
 
 
 def _moved_scope(scope: AnnotationScope, given: Sequence[Span], offsets: Sequence[Span]) -> AnnotationScope:
-    """The scope of a sentence in other tokens; regions cover those that lie wholly inside."""
+    """The scope of a sentence in other tokens; regions cover the tokens entirely inside."""
     if scope.regions is None:
         return scope
     regions = [contained(covered(region, given), offsets) for region in scope.regions]

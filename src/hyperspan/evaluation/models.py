@@ -1,4 +1,4 @@
-"""Scores a model on annotated documents, whose mentions it does not see, with its speed and its calibration."""
+"""Score a model on annotated documents, whose mentions it does not see, with its speed and calibration."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ CANDIDATE_THRESHOLD = 0.01
 
 
 class SentenceRecognizer(Protocol):
-    """What can be scored: :class:`hyperspan.inference.annotator.Annotator`, or a subclass of this with `recognize`."""
+    """A model that can be scored: :class:`hyperspan.inference.annotator.Annotator`, or a subclass of this with
+    `recognize`.
+    """
 
     @property
     def context(self) -> int:
-        """How many words of a text the model reads before and after each sentence."""
+        """The number of words of context that the model reads before and after each sentence."""
         return 0
 
     @property
     def joins_documents(self) -> bool:
-        """Whether documents of one sentence that follow each other are one text."""
+        """Whether consecutive documents of one sentence form one text."""
         return False
 
     @property
@@ -41,14 +43,15 @@ class SentenceRecognizer(Protocol):
         return False
 
     def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
-        """The sentences with their most probable mention sets, or with all mentions at least as probable as
-        `threshold`."""
+        """The sentences with their most probable mention sets, or with all mentions of at least probability
+        `threshold`.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The scores of a model, the documents with its mentions, and what was scored: gold and its mentions."""
+    """The scores of a model, the documents with its mentions, and the aligned sentences that were scored."""
 
     report: Report
     documents: list[Document]
@@ -67,12 +70,12 @@ def evaluate_model(
     problems: Problems | None = None,
     on_words: Callable[[int], None] | None = None,
 ) -> Evaluated:
-    """Recognises mentions in the gold documents' texts and scores them.
+    """Recognise mentions in the texts of gold documents and score them.
 
     The model sees words and tags only. Documents without sentences are first split by `tokenizer`, which does not see
-    the gold mentions; `align` then compares by characters. With `labels` only mentions with these are scored, of model
-    and gold alike, for a corpus that does not annotate all labels of the model; the documents keep all that it finds.
-    `on_words` is called with the words of each sentence that was read.
+    the gold mentions; `align` then compares by characters. With `labels`, only mentions with these labels are scored,
+    for a corpus that does not annotate all labels of the model; the documents keep all mentions found. `on_words` is
+    called with the number of words of each sentence read.
 
     >>> from hyperspan.types import Document, Mention
     >>> class Capitals(SentenceRecognizer):
@@ -134,7 +137,7 @@ def _recognized(
 
 
 def sentences_read(model: SentenceRecognizer, documents: Sequence[Document]) -> Iterator[Sentence]:
-    """All sentences of the documents as the model reads them, each with as much of its text around it as it reads."""
+    """All sentences of the documents with the context that the model reads."""
     given = texts((document.sentences for document in documents), model.joins_documents)
     return (sentence for text in given for sentence in with_context(text, model.context))
 

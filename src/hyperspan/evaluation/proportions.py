@@ -1,9 +1,9 @@
-"""Confidence intervals of proportions that hold for few counts, and for counts that come in groups.
+"""Confidence intervals of proportions that are valid for small and for clustered counts.
 
-The interval of Clopper and Pearson (1934) inverts the binomial distribution: where 15 of 15 are right, it says what
-true proportions would have made that unlikely. It needs independent counts, but the mentions of a sentence are found or
-missed together. So it is computed for the effective number of counts, as Korn and Graubard (1998) do for surveys: the
-number divided by the design effect, which is the variance between sentences relative to that of independent counts.
+The interval of Clopper and Pearson (1934) inverts the binomial distribution: if 15 of 15 are right, it excludes the
+true proportions that would have made that unlikely. It needs independent counts, but the mentions of a sentence are
+found or missed together. So it is computed for the effective number of counts, as Korn and Graubard (1998) do for
+surveys: the number divided by the design effect, the variance between sentences relative to that of independent counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CLOSE = 1e-12
 
 
 def proportion_interval(right: NDArray[np.int64], counts: NDArray[np.int64], level: float) -> tuple[float, float]:
-    """The interval of a proportion from the number of right ones and of all in each group.
+    """The confidence interval of a proportion, from the number of right ones and of all in each group.
 
     >>> low, high = proportion_interval(np.array([1] * 15), np.array([1] * 15), 0.95)
     >>> round(low, 3), high
@@ -38,7 +38,7 @@ def proportion_interval(right: NDArray[np.int64], counts: NDArray[np.int64], lev
 
 
 def _effective_count(right: NDArray[np.int64], counts: NDArray[np.int64], level: float) -> float:
-    """How many independent counts tell as much: at most all, at least one for each group that has some."""
+    """The equivalent number of independent counts: at most all, at least one for each non-empty group."""
     filled = counts > 0
     groups, total = int(filled.sum()), int(counts.sum())
     if groups == 1:
@@ -56,7 +56,7 @@ def _effective_count(right: NDArray[np.int64], counts: NDArray[np.int64], level:
 
 @lru_cache(maxsize=10_000)
 def student_quantile(level: float, degrees: int) -> float:
-    """The t within which, on both sides of 0, Student's distribution has this probability.
+    """The t such that Student's distribution has this probability between -t and t.
 
     >>> round(student_quantile(0.95, 9), 3)
     2.262
@@ -96,8 +96,9 @@ def beta_cdf(value: float, a: float, b: float) -> float:
 
 
 def _beta_tail(value: float, a: float, b: float) -> float:
-    """The same by its continued fraction, 1 / (1 + d1 / (1 + d2 / (1 + …))), from a depth at which nothing changes any
-    more."""
+    """The same by its continued fraction, 1 / (1 + d1 / (1 + d2 / (1 + …))), evaluated from a depth where it has
+    converged.
+    """
     fraction = 1.0
     for m in range(20 + int(2 * math.sqrt(a + b)), 0, -1):
         even = m * (b - m) * value / ((a + 2 * m - 1) * (a + 2 * m))

@@ -1,8 +1,7 @@
 """Precision, recall and F1 of overlapping mentions by exact match, over all sentences and over subsets of them.
 
-A predicted mention is right if the gold sentence has one with the same span and type, and the same parts if it is
-discontinuous. 0/0 counts as 0, as in other scorers: the precision without predictions, the recall without gold
-mentions.
+A predicted mention is correct if the gold sentence has one with the same span and type, and the same parts if it is
+discontinuous. 0/0 counts as 0, as in other scorers: precision without predictions, recall without gold mentions.
 """
 
 from __future__ import annotations
@@ -111,17 +110,19 @@ class Report:
     non_overlapping: Score
     """In all other sentences."""
     discontinuous: Score
-    """Of the mentions of several parts alone."""
+    """Of discontinuous mentions only."""
     with_discontinuous: Score
-    """Of all mentions in sentences where gold has a discontinuous one."""
+    """Of all mentions in sentences with a discontinuous gold mention."""
     by_width: dict[str, Score]
     """By number of words, from the first to the last of a mention."""
     by_parts: dict[str, Score]
     """By number of parts."""
     by_gap: dict[str, Score]
-    """Discontinuous mentions by the words in their widest gap."""
+    """Discontinuous mentions by the number of words in their widest gap."""
     by_depth: dict[str, Slice]
-    """By nesting depth: how many mentions of the same set contain a mention, plus one. "1" is an outermost one."""
+    """By nesting depth: the length of the longest chain of nested mentions, in the same set, that ends at a mention.
+    "1" is outermost.
+    """
     by_overlap: dict[str, Slice]
     """By kind of overlap with other mentions of the same set: :data:`hyperspan.corpora.overlaps.KINDS`."""
     boundaries: Score
@@ -169,7 +170,7 @@ def _to_dicts(table: Mapping[str, Score | Slice]) -> dict[str, dict[str, Any]]:
 
 
 def evaluate(gold: Scorable, predicted: Scorable, *, samples: int = 1000, seed: int = 0, level: float = 0.95) -> Report:
-    """Scores predicted mentions against gold ones, sentence by sentence.
+    """Score predicted mentions against gold ones, sentence by sentence.
 
     Both are sentences with the same words, or documents, which :func:`hyperspan.evaluation.align` aligns.
 
@@ -243,7 +244,7 @@ def _in_groups(
     gold: Sequence[Sentence],
     predicted: Sequence[Sentence],
 ) -> dict[str, Score]:
-    """The scores of the mentions of each group, each named by its largest size; without mentions, too."""
+    """The scores of each group, named by its largest size, including groups without mentions."""
     scores = _by(lambda mention: group(groups, size(mention)), gold, predicted)
     return {name: scores[name] for name in groups}
 
@@ -254,7 +255,7 @@ def _macro(per_type: dict[str, Score]) -> Macro:
 
 
 def _by_place(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> tuple[dict[str, Slice], dict[str, Slice]]:
-    """By depth and by overlap: predicted mentions by the predicted set, gold mentions by the gold set."""
+    """Slices by depth and by overlap: predicted mentions by the predicted set, gold mentions by the gold set."""
     by_depth: Counter[tuple[int, str]] = Counter()  # keys: row and column of the table
     by_overlap: Counter[tuple[str, str]] = Counter()
 

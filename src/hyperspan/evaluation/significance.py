@@ -1,8 +1,8 @@
 """Confidence intervals of scores and significance of differences, by resampling sentences.
 
 Everything is computed from three counts of each sentence: correct, predicted and gold mentions. Sentences with the same
-counts are interchangeable. So each round draws how often every distinct row of counts occurs. This is the same
-distribution as drawing sentence by sentence, and costs time by the number of distinct rows.
+counts are interchangeable. So each round draws how often every distinct row of counts occurs. This has the same
+distribution as drawing sentence by sentence, and takes time proportional to the number of distinct rows.
 
 Resampling cannot show what a small test set lacks: if all its mentions are right, so are those of every sample. Where
 few mentions are right or wrong, intervals come from :mod:`hyperspan.evaluation.proportions` instead, and differences
@@ -24,20 +24,20 @@ Counts = NDArray[np.int64]
 """(sentences, 3): correct, predicted and gold mentions of each sentence."""
 MEASURES = ("precision", "recall", "f1")
 BATCH = 500
-"""How many rounds are computed together; bounds the memory."""
+"""The number of rounds computed together; bounds the memory."""
 TOLERANCE = 1e-12
 """Rounding error of differences that are equal as fractions."""
 ENOUGH = 100
-"""So many right mentions, wrong ones and sentences with mentions are needed for the bootstrap alone."""
+"""The minimum of right mentions, of wrong ones and of sentences with mentions for the bootstrap alone."""
 TOO_WIDE = 0.1
-"""The width of an interval of F1 that calls for a larger test set."""
+"""The width of an F1 interval from which a larger test set is recommended."""
 PSEUDO_SENTENCES = np.array([[1, 1, 1, 0, 1, 1], [0, 1, 1, 1, 1, 1]])
-"""A sentence with one mention, which only A gets right, and another, which only B gets right."""
+"""A sentence with one mention that only A gets right, and another that only B gets right."""
 
 
 @dataclass(frozen=True)
 class Confidence:
-    """Intervals that contain the score on a far larger test set in `level` of all cases."""
+    """Intervals that contain the score on a far larger test set in a fraction `level` of all cases."""
 
     precision: tuple[float, float]
     recall: tuple[float, float]
@@ -46,9 +46,9 @@ class Confidence:
     samples: int
     seed: int
     methods: dict[str, str]
-    """For each measure "bootstrap", or "exact" where the counts are too small for it."""
+    """The method for each measure: "bootstrap", or "exact" if the counts are too small for it."""
     note: str | None
-    """What to think of a test set that is too small to tell; None if it is not."""
+    """A warning if the test set is too small to decide; else None."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,7 @@ class Difference:
     p_randomization: float
     """Two-sided: how often the difference is at least as large after exchanging outputs at random."""
     p_bootstrap: float
-    """Twice the fraction of bootstrap samples with no difference or one of the opposite sign; 1 where there is no
-    difference."""
+    """Twice the fraction of bootstrap samples with no difference or the opposite sign; 1 if there is no difference."""
 
 
 def measures(totals: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -129,7 +128,7 @@ def _are_few(counts: Counts) -> dict[str, bool]:
 
 
 def too_few(mentions: int, score: str, interval: tuple[float, float], form: str = ".1f") -> str | None:
-    """What to think of a wide interval of a score; None for one that is narrow enough.
+    """A warning about a wide interval of a score; None if it is narrow enough.
 
     >>> too_few(15, "F1", (0.782, 1.0))
     '15 mentions are too few to tell: the F1 on a larger test set may lie between 78.2 and 100.0'
@@ -154,8 +153,8 @@ def differences(
     >>> found.difference, found.interval[0] > 0.7, found.interval[1], found.p_randomization < 0.001
     (1.0, True, 1.0, True)
 
-    With few mentions, one more that only A gets right and one more that only B gets right are among the sentences of
-    the bootstrap. So two systems that agree in a small test set are not known to be equal.
+    With few mentions, the bootstrap adds one sentence that only A gets right and one that only B gets right. So two
+    systems that agree on a small test set are not taken to be equal.
     """
     ours = [measures(counts.sum(axis=0)) for counts in (counts_a, counts_b)]
     observed = ours[1] - ours[0]

@@ -18,7 +18,7 @@ from hyperspan.evaluation.significance import MEASURES, Confidence
 NO_VALUE = "–"
 """The cell of a fraction without a denominator."""
 MAX_CONFUSIONS = 10
-"""How many of the most frequent confusions are shown."""
+"""The number of most frequent confusions shown."""
 SCORE_HEADER = ("P", "R", "F1", "right", "predicted", "gold")
 SLICE_HEADER = ("P", "right", "predicted", "R", "found", "gold")
 KIND_NAMES = {
@@ -107,7 +107,7 @@ def _differences(title: str, part: Comparison | SubsetComparison, level: float, 
 
 
 def agreement_sections(found: AnnotatorAgreement, name_a: str, name_b: str) -> Iterator[Section]:
-    """The tables of two annotators."""
+    """The tables of inter-annotator agreement."""
     notes = [f"A: {name_a}, B: {name_b}"]
     notes.append(f"{found.sentences:,} sentences of {found.documents:,} documents, {found.finished:,} finished by both")
     alone = (("A", found.only_a_documents), ("B", found.only_b_documents))
@@ -137,7 +137,7 @@ def _kappa(value: float | None) -> str:
 
 
 def print_sections(sections: Iterable[Section], *, markdown: bool) -> None:
-    """Prints all tables to standard output. Columns line up in tables with the same header; wide tables are not cut."""
+    """Print all tables to standard output. Tables with the same header share column widths; wide ones are not cut."""
     sections = list(sections)
     if markdown:
         print(as_markdown(sections))
@@ -217,7 +217,7 @@ def _has_discontinuous(report: Report) -> bool:
 
 
 def _about_intervals(intervals: Confidence) -> str:
-    """Where they come from."""
+    """How the intervals were computed."""
     exact = [SCORE_HEADER[MEASURES.index(name)] for name, method in intervals.methods.items() if method == "exact"]
     if len(exact) == len(MEASURES):
         return "exact intervals"
@@ -244,7 +244,7 @@ def _slices(title: str, what: str, slices: Iterable[tuple[str, Slice]]) -> Secti
 
 
 def calibration_section(title: str, found: Calibration) -> Section:
-    """How probable and how often right mentions are, by bin."""
+    """The mean probability and precision of mentions by bin."""
     rows = [
         (
             f"{part.low:.1f}–{part.high:.1f}",
