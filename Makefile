@@ -6,7 +6,7 @@ export HF_HUB_OFFLINE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE # or every process would compile what it imports
 
-.PHONY: help demo test suite coverage browser test-corpora test-slow fuzz kills lint types signs docs snippets benchmark kernels-here check-arm64 wheel clean
+.PHONY: help demo test suite coverage browser test-corpora test-slow fuzz kills lint types signs docs snippets benchmark kernels-here check-arm64 wheel audit clean
 
 help:
 	@echo "make demo          annotate a text with each bundled model, and write demo.html"
@@ -24,7 +24,8 @@ help:
 	@echo "make snippets      record what the snippets of README and docs print now, as after a change of a model"
 	@echo "make benchmark     measure costs, as ratios"
 	@echo "make kernels-here  compile the C kernels of this checkout in place"
-	@echo "make wheel         build a wheel for Linux, with the kernels, and an sdist; check what the wheel needs"
+	@echo "make wheel         build a wheel for Linux, with the kernels, and an sdist; check both"
+	@echo "make audit         look for known vulnerabilities in the packages of constraints.txt"
 	@echo "make check-arm64   compile the C kernels for arm64, and run them where qemu-user is installed"
 	@echo "make clean         remove what the other targets made"
 
@@ -73,14 +74,18 @@ coverage: $(VENV)/installed-dev
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-# Without a browser, and without the right to install one, the tests of the page are skipped and say so.
+# Asks for no password: without a browser, and without the right to install one, it says which tests are left out.
 browser:
-	@if ! { command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null; then \
-		echo "installing chromium, in which the page is tested"; \
-		as="env DEBIAN_FRONTEND=noninteractive"; [ "$$(id -u)" = 0 ] || as="sudo $$as"; \
-		{ $$as apt-get update --quiet && $$as apt-get install --quiet --yes --no-install-recommends chromium; } \
-		|| echo "chromium cannot be installed here, so the page will not be tested; install it by hand: apt-get install chromium"; \
-	fi
+	@if command -v chromium || command -v chromium-browser || command -v google-chrome; then exit 0; fi > /dev/null; \
+	as=; \
+	if [ "$$(id -u)" = 0 ]; then as="env"; elif sudo -n true 2> /dev/null; then as="sudo -n env"; fi; \
+	if [ -n "$$as" ] && command -v apt-get > /dev/null; then \
+		echo "installing chromium, in which the pages are tested"; \
+		as="$$as DEBIAN_FRONTEND=noninteractive"; \
+		$$as apt-get update --quiet && $$as apt-get install --quiet --yes --no-install-recommends chromium && exit 0; \
+	fi; \
+	echo "left out: the tests that need a browser (tests/serve/page, tests/render/test_in_browser.py, part of tests/test_site.py):"; \
+	echo "there is no chromium, and it cannot be installed here; do it by hand: apt-get install chromium, as root"
 
 # Whole corpora, from ../shared/data or $$HYPERSPAN_DATA; minutes rather than seconds.
 test-corpora: $(VENV)/installed-dev
@@ -129,7 +134,12 @@ kernels-here:
 wheel: $(VENV)/installed-dev
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
 	$(BIN)/auditwheel show dist/*.whl
+
+# Asks PyPI, which must be reachable; a package that it does not know is an error, so that nothing passes unchecked.
+audit: $(VENV)/installed-dev
+	$(BIN)/pip-audit --strict --disable-pip --no-deps --progress-spinner off --requirement constraints.txt
 
 check-arm64:
 	@command -v aarch64-linux-gnu-gcc > /dev/null || { echo "there is no compiler for arm64: apt-get install gcc-aarch64-linux-gnu qemu-user-static"; exit 1; }
