@@ -1,6 +1,6 @@
-"""hyperspan: overlapping mentions in text, exactly.
+"""hyperspan finds overlapping mentions in text, with exact probabilities.
 
-Names are loaded when first used, so that ``import hyperspan`` is quick and does not import torch.
+Public names are imported on first use, so ``import hyperspan`` is fast and does not import torch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From sentences to batches without padding.
+"""Convert sentences to batches without padding.
 
 The words of a batch are rows in the order that :class:`torch.nn.utils.rnn.PackedSequence` uses: all first words,
 longest sentence first, then all second words, and so on. Nothing is computed for padding, because there is none.
@@ -28,24 +28,24 @@ NO_ARRAYS: Mapping[str, np.ndarray] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class SubwordWindows:
-    """Sentences as a pretrained encoder reads them: W windows of up to L subwords; P subwords represent the N words."""
+    """The input of a pretrained encoder: W windows of up to L subwords; P subwords represent the N words."""
 
     words: int
     """N"""
     ids: Tensor
     """(W, L), with padding at the end of windows."""
     counts: Tensor
-    """(W,): how many subwords a window has."""
+    """(W,): the number of subwords of each window."""
     place: Tensor
-    """(P,): the places of each row's subwords, as window * L + position; of its first one alone with the pooling
-    first."""
+    """(P,): the position of each row's subwords, as window * L + position; with the pooling first, of the first one
+    only."""
     owner: Tensor
-    """(P,): the row that each is of."""
+    """(P,): the row of each subword."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences as ids, one row a word, in packed order; N words, U different spellings."""
+    """Sentences as ids, one row per word, in packed order; N words, U distinct spellings."""
 
     lengths: list[int]
     batch_sizes: Tensor
@@ -55,17 +55,17 @@ class Batch:
     sentence: Tensor
     """(N,): the sentence of each row."""
     before: Tensor
-    """(N - B',): for each row but the first words of the B' sentences that have any, the row of the word before."""
+    """(N - B',): for each row except the first words of the B' non-empty sentences, the row of the previous word."""
     words: Tensor
     """(N,)"""
     tags: Tensor
     """(N,)"""
     clusters: Tensor
-    """(N, prefixes), or (N, 0) where there are none."""
+    """(N, prefixes), or (N, 0) without clusters."""
     spelling: Tensor
-    """(N,): which of the spellings a word has."""
+    """(N,): the index of each word's spelling."""
     characters: Tensor
-    """(U, longest): the spellings, longest first, 0 in padding; (0, 0) where characters are not looked at."""
+    """(U, longest): the spellings, longest first, 0 in padding; (0, 0) if the model reads no characters."""
     character_counts: Tensor
     """(U,) on the CPU."""
     features: Tensor | None = None
@@ -73,7 +73,7 @@ class Batch:
     span_features: Tensor | None = None
     """(rows, templates): the features of spans, in the order of their layout."""
     subwords: SubwordWindows | None = None
-    """The words in subwords, for a pretrained encoder."""
+    """The subwords of the words, for a pretrained encoder."""
 
     @property
     def longest(self) -> int:
@@ -89,7 +89,7 @@ def collate(
     device: torch.device | str = "cpu",
     tokenizer: SubwordTokenizer | None = None,
 ) -> Batch:
-    """A batch of the given sentences, in their order; with a `tokenizer`, also as subwords."""
+    """Make a batch of sentences, in their order; with a `tokenizer`, also of their subwords."""
     order = RowOrder.of(sentences)
     words = word_arrays(sentences, order, vocabulary, characters=characters)
     subwords = _subword_arrays(sentences, tokenizer, order) if tokenizer is not None else {}
@@ -99,7 +99,7 @@ def collate(
 def batch_of(
     order: RowOrder, words: WordArrays, device: torch.device | str, subwords: Mapping[str, np.ndarray] = NO_ARRAYS
 ) -> Batch:
-    """The batch of these arrays on a device; for a GPU in a single copy."""
+    """Make a batch of these arrays on a device; to a GPU in a single copy."""
     arrays = {name: getattr(order, name) for name in ("row_of", "sentence", "before")}
     arrays |= {name: array for name, array in words._asdict().items() if name != "character_counts"}
     tensors = to_device([*arrays.values(), *subwords.values()], device)
@@ -117,7 +117,7 @@ def batch_of(
 def _subword_arrays(
     sentences: Sequence[Sentence], tokenizer: SubwordTokenizer, order: RowOrder
 ) -> dict[str, np.ndarray]:
-    """The sentences in windows, and the subwords of each row."""
+    """Return the windows of the sentences and the subwords of each row."""
     cut = tokenizer.cut(sentences)
     first, sizes = order.rows(cut.first), order.rows(cut.sizes)
     if tokenizer.pooling == "first":

@@ -1,4 +1,4 @@
-"""Which sentences are computed together. Needs neither torch nor NumPy."""
+"""Choose which sentences form a batch. Needs neither torch nor NumPy."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hyperspan.kernels.choice import BATCH_ENTRIES
 
 T = TypeVar("T")
 MAX_BATCH_WORDS = 20_000
-"""The most sentences × words of a batch, which binds where sentences are short."""
+"""The maximal sentences × words of a batch, which is the effective limit for short sentences."""
 
 
 def shuffled_batches(lengths: Sequence[int], batch_size: int, seed: int) -> Iterator[list[int]]:
-    """Every index once, in batches of sentences of similar length, in an order that the seed decides.
+    """Yield every index once, in batches of sentences of similar length, in an order that depends on the seed.
 
     >>> [sorted(batch) for batch in shuffled_batches([1, 9, 2, 8], 2, seed=0)]
     [[0, 2], [1, 3]]
@@ -28,7 +28,7 @@ def shuffled_batches(lengths: Sequence[int], batch_size: int, seed: int) -> Iter
 
 
 def split_evenly(items: list[T], most: int) -> list[list[T]]:
-    """The items in their order, in as few parts of at most `most` as possible, all of about the same size.
+    """Split items, in order, into as few parts of at most `most` as possible, all of similar size.
 
     >>> split_evenly([1, 2, 3, 4, 5], 4), split_evenly([], 4)
     ([[1, 2, 3], [4, 5]], [])
@@ -41,10 +41,9 @@ def split_evenly(items: list[T], most: int) -> list[list[T]]:
 def batches_by_length(
     lengths: Sequence[int], max_width: int | None = None, limit: int = BATCH_ENTRIES
 ) -> Iterator[list[int]]:
-    """The indices of sentences of similar length, longest first; padded to the longest, a batch has at most `limit`
-    entries. A longer sentence makes a batch of its own.
+    """Yield batches of indices of sentences of similar length, longest first, without empty sentences.
 
-    Sentences without words are in none.
+    Padded to its longest sentence, a batch has at most `limit` entries, or it is a single longer sentence.
 
     >>> list(batches_by_length([2, 9, 0, 3, 8], limit=100))
     [[1], [4], [3, 0]]

@@ -1,5 +1,7 @@
-"""What a model is for, in ``card.toml`` of its folder: a title, labels in words, a domain, figures. Needs neither torch
-nor NumPy."""
+"""The model card ``card.toml``: title, description, domain, meanings of labels, and scores.
+
+Needs neither torch nor NumPy.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +16,23 @@ from hyperspan.files import Target
 from hyperspan.toml import free_table, read_text, read_toml, shown, to_key, to_toml
 
 CARD = "card.toml"
-"""Its name in the folder of a model."""
+"""The file name of a model card."""
 README = "README.md"
 HEADINGS = (
     *("Model details", "Intended use", "Out-of-scope use", "Training data and licences", "Evaluation"),
     *("Limits and biases", "Calibration", "Environmental cost", "How to reproduce", "Citation"),
 )
-"""Those of the README.md of a model, as Mitchell et al. (2019) and others have them."""
+"""The headings of a model's README.md, after Mitchell et al. (2019) and others."""
 TEXTS = {"title": 200, "description": 1000, "domain": 200, "language": 100, "licence": 500}
-"""The keys that are texts, and how many characters each may have."""
+"""The text keys, with the maximal number of characters of each."""
 LONGEST_MEANING = 300
 LABELS_WRITTEN = 10_000
-"""Bytes of the table of labels up to which :meth:`ModelCard.for_labels` makes it; a card is a small file."""
+"""The maximal bytes of the label table that :meth:`ModelCard.for_labels` writes, to keep the card small."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """F1 of a model, in percent; None where it was not measured."""
+    """The F1 of a model, in percent; None if not measured."""
 
     corpus: str = ""
     dev: float | None = None
@@ -39,7 +41,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What is known of a model; what is not known is empty.
+    """The facts about a model; unknown ones are empty.
 
     >>> card = ModelCard("zoo", "Finds animals.", labels={"FAC": "buildings"}, figures=Figures("Zoo", dev=81.5))
     >>> print(card.to_toml(), end="")
@@ -63,14 +65,14 @@ class ModelCard:
     language: str = ""
     licence: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """What each label means, in words."""
+    """The meaning of each label."""
     figures: Figures = field(default_factory=Figures)
     profile: Mapping[str, Any] = field(default_factory=dict)
-    """What the training text looked like."""
+    """The profile of the training text, by which texts of other domains are detected."""
 
     @classmethod
     def read(cls, folder: Path) -> ModelCard:
-        """The card of a model's folder, of any origin; an empty one where there is none."""
+        """Read the card of a model's folder, which is untrusted; return an empty card if there is none."""
         path = folder / CARD
         if not path.exists():
             return cls()
@@ -80,7 +82,7 @@ class ModelCard:
 
     @classmethod
     def read_or_warn(cls, folder: Path) -> ModelCard:
-        """The same; an empty one and a warning where the card is wrong, since a model works without it."""
+        """Read the card; warn and return an empty one if it is invalid, as a model works without it."""
         try:
             return cls.read(folder)
         except (InputError, OSError) as error:
@@ -89,12 +91,12 @@ class ModelCard:
 
     @classmethod
     def from_toml(cls, text: str, name: str = "the model card") -> ModelCard:
-        """The card that a text in TOML holds; an InputError says what is wrong with it.
+        """Parse a card from TOML; raise an InputError if it is invalid.
 
-        >>> ModelCard.from_toml("title = 3")
+        >>> ModelCard.from_toml("title = 3")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        hyperspan.errors.InputError: the model card: title is 3, but must be a text of at most 200 characters; correct or remove it
+        hyperspan.errors.InputError: the model card: title is 3, but must be a text of at most 200 characters; ...
         """
         tables = read_toml(text, name, f"correct or remove {CARD}")
         try:
@@ -118,14 +120,14 @@ class ModelCard:
 
     @classmethod
     def for_labels(cls, title: str, labels: tuple[str, ...], figures: Figures) -> ModelCard:
-        """The card of a model just trained: its maker says the rest, such as what the labels mean."""
+        """Make the card of a newly trained model; its author fills in the rest, such as the meanings of labels."""
         meanings = dict.fromkeys(map(_cleaned, labels), "")
         if len(to_toml(meanings).encode()) > LABELS_WRITTEN:
             meanings = {}
         return cls(_cleaned(title), labels=meanings, figures=Figures(_cleaned(figures.corpus), figures.dev))
 
     def to_toml(self) -> str:
-        """The card as :meth:`from_toml` reads it; what is not known is left out."""
+        """Return the card as TOML, without unknown facts; :meth:`from_toml` reads it."""
         lines = [f"{key} = {to_toml(getattr(self, key))}" for key in TEXTS if getattr(self, key)]
         tables = {
             "labels": self.labels,
@@ -138,20 +140,21 @@ class ModelCard:
         return "\n".join(lines).lstrip("\n") + "\n"
 
     def write(self, folder: Path) -> None:
-        """Writes the card to a model's folder, over one that is there."""
+        """Write the card to a model's folder, replacing an existing one."""
         with Target(str(folder / CARD), force=True).open() as file:
             file.write(self.to_toml())
 
     def to_json(self) -> dict[str, Any]:
-        """The card but for the profile, which is for programs, as JSON can hold it."""
+        """Return the card as JSON values, without the profile."""
         texts = {key: getattr(self, key) for key in TEXTS}
         return {**texts, "labels": dict(self.labels), "figures": dict(vars(self.figures))}
 
 
 def with_section(readme: str, title: str, text: str) -> str:
-    """The README.md of a model with another text below a heading, which is added if there is none.
+    """Return a model's README.md with the text of one section replaced; a missing section is added.
 
-    >>> print(with_section("# Zoo\\n\\n## Calibration\\n\\nOld.\\n\\n## Citation\\n\\nUs.\\n", "Calibration", "New."), end="")
+    >>> readme = "# Zoo\\n\\n## Calibration\\n\\nOld.\\n\\n## Citation\\n\\nUs.\\n"
+    >>> print(with_section(readme, "Calibration", "New."), end="")
     # Zoo
     <BLANKLINE>
     ## Calibration
@@ -169,7 +172,7 @@ def with_section(readme: str, title: str, text: str) -> str:
 
 
 UNKNOWN = ModelCard()
-"""The card of a model that has none."""
+"""The card of a model without a card."""
 
 
 def _check_keys(given: Mapping[str, Any], known: tuple[str, ...], prefix: str) -> None:
@@ -200,5 +203,5 @@ def _percent(value: Any, key: str) -> float:
 
 
 def _cleaned(name: str) -> str:
-    """A name of any origin as a card may hold it."""
+    """Shorten a name and replace its control characters, so that a card can hold it."""
     return CONTROL_CHARACTERS.sub("?", name)[: TEXTS["title"]]

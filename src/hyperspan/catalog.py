@@ -1,5 +1,7 @@
-"""The models at hand, and what each is for: of folders of any origin, without loading a model. Needs neither torch nor
-NumPy."""
+"""List the available models with their labels and cards, without loading them.
+
+Folders are untrusted input. Needs neither torch nor NumPy.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,17 @@ from hyperspan.model_folders import DEFAULT_MODEL, FILES, bundled_models, folder
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """A model in a list of them."""
+    """The facts about one model."""
 
     name: str
     labels: tuple[str, ...]
     card: ModelCard
     bytes: int
-    """Of the files of the model, without those of its training."""
+    """The size of the model's files, without those of training."""
 
     @classmethod
     def of(cls, name: str) -> CatalogEntry:
-        """A bundled model by its name, or the model of a folder.
+        """Read the entry of a bundled model, by name, or of a model folder.
 
         >>> entry = CatalogEntry.of("genia")
         >>> entry.labels, entry.card.domain
@@ -46,11 +48,11 @@ class CatalogEntry:
 
     @property
     def is_default(self) -> bool:
-        """Whether this model is used where none is named."""
+        """Whether this is the default model."""
         return self.name == DEFAULT_MODEL
 
     def to_json(self) -> dict[str, Any]:
-        """What programs want to know."""
+        """Return the entry as JSON values."""
         meanings = {label: self.card.labels.get(label, "") for label in self.labels}
         return {
             "name": self.name,
@@ -62,6 +64,6 @@ class CatalogEntry:
 
 
 def catalog(others: Iterable[str] = ()) -> list[CatalogEntry]:
-    """The bundled models, the default one first, and those of other folders."""
+    """Return the entries of the bundled models, the default first, and of other folders."""
     bundled = sorted(bundled_models(), key=lambda name: name != DEFAULT_MODEL)
     return [CatalogEntry.of(name) for name in dict.fromkeys((*bundled, *others))]

@@ -1,4 +1,4 @@
-"""From sentences to arrays of ids without padding, in NumPy alone: processes that only prepare batches need no torch.
+"""Convert sentences to arrays of ids without padding, in NumPy: processes that only prepare batches need no torch.
 
 The words of a batch are rows in the order that torch's `PackedSequence` uses: all first words, longest sentence first,
 then all second words, and so on.
@@ -18,7 +18,7 @@ _NO_SPELLINGS = np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.int32), n
 
 
 class RowOrder(NamedTuple):
-    """Where the words of a batch stand; N words in B sentences, the longest of n words."""
+    """The order of the words of a batch: N words in B sentences, of at most n words."""
 
     lengths: np.ndarray
     """(B,)"""
@@ -31,7 +31,7 @@ class RowOrder(NamedTuple):
     sentence: np.ndarray
     """(N,): the sentence of each row."""
     before: np.ndarray
-    """(N - B',): for each row but the first words of the B' sentences that have any, the row of the word before."""
+    """(N - B',): for each row except the first words of the B' non-empty sentences, the row of the previous word."""
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence]) -> RowOrder:
@@ -58,8 +58,7 @@ class RowOrder(NamedTuple):
         )
 
     def rows(self, values: Any, shape: tuple[int, ...] = ()) -> np.ndarray:
-        """(N, …): what is known of each word, sentence by sentence, in the order of rows; 0 where there are no
-        values."""
+        """(N, …): the values of all words, given sentence by sentence, in the order of rows; 0 without values."""
         array = np.zeros((len(self.row), *shape), dtype=np.int32)
         if len(values):
             array[self.row] = values
@@ -67,18 +66,18 @@ class RowOrder(NamedTuple):
 
 
 class WordArrays(NamedTuple):
-    """What an encoder reads of the words of a batch, in the order of rows; U different spellings."""
+    """The input of an encoder for the words of a batch, in the order of rows; U distinct spellings."""
 
     words: np.ndarray
     """(N,)"""
     tags: np.ndarray
     """(N,)"""
     clusters: np.ndarray
-    """(N, prefixes), or (N, 0) where there are none."""
+    """(N, prefixes), or (N, 0) without clusters."""
     spelling: np.ndarray
-    """(N,): which of the spellings a word has."""
+    """(N,): the index of each word's spelling."""
     characters: np.ndarray
-    """(U, longest): the spellings, longest first, 0 in padding; (0, 0) where characters are not looked at."""
+    """(U, longest): the spellings, longest first, 0 in padding; (0, 0) if the model reads no characters."""
     character_counts: np.ndarray
     """(U,)"""
 
@@ -86,7 +85,7 @@ class WordArrays(NamedTuple):
 def word_arrays(
     sentences: Sequence[Sentence], order: RowOrder, vocabulary: Vocabulary, *, characters: bool
 ) -> WordArrays:
-    """The ids of the sentences' words."""
+    """Return the ids of the words of the sentences."""
     place, lexicon = vocabulary.look_up([token for given in sentences for token in given.tokens])
     tags = [tag for given in sentences for tag in given.tags or ("",) * len(given)] if vocabulary.tags else []
     by_length, spelled, counts = lexicon.spellings() if characters else _NO_SPELLINGS

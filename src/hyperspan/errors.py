@@ -36,9 +36,9 @@ def counted(number: int, noun: str) -> str:
 
 
 class HyperspanError(Exception):
-    """The base class: catch this to catch all of them.
+    """The base class of all errors that hyperspan raises on purpose.
 
-    A message is one line and safe to print. It escapes control characters in the user's input that it quotes.
+    The message is one line and safe to print: control characters in quoted user input are escaped.
 
     >>> print(HyperspanError("no key 'a\\nb'"))
     no key 'a\\nb'
@@ -49,7 +49,7 @@ class HyperspanError(Exception):
 
 
 class InputError(HyperspanError):
-    """The user's input cannot be used."""
+    """An argument, option or input file is not valid."""
 
 
 class SpanError(InputError):
@@ -106,15 +106,15 @@ class MissingExtraError(HyperspanError):
 
 
 def require(module: str, purpose: str, extra: str) -> None:
-    """Raises :class:`MissingExtraError` unless the module of an extra is installed. Call it before long work."""
+    """Raise :class:`MissingExtraError` unless the module of an extra is installed. Call it before long work."""
     if find_spec(module) is None:
         raise MissingExtraError(purpose, extra)
 
 
 def require_torch(purpose: str) -> None:
-    """Raises :class:`MissingExtraError` unless torch is installed. Call it before anything that imports torch."""
+    """Raise :class:`MissingExtraError` unless torch is installed. Call it before anything that imports torch."""
     require("torch", purpose, "train")
 
 
 class KernelWarning(RuntimeWarning):
-    """The compiled kernels are missing or cannot be used, and PyTorch does their work."""
+    """The compiled kernels are missing or unusable; PyTorch is used instead."""

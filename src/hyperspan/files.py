@@ -1,6 +1,6 @@
-"""Opens text files, packed or not, and writes atomically.
+"""Open text files, compressed or not, and write files atomically.
 
-Output goes to a temporary file beside the target, which is renamed into place at the end.
+Output goes to a temporary file next to the target, which is renamed into place at the end.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from typing import IO, Any, cast
 from hyperspan.errors import InputError, OutputExistsError
 
 MAX_BUFFERED_BYTES = 16 * 2**20
-"""A buffered stream keeps this many bytes in memory, and more on disk."""
+"""A buffered stream keeps up to this many bytes in memory, and larger content on disk."""
 
 TEXT_SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
-"""How the names of files of unlabelled text end."""
+"""The suffixes of unlabelled text files."""
 TEXT_ERRORS = (EOFError, UnicodeError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
-"""What reading such a file raises if it is damaged or not UTF-8."""
+"""The exceptions of reading such a file if it is damaged or not UTF-8."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def is_url(name: str) -> bool:
-    """Whether a name is not that of a local file.
+    """Whether a name is a URL of a remote file.
 
     >>> is_url("s3://bucket/texts"), is_url("./odd://name.jsonl"), is_url("file:///texts")
     (True, False, False)
@@ -44,13 +44,13 @@ def is_url(name: str) -> bool:
 
 
 def open_text(path: Path) -> IO[str]:
-    """A file of UTF-8 text to read, unpacked if its name ends in .gz or .xz."""
+    """Open a UTF-8 text file for reading; names in .gz or .xz are decompressed."""
     openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
     return cast(IO[str], openers.get(path.suffix, open)(path, "rt", encoding="utf-8-sig"))
 
 
 def read_regular(path: Path) -> bytes:
-    """The bytes of a file. Of a pipe or a device, which may never end, and of a folder it is an OSError."""
+    """Read the bytes of a regular file; raise an OSError for folders, pipes and devices (which may never end)."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "it is no regular file", str(path))
     return path.read_bytes()
@@ -58,13 +58,12 @@ def read_regular(path: Path) -> bytes:
 
 @dataclass
 class Target:
-    """A file, a folder, or standard output ("-"). A file or a new folder appears under its name only after a complete
-    write."""
+    """An output: a file, a folder, or standard output ("-"). Files and new folders appear only once complete."""
 
     name: str
     force: bool = False
     buffered: bool = False
-    """Whether standard output and pipes also receive all or nothing, so that an error leaves no partial output."""
+    """Whether standard output and pipes are also written all or nothing, so an error leaves no partial output."""
 
     @property
     def path(self) -> Path:
@@ -74,12 +73,12 @@ class Target:
         return Path(self.name)
 
     def check(self) -> None:
-        """Raises an error now that writing a file would raise later."""
+        """Raise now the errors that writing a file would raise later."""
         _check_free(self.path, self.force)
 
     @contextmanager
     def open_binary(self) -> Iterator[IO[bytes]]:
-        """A stream of bytes, gzipped if the name ends in .gz."""
+        """Open a byte stream, compressed with gzip if the name ends in .gz."""
         if self.name == "-":
             with self._buffer(sys.stdout.buffer) as stream:
                 yield stream
@@ -110,7 +109,7 @@ class Target:
 
     @contextmanager
     def _buffer(self, stream: IO[bytes]) -> Iterator[IO[bytes]]:
-        """The stream itself or, if `buffered`, a buffer that is copied to it at the end."""
+        """Yield the stream or, if `buffered`, a buffer that is copied to it at the end."""
         if not self.buffered:
             yield stream
             return
@@ -121,7 +120,7 @@ class Target:
 
     @contextmanager
     def open(self) -> Iterator[IO[str]]:
-        """A stream of UTF-8 text; lines end in "\\n"."""
+        """Open a UTF-8 text stream; lines end in "\\n"."""
         with self.open_binary() as raw:
             text = io.TextIOWrapper(raw, encoding="utf-8", newline="\n", write_through=False)
             try:
@@ -132,9 +131,9 @@ class Target:
 
     @contextmanager
     def open_folder(self) -> Iterator[Path]:
-        """A temporary folder to write files into. When all are written, it becomes the target.
+        """Open a temporary folder to write files into; at the end it is renamed to the target.
 
-        If the target is a folder already, the files move there one by one.
+        If the target folder exists, the files are moved there one by one.
         """
         path = self.path
         if path.exists() and not self.force and (not path.is_dir() or any(path.iterdir())):

@@ -1,5 +1,4 @@
-"""What is installed here and which kernels run: for reports of problems, and for whoever wonders why something is
-slow."""
+"""Installed versions, extras and kernels, for bug reports and questions of speed."""
 
 from __future__ import annotations
 
@@ -25,11 +24,11 @@ EXTRAS = {
     "transformers": ("safetensors", "torch", "transformers"),
     "vectors": ("gensim",),
 }
-"""The modules that each optional dependency brings."""
+"""The modules that each extra installs."""
 
 
 def info() -> dict[str, Any]:
-    """Versions, kernels, bundled models and extras, as JSON can hold them; imports neither torch nor any extra.
+    """Return versions, kernels, bundled models and extras as JSON values; imports neither torch nor any extra.
 
     >>> sorted(info())
     ['extras', 'kernels', 'models', 'python', 'torch', 'version']
@@ -45,7 +44,7 @@ def info() -> dict[str, Any]:
 
 
 def lines(found: dict[str, Any]) -> Iterator[str]:
-    """What :func:`info` found, for people."""
+    """Format the result of :func:`info` as text."""
     yield f"hyperspan {found['version']}, Python {found['python']}, PyTorch {found['torch'] or 'not installed'}"
     yield "\nkernels"
     yield from _kernel_lines(found["kernels"])
@@ -100,7 +99,7 @@ def _extra(name: str, modules: tuple[str, ...]) -> dict[str, Any]:
 def _is_there(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ValueError:  # a module of that name was put there by hand
+    except ValueError:  # sys.modules holds a module without a spec
         return False
 
 

@@ -1,4 +1,4 @@
-"""Objects by their address, imported when first used."""
+"""Import objects by their address on first use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hyperspan.errors import MissingExtraError
 
 
 def imported(address: str) -> Any:
-    """The object at an address ``module:name``, as entry points write it; an error says so where it needs torch.
+    """Import the object at an address ``module:name`` (the syntax of entry points); a missing torch is a clear error.
 
     >>> imported("json:dumps")([1])
     '[1]'
@@ -25,7 +25,7 @@ def imported(address: str) -> Any:
 
 
 class DeferredFunction:
-    """A function by its address, imported when it is first called or inspected.
+    """A function that is imported when it is first called or inspected.
 
     >>> DeferredFunction("json:dumps")([1])
     '[1]'

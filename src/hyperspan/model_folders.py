@@ -1,5 +1,4 @@
-"""The folders of models: of the bundled ones by their names, of others as they are given. Needs neither torch nor
-NumPy."""
+"""Find and copy the folders of models, bundled or not. Needs neither torch nor NumPy."""
 
 from __future__ import annotations
 
@@ -12,18 +11,18 @@ from hyperspan.files import Target
 PRETRAINED = Path(__file__).parent / "pretrained"
 """The folder of the bundled models."""
 DEFAULT_MODEL = "english"
-"""The bundled model that is used where none is named."""
+"""The bundled model that is used by default."""
 FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors", "README.md", CARD)
-"""What a model's folder holds."""
+"""The files of a model's folder."""
 
 
 def bundled_models(place: Path = PRETRAINED) -> list[str]:
-    """The names of the models that come with hyperspan, or of those in another folder of models."""
+    """Return the names of the bundled models, or of the models in another folder."""
     return sorted(file.parent.name for file in place.glob("*/config.toml"))
 
 
 def folder_of(name_or_path: str | Path) -> Path:
-    """The folder of a model: of a bundled one, by its name, or the folder itself."""
+    """Return the folder of a bundled model, by name, or the given folder itself."""
     folder, bundled = Path(name_or_path), bundled_models()
     if str(name_or_path) in bundled:
         return PRETRAINED / str(name_or_path)
@@ -36,13 +35,12 @@ def folder_of(name_or_path: str | Path) -> Path:
 
 
 def is_model(name: str) -> bool:
-    """Whether a name is that of a model, where something else was asked for."""
+    """Whether a name is that of a model; for error messages where a model is not expected."""
     return (Path(name) / "config.toml").is_file() or (name in bundled_models() and not Path(name).exists())
 
 
 def target_of(model: str, output: Path | None, force: bool) -> Path:
-    """The folder for a changed model: another one, or with `force` its own; an error before any work if that must not
-    be."""
+    """Return the folder to write a changed model to: `output`, or with `force` its own; raise an error otherwise."""
     if output is None:
         if model in bundled_models():
             raise InputError(f"{model} is a bundled model, which stays as it is; name a folder with --output")
@@ -58,7 +56,7 @@ def target_of(model: str, output: Path | None, force: bool) -> Path:
 
 
 def copy_model(source: Path, target: Path) -> None:
-    """Copies the files of a model to another folder; does nothing where that is its own."""
+    """Copy the files of a model to another folder; do nothing if it is the same folder."""
     target.mkdir(parents=True, exist_ok=True)
     for name in FILES if target.resolve() != source.resolve() else ():
         if (source / name).is_file():

@@ -1,7 +1,7 @@
-"""Tables of formats, structures, models and encoders by name, to which other distributions add by entry points.
+"""Tables of formats, structures, models and encoders by name, which other packages extend through entry points.
 
-The names that are built in are found without looking further. Only for others, and to list all, are the entry points of
-the group read: ``hyperspan.formats``, ``hyperspan.structures``, ``hyperspan.models``, ``hyperspan.encoders``.
+The entry point groups are ``hyperspan.formats``, ``hyperspan.structures``, ``hyperspan.models`` and
+``hyperspan.encoders``. They are read only for names that are not built in, and to list all names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class PluginTable(Mapping[str, T], Generic[T]):
-    """Entries by name: those that are built in, then those of plug-ins, each loaded when it is asked for.
+    """A mapping of names to built-in entries and entries of plug-ins; plug-ins are loaded on first use.
 
     >>> shapes = PluginTable("shapes", {"square": 4}, int)
     >>> shapes["square"], list(shapes), "circle" in shapes
@@ -29,12 +29,12 @@ class PluginTable(Mapping[str, T], Generic[T]):
 
     def __init__(self, group: str, built_in: Mapping[str, T], kind: type, *, classes: bool = False):
         self.group, self.built_in, self.kind = f"hyperspan.{group}", built_in, kind
-        """`kind` is the class whose instances the entries are, or, with `classes`, whose subclasses."""
+        """Entries are instances of `kind`; with `classes`, they are subclasses of it."""
         self.classes = classes
 
     @cached_property
     def _entry_points(self) -> dict[str, metadata.EntryPoint]:
-        from importlib import metadata  # which takes long, and which few need
+        from importlib import metadata  # slow to import, and rarely needed
 
         found: dict[str, metadata.EntryPoint] = {}
         for entry in metadata.entry_points(group=self.group):
@@ -60,7 +60,7 @@ class PluginTable(Mapping[str, T], Generic[T]):
         return len(self.built_in) + len(self._entry_points)
 
     def working(self) -> Iterator[tuple[str, T]]:
-        """All entries; a plug-in that cannot be loaded is left out with a warning."""
+        """Yield all entries; a plug-in that cannot be loaded is left out with a warning."""
         yield from self.built_in.items()
         for name, entry in self._entry_points.items():
             try:

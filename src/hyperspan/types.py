@@ -1,12 +1,12 @@
-"""What hyperspan reads and returns: mentions, sentences, documents.
+"""The values that hyperspan reads and returns: mentions, sentences and documents.
 
 Spans are half-open, ``[start, end)``: in tokens inside a :class:`Sentence`, in characters (Unicode code points)
-inside a :class:`Document`. Mentions may overlap in every way; the same span with the same label occurs once.
+inside a :class:`Document`. Mentions may overlap in any way; a span has a label only once.
 
-Annotation may be partial. A mention that is listed is sure. A span and label that are not listed are *absent* if the
-:class:`AnnotationScope` covers them or they are forbidden, and *unknown* otherwise.
+Annotation may be partial. A listed mention is certain. An unlisted span and label is *absent* if the
+:class:`AnnotationScope` covers it or it is forbidden, and *unknown* otherwise.
 
-Values are frozen; :func:`attrs.evolve` copies one with some fields changed and checks it again.
+Values are frozen; :func:`attrs.evolve` makes a checked copy with some fields changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hyperspan.lazy import imported
 
 Span = tuple[int, int]
 SHOWN = 60
-"""The characters of a text that its repr shows."""
+"""How many characters of a text its repr shows."""
 
 
 def _shown(text: str) -> str:
@@ -36,11 +36,13 @@ def _fragments(values: Iterable[Span]) -> tuple[Span, ...]:
 
 @frozen(order=True, repr=False, weakref_slot=False)
 class Mention:
-    """A labelled span. Two mentions are the same if span, fragments and label are, whatever their probabilities.
+    """A labelled span ``[start, end)``: in tokens inside a sentence, in characters inside a document.
 
-    A discontinuous mention has several parts; its span is from the first to the last, and `fragments` are the parts.
+    Two mentions are equal if their span, fragments and label are equal; the other fields do not count. The span of a
+    discontinuous mention reaches from its first to its last part, and `fragments` lists the parts.
 
-    ``attrs.evolve(mention, start=0)`` keeps `text`, and a document refuses one that is wrong: evolve with ``text=""`` too.
+    To change a mention, use :func:`attrs.evolve`. If the span changes, also reset the text:
+    ``attrs.evolve(mention, start=0, text="")``.
 
     >>> Mention(0, 2, "PER") == Mention(0, 2, "PER", probability=0.9)
     True
@@ -50,16 +52,18 @@ class Mention:
 
     start: int
     end: int
+    """The position after the last token or character."""
     label: str
     fragments: tuple[Span, ...] = field(default=(), converter=_fragments)
-    """The parts of a discontinuous mention, in order and apart; empty for a contiguous mention."""
+    """The parts of a discontinuous mention, in order and not adjacent; empty for a contiguous mention."""
     text: str = field(default="", eq=False)
-    """The characters that a mention of a document covers, from `start` to `end`."""
+    """In a document: the text from `start` to `end`."""
     probability: float | None = field(default=None, eq=False)
+    """The marginal probability, if a model found the mention."""
     head: Span | None = field(default=None, eq=False)
-    """The span of its head, where a corpus marks heads."""
+    """The span of the head, if the corpus annotates heads."""
     id: str = field(default="", eq=False)
-    """Its identifier in the corpus."""
+    """The identifier in the corpus."""
 
     def __attrs_post_init__(self) -> None:
         if not 0 <= self.start < self.end:
@@ -79,11 +83,12 @@ class Mention:
 
     @property
     def span(self) -> Span:
+        """``(start, end)``."""
         return self.start, self.end
 
     @property
     def parts(self) -> tuple[Span, ...]:
-        """Its spans in order: the fragments of a discontinuous mention, otherwise its span alone."""
+        """The spans of its parts: the fragments of a discontinuous mention, otherwise the span alone."""
         return self.fragments or ((self.start, self.end),)
 
     def __repr__(self) -> str:
@@ -94,13 +99,13 @@ class Mention:
 
 
 MENTION_ORDER = attrgetter("start", "end", "label", "fragments")
-"""The key that sorts mentions as they compare with each other, several times as fast."""
+"""A sort key that orders mentions as ``<`` does, but several times faster."""
 _NO_MENTIONS: frozenset[Mention] = frozenset()
-"""One for all sentences without mentions: each of its own would take most of their memory."""
+"""Shared by all sentences without mentions; separate empty sets would take most of their memory."""
 
 
 def mention_set(values: Iterable[Mention]) -> frozenset[Mention]:
-    """The mentions, each once; an InputError for anything else.
+    """Return the mentions as a set; raise an InputError for anything else.
 
     >>> mention_set([(0, 4, "protein")])
     Traceback (most recent call last):
@@ -123,7 +128,7 @@ def _checked(mention: Mention) -> Mention:
 
 
 ANY_LABEL = "*"
-"""As the label of a forbidden mention: the span is no mention of any type."""
+"""As the label of a forbidden mention: the span is not a mention of any type."""
 
 
 def _label_set(values: Iterable[str]) -> frozenset[str]:
@@ -142,51 +147,53 @@ def _regions(values: Iterable[Iterable[int]]) -> tuple[Span, ...]:
 
 @frozen(weakref_slot=False)
 class AnnotationScope:
-    """Of which labels, and where, all mentions are listed. Beyond it, a mention that is not listed is unknown.
+    """The labels and regions in which all mentions are listed, for partially annotated text.
+
+    Inside the scope, an unlisted mention is absent. Outside, it is unknown.
 
     >>> scope = AnnotationScope(types=["PER"], regions=[(0, 4)])
     >>> scope.covers(1, 3, "PER"), scope.covers(1, 3, "GPE"), scope.covers(3, 5, "PER")
     (True, False, False)
-    >>> AnnotationScope(types=[]).is_empty  # only the listed mentions are sure
+    >>> AnnotationScope(types=[]).is_empty  # only the listed mentions are certain
     True
     """
 
     types: frozenset[str] | None = field(default=None, converter=optional(_label_set))
-    """The labels whose mentions are all listed; None for all labels."""
+    """The labels whose mentions are all listed; None means all labels."""
     regions: tuple[Span, ...] | None = field(default=None, converter=optional(_regions))
-    """The spans inside which all mentions are listed, sorted; None for everywhere."""
+    """The spans in which all mentions are listed, sorted; None means the whole text."""
 
     def covers(self, start: int, end: int, label: str) -> bool:
-        """Whether a mention there would be listed: its label is annotated and its span inside one region."""
+        """Whether the scope covers a mention: its label is annotated and its span is inside one region."""
         return (self.types is None or label in self.types) and (
             self.regions is None or any(first <= start and end <= last for first, last in self.regions)
         )
 
     def covers_labels(self, labels: Set[str]) -> bool:
-        """Whether all mentions of these labels are listed, wherever they are.
+        """Whether all mentions of these labels are listed, in the whole text.
 
-        >>> AnnotationScope(types=["PER", "GPE"]).covers_labels({"PER"}), AnnotationScope(types=[]).covers_labels({"PER"})
-        (True, False)
+        >>> AnnotationScope(types=["PER", "GPE"]).covers_labels({"PER"})
+        True
         """
         return self.regions is None and (self.types is None or labels <= self.types)
 
     @property
     def is_complete(self) -> bool:
-        """Whether it covers everything, as no scope at all does."""
+        """Whether the scope covers everything, like no scope at all."""
         return self.types is None and self.regions is None
 
     @property
     def is_empty(self) -> bool:
-        """Whether it covers nothing: only the listed mentions are sure."""
+        """Whether the scope covers nothing: only the listed mentions are certain."""
         return self.types == frozenset() or self.regions == ()
 
 
 NOTHING_ANNOTATED = AnnotationScope(types=())
-"""Only what is listed is sure, and only what is forbidden is absent."""
+"""The scope of a text in which only listed mentions are certain and only forbidden ones are absent."""
 
 
 class _PartlyAnnotated:
-    """What sentences and documents say of partial annotation."""
+    """Partial annotation, for sentences and documents."""
 
     __slots__ = ()
     mentions: frozenset[Mention]
@@ -199,7 +206,7 @@ class _PartlyAnnotated:
         return bool(self.forbidden) or not (self.annotated is None or self.annotated.is_complete)
 
     def knows(self, mention: Mention) -> bool:
-        """Whether it is known if this is a mention: it is listed, forbidden, or covered by what is annotated."""
+        """Whether the annotation decides this mention: it is listed, forbidden, or covered by the scope."""
         return (
             self.annotated is None
             or mention in self.mentions
@@ -208,11 +215,11 @@ class _PartlyAnnotated:
         )
 
     def forbids(self, mention: Mention) -> bool:
-        """Whether it is marked as no mention, by its own label or any."""
+        """Whether this mention is forbidden, for its label or for any label."""
         return mention in self.forbidden or evolve(mention, label=ANY_LABEL) in self.forbidden
 
     def _check_marking(self, length: int, unit: str) -> None:
-        """SpanError unless regions and forbidden spans are inside, and no mention is forbidden."""
+        """Raise a SpanError unless regions and forbidden spans lie inside and no mention is forbidden."""
         regions = self.annotated.regions or () if self.annotated is not None else ()
         for start, end in (*regions, *(mention.span for mention in self.forbidden)):
             if end > length:
@@ -232,7 +239,7 @@ def _token_tuple(values: Iterable[str]) -> tuple[str, ...]:
 
 @frozen(repr=False, weakref_slot=False)
 class Sentence(_PartlyAnnotated):
-    """Tokens with the mentions among them, in token positions.
+    """A tokenized sentence with its mentions, in token positions.
 
     >>> zoo = Sentence(("the", "Seattle", "zoo"), [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])
     >>> [zoo.text_of(mention) for mention in sorted(zoo.mentions)]
@@ -243,22 +250,22 @@ class Sentence(_PartlyAnnotated):
 
     tokens: tuple[str, ...] = field(converter=_token_tuple)
     mentions: frozenset[Mention] = field(default=_NO_MENTIONS, converter=mention_set)
-    """Those that are given, each once; :meth:`with_mentions` counts the others as duplicates."""
+    """The mentions, without duplicates; :meth:`with_mentions` also records duplicates."""
     tags: tuple[str, ...] = field(default=(), converter=tuple, kw_only=True)
-    """Part-of-speech tags, one a token, or none at all."""
+    """Part-of-speech tags, one per token, or empty."""
     offsets: tuple[Span, ...] = field(default=(), converter=tuple, kw_only=True)
-    """The character span of each token in the document, or none at all."""
+    """The character span of each token in the document, or empty."""
     duplicates: tuple[Mention, ...] = field(default=(), converter=tuple, eq=False, kw_only=True)
-    """Mentions that a corpus lists more than once, as often as they are too many; see :meth:`with_mentions`."""
+    """The repetitions of mentions that a corpus lists more than once; see :meth:`with_mentions`."""
     before: tuple[str, ...] = field(default=(), converter=tuple, eq=False, kw_only=True)
-    """The last tokens of its document before it, for models that read them;
-    :func:`hyperspan.corpora.documents.with_context`."""
+    """The tokens before the sentence in its document, for models that read context;
+    see :func:`hyperspan.corpora.documents.with_context`."""
     after: tuple[str, ...] = field(default=(), converter=tuple, eq=False, kw_only=True)
-    """The first tokens after it."""
+    """The tokens after the sentence."""
     annotated: AnnotationScope | None = field(default=None, kw_only=True)
-    """Where and of which labels all mentions are listed, in tokens; None for everywhere and all."""
+    """The scope in which all mentions are listed, in tokens; None means the whole sentence and all labels."""
     forbidden: frozenset[Mention] = field(default=_NO_MENTIONS, converter=mention_set, kw_only=True)
-    """Spans that are no mentions of a label, or of none where the label is :data:`ANY_LABEL`."""
+    """Spans that are not mentions of their label, or of any label if it is :data:`ANY_LABEL` ("*")."""
 
     def __attrs_post_init__(self) -> None:
         length = len(self.tokens)
@@ -280,16 +287,16 @@ class Sentence(_PartlyAnnotated):
         return f"Sentence({_shown(' '.join(self.tokens[:SHOWN]))}, {counted(len(self), 'token')}, {counted(len(self.mentions), 'mention')})"
 
     def text_of(self, mention: Mention) -> str:
-        """The tokens of a mention, with a space between them."""
+        """Return the tokens of a mention, joined by spaces."""
         return " ".join(self.tokens[mention.start : mention.end])
 
     @property
     def listed(self) -> tuple[Mention, ...]:
-        """The mentions as a corpus lists them: each once, then the duplicates."""
+        """The mentions as the corpus lists them: first each once, then the duplicates."""
         return (*self.mentions, *self.duplicates)
 
     def with_mentions(self, listed: Iterable[Mention]) -> Sentence:
-        """The same words with these mentions; one that is listed again is kept as a duplicate.
+        """Return the sentence with these mentions; repeated mentions go to `duplicates`.
 
         >>> Sentence(["the", "zoo"]).with_mentions([Mention(0, 2, "FAC"), Mention(0, 2, "FAC")]).duplicates
         (Mention(0, 2, 'FAC'),)
@@ -301,7 +308,7 @@ class Sentence(_PartlyAnnotated):
         return evolve(self, mentions=distinct, duplicates=duplicates)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the words, and a bar under them for each mention."""
+        """The sentence with a bar under the words of each mention, for notebooks."""
         return imported("hyperspan.render.notebook:sentence_html")(self)
 
 
@@ -324,33 +331,47 @@ def _with_text(mention: Mention, text: str) -> Mention:
     return mention if mention.text else evolve(mention, text=covered)
 
 
-_BY_TEXT = cast(  # type checkers do not know of converters that see the value they are for
+_BY_TEXT = cast(  # type checkers do not know converters with takes_self
     "Callable[[Iterable[Mention]], frozenset[Mention]]", Converter(cast(Any, _with_texts), takes_self=True)
 )
 
 
 @frozen
 class RankedMentions:
-    """One of the most probable sets of a sentence: its mentions in characters of the text, sorted."""
+    """One of the most probable mention sets of a sentence."""
 
     probability: float
+    """The probability of the whole set."""
     mentions: tuple[Mention, ...] = field(converter=tuple)
+    """The mentions of the set, sorted, in characters of the text."""
 
 
 @frozen
 class SentenceAlternatives:
-    """The most probable sets of a sentence, best first; `start` and `end` are its first and last character's place."""
+    """The k most probable mention sets of a sentence: one entry of ``document.alternatives``.
+
+    >>> from hyperspan import load
+    >>> [alternatives] = load("genia")("The IL-2 promoter.", top_k=2).alternatives
+    >>> for ranked in alternatives.sets:
+    ...     print(f"{ranked.probability:.1f}", [mention.text for mention in ranked.mentions])
+    0.6 ['IL-2', 'IL-2 promoter']
+    0.3 ['IL-2 promoter']
+    """
 
     start: int
+    """The first character of the sentence."""
     end: int
+    """The position after its last character."""
     sets: tuple[RankedMentions, ...] = field(converter=tuple)
+    """The sets, the most probable first."""
 
 
 @frozen(repr=False, weakref_slot=False)
 class Document(_PartlyAnnotated):
-    """A text, the mentions in it by character, and the sentences it was split into.
+    """A text with its mentions, in character positions, and its sentences.
 
-    ``document.text[m.start:m.end] == m.text`` holds for every mention: `text` is filled in, and checked where given.
+    ``document.text[m.start:m.end] == m.text`` holds for every mention: a missing `text` is filled in, a given one is
+    checked.
 
     >>> document = Document("the Seattle zoo", [Mention(4, 11, "GPE")])
     >>> document
@@ -362,16 +383,18 @@ class Document(_PartlyAnnotated):
     text: str
     mentions: frozenset[Mention] = field(default=_NO_MENTIONS, converter=_BY_TEXT)
     sentences: tuple[Sentence, ...] = field(default=(), converter=tuple)
+    """The tokenized sentences; empty if the text has not been split."""
     id: str = ""
     metadata: Mapping[str, Any] = field(factory=dict, converter=dict, hash=False)
+    """Any further data of the corpus, which formats such as jsonl keep."""
     alternatives: tuple[SentenceAlternatives, ...] | None = field(default=None, converter=optional(tuple))
-    """For each sentence with tokens the most probable sets, where an annotator was asked for them."""
+    """The most probable mention sets of each sentence with tokens; set by an annotator with `top_k`."""
     candidates: tuple[Mention, ...] | None = field(default=None, converter=optional(tuple))
-    """Every mention at least as probable as an annotator was asked for, sorted as in text, the longest first."""
+    """All mentions above a minimal probability, in text order, longest first; set by an annotator with `candidates`."""
     annotated: AnnotationScope | None = field(default=None, kw_only=True)
-    """Where and of which labels all mentions are listed, in characters; for sentences that do not say so themselves."""
+    """The scope in which all mentions are listed, in characters; applies to sentences without a scope."""
     forbidden: frozenset[Mention] = field(default=_NO_MENTIONS, converter=_BY_TEXT, kw_only=True)
-    """Spans that are no mentions of a label, or of none where the label is :data:`ANY_LABEL`."""
+    """Spans that are not mentions of their label, or of any label if it is :data:`ANY_LABEL` ("*")."""
 
     def __attrs_post_init__(self) -> None:
         for sentence in self.sentences:
@@ -389,15 +412,14 @@ class Document(_PartlyAnnotated):
         return f"Document({_shown(self.text)}, {counts}{name})"
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the text, and a bar under it for each mention."""
+        """The text with a bar under each mention, for notebooks."""
         return imported("hyperspan.render.notebook:document_html")(self)
 
 
-# -- values that are right because of how they were made: nothing is converted or checked, which takes most of the time
-# --------
+# -- trusted values ----------------------------------------------------------------------------------------------------
 #
-# A frozen class offers no cheap way to set its fields. So a draft of the same layout is filled and becomes one of that
-# class.
+# These are correct by construction, so they skip conversion and checks, which take most of the time. A frozen class has
+# no cheap way to set its fields: a draft with the same layout is filled, and its class is changed.
 
 
 class _MentionDraft:
@@ -421,7 +443,7 @@ def trusted_mention(
     id: str = "",  # noqa: A002
     fragments: tuple[Span, ...] = (),
 ) -> Mention:
-    """A mention of what is known to be a span, and to read so where `text` is given."""
+    """Make a mention without checks; span and `text` must be correct."""
     made: Any = _MentionDraft()
     made.start, made.end, made.label, made.fragments = start, end, label, fragments
     made.text, made.probability, made.head, made.id = text, probability, None, id
@@ -435,7 +457,7 @@ def trusted_sentence(
     mentions: Iterable[Mention] = (),
     tags: tuple[str, ...] = (),
 ) -> Sentence:
-    """A sentence of tokens with as many offsets and tags, or none, and mentions inside it."""
+    """Make a sentence without checks; offsets, tags and mentions must fit the tokens."""
     made: Any = _SentenceDraft()
     made.tokens, made.offsets, made.tags = tokens, offsets, tags
     made.mentions = frozenset(mentions) or _NO_MENTIONS
@@ -454,7 +476,7 @@ def trusted_document(
     alternatives: Iterable[SentenceAlternatives] | None = None,
     candidates: Iterable[Mention] | None = None,
 ) -> Document:
-    """A document whose mentions have their texts, and whose sentences have offsets inside the text."""
+    """Make a document without checks; mentions must have their texts, and sentences offsets inside the text."""
     made: Any = _DocumentDraft()
     made.text, made.sentences, made.id = text, sentences, id
     made.mentions, made.metadata = frozenset(mentions) or _NO_MENTIONS, dict(metadata or {})
