@@ -39,9 +39,19 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     for name in names:
-        app.command(name, context_settings=_SETTINGS.get(name))(imported(f"hyperspan.cli.{name}:{name}"))
+        command = imported(f"hyperspan.cli.{name}:{name}")
+        app.command(name, help=_unwrapped(command.__doc__), context_settings=_SETTINGS.get(name))(command)
     app.callback()(common)
     return app
+
+
+def _unwrapped(docstring: str) -> str:
+    """Join the lines of each paragraph, because typer keeps their breaks.
+
+    >>> _unwrapped("One.\\n\\n    Two\\n    three.\\n    ")
+    'One.\\n\\nTwo three.'
+    """
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in docstring.strip().split("\n\n"))
 
 
 def _print_version(wanted: bool) -> None:
