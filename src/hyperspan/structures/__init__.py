@@ -1,6 +1,6 @@
-"""Exact probability distributions over sets of mentions. Nothing here knows about text or neural networks.
+"""Exact probability distributions over sets of mentions. Nothing here depends on text or neural networks.
 
-Names are loaded when first used: distributions need torch, sets of mentions and `graphs` do not.
+Names load on first use: distributions need torch; mention sets and `graphs` do not.
 """
 
 from __future__ import annotations

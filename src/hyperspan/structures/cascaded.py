@@ -1,8 +1,8 @@
 """Cascaded linear chains (Alex et al. 2007): one chain for each type, given the tags that the earlier ones chose.
 
-A pipeline, not one distribution that can be searched: `log_prob` and `sample` are exact, by the chain rule, while
-`argmax` takes the best tags of one type after the other. Where chains depend on earlier ones, `marginals` and the sets
-among which `topk` chooses take the best tags of earlier types for granted.
+This is a pipeline: `log_prob` and `sample` are exact, by the chain rule, while `argmax` takes the best tags of one type
+after the other. Where chains depend on earlier ones, `marginals` and the candidates of `topk` are conditional on the
+best tags of earlier types.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from hyperspan.structures.tags import outermost, tags_of
 TAGS = 5
 """Outside, and begin, inside, last and unit of the one type of a chain."""
 OFFSETS = (-1, 0, 1)
-"""Of the words whose earlier tags count for a word."""
+"""Offsets of the words whose earlier tags influence a word."""
 PORTION = 256
-"""`sample` and `topk` take so many copies of sentences at a time, so that their memory does not grow with k."""
+"""`sample` and `topk` process this many copies of sentences at a time, so that memory does not grow with k."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class CascadedChains(Distribution):
     """Linear chains of one type each over the sentences of a padded batch, in the order of `order`, a permutation of
     the types.
 
-    Mentions of one type do not overlap, those of different types may in any way. `log_partition` is 0: each chain is
-    normalised.
+    Mentions of one type do not overlap; those of different types may overlap freely. `log_partition` is 0: each chain
+    is normalised.
 
     >>> zeros = [torch.zeros(size) for size in ((2, 5, 5), (2, 5), (2, 5), (2, 2, 3, 5, 5))]
     >>> chains = CascadedChains(CascadeScores(torch.zeros(1, 2, 2, 5), *zeros), lengths=[2], order=[1, 0])
@@ -98,7 +98,7 @@ class CascadedChains(Distribution):
         return self.scores.emit.new_zeros(len(self.lengths))
 
     def log_prob(self, mention_sets: MentionSets) -> Tensor:
-        """(B,): the log-probability of one mention set a sentence; -inf if mentions of one type overlap."""
+        """(B,): the log-probability of one mention set per sentence; -inf if mentions of one type overlap."""
         sets = check_mentions(mention_sets, self.lengths, self.types)
         result = self.log_partition
         known: dict[int, list[MentionSet]] = {}
@@ -172,10 +172,10 @@ class CascadedChains(Distribution):
 
     @torch.no_grad()
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
-        """The k sets that are best where each chain takes the best mentions of earlier types for granted.
+        """The k best sets when each chain is conditional on the best mentions of earlier types.
 
-        They come with their exact log-probabilities, in that order; where chains depend on each other, others may be
-        more probable.
+        They come with their exact log-probabilities, in that order; where chains depend on each other, other sets may
+        be more probable.
         """
         check_count(k)
         ranked = [chain.topk(k) for _, chain, _ in self._best()]

@@ -1,4 +1,4 @@
-"""The k best mention sets of choices that are independent of each other. Needs no torch."""
+"""The k best mention sets of independent choices. Needs no torch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Mentions = tuple[Mention, ...]
 
 
 class Choice(NamedTuple):
-    """What is independent of all else: how much its second best costs more than its best, and all that it can have."""
+    """An independent choice: how much more its second best costs than its best, and all its alternatives."""
 
     first_step: float
     alternatives: Alternatives[Mentions]

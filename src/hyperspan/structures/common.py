@@ -1,5 +1,4 @@
-"""What the structures share: checks of what they are given, and sums, draws and rankings in log space that bear
--inf."""
+"""Helpers that structures share: input checks, and sums, draws and rankings in log space that handle -inf."""
 
 from __future__ import annotations
 
@@ -12,32 +11,32 @@ from torch import Tensor
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 
 PORTION_OF_WAYS = 2**22
-"""The most ways that `topk` compares at one place; it takes as many sentences together as that allows."""
+"""The most alternatives that `topk` compares at one place; it batches as many sentences as that allows."""
 
 
 class ScoreTensors:
-    """Scores (log-weights) of a padded batch, by name. A subclass is a frozen dataclass of tensors, None where one is
-    not given."""
+    """Scores (log-weights) of a padded batch, by name. A subclass is a frozen dataclass of tensors; None means not
+    given."""
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors that are given, by name."""
         return {name: tensor for name, tensor in vars(self).items() if tensor is not None}
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """The same with each tensor replaced by what a function makes of it."""
+        """The same scores with a function applied to each tensor."""
         return type(self)(**{name: function(tensor) for name, tensor in self.tensors().items()})
 
     def __truediv__(self, temperature: float) -> Self:
-        """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; its order stays."""
+        """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; the ranking stays."""
         return self.map(lambda tensor: tensor / temperature)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """These scores on another device or in another dtype; takes what :meth:`torch.Tensor.to` takes."""
+        """Move or convert these scores; takes the arguments of :meth:`torch.Tensor.to`."""
         return self.map(lambda tensor: tensor.to(*args, **kwargs))
 
 
 def check_scores(tensors: dict[str, Tensor], shapes: dict[str, tuple[int, ...]]) -> None:
-    """Raises unless the tensors have these shapes, and all are float32 or all float64, on one device."""
+    """Raise an error unless the tensors have these shapes, and all are float32 or all float64, on one device."""
     leader, standard = next(iter(tensors.items()))
     for name, tensor in tensors.items():
         if tuple(tensor.shape) != shapes[name]:
@@ -61,7 +60,7 @@ def check_count(k: int) -> None:
 
 
 def check_possible(value: Tensor) -> None:
-    """Raises unless every sentence can hold something: `value` is (B,), its best or total score."""
+    """Raise an error unless every sentence has a possible set: `value` is (B,), its best or total score."""
     for sentence, score in enumerate(value.tolist()):
         if not score > MINUS_INFINITY:
             reason = "a score is NaN" if score != score else "every one has a score of -inf"
@@ -69,13 +68,12 @@ def check_possible(value: Tensor) -> None:
 
 
 def check_no_nan(value: Tensor) -> None:
-    """Raises if a sentence's best or total score, (B,), is NaN."""
+    """Raise an error if a sentence's best or total score, (B,), is NaN."""
     check_possible(value.masked_fill(value == MINUS_INFINITY, 0.0))
 
 
 def log_probability(score: Tensor, log_partition: Tensor, impossible: Iterable[bool] | None = None) -> Tensor:
-    """score - log_partition, (B,), at most 0 whatever the rounding, and -inf where nothing, or this set, is
-    possible."""
+    """score - log_partition, (B,): at most 0 despite rounding, and -inf where nothing, or this set, is possible."""
     never = log_partition == MINUS_INFINITY
     if impossible is not None:
         never = never | torch.tensor(list(impossible), dtype=torch.bool, device=never.device)
@@ -90,8 +88,7 @@ def in_sentence(lengths: Sequence[int], n: int, device: torch.device) -> Tensor:
 def span_score(
     spans: Tensor, outside: Tensor, sets: Sequence[Iterable[tuple[int, int, int]]], lengths: Sequence[int]
 ) -> Tensor:
-    """(B,): the sum over mentions of `spans` (B, n, c, m), and over the words that are in none of them of `outside` (B,
-    n)."""
+    """(B,): the sum of `spans` (B, n, c, m) over mentions and of `outside` (B, n) over words in no mention."""
     covered = torch.zeros(outside.shape, dtype=torch.bool, device="cpu")  # (B, n): in a mention, or padding
     rows: list[tuple[int, int, int, int]] = []
     for sentence, (mentions, length) in enumerate(zip(sets, lengths, strict=True)):
@@ -105,7 +102,7 @@ def span_score(
 
 
 def portions(count: int, ways: int) -> Iterator[slice]:
-    """Slices of so many sentences, where `ways` are compared at one place of each of them."""
+    """Slices of sentences to process together, where `ways` alternatives are compared at one place of each sentence."""
     size = max(1, PORTION_OF_WAYS // ways)
     return (slice(begin, begin + size) for begin in range(0, count, size))
 
@@ -117,22 +114,21 @@ def entropy_term(log_probabilities: Tensor) -> Tensor:
 
 
 def largest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest along dimension 1, and where they are; for k = 1 the first of equals, which topk does not
-    promise."""
+    """The k largest along dimension 1, with indices; for k = 1 the first among ties, which torch.topk does not
+    guarantee."""
     return values.max(1, keepdim=True) if k == 1 else values.topk(k, dim=1)
 
 
 def draw(log_weights: Tensor, draws: int, generator: torch.Generator | None) -> Tensor:
     """(..., choices) -> (..., draws): independent choices, each in proportion to exp(log_weight).
 
-    Random numbers come from the generator's own device. Where no choice is possible, the result means nothing.
+    Random numbers are drawn on the generator's device. Where no choice is possible, the result is meaningless.
     """
     weights = (log_weights - finite(log_weights.amax(-1, keepdim=True))).exp()
     reached = weights.cumsum(-1)
     device = generator.device if generator is not None else weights.device
     shape = (*weights.shape[:-1], draws)
     level = torch.rand(shape, generator=generator, dtype=weights.dtype, device=device).to(weights.device)
-    # The first choice that reaches beyond the level: never one of weight 0, which reaches no further than the one
-    # before.
+    # Take the first choice whose cumulative weight exceeds the level; a choice of weight 0 never does so first.
     chosen = torch.searchsorted(reached, level * reached[..., -1:], right=True)
     return chosen.clamp(max=weights.shape[-1] - 1)

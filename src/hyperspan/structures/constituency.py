@@ -40,8 +40,8 @@ class ConstituencyTrees(Distribution):
 
     `scores` (B, n, c, m) has one score for each mention, by start i, words - 1 and type; `outside` (B, n), 0 unless
     given, one for each word that is in no mention. Sets with mentions that cross, or with two types on one span, are
-    impossible. Everything is exact; probabilities take O(n c²) time. Padding may hold anything. Where a sentence has no
-    possible set at all, `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
+    impossible. Everything is exact; probabilities take O(n c²) time. Padding may hold anything. If a sentence has no
+    possible set, its `log_partition` and `log_prob` are -inf; its other values are finite but meaningless.
 
     >>> words = ConstituencyTrees(torch.zeros(1, 3, 3, 1), lengths=[3])
     >>> words.log_partition.exp()  # 2 ** 6 sets less the 2 ** 4 in which (0, 2) and (1, 3) cross
@@ -85,9 +85,10 @@ class ConstituencyTrees(Distribution):
         return self._total(self.scores, self.outside)
 
     def log_prob(self, mention_sets: MentionSets) -> Tensor:
-        """(B,): the log-probability of one mention set a sentence; -inf for a set that is impossible, or wider than c.
+        """(B,): the log-probability of one mention set per sentence; -inf for a set that is impossible, or wider than
+        c.
 
-        :func:`without_crossing` says what to leave out of a set so that it becomes possible.
+        :func:`without_crossing` finds the largest possible subset.
         """
         sets = check_mentions(mention_sets, self.lengths, self.types)
         possible = [
@@ -100,13 +101,13 @@ class ConstituencyTrees(Distribution):
 
     @property
     def marginals(self) -> Tensor:
-        # In float64, as large scores would leave few digits after the point of the sums that are compared here.
+        # In float64: large scores would leave too few digits in the sums compared here.
         exact = [self.scores.double(), self.outside.double()]
         return with_posteriors(self._total, exact)[1][0].to(self.scores.dtype)
 
     @property
     def entropy(self) -> Tensor:
-        # log Z less the expected score; in float64, as the two nearly cancel for large scores.
+        # log Z minus the expected score; in float64, as the two nearly cancel for large scores.
         exact = [self.scores.double(), self.outside.double()]
         total, posteriors = with_posteriors(self._total, exact)
         entropy = finite(total)
@@ -167,8 +168,7 @@ def with_posteriors(
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """A log-partition (B,) and its gradients: how often each score is expected to be used.
 
-    Both are differentiable where the scores are followed by autograd, and come out in any mode, inference mode
-    included.
+    Both are differentiable where autograd tracks the scores, and are computed in any mode, inference mode included.
 
     >>> _, (probability, _) = with_posteriors(torch.logaddexp, [torch.zeros(1), torch.zeros(1)])
     >>> probability
@@ -176,7 +176,7 @@ def with_posteriors(
     """
     followed = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in scores)
     with torch.inference_mode(False), torch.enable_grad():
-        # A view of its own for each: scores that were computed from one another must not share their gradients.
+        # Use a separate view of each: scores computed from one another must not share gradients.
         own = [
             tensor.view_as(tensor) if followed and tensor.requires_grad else tensor.detach().clone().requires_grad_()
             for tensor in scores
@@ -197,8 +197,10 @@ def with_posteriors(
 def is_nested(mentions: Iterable[Mention]) -> bool:
     """Whether no two mentions cross, and no two share their span.
 
-    >>> is_nested({(0, 4, 0), (1, 3, 0), (1, 2, 1)}), is_nested({(0, 2, 0), (1, 3, 0)}), is_nested({(0, 1, 0), (0, 1, 1)})
-    (True, False, False)
+    >>> is_nested({(0, 4, 0), (1, 3, 0), (1, 2, 1)})
+    True
+    >>> is_nested({(0, 2, 0), (1, 3, 0)}), is_nested({(0, 1, 0), (0, 1, 1)})
+    (False, False)
     """
     open_ends: list[int] = []
     before: tuple[int, int] | None = None
@@ -214,8 +216,7 @@ def is_nested(mentions: Iterable[Mention]) -> bool:
 
 
 def without_crossing(mentions: Iterable[Mention]) -> MentionSet:
-    """The largest part of a set that has a tree; what is not in it must go. Of equally many, the mentions of more
-    words.
+    """The largest subset of mentions that forms a tree. Ties go to the subset that covers more words.
 
     >>> crossing = {(0, 3, 0), (2, 5, 0), (2, 4, 1), (4, 5, 0)}
     >>> sorted(without_crossing(crossing))
@@ -227,7 +228,7 @@ def without_crossing(mentions: Iterable[Mention]) -> MentionSet:
     if is_nested(wanted):
         return wanted
     # The best tree where each wanted mention scores 1 and all others are impossible. Only the order of the boundaries
-    # matters, so there need be no more words than those.
+    # matters, so one word per boundary is enough.
     boundaries = sorted({boundary for start, end, _ in wanted for boundary in (start, end)})
     place = {boundary: index for index, boundary in enumerate(boundaries)}
     kinds = sorted({kind for _, _, kind in wanted})

@@ -20,8 +20,8 @@ Part = Literal["top", "sequence", "inner", "mention"]
 
 
 class TreeChart:
-    """Log-sums over what can cover some words, of k = 1 value each; `scores` (B, n, c, m) and `outside` (B, n) come
-    without padding.
+    """Log-sums over all ways to cover some words, k = 1 value each; `scores` (B, n, c, m) and `outside` (B, n) must be
+    free of padding.
 
     They are -inf where nothing can cover the words, and where there are no such words.
     """
@@ -69,14 +69,14 @@ class TreeChart:
         return scores + inner
 
     def _keep(self, part: Part, place: int, candidates: Tensor) -> Tensor:
-        """(…, candidates) -> (…, k): what is kept of them for spans of a width, at the top for an end."""
+        """(…, candidates) -> (…, k): the candidates kept for spans of a width, or at the top for an end."""
         return log_sum(candidates, -1).unsqueeze(-1)
 
 
 class BestTrees(TreeChart):
     """The k best trees of each sentence of a batch, best first; -inf where there are fewer.
 
-    For all spans of a width at once, the k best ways are the best of the combinations of k best parts. Of two parts,
+    For all spans of a width at once, the k best trees are the best combinations of the k best parts. For two parts,
     ranks r and s (from 0) can be among the k best only if (r + 1)(s + 1) <= k.
     """
 
@@ -137,7 +137,7 @@ def _pairs(lefts: int, rights: int, k: int) -> tuple[list[int], list[int]]:
 
 
 class TreeSampler:
-    """Draws the mention sets of one sentence from the top down; what can be chosen at a place is worked out once.
+    """Sample the mention sets of one sentence from the top down; the choices at each place are computed once.
 
     `sequence[i][w]` is the log-sum over the w words from i on, `mention[j][-w]` over mentions of the w words up to j.
     """

@@ -1,7 +1,7 @@
-"""Mentions that must be in a set and mentions that must not, as masks (B, n, c, m) by sentence, start, width and type.
+"""Required and forbidden mentions as masks (B, n, c, m) by sentence, start, width and type.
 
-Partial annotation is such a constraint: what is listed is required, what is known to be absent is forbidden, and of the
-rest anything may be there.
+Partial annotation is such a constraint: listed mentions are required, mentions known to be absent are forbidden, and
+the rest is free.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Shape = Sequence[int]
 
 
 def mask_of(mention_sets: Sequence[Iterable[Mention]], shape: Shape) -> np.ndarray:
-    """(B, n, c, m): true for the given mentions; those wider than c, or of several parts, are left out.
+    """(B, n, c, m): true for the given mentions; discontinuous mentions and those wider than c are left out.
 
     >>> np.argwhere(mask_of([{(0, 2, 0), (0, 3, 0)}], (1, 3, 2, 1))).tolist()
     [[0, 0, 1, 0]]
@@ -40,16 +40,16 @@ def mask_of(mention_sets: Sequence[Iterable[Mention]], shape: Shape) -> np.ndarr
 
 
 def is_mask(given: Any) -> bool:
-    """Whether a constraint is given as a mask, an array or a tensor, and not as mentions."""
+    """Whether a constraint is a mask (an array or a tensor) instead of mentions."""
     return hasattr(given, "dtype")
 
 
 def constraint_masks(
     require: MentionSets | Any | None, forbid: MentionSets | Any | None, lengths: Sequence[int], shape: Shape
 ) -> tuple[Any, Any]:
-    """Both constraints as masks, or an error that names what cannot be required or forbidden.
+    """Return both constraints as masks; raise an error that names what cannot be required or forbidden.
 
-    Where masks are given, they come back as they are; where mentions are, as NumPy arrays.
+    Masks are returned unchanged; mentions become NumPy arrays.
     """
     _, _, c, m = shape
     masks: list[Any] = [given if is_mask(given) else None for given in (require, forbid)]
@@ -76,8 +76,7 @@ def inside(lengths: Sequence[int], shape: Shape) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PartialMarks:
-    """What sentences that are annotated in part say beside their mentions: of what all mentions are listed, and what is
-    none.
+    """What a partial annotation states besides its mentions: where all mentions are listed, and which are absent.
 
     >>> marks = PartialMarks(np.array([[True, False]]), [None], [{(1, 2, 1)}])
     >>> required, forbidden = marks.masks([{(0, 1, 0)}], n=2, c=1)
@@ -88,20 +87,20 @@ class PartialMarks:
     """
 
     types: np.ndarray
-    """(B, m): the types whose mentions are all listed …"""
+    """(B, m): the types whose mentions are all listed, inside `regions`."""
     regions: Sequence[Sequence[tuple[int, int]] | None]
-    """… inside these spans of each sentence, everywhere for None."""
+    """The spans of each sentence in which `types` are complete; None for the whole sentence."""
     forbidden: Sequence[Iterable[Mention]]
-    """For each sentence the mentions that are not there."""
+    """The mentions of each sentence that are known to be absent."""
 
     def of_whole_types(self, gold: Sequence[Iterable[Mention]]) -> bool:
-        """Whether of each type in a sentence all is known or nothing."""
+        """Whether each type of each sentence is either fully known or fully unknown."""
         if any(self.forbidden) or any(regions is not None for regions in self.regions):
             return False
         return all(types[kind] for types, some in zip(self.types, gold, strict=True) for _, _, kind in some)
 
     def known(self, n: int, c: int) -> np.ndarray:
-        """(B, n, c, m): the mentions that are absent if they are not listed."""
+        """(B, n, c, m): the mentions that are absent unless listed."""
         shape = (len(self.types), n, c, self.types.shape[1])
         known = np.broadcast_to(self.types[:, None, None], shape).copy()
         starts = np.arange(n)[:, None]
@@ -113,12 +112,12 @@ class PartialMarks:
         return known | mask_of(self.forbidden, shape)
 
     def masks(self, gold: Sequence[Iterable[Mention]], n: int, c: int) -> tuple[np.ndarray, np.ndarray]:
-        """(B, n, c, m) each: the mentions that are there, and those that are not."""
+        """(B, n, c, m) each: the mentions that are present, and those that are absent."""
         known = self.known(n, c)
         required = mask_of(gold, known.shape)
         return required, known & ~required
 
     def known_chains(self, lengths: Sequence[int], n: int, c: int) -> np.ndarray:
-        """(B, n, m): the starts and types of which all is known."""
+        """(B, n, m): the starts and types for which everything is known."""
         known = self.known(n, c)
         return np.asarray((known | ~inside(lengths, known.shape)).all(2))

@@ -1,9 +1,9 @@
 """A distribution whose mentions depend on each other across words and types, exactly.
 
-A segmental or joint hypergraph is a product of independent *units*: what a word has of a type, or of a group of types.
-Here factors over a few mentions each (:mod:`hyperspan.structures.coupling`) join some of these units. A factor of N
-mentions has 2^N patterns. Each unit of a factor is looked at once for every pattern of its own members, by the base's
-own algorithm; so no mention outside the factors is left out of any sum, and everything is exact.
+A segmental or joint hypergraph is a product of independent *units*: the mentions of one type, or group of types, that
+begin at a word. Here factors over a few mentions each (:mod:`hyperspan.structures.coupling`) join some of these units.
+A factor of N mentions has 2^N patterns. The base's algorithm runs once on each unit of a factor for every pattern of
+the unit's members. Sums therefore include all mentions outside the factors, and everything is exact.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class UnitRows:
 
 @dataclass(frozen=True)
 class FactorBatch:
-    """Factors of one size, their units, and the rows of these."""
+    """Factors of one size, their units, and the rows of those units."""
 
     factors: Factors
     units: Units
@@ -56,7 +56,7 @@ class FactorBatch:
     table: Tensor  # (F, 2^N)
 
     def rows(self, value: Callable[[GroupScores, Tensor], Tensor]) -> Tensor:
-        """(rows, …): a value of every row."""
+        """(rows, …): a value computed for every row."""
         found = [value(part.scores, part.room) for part in self.parts]
         order = torch.cat([part.numbers for part in self.parts])
         return torch.cat(found)[order.argsort()]
@@ -69,7 +69,7 @@ class FactorBatch:
         return self.table + torch.zeros_like(self.table).index_add(0, factor, values[index])
 
     def row_weights(self, probabilities: Tensor) -> Tensor:
-        """(rows,): how probable each row is, given that of each pattern (F, 2^N)."""
+        """(rows,): the probability of each row, given the pattern probabilities (F, 2^N)."""
         units = self.units
         index = torch.from_numpy(units.row).to(probabilities.device).flatten()
         factor = torch.from_numpy(units.factor).to(probabilities.device)
@@ -78,17 +78,17 @@ class FactorBatch:
 
 
 class CoupledHypergraph(Distribution):
-    """A segmental or joint hypergraph in which some mentions depend on each other, by factors over a few of them.
+    """A segmental or joint hypergraph with factors that make a few mentions at a time depend on each other.
 
-    p(set) is in proportion to what it is under `base`, times exp of the entry of each factor's table for the set. No
-    two factors may have mentions of one unit. :meth:`of` makes the factors from couplings. Everything is exact; the
-    time is that of the base and O(2^N) for each factor of N mentions.
+    p(set) is proportional to its probability under `base`, times exp of each factor's table entry for the set. No two
+    factors may share a unit. :meth:`of` builds the factors from couplings. Everything is exact; it takes the time of
+    the base plus O(2^N) for each factor of N mentions.
 
     >>> from hyperspan.structures import EdgeScores
     >>> zeros = torch.zeros(1, 1, 2)
     >>> base = SegmentalHypergraph(EdgeScores(zeros, zeros, torch.zeros(1, 1, 0, 2), torch.zeros(1, 1, 1, 2)), [1])
     >>> coupled = CoupledHypergraph.of(base, Couplings({"span": -30.0}, {"span": 1.0}))
-    >>> coupled.constraint_log_prob(require=[[(0, 1, 0), (0, 1, 1)]]).exp() < 1e-9  # one span, two types: no longer both
+    >>> coupled.constraint_log_prob(require=[[(0, 1, 0), (0, 1, 1)]]).exp() < 1e-9  # one span, two types: never both
     tensor([True])
     >>> coupled.marginals.flatten()
     tensor([0.4000, 0.4000])
@@ -102,13 +102,13 @@ class CoupledHypergraph(Distribution):
 
     @classmethod
     def of(cls, base: Base, couplings: Couplings) -> CoupledHypergraph:
-        """The base with the couplings of its probable mentions."""
+        """Couple the probable mentions of a base distribution."""
         with torch.no_grad():
             marginals = base.marginals.numpy(force=True)
         return cls(base, couple(marginals, couplings, group_numbers(base)))
 
     def joined(self) -> Iterator[FactorBatch]:
-        """Its factors, those of each size together, with the rows of their units."""
+        """The factors, batched by size, with the rows of their units."""
         base, scores = self.base, self.base.joint_scores
         close = scores.close
         room = _room(close, base.lengths)
@@ -121,7 +121,8 @@ class CoupledHypergraph(Distribution):
     # -- probabilities --------------------------------------------------------------------------------------------
 
     def _log_ratios(self) -> list[tuple[FactorBatch, Tensor]]:
-        """For factors of each size, (F,): log of the sum of their patterns, less that of their units without them."""
+        """For factors of each size, (F,): log-sum of their patterns, minus the log-partition of their units without the
+        factors."""
         units_alone = self.base.unit_log_partition if self.factors else None
         found: list[tuple[FactorBatch, Tensor]] = []
         for joined in self.joined():
@@ -214,7 +215,7 @@ class CoupledHypergraph(Distribution):
         total = finite(exact.log_partition).numpy(force=True)
 
         def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
-            """E[t^|Y|], and the expected number of given mentions if each mention weighs t times as much."""
+            """E[t^|Y|], and the expected number of given mentions when each mention weighs t times as much."""
             some = CoupledHypergraph(exact.base.tilted(float(np.log(t))), self.factors)
             marginals = some.marginals.numpy(force=True)
             hits = [
@@ -227,7 +228,7 @@ class CoupledHypergraph(Distribution):
         return expected_f1_of([len(some) for some in sets], tilted, empty)
 
     def select(self, sentences: Sequence[int]) -> CoupledHypergraph:
-        """The distribution over the sets of some sentences, by their numbers; one may be there several times."""
+        """The distribution over the sets of some sentences, by index; indices may repeat."""
         return CoupledHypergraph(self.base.select(sentences), [some.select(sentences) for some in self.factors])
 
     # -- given, and of some types ---------------------------------------------------------------------------------
@@ -235,7 +236,7 @@ class CoupledHypergraph(Distribution):
     def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> CoupledHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each is a collection of mentions a sentence, or a mask (B, n, c, m) of booleans.
+        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m).
         """
         return CoupledHypergraph(self.base.condition(require, forbid), self.factors)
 
@@ -244,7 +245,7 @@ class CoupledHypergraph(Distribution):
         return log_probability(given, total)
 
     def restrict(self, types: Sequence[int]) -> Distribution:
-        """The distribution over the mentions of some types alone; sums over those of others, exactly where types were
+        """The distribution over only the mentions of some types; other types are summed out, exactly where types were
         independent."""
         chosen = check_types(types, self.types)
         if any(len(group) > 1 for group in self.base.groups):
@@ -334,7 +335,7 @@ class CoupledHypergraph(Distribution):
         samples: list[list[set[Mention]]],
         generator: torch.Generator | None,
     ) -> None:
-        """Adds what is drawn from units of one group, given the row (units, k) of each draw."""
+        """Add the samples of the units of one group, given the row (units, k) of each draw."""
         place = np.full(len(units.unit_of), -1)
         place[part.numbers.cpu().numpy()] = np.arange(len(part.numbers))
         unit, number = np.nonzero(place[rows] >= 0)
@@ -364,7 +365,7 @@ def group_numbers(base: Base) -> np.ndarray:
 
 
 def _room(close: Tensor, lengths: Sequence[int]) -> Tensor:
-    """(B * n,): how many words there are from each word to the end of its sentence; none in padding."""
+    """(B * n,): the number of words from each word to the end of its sentence; 0 in padding."""
     known = torch.tensor(lengths, dtype=torch.long, device=close.device)
     return (known[:, None] - torch.arange(close.shape[1], device=close.device)).clamp(min=0).flatten()
 
@@ -391,6 +392,6 @@ def _part(scores: JointScores, room: Tensor, units: Units, number: int, group: t
 
 
 def _tables(part: UnitRows) -> tuple[GroupTables, np.ndarray]:
-    """What a search for the best sets knows of rows, and their numbers."""
+    """The tables of rows that the search for the best sets uses, and the row numbers."""
     tables = GroupTables.of(part.types, part.scores, part.room, joint.log_partition(part.scores, part.room))
     return tables, part.numbers.numpy(force=True)

@@ -1,7 +1,8 @@
-"""Mentions that depend on each other over NumPy arrays: everything that annotating asks, exactly, without torch.
+"""Dependent mentions over NumPy arrays: exact inference for annotation, without torch.
 
-The formulas are those of :class:`hyperspan.structures.CoupledHypergraph` over a segmental hypergraph, which also has
-gradients and other devices; tests compare the two. A unit is a chain: what a word has of one type.
+The formulas are those of :class:`hyperspan.structures.CoupledHypergraph` over a segmental hypergraph, which also
+supports gradients and other devices; tests compare the two. A unit is a chain: the mentions of one type that begin at a
+word.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from hyperspan.structures.segmental_kbest import summarise
 
 
 class CoupledArrayHypergraph:
-    """A segmental hypergraph in which some mentions depend on each other, by factors over a few of them; see
+    """A segmental hypergraph with factors that make a few mentions at a time depend on each other; see
     CoupledHypergraph.
 
     >>> from hyperspan.structures.segmental_arrays import ScoreArrays
@@ -55,10 +56,10 @@ class CoupledArrayHypergraph:
 
     @classmethod
     def of(cls, base: ArrayHypergraph, couplings: Couplings) -> CoupledArrayHypergraph:
-        """The base with the couplings of its probable mentions."""
+        """Couple the probable mentions of a base distribution."""
         return cls(base, couple(base.marginals, couplings, np.arange(base.types)))
 
-    # Kept without functools.cached_property, whose lock a fork may leave locked for ever in the child.
+    # Cached without functools.cached_property, whose lock a fork may leave locked forever in the child.
 
     @property
     def _joined(self) -> tuple[ChainRows, list[FactorRows]]:
@@ -82,7 +83,8 @@ class CoupledArrayHypergraph:
     # -- probabilities --------------------------------------------------------------------------------------------
 
     def _log_ratios(self) -> Iterator[tuple[FactorRows, np.ndarray]]:
-        """For factors of each size, (F,): log of the sum of their patterns, less that of their units without them."""
+        """For factors of each size, (F,): log-sum of their patterns, minus the log-partition of their units without the
+        factors."""
         if not self.factors:
             return
         rows, joined = self._joined
@@ -100,7 +102,7 @@ class CoupledArrayHypergraph:
             yield some, scores - finite(log_sum(scores))[:, None]
 
     def _by_sentence(self, sentence: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """(B,): the sum over those of each sentence."""
+        """(B,): the sum over the values of each sentence."""
         found = np.zeros(len(self.lengths))
         np.add.at(found, sentence, values)
         return found
@@ -113,7 +115,7 @@ class CoupledArrayHypergraph:
         return (total + sum(ratios, np.zeros(len(total)))).astype(total.dtype)
 
     def log_prob(self, mention_sets: MentionSets) -> np.ndarray:
-        """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention wider than c."""
+        """(B,): the log-probability of one mention set per sentence; -inf for a set with a mention wider than c."""
         sets = check_mentions(mention_sets, self.lengths, self.types)
         total = self.base.log_prob(sets)
         possible = self.log_partition > -np.inf
@@ -163,8 +165,7 @@ class CoupledArrayHypergraph:
         return np.maximum(total, 0.0)
 
     def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
-        """(B,): the F1 of each of these sets, one a sentence, expected over the distribution; 1 where both are
-        empty."""
+        """(B,): the expected F1 of each given set, one per sentence, under the distribution; 1 where both are empty."""
         if not self.factors:
             return self.base.expected_f1(mention_sets)
         sets = check_mentions(mention_sets, self.lengths, self.types)
@@ -174,7 +175,7 @@ class CoupledArrayHypergraph:
         branch = scores.branch
 
         def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
-            """E[t^|Y|], and the expected number of given mentions if each mention weighs t times as much."""
+            """E[t^|Y|], and the expected number of given mentions when each mention weighs t times as much."""
             given = scores._replace(close=scores.close + np.log(t), branch=branch + np.log(t))
             some = CoupledArrayHypergraph(ArrayHypergraph(given, self.lengths), self.factors)
             marginals = some.marginals
@@ -190,10 +191,9 @@ class CoupledArrayHypergraph:
     # -- decoding -------------------------------------------------------------------------------------------------
 
     def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
-        """For each of `wanted`: the mentions of the best sets (None), or those as probable as their type has to be.
+        """For each entry of `wanted`: the mentions of the best sets (None), or those that reach their type's threshold.
 
-        `certain` are mentions, (mentions, 4), that are known to be there, which rounding may have made a hair less
-        probable.
+        `certain` (mentions, 4) are mentions known to be present, which rounding may have made slightly less probable.
         """
         marginals = self.marginals
         if certain is not None and len(certain):
@@ -205,7 +205,7 @@ class CoupledArrayHypergraph:
         ]
 
     def _best(self) -> np.ndarray:
-        """(mentions, 4): those of the best sets."""
+        """(mentions, 4): the mentions of the best sets."""
         found = self.base._best()
         if not self.factors:
             return found
@@ -235,7 +235,7 @@ class CoupledArrayHypergraph:
         return every[np.lexsort(every.T[::-1])]
 
     def argmax(self) -> list[MentionSet]:
-        """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
+        """The most probable set of each sentence; ties go to the choice with fewer mentions."""
         return sets_of_rows(self._best(), len(self.lengths))
 
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
@@ -271,7 +271,7 @@ class CoupledArrayHypergraph:
         ]
 
     def sample(self, k: int = 1, generator: np.random.Generator | None = None) -> list[list[MentionSet]]:
-        """k independent samples of each sentence's set; the same state of the generator gives the same samples."""
+        """k independent samples of each sentence's set; the same generator state gives the same samples."""
         generator = generator or np.random.default_rng()
         if not self.factors or k < 0:
             return self.base.sample(k, generator)
@@ -306,7 +306,7 @@ class CoupledArrayHypergraph:
         return [[frozenset(some) for some in drawn] for drawn in samples]
 
     def _draw_rows(self, some: FactorRows, logs: np.ndarray, draws: int, generator: np.random.Generator) -> np.ndarray:
-        """(units, draws): the row of each unit in the patterns that are drawn."""
+        """(units, draws): the row of each unit in the sampled patterns."""
         below = np.exp(logs).cumsum(1)
         below /= below[:, -1:]
         level = generator.random((len(below), draws))
@@ -314,7 +314,7 @@ class CoupledArrayHypergraph:
         return some.of_rows.start + np.take_along_axis(some.units.row, pattern[some.units.factor], axis=1)
 
     def _check_possible(self, impossible: np.ndarray) -> None:
-        """Raises where some sentences have no possible set."""
+        """Raise an error if some sentences have no possible set."""
         if len(impossible):
             self.base._raise_impossible()
             raise ValueError(
@@ -329,12 +329,12 @@ class CoupledArrayHypergraph:
     ) -> CoupledArrayHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each is a collection of mentions a sentence, or a mask (B, n, c, m) of booleans.
+        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m).
         """
         return CoupledArrayHypergraph(self.base.condition(require, forbid), self.factors)
 
     def restrict(self, types: Sequence[int]) -> CoupledArrayHypergraph:
-        """The distribution over the mentions of some types alone; sums over those of others."""
+        """The distribution over only the mentions of some types; other types are summed out."""
         base, chosen = self.base.restrict(types), list(types)
         joined = self._joined[1] if self.factors else []
         kept = [

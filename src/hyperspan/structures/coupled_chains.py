@@ -1,5 +1,5 @@
-"""Factors over a few mentions and the chains that they join, over NumPy arrays: what
-:mod:`hyperspan.structures.coupled_arrays` sums over."""
+"""Factors over a few mentions and the chains that they join, over NumPy arrays, for
+:mod:`hyperspan.structures.coupled_arrays`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hyperspan.structures.segmental_kbest import (
 )
 
 EVERY = 2**30
-"""More alternatives than are ever asked for."""
+"""More alternatives than are ever needed."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class FactorRows:
     of_rows: slice
 
     def patterns(self, values: np.ndarray) -> np.ndarray:
-        """(F, 2^N): the score of each pattern, given that of each of all rows."""
+        """(F, 2^N): the score of each pattern, given the score of every row."""
         first = np.searchsorted(self.units.factor, np.arange(len(self.factors.sentence)))
         return self.factors.table + np.add.reduceat(values[self.of_rows][self.units.row], first, axis=0)
 
     def row_weights(self, probabilities: np.ndarray) -> np.ndarray:
-        """(rows,): how probable each row is, given that of each pattern (F, 2^N)."""
+        """(rows,): the probability of each row, given the pattern probabilities (F, 2^N)."""
         weights = probabilities[self.units.factor].ravel()
         return np.bincount(self.units.row.ravel(), weights, minlength=len(self.units.unit_of))
 
@@ -49,7 +49,7 @@ class FactorRows:
 class ChainRows:
     """The rows of all units of a batch: a chain once for each pattern of its members.
 
-    Rows of a unit differ at its members alone. So what all rows share is computed once a unit.
+    Rows of a unit differ only at its members, so what all rows share is computed once per unit.
     """
 
     def __init__(self, base: ArrayHypergraph, units: Sequence[Units]):
@@ -96,21 +96,21 @@ class ChainRows:
         return found
 
     def sums(self) -> np.ndarray:
-        """(rows, c): the log-weight of each longest mention, with all that may be shorter."""
+        """(rows, c): the log-weight of each longest mention, summed over shorter mentions."""
         return self._longest(np.logaddexp(self.chains.extend, self.chains.branch))
 
     def bests(self) -> np.ndarray:
-        """(rows, c): the score of each longest mention, with the best that is shorter."""
+        """(rows, c): the score of each longest mention, with the best shorter mentions."""
         return self._longest(np.maximum(self.chains.extend, self.chains.branch))
 
     def log_odds(self) -> np.ndarray:
-        """(rows, c - 1): of a mention, given a longer one."""
+        """(rows, c - 1): the log-odds of a mention, given a longer one."""
         return self._at_members(self.chains.shorter_log_odds, np.inf, -np.inf)
 
 
 @dataclass(frozen=True)
 class ChainTables:
-    """What a search for the best sets knows of some rows."""
+    """The tables of some rows that the search for the best sets uses."""
 
     rows: ChainRows
     bests: np.ndarray  # (all rows, c)
@@ -119,11 +119,12 @@ class ChainTables:
 
     @property
     def best_scores(self) -> np.ndarray:
-        """(rows,): that of the best that a row can have."""
+        """(rows,): the best score of each row."""
         return np.maximum(self.rows.absent, self.bests.max(1, initial=-np.inf))[self.some]
 
     def alternatives(self, row: int, word: int) -> Iterator[tuple[float, Mentions]]:
-        """What a row, which is that of a word, can have as (cost, mentions), cheapest first; cost is minus score."""
+        """The alternatives of a row, which belongs to a word, as (cost, mentions), cheapest first; cost is minus
+        score."""
         at = self.some.start + row
         kind = int(self.rows.kind[self.rows.unit_of[at]])
         for cost, widths in chain_alternatives(float(self.rows.absent[at]), self.bests[at], self.log_odds[at], EVERY):
@@ -131,7 +132,7 @@ class ChainTables:
 
 
 def chains_of_units(base: ArrayHypergraph, sentence: np.ndarray, start: np.ndarray, kind: np.ndarray) -> ChainArrays:
-    """(chains,): those of these sentences, starts and types, as wide as there is room."""
+    """(chains,): the chains of these sentences, starts and types, as wide as there is room."""
     room = np.array(base.lengths, dtype=np.int64)[sentence] - start
     widths = max(1, min(base.max_width, int(room.max(initial=1))))
 
@@ -147,7 +148,7 @@ def chains_of_units(base: ArrayHypergraph, sentence: np.ndarray, start: np.ndarr
 def chain_choices(
     base: ArrayHypergraph, lengths: np.ndarray, summary: ChainSummary, sentence: int, k: int, best: Sequence[Mention]
 ) -> list[Choice]:
-    """Those of the k - 1 chains with the cheapest steps, and what all others have in the best set."""
+    """The choices of the k - 1 chains with the cheapest steps, and the mentions of all others in the best set."""
     steps = summary.first_step[sentence].ravel()
     order = steps.argsort(kind="stable")[: max(k - 1, 0)]
     order = order[np.isfinite(steps[order])]
@@ -165,25 +166,25 @@ def chain_choices(
 
 
 def _named(start: int, kind: int, ranked: Iterator[tuple[float, tuple[int, ...]]]) -> Iterator[tuple[float, Mentions]]:
-    """Mentions instead of widths."""
+    """Turn widths into mentions."""
     for cost, widths in ranked:
         yield cost, tuple((start, start + width + 1, kind) for width in widths)
 
 
 def log_sum(values: np.ndarray) -> np.ndarray:
-    """Along the last dimension; -inf where all are."""
+    """Log-sum-exp along the last dimension; -inf where all entries are -inf."""
     pivot = finite(values.max(-1, initial=-np.inf))
     with np.errstate(divide="ignore"):
         return np.log(np.exp(values - pivot[..., None]).sum(-1)) + pivot
 
 
 def finite(values: np.ndarray) -> np.ndarray:
-    """0 instead of -inf."""
+    """Replace -inf by 0."""
     return np.where(values == -np.inf, 0.0, values)
 
 
 def share_of(log_odds: np.ndarray) -> np.ndarray:
-    """The probabilities of log-odds."""
+    """Turn log-odds into probabilities."""
     with np.errstate(over="ignore"):
         return 1.0 / (1.0 + np.exp(-log_odds))
 
@@ -194,7 +195,7 @@ def wider(longest: np.ndarray) -> np.ndarray:
 
 
 def chain_entropy(absent: np.ndarray, sums: np.ndarray, log_partition: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
-    """(rows,): that of what each row has; 0 where nothing is possible."""
+    """(rows,): the entropy of each row; 0 where nothing is possible."""
     logs = np.concatenate([absent[:, None], sums], axis=1) - finite(log_partition)[:, None]
     probabilities, share = np.exp(logs), share_of(log_odds)
     doubt = np.logaddexp(0.0, log_odds) - np.where(share > 0, share * np.where(np.isinf(log_odds), 0.0, log_odds), 0.0)

@@ -1,5 +1,5 @@
-"""What a factor over a few mentions can have, best first: its patterns, and for each of them what its units can have.
-Needs no torch."""
+"""The alternatives of a factor over a few mentions, best first: its patterns, and the alternatives of its units under
+each. Needs no torch."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from hyperspan.structures.coupling import Factors, Units
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 
 Unit = Callable[[int, int], Alternatives[Mentions]]
-"""What a row, which is that of a word, can have."""
+"""The alternatives of a row, which belongs to a word."""
 
 
 class RowTables(Protocol):
-    """What is known of some rows."""
+    """The best scores and the alternatives of some rows."""
 
     @property
     def best_scores(self) -> np.ndarray:
-        """(rows,): that of the best that a row can have."""
+        """(rows,): the best score of each row."""
         ...
 
     def alternatives(self, row: int, word: int) -> Iterator[tuple[float, Mentions]]:
-        """What a row, which is that of a word, can have as (cost, mentions), cheapest first; cost is minus score."""
+        """The alternatives of a row, which belongs to a word, as (cost, mentions), cheapest first; cost is minus
+        score."""
         ...
 
 
@@ -70,7 +71,7 @@ def _alternatives(
     heap: list[tuple[float, int, Mentions, Iterator[tuple[float, Mentions]]]] = []
     opened = 0
     while heap or opened < len(order):
-        # A pattern is opened when nothing that is open is cheaper than its best.
+        # Open a pattern only when nothing already open is cheaper than its best.
         if opened < len(order) and (not heap or -scores[order[opened]] <= heap[0][0]):
             pattern = order[opened]
             _push(heap, opened, _of_pattern(-float(table[pattern]), rows[pattern], starts, unit))
@@ -94,7 +95,7 @@ def _push(
 def _of_pattern(
     cost: float, rows: Sequence[int], starts: Sequence[int], unit: Unit
 ) -> Iterator[tuple[float, Mentions]]:
-    """What the units of a factor can have in the rows of one pattern."""
+    """The alternatives of a factor's units in the rows of one pattern."""
     units = [unit(row, start) for row, start in zip(rows, starts, strict=True)]
     first = [unit.get(0) for unit in units]
     best = [found for found in first if found is not None]

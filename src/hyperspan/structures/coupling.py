@@ -1,18 +1,17 @@
-"""Which mentions of a sentence depend on each other, and how much: pairs of probable mentions that overlap or touch.
-Needs no torch.
+"""Pairwise dependence between probable mentions that overlap or touch. Needs no torch.
 
 Two mentions are a *pair* of a *family*: they share a span, an end or a start, nest, cross, or touch; with the same type
 or another. Each family has a potential `both`, which is added to the score of a set that has both mentions of a pair.
-That alone would make each of them less probable. So the score of each rises by what the pair takes from it on average,
-`balance` times: with p the probability of the other mention before coupling,
+That alone would change the probability of each mention. So the score of each is corrected by the pair's average effect,
+times `balance`, with p the probability of the other mention before coupling:
 
     both · y_a y_b  -  balance · log(1 + p_b (e^both - 1)) · y_a  -  balance · log(1 + p_a (e^both - 1)) · y_b
 
-Each mention of a component also scores `mention` more, which makes up for what the base expects too few or too many.
+Each mention of a component also scores `mention` more, which corrects a base that expects too few or too many mentions.
 
 Only pairs whose mentions are probable enough count: p_a p_b ≥ `least`. Pairs join mentions to components. The most
 probable pairs come first, and a pair that would make a component of more than `most` mentions is left out. So the cost
-is linear in the words.
+is linear in the number of words.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ FAMILIES = (
     "adjacent_same",
     "adjacent_other",
 )
-"""How two mentions lie to each other, of the same type or of another."""
+"""The relative positions of two mentions, of the same type or of different types."""
 MOST_MENTIONS = 12
 """The largest component that is allowed: 4,096 patterns."""
 MOST_POTENTIAL = 1000
-"""The largest potential: its exponential is beyond all others."""
+"""The largest potential allowed: its exponential dominates everything else."""
 _UNITS_APART = 2**40
 """More than the words of any sentence."""
 
@@ -61,9 +60,9 @@ class Couplings:
     mention: float = 0.0
     """Added for each mention of a component."""
     least: float = 0.003
-    """The least product of the probabilities of the mentions of a pair."""
+    """The minimum product of the probabilities of a pair's mentions."""
     most: int = 8
-    """The most mentions of a component."""
+    """The largest number of mentions in a component."""
 
     def __post_init__(self) -> None:
         unknown = sorted({*self.both, *self.balance} - set(FAMILIES))
@@ -81,7 +80,7 @@ class Couplings:
 
     @property
     def coupled(self) -> np.ndarray:
-        """(families,): which are coupled."""
+        """(families,): which families are coupled."""
         return np.array([name in self.both for name in FAMILIES])
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
@@ -142,14 +141,14 @@ class Factors(NamedTuple):
         return self.start.shape[1]
 
     def select(self, sentences: Sequence[int]) -> Factors:
-        """Those of some sentences, by their numbers; one may be there several times."""
+        """The factors of some sentences, by index; indices may repeat."""
         new, old = np.nonzero(np.array(sentences, dtype=np.int64)[:, None] == self.sentence)
         return Factors(new, *(column[old] for column in self[1:]))
 
 
 class Units(NamedTuple):
-    """What is independent before coupling and has members of components: all mentions of a type, or a group, that begin
-    at a word.
+    """The units that contain members of components: all mentions of a type, or group, that begin at a word. They are
+    independent before coupling.
 
     A unit with r members has 2^r *rows*, one for each pattern of its members.
     """
@@ -175,7 +174,7 @@ def patterns(size: int) -> np.ndarray:
 
 
 def units_of(factors: Factors, group_of: np.ndarray) -> Units:
-    """The units of components, where `group_of` (types,) says which types run together."""
+    """The units of components, where `group_of` (types,) is the group of each type."""
     count, size = factors.start.shape
     group = group_of[factors.kind]
     factor = np.repeat(np.arange(count), size)
@@ -220,8 +219,8 @@ def patterns_of_sets(factors: Factors, sets: Sequence[Set[Mention]]) -> np.ndarr
 
 
 def family_of(start: np.ndarray, end: np.ndarray, kind: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """(pairs,): the family of each pair (pairs, 2) of mentions, of which the first starts no later; -1 for those that
-    are apart.
+    """(pairs,): the family of each pair (pairs, 2) of mentions, the first of which starts no later; -1 if they do not
+    touch.
 
     >>> starts, ends = np.array([0, 0, 1, 2]), np.array([2, 2, 2, 3])
     >>> found = family_of(starts, ends, np.array([0, 1, 0, 0]), np.array([[0, 1], [0, 2], [1, 2], [2, 3]]))
@@ -248,7 +247,7 @@ def probable(marginals: np.ndarray, least: float) -> Candidates:
 
 
 def pair_factors(marginals: np.ndarray, couplings: Couplings, group_of: np.ndarray) -> list[PairFactors]:
-    """The components of a batch, of each size apart."""
+    """The components of a batch, grouped by size."""
     found = probable(marginals, couplings.least)
     pairs, family = _pairs(found, couplings)
     used = _joined(found, pairs, group_of, couplings.most)
@@ -261,7 +260,7 @@ def pair_factors(marginals: np.ndarray, couplings: Couplings, group_of: np.ndarr
 def _pairs(found: Candidates, couplings: Couplings) -> tuple[np.ndarray, np.ndarray]:
     """(pairs, 2) places of candidates and (pairs,) families, the most probable pairs first."""
     place = found.sentence.astype(np.int64) * _UNITS_APART
-    # Candidates are sorted by start: those that overlap or touch one follow it without a break.
+    # Candidates are sorted by start: those that overlap or touch one follow it contiguously.
     last = np.searchsorted(place + found.start, place + found.end, side="right")
     later = np.maximum(last - np.arange(len(last)) - 1, 0)
     first = np.repeat(np.arange(len(last)), later)
@@ -337,7 +336,7 @@ def couple(marginals: np.ndarray, couplings: Couplings, group_of: np.ndarray) ->
 
 
 def marginalised(factors: Factors, units: Units, rows: np.ndarray, kinds: Sequence[int]) -> list[Factors]:
-    """The factors over the mentions of some types alone, each a unit by itself: sums over those of others.
+    """The factors over only the mentions of some types, each its own unit, with other types summed out.
 
     `rows` are the log-partitions of all rows. Type k of the result is ``kinds[k]``.
     """

@@ -1,7 +1,7 @@
 """A distribution over sets of mentions that may have gaps.
 
-The segmental hypergraph with one change: where a first part ends, its mention may go on after a gap. What that means,
-and why every set of mentions is one hyperpath, is in :mod:`hyperspan.structures.discontinuous_menus`;
+The segmental hypergraph with one change: where a first part ends, its mention may continue after a gap.
+:mod:`hyperspan.structures.discontinuous_menus` explains why every set of mentions is one hyperpath;
 docs/concepts/discontinuous.md derives it.
 """
 
@@ -46,16 +46,16 @@ from hyperspan.structures.segmental import SegmentalHypergraph
 from hyperspan.structures.teaching import widened, without_expected
 
 AnySets = Sequence[Iterable[AnyMention]]
-"""One collection of mentions, of one part or several, for each sentence of a batch."""
+"""One collection of mentions, contiguous or discontinuous, for each sentence of a batch."""
 AnyConstraint = AnySets | Tensor
-"""Such mentions, or a mask (B, n, c, m) of booleans for those of one part."""
+"""Such mentions, or a boolean mask (B, n, c, m) for contiguous ones."""
 
 
 class DiscontinuousHypergraph(Distribution):
     """A distribution over the mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of its edges' scores).
 
     A mention has one part, ``(start, end, type)``, or up to `parts` of them, ``(start, end, type, ((start, end), …))``
-    with words between them. With one part at most it is the :class:`SegmentalHypergraph`. Everything is exact.
+    with words between them. With `parts` = 1 this is the :class:`SegmentalHypergraph`. Everything is exact.
 
     >>> zeros = torch.zeros(1, 3, 1)
     >>> first, later = torch.zeros(1, 3, 1, 1), torch.zeros(1, 3, 1, 1)
@@ -83,7 +83,7 @@ class DiscontinuousHypergraph(Distribution):
         self.limits_of_mentions = scores.limits(parts)
 
     def _like(self, scores: DiscontinuousScores) -> DiscontinuousHypergraph:
-        """The distribution of other scores, given the same."""
+        """The distribution with other scores under the same constraints."""
         return DiscontinuousHypergraph(scores, self.lengths, self.parts, self.known)
 
     # -- probabilities --------------------------------------------------------------------------------------------
@@ -116,7 +116,8 @@ class DiscontinuousHypergraph(Distribution):
         return self._chains().sum((1, 2))
 
     def log_prob(self, mention_sets: AnySets) -> Tensor:  # type: ignore[override]
-        """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention beyond the limits."""
+        """(B,): the log-probability of one mention set per sentence; -inf for a set with a mention beyond the
+        limits."""
         sets = check_discontinuous(mention_sets, self.lengths, self.types)
         limits, known = self.limits_of_mentions, self.known
         kept = [{mention for mention in some if limits.allow(mention)} for some in sets]
@@ -127,7 +128,7 @@ class DiscontinuousHypergraph(Distribution):
         events = self._events()
         device, first = events.all.device, [first_parts(some) for some in kept]
         paths = hyperpaths_of(first, self.lengths, self.max_width, self.types, device)
-        # Chain by chain, so that large scores cancel before they are added up.
+        # Subtract per chain, so that large scores cancel before summing.
         per_chain = self._first(events.all, events.required).chain_log_probs(paths)
         per_chain = per_chain + conditional_scores(self.scores, events.all, part_rows(kept, device))
         never = torch.tensor(impossible, dtype=torch.bool, device=device)
@@ -140,17 +141,17 @@ class DiscontinuousHypergraph(Distribution):
         return self._log_prob_given(known_of_marks(sets, marks, self.scores.close.shape, self.limits_of_mentions))
 
     def _log_prob_given(self, known: Known) -> Tensor:
-        """(B,): the log-probability of what is known; chain by chain, so that large scores cancel before they are added
-        up."""
+        """(B,): the log-probability of the constraints; subtracted per chain, so that large scores cancel before
+        summing."""
         total, given = self._chains(), self._chains(self._joined(known))
         per_chain = (given - finite(total)).masked_fill(total == MINUS_INFINITY, MINUS_INFINITY)
         unknown = torch.from_numpy(~known.chains).to(total.device)
-        # Rounding may put the log-probability of an almost certain choice a hair above 0.
+        # Rounding may put the log-probability of an almost certain choice slightly above 0.
         return per_chain.masked_fill(unknown, 0.0).clamp(max=0.0).sum((1, 2))
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, c, m): the probability of each mention of one part; :meth:`discontinuous_marginals` has the others."""
+        """(B, n, c, m): the probability of each contiguous mention; for others see :meth:`discontinuous_marginals`."""
         events, close = self._events(), self._inside.close
         probability = self._first(events.all, events.required).marginals
         impossible = (events.all == MINUS_INFINITY) | (close == MINUS_INFINITY) | (events.rest == MINUS_INFINITY)
@@ -161,7 +162,7 @@ class DiscontinuousHypergraph(Distribution):
 
     @torch.no_grad()
     def discontinuous_marginals(self, least: float = 0.01) -> list[dict[AnyMention, float]]:
-        """For each sentence the mentions of more than one part that are at least so probable."""
+        """For each sentence, the discontinuous mentions with a probability of at least `least`."""
         menus, _, goes_on = self._probable()
         result: list[dict[AnyMention, float]] = [{} for _ in self.lengths]
         for (sentence, mention), probability in zip(
@@ -172,7 +173,7 @@ class DiscontinuousHypergraph(Distribution):
 
     @property
     def entropy(self) -> Tensor:
-        """(B,): that of the first parts, and of what follows each of them: log of its sum less the expected score."""
+        """(B,): the entropy of the first parts plus that of their continuations (log-sum minus expected score)."""
         differentiable = self.scores.needs_gradient
         with torch.inference_mode(False), torch.enable_grad():
             leaves = self.scores.map(lambda one: one.double() if differentiable else one.detach().double().clone())
@@ -213,7 +214,7 @@ class DiscontinuousHypergraph(Distribution):
         )
 
     def _expected_hits(self, sets: AnySets) -> list[float]:
-        """For each sentence how many of these mentions are expected in its set."""
+        """For each sentence, the expected number of these mentions in its set."""
         menus, alone, goes_on = self._probable()
         allow = self.limits_of_mentions.allow
         return [
@@ -238,8 +239,7 @@ class DiscontinuousHypergraph(Distribution):
     ) -> DiscontinuousHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each is a collection of mentions a sentence, of one part or several, or a mask (B, n, c, m) of booleans for
-        those of one part.
+        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m) for contiguous mentions.
         """
         known = self._joined(self._known_of(require, forbid))
         return DiscontinuousHypergraph(self.scores, self.lengths, self.parts, known)
@@ -248,7 +248,7 @@ class DiscontinuousHypergraph(Distribution):
         return self._log_prob_given(self._known_of(require, forbid))
 
     def restrict(self, types: Sequence[int]) -> DiscontinuousHypergraph:
-        """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
+        """The distribution over only the mentions of some types; types are independent, so nothing else changes."""
         chosen = check_types(types, self.types)
         known = None if self.known is None else self.known.restrict(chosen)
         return DiscontinuousHypergraph(
@@ -271,7 +271,7 @@ class DiscontinuousHypergraph(Distribution):
 
     def known_chains(self, marks: PartialMarks) -> np.ndarray:
         n = self.scores.close.shape[1]
-        # Single mentions that are known to be absent do not say all of a start: others of more parts may begin there.
+        # Absent single mentions do not settle a start: discontinuous ones may begin there.
         everything = replace(marks, forbidden=[()] * len(self.lengths))
         return everything.known_chains(self.lengths, n, min(self.limits_of_mentions.hull, max(n, 1)))
 
@@ -298,10 +298,10 @@ class DiscontinuousHypergraph(Distribution):
         return exact._first(torch.from_numpy(menus.events).to(device), required)
 
     def _probable(self, dtype: torch.dtype | None = None) -> tuple[Menus, np.ndarray, np.ndarray]:
-        """The menus, and for each first part how probable it is that it is a mention, and that others follow it."""
+        """The menus, and for each first part, the probability that it is a mention, and that other parts follow it."""
         menus = self._menus(dtype=dtype)
         alone, goes_on = menus.item_probabilities(self._first_of(menus).marginals.numpy(force=True))
-        if self.known is not None:  # rounding may have made what is certain a hair less probable
+        if self.known is not None:  # rounding may have made certain mentions slightly less probable
             alone[self.known.required] = goes_on[self.known.opened] = 1.0
         return menus, alone, goes_on
 
@@ -311,7 +311,7 @@ class DiscontinuousHypergraph(Distribution):
 
     @torch.no_grad()
     def argmax(self) -> list[frozenset[AnyMention]]:  # type: ignore[override]
-        """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
+        """The most probable set of each sentence; ties go to the choice with fewer mentions."""
         rows, longer = self._best()
         return _sets(Places(rows, np.zeros(len(rows))), longer, len(self.lengths))
 
@@ -319,7 +319,7 @@ class DiscontinuousHypergraph(Distribution):
     def above(self, threshold: float) -> list[frozenset[AnyMention]]:
         """For each sentence, every mention with a probability of at least `threshold`.
 
-        At 0.5 this is the set with the fewest expected errors; lower thresholds trade precision for recall.
+        The set at 0.5 has the fewest expected errors; lower thresholds trade precision for recall.
         """
         if not 0.0 < threshold <= 1.0:
             raise ValueError(f"expected a threshold above 0 and at most 1, got {threshold}")

@@ -1,7 +1,6 @@
-"""The hypergraph of mentions with gaps over NumPy arrays: everything that annotating asks of it, exactly, without
-torch.
+"""The hypergraph of discontinuous mentions over NumPy arrays: exact inference for annotation, without torch.
 
-The formulas are those of :class:`hyperspan.structures.DiscontinuousHypergraph`, which also has gradients and other
+The formulas are those of :class:`hyperspan.structures.DiscontinuousHypergraph`, which also supports gradients and other
 devices; tests compare the two.
 """
 
@@ -34,14 +33,14 @@ AnySet = frozenset[AnyMention]
 
 
 class ProbableItems(NamedTuple):
-    """The menus of a batch, and how probable the items of its events are."""
+    """The menus of a batch, and the probabilities of its event items."""
 
     menus: ArrayMenus
     alone: np.ndarray  # (B, n, c, m): that a first part is a mention
     goes_on: np.ndarray  # (B, n, c, m): that others follow it
 
     def probability(self, sentence: int, mention: AnyMention) -> float:
-        """That of a mention."""
+        """The probability of a mention."""
         (start, end), *_ = parts = parts_of(mention)
         place = sentence, start, end - start - 1, mention[2]
         if len(parts) == 1:
@@ -85,7 +84,7 @@ class DiscontinuousArrayHypergraph:
         if self._kept is None:
             menus = self._menus()
             alone, goes_on = menus.item_probabilities(self._events(menus).marginals)
-            if self.known is not None:  # rounding may have made what is certain a hair less probable
+            if self.known is not None:  # rounding may have made certain mentions slightly less probable
                 alone[self.known.required] = goes_on[self.known.opened] = 1.0
             self._kept = ProbableItems(menus, alone, goes_on)
         return self._kept
@@ -98,7 +97,8 @@ class DiscontinuousArrayHypergraph:
         return self._events(self._menus()).log_partition
 
     def log_prob(self, mention_sets: AnySets) -> np.ndarray:
-        """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention beyond the limits."""
+        """(B,): the log-probability of one mention set per sentence; -inf for a set with a mention beyond the
+        limits."""
         sets, known = check_discontinuous(mention_sets, self.lengths, self.types), self.known
         kept = [{mention for mention in some if self.limits_of_mentions.allow(mention)} for some in sets]
         possible = [
@@ -115,11 +115,11 @@ class DiscontinuousArrayHypergraph:
 
     @property
     def marginals(self) -> np.ndarray:
-        """(B, n, c, m): the probability of each mention of one part; `discontinuous_marginals` has the others."""
+        """(B, n, c, m): the probability of each contiguous mention; for others see `discontinuous_marginals`."""
         return self._probable.alone
 
     def discontinuous_marginals(self, least: float = 0.01) -> list[dict[AnyMention, float]]:
-        """For each sentence the mentions of more than one part that are at least so probable."""
+        """For each sentence, the discontinuous mentions with a probability of at least `least`."""
         menus, _, goes_on = self._probable
         result: list[dict[AnyMention, float]] = [{} for _ in self.lengths]
         found = probable_mentions(menus, goes_on, [least] * self.types)
@@ -129,8 +129,8 @@ class DiscontinuousArrayHypergraph:
 
     @property
     def entropy(self) -> np.ndarray:
-        """(B,): the entropy of the distribution over mention sets, in nats: that of first parts, and of what each of
-        them holds."""
+        """(B,): the entropy of the distribution over mention sets, in nats: that of first parts plus that of their
+        continuations."""
         exact = self._in_float64()
         menus = exact._menus()
         events = exact._events(menus)
@@ -138,14 +138,13 @@ class DiscontinuousArrayHypergraph:
         return events.entropy + below.sum((1, 2, 3))
 
     def expected_f1(self, mention_sets: AnySets) -> np.ndarray:
-        """(B,): the F1 of each of these sets, one a sentence, expected over the distribution; 1 where both are
-        empty."""
+        """(B,): the expected F1 of each given set, one per sentence, under the distribution; 1 where both are empty."""
         sets = check_discontinuous(mention_sets, self.lengths, self.types)
         exact, allow = self._in_float64(), self.limits_of_mentions.allow
         total = exact.log_partition
 
         def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
-            """E[t^|Y|], and how many of the given mentions are expected if each mention weighs t times as much."""
+            """E[t^|Y|], and the expected number of given mentions when each mention weighs t times as much."""
             first = exact.first._replace(close=exact.first.close + np.log(t))
             longer = exact.longer._replace(last=exact.longer.last + np.log(t))
             some = exact._like(first, longer)
@@ -163,7 +162,7 @@ class DiscontinuousArrayHypergraph:
         return best_mentions(menus, self._events(menus)._best())
 
     def argmax(self) -> list[AnySet]:
-        """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
+        """The most probable set of each sentence; ties go to the choice with fewer mentions."""
         rows, longer = self._best()
         sets: list[set[AnyMention]] = [set() for _ in self.lengths]
         for sentence, start, end, kind in rows.tolist():
@@ -173,7 +172,8 @@ class DiscontinuousArrayHypergraph:
         return [frozenset(mentions) for mentions in sets]
 
     def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
-        """For each of `wanted`: the mentions of the best sets (None), or those as probable as their type has to be."""
+        """For each entry of `wanted`: the mentions of the best sets (None), or those that reach their type's
+        threshold."""
         return [self._best_places() if least is None else self._places_above(least) for least in wanted]
 
     def _best_places(self) -> Places:
@@ -203,7 +203,7 @@ class DiscontinuousArrayHypergraph:
         return best_sets(menus, first, log_partition, possible, k)
 
     def sample(self, k: int = 1, generator: np.random.Generator | None = None) -> list[list[AnySet]]:
-        """k independent samples of each sentence's set; the same state of the generator gives the same samples."""
+        """k independent samples of each sentence's set; the same generator state gives the same samples."""
         generator = generator or np.random.default_rng()
         exact = self._in_float64()
         menus = exact._menus()
@@ -216,8 +216,7 @@ class DiscontinuousArrayHypergraph:
     ) -> DiscontinuousArrayHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each is a collection of mentions a sentence, of one part or several, or a mask (B, n, c, m) of booleans for
-        those of one part.
+        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m) for contiguous mentions.
         """
         shape = self.first.close.shape
         longer, require, forbid = known_of(require, forbid, self.lengths, shape, self.limits_of_mentions)
@@ -229,7 +228,7 @@ class DiscontinuousArrayHypergraph:
         return DiscontinuousArrayHypergraph(self.first, self.longer, self.lengths, self.parts, joined)
 
     def restrict(self, types: Sequence[int]) -> DiscontinuousArrayHypergraph:
-        """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
+        """The distribution over only the mentions of some types; types are independent, so nothing else changes."""
         chosen = list(types)
         first = ArrayHypergraph(self.first, self.lengths).restrict(chosen).scores
         longer = PartScores(*(array[..., chosen] for array in self.longer))
@@ -237,7 +236,7 @@ class DiscontinuousArrayHypergraph:
         return DiscontinuousArrayHypergraph(first, longer, self.lengths, self.parts, known)
 
     def _like(self, first: ScoreArrays, longer: PartScores) -> DiscontinuousArrayHypergraph:
-        """The distribution of other scores, given the same."""
+        """The distribution with other scores under the same constraints."""
         return DiscontinuousArrayHypergraph(first, longer, self.lengths, self.parts, self.known)
 
     def _in_float64(self) -> DiscontinuousArrayHypergraph:
@@ -246,8 +245,8 @@ class DiscontinuousArrayHypergraph:
 
 
 def first_parts_of(edges: ScoreArrays, extend: np.ndarray, events: np.ndarray, lengths: Sequence[int]) -> FirstParts:
-    """The chains over first parts, from the scores of their distribution, and those of going on whatever is
-    required."""
+    """The chains over first parts, from the scores of their distribution, and the `extend` scores without
+    constraints."""
     room = inside(lengths, events.shape).swapaxes(2, 3)  # (B, n, 1, c)
     skip, take, stop, best = (values.swapaxes(2, 3) for values in (edges.extend, extend, edges.close, events))
     return FirstParts(

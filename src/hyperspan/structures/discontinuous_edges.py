@@ -1,4 +1,4 @@
-"""The hyperedges of sets of mentions with gaps, as places in arrays of scores. Needs no torch."""
+"""The hyperedges of sets of discontinuous mentions, as places in score arrays. Needs no torch."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 from hyperspan.structures.mentions import AnyMention, Mention, Parts, parts_of
 
 Place = tuple[int, int]
-"""The word at which a span begins, and its words but one: where its score stands."""
+"""The word at which a span begins, and its number of words minus one: the place of its score."""
 
 
 def edges_of(parts: Parts) -> Iterator[tuple[str, object, Place]]:
-    """The edges of a mention: the name of the scores, what it shares the edge with, and where the score stands.
+    """The edges of a mention: the name of the scores, the key that identifies a shared edge, and the place of the
+    score.
 
     >>> [(name, place) for name, _, place in edges_of(((0, 2), (3, 4)))]
     [('open', (0, 1)), ('gap', (2, 0)), ('last', (3, 0))]
@@ -36,8 +37,7 @@ def first_parts(mentions: Iterable[AnyMention]) -> set[Mention]:
 
 
 def shared_score(sets: Sequence[Iterable[AnyMention]], scores: Mapping[str, np.ndarray]) -> np.ndarray:
-    """(B,): the sum of the scores of parts and gaps that sets use, each once: mentions share what they have in common
-    from the first on."""
+    """(B,): the sum of the scores of parts and gaps that sets use, each once: mentions share their common prefixes."""
     total = np.zeros(len(sets))
     for sentence, mentions in enumerate(sets):
         used = {

@@ -1,7 +1,7 @@
-"""The entropy of what follows the first parts of mentions with gaps. NumPy, without torch.
+"""The entropy of what follows the first parts of discontinuous mentions. NumPy, without torch.
 
-The entropy of a menu is that of the choice among its items, and for each item, as probable as it is, that of the menu
-which it leads to.
+The entropy of a menu is that of the choice among its items, plus the expected entropy of the menus that chosen items
+lead to.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class MenuEntropies:
             self.gaps.append(menu_entropy(gap_items, self._next(self.parts[-1], gaps), no, 2))
 
     def _next(self, values: np.ndarray, count: int) -> np.ndarray:
-        """(B, n, m) -> (B, n, count, m): those of the next words; 0 beyond the last."""
+        """(B, n, m) -> (B, n, count, m): the entries of the next words; 0 beyond the last."""
         return np.maximum(following(values, count), 0.0)
 
     def events(self) -> np.ndarray:

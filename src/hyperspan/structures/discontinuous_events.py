@@ -1,6 +1,6 @@
-"""What events weigh, all mentions that have a first part in common: sums over all choices, differentiable.
+"""Differentiable weights of events (all mentions with the same first part): sums over all choices.
 
-:mod:`hyperspan.structures.discontinuous_menus` says what is summed over, and has the same in NumPy.
+:mod:`hyperspan.structures.discontinuous_menus` explains the sum and has the NumPy version.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from hyperspan.structures.discontinuous_scores import DiscontinuousScores
 
 
 def log_some(items: Tensor, dimension: int) -> Tensor:
-    """log of the sum, over all choices of one item or more, of exp of their sum.
+    """log Σ exp(sum of the chosen items) over all choices of one or more items.
 
-    Each choice has a last item u: that is Σ_u e^u Π_{v before u} (1 + e^v), a sum without differences.
+    Each choice has a last item u: that is Σ_u e^u Π_{v before u} (1 + e^v), a sum without cancellation.
 
     >>> log_some(torch.zeros(3), 0).exp()  # three items, so seven choices
     tensor(7.0000)
@@ -38,13 +38,13 @@ def log_maybe(items: Tensor) -> Tensor:
 
 
 def log_some_given(items: Tensor, required: Tensor, dimension: int) -> Tensor:
-    """The same over all choices that have the required items, of one item or more."""
+    """The same over all choices of one or more items that include the required ones."""
     given = torch.where(required, items, log_maybe(items)).sum(dimension)
     return torch.where(required.any(dimension), given, log_some(items, dimension))
 
 
 def following(values: Tensor, count: int) -> Tensor:
-    """(B, n, m) -> (B, n, count, m): those of the next words, i + 1 to i + count; -inf beyond the last.
+    """(B, n, m) -> (B, n, count, m): the entries of the next words, i + 1 to i + count; -inf beyond the last.
 
     >>> following(torch.tensor([[[1.0], [2.0]]]), 2)[0, :, :, 0]
     tensor([[2., -inf],
@@ -59,27 +59,27 @@ def following(values: Tensor, count: int) -> Tensor:
 
 
 class MenuSums(NamedTuple):
-    """What the items of shared menus weigh, for 1, 2, … parts that may still come."""
+    """The item weights of shared menus, for 1, 2, … parts that may still come."""
 
     parts: list[Tensor]
-    """(B, n, c' or 2 c', m): of a part that begins at word s, as the last and if others follow."""
+    """(B, n, c' or 2 c', m): the menu of a part that begins at word s, as the last and if others follow."""
     gaps: list[Tensor]
-    """(B, n, g, m): of a gap that begins at word j."""
+    """(B, n, g, m): the menu of a gap that begins at word j."""
     more: Tensor
-    """(B, n, c, m): of the mentions of more parts that begin with the words i to i + w."""
+    """(B, n, c, m): the discontinuous mentions that begin with the words i to i + w."""
 
 
 class Events(NamedTuple):
-    """What first parts weigh."""
+    """The weights of first parts."""
 
     more: Tensor
-    """(B, n, c, m): all mentions of several parts that begin with this one."""
+    """(B, n, c, m): all discontinuous mentions that begin with this part."""
     all: Tensor
-    """(B, n, c, m): the same, with the mention of one part."""
+    """(B, n, c, m): the same, plus the contiguous mention."""
     required: Tensor | None
-    """(B, n, c, m): which of them must be there."""
+    """(B, n, c, m): which of them are required."""
     rest: Tensor
-    """(B, n, c, m): what may be beside the mention of one part, if that is there."""
+    """(B, n, c, m): the rest, if the contiguous mention is present."""
 
 
 def menu_sums(scores: DiscontinuousScores, parts: int) -> MenuSums:
@@ -99,7 +99,7 @@ def menu_sums(scores: DiscontinuousScores, parts: int) -> MenuSums:
 
 
 def events_of(scores: DiscontinuousScores, parts: int, known: Known | None = None) -> Events:
-    """The weights of all first parts, given what is known; scores beyond sentences are -inf."""
+    """The weights of all first parts under the constraints; scores beyond sentences are -inf."""
     sums = menu_sums(scores, parts)
     if known is None:
         some = log_some(torch.stack([scores.close, sums.more], -1), -1)
@@ -122,11 +122,11 @@ def events_of(scores: DiscontinuousScores, parts: int, known: Known | None = Non
 
 
 def _levels(scores: DiscontinuousScores, parts: int, known: Known, sums: MenuSums) -> tuple[list[MenuSums], Tensor]:
-    """The shared menus for floors, the first without any; and (B, n, m) which of them each start has.
+    """The shared menus for floors, the first without a floor; and (B, n, m) which of them each start uses.
 
-    A start sees no more words than a mention can have. So floors that are twice as many words apart share menus, in
-    which last parts may not end at a floor or up to so many words before it: there are no more levels than that,
-    however long a sentence is.
+    A start sees at most as many words as a mention can span. So floors twice that distance apart share menus, in which
+    last parts may not end at a floor or up to that many words before it. This bounds the number of levels, however long
+    the sentence.
     """
     device = scores.close.device
     if known.floor is None:
@@ -150,9 +150,9 @@ def _levels(scores: DiscontinuousScores, parts: int, known: Known, sums: MenuSum
 
 
 def _private_sums(scores: DiscontinuousScores, levels: list[MenuSums], level: Tensor, private: PrivateMenus) -> Tensor:
-    """(events,): what may follow the first parts after which menus are private."""
+    """(events,): the weight of what may follow the first parts with private menus."""
     device, c = scores.close.device, scores.last.shape[2]
-    below = scores.close.new_zeros(0)  # (rows,): what the menus that private items lead to weigh
+    below = scores.close.new_zeros(0)  # (rows,): the weights of the menus that private items lead to
 
     def there(columns: tuple[np.ndarray, ...] | np.ndarray) -> tuple[Tensor, ...]:
         return tuple(torch.from_numpy(np.ascontiguousarray(column)).to(device) for column in columns)
@@ -168,7 +168,7 @@ def _private_sums(scores: DiscontinuousScores, levels: list[MenuSums], level: Te
         led = own[sentence[row], word[row], width, kind[row]] + below
         items = items.index_put((row, item), led)
         required, forbidden = there(rows.masks(items.shape[1]))
-        if of_parts:  # what is required is there, also under a floor
+        if of_parts:  # required items stay, even under a floor
             last = scores.last[sentence, word, :, kind]
             items = torch.cat([torch.where(required[:, :c], last, items[:, :c]), items[:, c:]], dim=1)
         items = items.masked_fill(forbidden, MINUS_INFINITY)

@@ -1,8 +1,8 @@
-"""What is known of mentions with gaps, and the menus that it changes. NumPy, without torch.
+"""Constraints on discontinuous mentions, and the menus that they change. NumPy, without torch.
 
-That a mention of one part is required or forbidden changes one event. A mention of several parts is an item of a menu
-that others share: to forbid it after one first part must not forbid it after another. So the menus along such a mention
-become *private*: rows of their own, named by the parts before them. All other menus stay shared.
+Requiring or forbidding a contiguous mention changes one event. A discontinuous mention is an item of a menu that others
+share: forbidding it after one first part must not forbid it after another. So the menus along such a mention become
+*private*: separate rows, identified by the parts before them. All other menus stay shared.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ Sets = Sequence[frozenset[Any]]
 
 @dataclass(frozen=True)
 class Known:
-    """Mentions of a batch that are there, and mentions that are not."""
+    """Mentions of a batch that are known to be present, and mentions known to be absent."""
 
     required: np.ndarray
-    """(B, n, c, m): mentions of one part that are there."""
+    """(B, n, c, m): contiguous mentions that are present."""
     forbidden: np.ndarray
-    """(B, n, c, m): mentions of one part that are not."""
+    """(B, n, c, m): contiguous mentions that are absent."""
     longer_required: Sets
-    """For each sentence the mentions of several parts that are there."""
+    """For each sentence, the discontinuous mentions that are present."""
     longer_forbidden: Sets
-    """The same of those that are not."""
+    """For each sentence, the discontinuous mentions that are absent."""
     floor: np.ndarray | None = None
-    """(B, n, m): no other mention of several parts that begins with this word ends at this word or before."""
+    """(B, n, m): no other discontinuous mention that begins with word i ends at this word or before."""
 
     def joined(self, other: Known) -> Known:
-        """What either says; `self` has no floor."""
+        """The union of both constraints; `self` has no floor."""
         under = [
             frozenset(one for one in mine if other.is_under_floor(b, one)) - its
             for b, (mine, its) in enumerate(zip(self.longer_required, other.longer_required, strict=True))
@@ -54,7 +54,7 @@ class Known:
         return self.floor is not None and mention[1] <= self.floor[sentence, mention[0], mention[2]]
 
     def restrict(self, types: Sequence[int]) -> Known:
-        """What is known of some types."""
+        """The constraints on some types."""
         place = {kind: index for index, kind in enumerate(types)}
 
         def of_types(sets: Sets) -> Sets:
@@ -69,7 +69,7 @@ class Known:
         )
 
     def allows(self, sentence: int, mentions: Iterable[AnyMention]) -> bool:
-        """Whether a set agrees with all of it."""
+        """Whether a set satisfies all constraints."""
         found = set(mentions)
         short = np.array([(s, e - s - 1, k) for s, e, k, *parts in found if not parts], dtype=np.int64).reshape(-1, 3).T
         longer = {mention for mention in found if len(mention) == 4}
@@ -90,7 +90,7 @@ class Known:
 
     @property
     def chains(self) -> np.ndarray:
-        """(B, n, m): where anything is known."""
+        """(B, n, m): where there is any constraint."""
         known: np.ndarray = np.asarray((self.required | self.forbidden).any(2))
         for sets in (self.longer_required, self.longer_forbidden):
             for sentence, some in enumerate(sets):
@@ -102,8 +102,8 @@ class Known:
 def known_of(
     require: Any | None, forbid: Any | None, lengths: Sequence[int], shape: Sequence[int], limits: Limits
 ) -> tuple[Known, Any | None, Any | None]:
-    """What both constraints say of mentions of several parts; and what they say of those of one part, to be checked as
-    elsewhere."""
+    """Split both constraints into those on discontinuous mentions and those on contiguous ones, which are still to be
+    checked."""
     listed = [None if is_mask(given) else given for given in (require, forbid)]
     checked = [check_discontinuous(given, lengths, shape[3]) for given in listed]
     required, forbidden = ([frozenset(one for one in some if len(one) == 4) for some in sets] for sets in checked)
@@ -127,8 +127,8 @@ def known_of(
 def known_of_marks(
     gold: Sequence[Iterable[AnyMention]], marks: PartialMarks, shape: Sequence[int], limits: Limits
 ) -> Known:
-    """What partial annotation says: gold mentions are there, and others of annotated types inside annotated regions are
-    not."""
+    """The constraints of a partial annotation: gold mentions are present, other mentions of annotated types inside
+    annotated regions are absent."""
 
     def split(sets: Sequence[Iterable[AnyMention]]) -> tuple[list[list[Mention]], Sets]:
         pool = [list(some) for some in sets]
@@ -148,14 +148,14 @@ def known_of_marks(
 
 
 class PrivateRows:
-    """Menus of one kind after so many parts, a row for each, in the order in which they were added."""
+    """Menus of one kind after the same number of parts, one row each, in the order of insertion."""
 
     def __init__(self, items: int):
         self.items, self.keys = items, dict[Any, int]()
         self.places: list[tuple[int, int, int]] = []
-        """Of each row: the sentence, the word at which its gap or part begins, the type."""
+        """For each row: the sentence, the word at which its gap or part begins, the type."""
         self.parents: list[tuple[int, int]] = []
-        """Of each row: the row and the item that lead to it, among the menus above."""
+        """For each row: the row and the item, among the menus above, that lead to it."""
         self.required_items: set[tuple[int, int]] = set()
         self.forbidden_items: set[tuple[int, int]] = set()
 
@@ -168,7 +168,7 @@ class PrivateRows:
 
     @property
     def first_words(self) -> np.ndarray:
-        """(rows,): the word with which the mentions of each begin."""
+        """(rows,): the word with which the mentions of each row begin."""
         return np.array([done[0][0] for _, _, done, *_ in self.keys], dtype=np.int64)
 
     @property
@@ -191,10 +191,10 @@ class PrivateRows:
 
 
 class PrivateMenus:
-    """The menus along mentions of several parts that are required or forbidden.
+    """The menus along required or forbidden discontinuous mentions.
 
-    ``gaps[d]`` are those of gaps after d + 1 parts, with an item for each width; ``parts[d]`` those of the parts after these gaps, with
-    an item for each width of a last part, and then for each width of one that others follow.
+    ``gaps[d]`` are those of gaps after d + 1 parts, with an item for each width; ``parts[d]`` those of the parts after
+    these gaps, with an item for each width of a last part, and then for each width of one that others follow.
     """
 
     def __init__(self, known: Known, limits: Limits):
@@ -202,7 +202,7 @@ class PrivateMenus:
         self.gaps = [PrivateRows(limits.gap) for _ in range(limits.parts - 1)]
         self.parts = [PrivateRows(2 * c) for _ in range(limits.parts - 1)]
         self.events: list[tuple[int, int, int, int]] = []
-        """Of each row of ``gaps[0]``: the sentence, start, width and type of its first part."""
+        """For each row of ``gaps[0]``: the sentence, start, width and type of its first part."""
         for required, sets in ((True, known.longer_required), (False, known.longer_forbidden)):
             for sentence, some in enumerate(sets):
                 for mention in sorted(some):
@@ -227,10 +227,10 @@ class PrivateMenus:
                 later.forbidden_items.add(chosen)
 
     def steps(self) -> Iterator[tuple[int, bool, PrivateRows, np.ndarray]]:
-        """The rows in the order in which they can be weighed, from the last parts to the first gaps.
+        """Yield the rows in the order in which they can be computed, from the last parts to the first gaps.
 
-        As (how many parts may come after those of the menu, whether it is of parts, rows, (2, the rows before) the row
-        and the item that lead to each of these).
+        Each is (number of parts that may follow, whether the menu is of parts, rows, (2, previous rows): the row and
+        the item that lead to each previous row).
         """
         below = np.zeros((2, 0), dtype=np.int64)
         for more, (gaps, parts) in enumerate(zip(reversed(self.gaps), reversed(self.parts), strict=True)):

@@ -1,7 +1,7 @@
-"""The k best sets of mentions with gaps.
+"""The k best sets of mentions that may be discontinuous.
 
 As in :mod:`hyperspan.structures.segmental_kbest`, a sentence has n·m independent chains, and only the k - 1 with the
-smallest *first steps*, from the best to the second best, need be changed. Here a chain has a choice at each width: no
+smallest *first steps*, from the best to the second best, need to change. Here a chain has a choice at each width: no
 first part, or one with the best, the second best, … of what its menus hold. The second best of a menu is its best with
 one item more or less, or with the second best of one item. So first steps take one pass over the menus, all at once.
 
@@ -27,14 +27,14 @@ class FirstParts(NamedTuple):
 
     absent: np.ndarray  # (B, n, m)
     present: np.ndarray  # (B, n, m)
-    skip: np.ndarray  # (B, n, m, c - 1): going on without a first part of this width
-    take: np.ndarray  # (B, n, m, c - 1): going on with one, what it holds apart
+    skip: np.ndarray  # (B, n, m, c - 1): continuing without a first part of this width
+    take: np.ndarray  # (B, n, m, c - 1): continuing with one, without what it holds
     stop: np.ndarray  # (B, n, m, c): the widest first part, with the best that it holds
     best: np.ndarray  # (B, n, m, c): the best that a first part holds
 
     @classmethod
     def of(cls, edges: Any, extend: Any, events: np.ndarray, lengths: Sequence[int]) -> FirstParts:
-        """From the scores of a distribution over first parts, and those of going on whatever is required."""
+        """From the scores of a distribution over first parts, and the `extend` scores without constraints."""
         absent, present, skip, take, stop = (
             tensor.numpy(force=True) for tensor in (edges.absent, edges.present, edges.extend, extend, edges.close)
         )
@@ -57,8 +57,7 @@ class FirstParts(NamedTuple):
 
 
 def second_of(items: np.ndarray, seconds: np.ndarray, required: np.ndarray, axis: int) -> np.ndarray:
-    """What a choice weighs less if it is the second best: `seconds` are what items weigh with the second best that they
-    hold.
+    """The weight lost by the second-best choice; `seconds` are the item weights with their second-best content.
 
     >>> second_of(np.array([2.0, 1.0, -3.0]), np.array([1.5, -9.0, -9.0]), np.zeros(3, dtype=bool), 0).tolist()
     0.5
@@ -76,12 +75,12 @@ def second_of(items: np.ndarray, seconds: np.ndarray, required: np.ndarray, axis
         toggled = np.where(none, swapped, toggled)
         taken = positive | required | (none & (items == highest))
         changed = np.where(taken, items - seconds, np.inf)
-    steps = np.fmin(toggled, changed).min(axis)  # -inf less -inf is NaN: no step
+    steps = np.fmin(toggled, changed).min(axis)  # -inf minus -inf is NaN: no step
     return np.where(np.isnan(steps), np.inf, steps)
 
 
 def event_steps(menus: Menus) -> np.ndarray:
-    """(B, n, c, m): what the second best of each event costs more than its best; inf where there is none."""
+    """(B, n, c, m): how much more the second best of each event costs than its best; inf if there is none."""
     arrays = menus.arrays
     later, gaps = arrays.last.shape[2], arrays.gap.shape[2]
     no, after = np.zeros((1, 1, 1, 1), dtype=bool), None
@@ -106,20 +105,20 @@ def event_steps(menus: Menus) -> np.ndarray:
 
 
 def _step_after(steps: np.ndarray, width: int) -> np.ndarray:
-    """(B, n, m) -> (B, n, width, m): those of the next words, inf beyond the last."""
+    """(B, n, m) -> (B, n, width, m): the entries of the next words, inf beyond the last."""
     return -following(-steps, width)
 
 
 class GapChains(NamedTuple):
-    """What is told of every chain at once."""
+    """What one pass computes for every chain."""
 
     best: np.ndarray  # (B, n, m): the score of its best
-    first_step: np.ndarray  # (B, n, m): what its second best costs more; inf where there is none
+    first_step: np.ndarray  # (B, n, m): how much more its second best costs; inf if there is none
     rows: np.ndarray  # (events, 4): the first parts of the best, as (sentence, start, end, type)
 
 
 def summarise(first: FirstParts, steps: np.ndarray) -> GapChains:
-    """`steps` (B, n, m, c): what the second best that each first part holds costs more."""
+    """Summarise every chain; `steps` (B, n, m, c) is the extra cost of each first part's second-best content."""
     widest = first.widest()
     width = widest.argmax(-1)[..., None]  # the first, and so the narrowest, of equal ones
     value = np.take_along_axis(widest, width, -1)[..., 0]
@@ -176,7 +175,7 @@ def _sets_of(
     log_prob: float,
     k: int,
 ) -> list[tuple[frozenset[AnyMention], float]]:
-    """The k best of one sentence, whose best set has this log-probability."""
+    """The k best sets of one sentence, whose best set has this log-probability."""
     order = steps.ravel().argsort(kind="stable")[: max(k - 1, 0)]
     starts, kinds = np.divmod(order[np.isfinite(steps.ravel()[order])], max(steps.shape[1], 1))
     keys: list[tuple[int, int]] = list(zip(starts.tolist(), kinds.tolist(), strict=True))

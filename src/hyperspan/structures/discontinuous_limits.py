@@ -1,4 +1,4 @@
-"""What mentions with gaps can be."""
+"""Limits on discontinuous mentions."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from hyperspan.structures.mentions import AnyMention, parts_of
 
 
 class Limits(NamedTuple):
-    """What mentions can be."""
+    """Limits on the parts, widths and gaps of mentions."""
 
     parts: int
-    """P: the most parts."""
+    """P: the maximum number of parts."""
     width: int
-    """c: the most words of a first part."""
+    """c: the maximum number of words of a first part."""
     gap: int
-    """g: the most words of a gap."""
+    """g: the maximum number of words of a gap."""
     later_width: int
-    """c': the most words of a later part."""
+    """c': the maximum number of words of a later part."""
 
     def __str__(self) -> str:
         return f"at most {self.parts} parts, {self.width} words in the first, {self.later_width} in each other, and {self.gap} in each gap"
 
     @property
     def hull(self) -> int:
-        """The most words from the first of a mention to its last."""
+        """The maximum number of words from the first word of a mention to its last."""
         return self.width + (self.parts - 1) * (self.gap + self.later_width)
 
     def shared(self, other: Limits) -> Limits:
-        """What both limits allow."""
+        """The limits that allow what both allow."""
         return Limits(*map(min, self, other))
 
     def allow(self, mention: AnyMention) -> bool:

@@ -1,16 +1,16 @@
-"""Mentions with gaps as menus: which sets are possible, what they weigh, and the best of them. NumPy, without torch.
+"""Discontinuous mentions as menus: the possible sets, their weights, and the best of them. NumPy, without torch.
 
-All mentions of a type whose first part are the words i to i + w are one *event* of the chain that starts at i. What the
-event holds is a choice of one item or more from a *menu*. There are three menus:
+All mentions of a type whose first part is the words i to i + w form one *event* of the chain that starts at i. An event
+is a choice of one or more items from a *menu*. There are three menus:
 
 - of an event: the first part is a mention (`close`), or others follow (`open`, and what the next menu weighs);
 - of a gap that begins at word j: it has one word, two, … (`gap`, and what the menu of the part after it weighs);
 - of a part that begins at word s: it ends after one word, two, … and is the last (`last`), or others follow (`open`,
   and a gap's menu).
 
-The menus below an item belong to that item alone: nothing is shared, so every set of mentions is one way of choosing.
-But the *scores* of a gap and of what follows do not depend on the parts before it. So what their menus weigh is
-computed once for all of them, which costs O(n m (c + P (g + c'))).
+The menus below an item belong to that item alone: nothing is shared, so every set of mentions is exactly one
+combination of choices. But the *scores* of a gap and of what follows do not depend on the parts before it. So the
+weights of their menus are computed once for all of them, which costs O(n m (c + P (g + c'))).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def softplus(values: np.ndarray) -> np.ndarray:
 
 
 def log_some(items: np.ndarray, axis: int) -> np.ndarray:
-    """log of the sum, over all choices of one item or more, of exp of their sum; without differences.
+    """log Σ exp(sum of the chosen items) over all choices of one or more items; without cancellation.
 
     >>> float(np.exp(log_some(np.zeros(3), 0)).round())  # three items, so seven choices
     7.0
@@ -55,7 +55,7 @@ def log_some(items: np.ndarray, axis: int) -> np.ndarray:
 
 
 def best_some(items: np.ndarray, axis: int) -> np.ndarray:
-    """The weight of the best choice of one item or more: all that weigh more than 0, or the heaviest.
+    """The weight of the best choice of one or more items: all that weigh more than 0, or else the heaviest.
 
     >>> best_some(np.array([[1.0, 2.0, -1.0], [-3.0, -1.0, -np.inf]]), 1).tolist()
     [3.0, -1.0]
@@ -66,7 +66,7 @@ def best_some(items: np.ndarray, axis: int) -> np.ndarray:
 
 
 def following(values: np.ndarray, count: int) -> np.ndarray:
-    """(B, n, m) -> (B, n, count, m): those of the next words; -inf beyond the last."""
+    """(B, n, m) -> (B, n, count, m): the entries of the next words; -inf beyond the last."""
     batch, n, m = values.shape
     padded = np.full((batch, n + count, m), -np.inf, dtype=values.dtype)
     padded[:, : max(n - 1, 0)] = values[:, 1:]
@@ -78,27 +78,27 @@ def following(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def log_some_given(items: np.ndarray, required: np.ndarray, axis: int) -> np.ndarray:
-    """The same over all choices that have the required items, of one item or more."""
+    """The same over all choices of one or more items that include the required ones."""
     given = np.where(required, items, softplus(items)).sum(axis)
     return np.where(required.any(axis), given, log_some(items, axis))
 
 
 def best_some_given(items: np.ndarray, required: np.ndarray, axis: int) -> np.ndarray:
-    """The weight of the best choice that has the required items, of one item or more."""
+    """The weight of the best choice of one or more items that includes the required ones."""
     given = np.where(required, items, np.maximum(items, 0.0)).sum(axis)
     return np.where(required.any(axis), given, best_some(items, axis))
 
 
 class Menu(NamedTuple):
-    """What may be chosen at one place."""
+    """The items that may be chosen at one place."""
 
     items: np.ndarray  # (items,): what each weighs
     required: np.ndarray  # (items,): which are in every choice
 
 
 class Menus:
-    """What the menus of a batch weigh: sums over all choices, or, if `best`, the best of them; given what is known, if
-    anything."""
+    """The weights of the menus of a batch: sums over all choices or, if `best`, the best choice; under the constraints,
+    if any."""
 
     def __init__(self, arrays: PartArrays, parts: int, *, best: bool = False, known: Known | None = None):
         self.arrays, self.parts = arrays, parts
@@ -123,7 +123,7 @@ class Menus:
         self.close = arrays.close
         """(B, n, c, m): the first item of each event, a mention of one part."""
         self.required = np.zeros((2, 1, 1, 1, 1), dtype=bool)
-        """(2, B, n, c, m), or alike for all: which of both items are required."""
+        """(2, B, n, c, m), or broadcastable to it: which of the two items are required."""
         self.private: dict[Any, Menu] = {}
         if known is not None:
             self.close = np.where(known.forbidden, -np.inf, arrays.close)
@@ -133,9 +133,9 @@ class Menus:
         """(B, n, c, m): the weight of each event."""
 
     def _add_private(self, private: PrivateMenus) -> None:
-        """From the last parts of mentions to the first: each menu is that of the others, but for the items that lead to
-        private ones."""
-        arrays, below = self.arrays, np.zeros(0)  # (rows,): what the menus that private items lead to weigh
+        """Add private menus, from the last parts of mentions to the first; each equals the shared menu except for items
+        that lead to private ones."""
+        arrays, below = self.arrays, np.zeros(0)  # (rows,): the weights of the menus that private items lead to
         for more, of_parts, rows, (row, item) in private.steps():
             shared, scores = (self.part_items, arrays.open) if of_parts else (self.gap_items, arrays.gap)
             sentence, word, kind = rows.index
@@ -162,8 +162,8 @@ class Menus:
         return Menu(found, np.zeros(len(found), dtype=bool))
 
     def part(self, sentence: int, kind: int, done: Parts, start: int) -> Menu:
-        """The menu of the next part, which begins there: an item for each width of a last part, and then of one that
-        others follow."""
+        """The menu of the next part, which begins at `start`: an item for each width of a last part, then for each
+        width of a part that others follow."""
         private = self.private.get((sentence, kind, done, start))
         if private is not None:
             return private
@@ -171,13 +171,13 @@ class Menus:
         return Menu(found, np.zeros(len(found), dtype=bool))
 
     def part_at(self, start: int, item: int) -> tuple[tuple[int, int], bool]:
-        """The part that an item of such a menu stands for, and whether others follow it."""
+        """The part that an item of such a menu represents, and whether others follow it."""
         c = self.arrays.last.shape[2]
         return (start, start + item % c + 1), item >= c
 
 
 def chosen(items: np.ndarray, required: np.ndarray | None = None) -> np.ndarray:
-    """Which items are in the best choice of one or more, with the required ones.
+    """The items of the best choice of one or more items that includes the required ones.
 
     >>> chosen(np.array([1.0, 2.0, -1.0])).tolist(), chosen(np.array([-3.0, -1.0])).tolist()
     ([True, True, False], [False, True])
@@ -189,7 +189,7 @@ def chosen(items: np.ndarray, required: np.ndarray | None = None) -> np.ndarray:
 
 
 def probabilities(items: np.ndarray, required: np.ndarray | None = None) -> np.ndarray:
-    """How probable each item is to be among those that are chosen, one or more, with the required ones.
+    """The probability that each item is chosen, among choices of one or more items that include the required ones.
 
     >>> probabilities(np.zeros(2)).round(3).tolist()  # in two of three choices
     [0.667, 0.667]
@@ -205,14 +205,14 @@ def probabilities(items: np.ndarray, required: np.ndarray | None = None) -> np.n
 
 
 class Found(NamedTuple):
-    """Mentions of several parts in a batch, and their probabilities."""
+    """Discontinuous mentions of a batch, and their probabilities."""
 
     rows: list[tuple[int, AnyMention]]
     probabilities: list[float]
 
 
 def best_below(menus: Menus, sentence: int, kind: int, done: Parts) -> Iterator[Parts]:
-    """The mentions of the best choice of what follows these parts; `menus` are of the best."""
+    """The mentions of the best choice of what follows these parts; `menus` must hold best weights."""
     for width in np.nonzero(chosen(*menus.after(sentence, kind, done)))[0].tolist():
         start = done[-1][1] + width + 1
         for item in np.nonzero(chosen(*menus.part(sentence, kind, done, start)))[0].tolist():
@@ -226,7 +226,8 @@ def best_below(menus: Menus, sentence: int, kind: int, done: Parts) -> Iterator[
 def probable_below(
     menus: Menus, sentence: int, kind: int, done: Parts, probability: float, least: float
 ) -> Iterator[tuple[Parts, float]]:
-    """The mentions that begin with these parts and are at least so probable, given how probable it is that any does."""
+    """The mentions that begin with these parts and reach a probability, given the probability that any mention does so
+    begin."""
     begins = probability * probabilities(*menus.after(sentence, kind, done))
     for width in np.nonzero((begins >= least) & (begins > 0))[0].tolist():
         start = done[-1][1] + width + 1
@@ -240,8 +241,7 @@ def probable_below(
 
 
 def probability_of(menus: Menus, sentence: int, parts: Parts, kind: int, opened: float) -> float:
-    """The probability of a mention of several parts, given how probable it is that some mention has its first part and
-    others."""
+    """The probability of a discontinuous mention, given the probability that its first part continues."""
     c = menus.arrays.last.shape[2]
     for index in range(1, len(parts)):
         done, (start, end) = parts[:index], parts[index]
@@ -254,8 +254,8 @@ def probability_of(menus: Menus, sentence: int, parts: Parts, kind: int, opened:
 
 
 def event_probabilities(menus: Menus, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(B, n, c, m) each: how probable it is that a first part is a mention, and that others follow it, given how
-    probable events are."""
+    """(B, n, c, m) each: the probability that a first part is a mention, and that others follow it, given the event
+    probabilities."""
     items = np.stack([menus.close, menus.more])
     others = np.where(menus.required, items, softplus(items))[::-1]
     possible = (events > 0) & (menus.events > -np.inf) & (items > -np.inf)
@@ -266,8 +266,8 @@ def event_probabilities(menus: Menus, events: np.ndarray) -> tuple[np.ndarray, n
 
 
 def best_mentions(menus: Menus, rows: np.ndarray) -> tuple[np.ndarray, list[tuple[int, AnyMention]]]:
-    """Of the best events, (events, 4) as (sentence, start, end, type): those that are mentions, and all mentions of
-    more parts."""
+    """Split the best events, (events, 4) as (sentence, start, end, type), into contiguous mentions and all
+    discontinuous ones."""
     sentence, start, end, kind = rows.T
     place = sentence, start, end - start - 1, kind
     close, more = menus.close[place], menus.more[place]
@@ -283,8 +283,8 @@ def best_mentions(menus: Menus, rows: np.ndarray) -> tuple[np.ndarray, list[tupl
 
 
 def probable_mentions(menus: Menus, goes_on: np.ndarray, least: Sequence[float]) -> Found:
-    """The mentions of more parts that are as probable as their type has to be, given how probable it is that each first
-    part goes on."""
+    """The discontinuous mentions that reach their type's threshold, given the probability that each first part
+    continues."""
     rows: list[tuple[int, AnyMention]] = []
     found: list[float] = []
     for b, i, w, k in np.argwhere((goes_on >= np.array(least)) & (goes_on > 0)).tolist():

@@ -1,4 +1,4 @@
-"""The menus of mentions with gaps in C, where that can be, for whoever searches them as those of NumPy. No torch."""
+"""The menus of discontinuous mentions, computed in C where possible, with the interface of the NumPy ones. No torch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hyperspan.structures.discontinuous_menus import (
 
 
 class ArrayMenus(Menus):
-    """The menus of a batch of sentences; where something is known, they are those of NumPy."""
+    """The menus of a batch of sentences; with constraints, NumPy computes them."""
 
     def __init__(
         self,
@@ -48,8 +48,8 @@ class ArrayMenus(Menus):
             self._shares = found.alone, found.goes_on
 
     def item_probabilities(self, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(B, n, c, m) each: how probable it is that a first part is a mention, and that others follow it, given how
-        probable events are."""
+        """(B, n, c, m) each: the probability that a first part is a mention, and that others follow it, given the event
+        probabilities."""
         if self._shares is None:
             return event_probabilities(self, events)
         alone, goes_on = self._shares

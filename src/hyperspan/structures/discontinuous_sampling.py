@@ -1,4 +1,4 @@
-"""Mentions with gaps, drawn from their menus given first parts that are drawn already."""
+"""Sample discontinuous mentions from their menus, given sampled first parts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _drawn(
 def _drawn_after(
     menus: Menus, sentence: int, kind: int, done: Parts, generator: np.random.Generator
 ) -> Iterator[Parts]:
-    """The mentions of a choice of what follows these parts."""
+    """The mentions of a sampled choice of what follows these parts."""
     for width in np.nonzero(draw(menus.after(sentence, kind, done), generator))[0].tolist():
         start = done[-1][1] + width + 1
         for item in np.nonzero(draw(menus.part(sentence, kind, done, start), generator))[0].tolist():
@@ -51,7 +51,7 @@ def _drawn_after(
 
 
 def draw(menu: Menu, generator: np.random.Generator) -> np.ndarray:
-    """(items,): a choice of one item or more, with the required ones, in proportion to exp of its weight.
+    """(items,): sample a choice of one or more items, including the required ones, in proportion to exp of its weight.
 
     The last item u of a choice has the weight e^u Π_{v before u} (1 + e^v); the items before it are then independent.
     """

@@ -1,4 +1,4 @@
-"""The scores of mentions with gaps, and the hyperedges that sets of them use."""
+"""Scores of discontinuous mentions, and the hyperedges that sets of them use."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from hyperspan.structures.mentions import AnyMention, parts_of
 class DiscontinuousScores(ScoreTensors):
     """The scores of the edges of a :class:`~hyperspan.structures.DiscontinuousHypergraph`.
 
-    The first four are those of :class:`~hyperspan.structures.EdgeScores`: of mentions of one part, and of the first
-    parts of others. A mention of several parts adds `open` for each part but the last, `gap` for each gap, and `last`
-    for the last part.
+    The first four are those of :class:`~hyperspan.structures.EdgeScores`: for contiguous mentions and the first parts
+    of others. A discontinuous mention adds `open` for each part but the last, `gap` for each gap, and `last` for the
+    last part.
 
     ========= ==================== ===========================================================================
     absent    (B, n, m)            no mention of type k begins at i
@@ -69,11 +69,11 @@ class DiscontinuousScores(ScoreTensors):
 
     @property
     def needs_gradient(self) -> bool:
-        """Whether autograd is following what is computed from these scores."""
+        """Whether autograd tracks computations on these scores."""
         return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors().values())
 
     def limits(self, parts: int) -> Limits:
-        """What mentions can be, of so many parts at most."""
+        """The limits on mentions of at most `parts` parts."""
         return Limits(parts, self.close.shape[2], self.gap.shape[2], self.last.shape[2])
 
     def narrowed(self, limits: Limits) -> DiscontinuousScores:
@@ -89,7 +89,7 @@ class DiscontinuousScores(ScoreTensors):
         )
 
     def inside(self, lengths: Tensor) -> DiscontinuousScores:
-        """The same, -inf where a part or a gap would reach beyond its sentence, whatever stands there."""
+        """These scores, with -inf where a part or a gap would reach beyond its sentence."""
         return replace(
             self, **{name: _inside(self.tensors()[name], lengths) for name in ("close", "open", "gap", "last")}
         )
@@ -111,8 +111,7 @@ def mean_scores(given: Sequence[DiscontinuousScores], limits: Limits) -> Discont
 
 
 def with_margin(scores: DiscontinuousScores, gold: Sequence[Iterable[AnyMention]], beta: float) -> DiscontinuousScores:
-    """Scores with the cost of the paper's softmax-margin: `beta` where a mention begins and none is found, 1 the other
-    way round."""
+    """Add the cost of the paper's softmax-margin: `beta` for a missed start, 1 for a false one."""
     starts = torch.zeros_like(scores.absent, dtype=torch.bool)
     rows = [(sentence, mention[0], mention[2]) for sentence, mentions in enumerate(gold) for mention in mentions]
     if rows:
@@ -125,7 +124,7 @@ def with_margin(scores: DiscontinuousScores, gold: Sequence[Iterable[AnyMention]
 
 
 class PartRows(NamedTuple):
-    """The scores that sets of mentions use beside those of the first chain: index columns (sentence, start, width,
+    """The scores that sets of mentions use besides those of the first chain, as index columns (sentence, start, width,
     type), and the start of the chain."""
 
     close: Tensor
@@ -137,7 +136,7 @@ class PartRows(NamedTuple):
 
 
 def part_rows(sets: Sequence[Iterable[AnyMention]], device: torch.device) -> PartRows:
-    """The hyperedges of these sets, each once: mentions share the parts that they have in common from the first on."""
+    """The hyperedges of these sets, each once: mentions share their common prefixes of parts."""
     found: dict[str, dict[object, tuple[int, int, int, int, int]]] = {name: {} for name in PartRows._fields}
     for sentence, mentions in enumerate(sets):
         for mention in mentions:
@@ -154,8 +153,7 @@ def part_rows(sets: Sequence[Iterable[AnyMention]], device: torch.device) -> Par
 
 
 def conditional_scores(scores: DiscontinuousScores, events: Tensor, rows: PartRows) -> Tensor:
-    """(B, n, m): for each chain the log of the probability of what follows its first parts, given that mentions begin
-    with them."""
+    """(B, n, m): for each chain, the log-probability of what follows its first parts, given those parts."""
     total = torch.zeros_like(scores.absent).flatten()
     _, n, m = scores.absent.shape
     used = (scores.close, scores.open, scores.gap, scores.last, -finite(events))

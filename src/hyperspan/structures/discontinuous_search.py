@@ -1,6 +1,6 @@
-"""The alternatives of a chain of mentions with gaps, best first, found lazily.
+"""The alternatives of a chain of discontinuous mentions, best first, found lazily.
 
-A menu is opened when its second best is asked for, and never otherwise.
+A menu is opened only when its second best is needed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Ranked = Iterator[tuple[float, Any]]
 
 
 class Node:
-    """A menu, or an event, whose alternatives are found when they are asked for."""
+    """A menu, or an event, whose alternatives are found on demand."""
 
     def __init__(self, ranked: Callable[[], Ranked]):
         self._ranked = ranked
@@ -35,7 +35,7 @@ class Node:
         return self._alternatives
 
     def held(self, best: float) -> Ranked:
-        """What an item that leads here may hold, as (cost, (node, rank)); the best costs so much."""
+        """The content of an item that leads here, as (cost, (node, rank)); the best costs `best`."""
         yield best, (self, 0)
         first = self.alternatives.get(0)
         for rank in count(1):
@@ -46,14 +46,14 @@ class Node:
 
 
 def _with_nothing(cost: float, held: Ranked) -> Ranked:
-    """To take nothing, or one of some alternatives."""
+    """Nothing, or one of some alternatives."""
     merged = heapq.merge([(cost, None)], held, key=lambda pair: pair[0])
     return takewhile(lambda pair: pair[0] < math.inf, merged)
 
 
 def some_of(menu: Menu, held: Callable[[int, float], Ranked]) -> Ranked:
-    """The choices of one item or more, with the required ones, as {item: what it holds}; `held` ranks what one may
-    hold, given its cost."""
+    """The choices of one or more items, including the required ones, as {item: content}; `held` ranks the content of an
+    item, given its cost."""
     items = np.nonzero(menu.items > -np.inf)[0].tolist()
     if not set(np.nonzero(menu.required)[0].tolist()) <= set(items):
         return
@@ -128,7 +128,7 @@ def _value(node: Node, rank: int) -> dict[int, Any]:
 
 
 def in_turn(ways: list[tuple[float, Ranked]]) -> Ranked:
-    """The alternatives of several ways as one; each way is given with the cost of its first, cheapest first."""
+    """Merge several ranked iterators; each comes with the cost of its first alternative, cheapest first."""
     heap: list[tuple[float, int, Any, Ranked]] = []
     opened = 0
 
@@ -138,7 +138,7 @@ def in_turn(ways: list[tuple[float, Ranked]]) -> Ranked:
             heapq.heappush(heap, (found[0], rank, found[1], alternatives))
 
     while heap or opened < len(ways):
-        # A way is opened when nothing that is open is cheaper than its first alternative.
+        # Open an iterator only when nothing already open is cheaper than its first alternative.
         if opened < len(ways) and (not heap or ways[opened][0] <= heap[0][0]):
             push(opened, ways[opened][1])
             opened += 1
@@ -149,8 +149,7 @@ def in_turn(ways: list[tuple[float, Ranked]]) -> Ranked:
 
 
 def combined(cost: float, choices: list[Alternatives[Any]]) -> Ranked:
-    """All ways to take one alternative of each, as {place: alternative} without those that are None; the best costs so
-    much."""
+    """All combinations of one alternative each, as {place: alternative} without Nones; the best costs `cost`."""
     best = [choice.get(0) or (0.0, None) for choice in choices]
     for more, changed in cheapest_combinations(choices):
         taken = {place: changed.get(place, value) for place, (_, value) in enumerate(best)}
@@ -160,10 +159,10 @@ def combined(cost: float, choices: list[Alternatives[Any]]) -> Ranked:
 def chain_alternatives(
     nodes: list[Node], absent: float, widest: np.ndarray, skip: np.ndarray, take: np.ndarray, stop: np.ndarray, k: int
 ) -> Ranked:
-    """What one chain can hold as (cost, {width: (node, rank)}), the k cheapest first.
+    """The alternatives of one chain as (cost, {width: (node, rank)}), the k cheapest first.
 
-    `widest` (c,) are the scores by the widest first part; `skip` and `take` (c - 1,) those of going on without one of a
-    width and with it, `stop` (c,) those of the last, each with the best that it holds.
+    `widest` (c,) are the scores by the widest first part; `skip` and `take` (c - 1,) those of continuing without and
+    with one of a width, `stop` (c,) those of the last, each with its best content.
     """
     narrower = [
         Alternatives(_with_nothing(-float(without), node.held(-float(score))))

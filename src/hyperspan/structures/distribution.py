@@ -1,7 +1,7 @@
-"""The interface of structures: what every distribution over mention sets offers, and what it says where it cannot.
+"""The interface that every distribution over mention sets implements.
 
-A structure is a subclass of :class:`Distribution`. Models that are no structure, because they decide step by step,
-answer through the same interface.
+A structure is a subclass of :class:`Distribution`. Models that decide step by step are not structures, but they answer
+through the same interface.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, NotS
 from hyperspan.structures.places import Places, rows_of_sets
 
 SETS_PER_SET = 50
-"""Where types depend on each other, `topk` of some types looks at so many of the best sets of all types for each
-set."""
+"""Where types depend on each other, `topk` of some types reads this many of the best sets of all types per set
+returned."""
 MOST_SETS = 10_000
-"""It looks at no more sets than this, unless more are asked for."""
+"""The upper limit on the sets that it reads, unless more are asked for."""
 
 
 Constraint = MentionSets | Tensor
@@ -36,7 +36,8 @@ _DISCONTINUOUS = "a DiscontinuousHypergraph (model.kind = 'discontinuous')"
 def tensor_masks(
     require: Constraint | None, forbid: Constraint | None, lengths: Sequence[int], like: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Both constraints as masks where the scores `like` (B, n, c, m) are, or an error that says what cannot be."""
+    """Return both constraints as masks on the device of the scores `like` (B, n, c, m); raise an error for an invalid
+    one."""
     masks = constraint_masks(require, forbid, lengths, like.shape)
     required, forbidden = (torch.as_tensor(mask, device=like.device) for mask in masks)
     beyond = torch.as_tensor(~inside(lengths, like.shape), device=like.device)
@@ -49,21 +50,21 @@ class Distribution(ABC):
     """A distribution over the mention sets of each sentence of a padded batch.
 
     A mention is ``(start, end, type)`` in words, `end` exclusive. `log_prob`, `entropy`, `sample` and `condition` are
-    exact or raise :class:`NotSupportedError`; `limits` says why. All distributions have `argmax`, `topk` and
-    `marginals`; where a model decides step by step, these are given its earlier decisions, and `exact_marginals` is
-    false.
+    exact or raise :class:`NotSupportedError`; `limits` gives the reason. All distributions have `argmax`, `topk` and
+    `marginals`. For a model that decides step by step, these are conditional on its earlier decisions, and
+    `exact_marginals` is false.
     """
 
     lengths: list[int]
-    """The words of each sentence."""
+    """The number of words of each sentence."""
     types: int
-    """m: how many types there are."""
+    """m: the number of types."""
     limits: ClassVar[str] = "it is not implemented"
-    """Why the methods that are not supported are not, as the end of a sentence."""
+    """Why some methods are not supported, as the end of a sentence."""
 
     @property
     def exact_marginals(self) -> bool:
-        """Whether `marginals` are sums over all mention sets, and not given some earlier decisions."""
+        """Whether `marginals` sum over all mention sets, instead of being conditional on earlier decisions."""
         return True
 
     @property
@@ -94,12 +95,11 @@ class Distribution(ABC):
         raise self._not_supported("entropy")
 
     def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
-        """(B,): the F1 of each of these sets, one a sentence, expected over the distribution; 1 where both are
-        empty."""
+        """(B,): the expected F1 of each given set, one per sentence, under the distribution; 1 where both are empty."""
         raise self._not_supported("expected_f1")
 
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
-        """k independent samples of each sentence's set; the same state of the generator gives the same samples."""
+        """k independent samples of each sentence's set; the same generator state gives the same samples."""
         raise self._not_supported("sample")
 
     def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Distribution:
@@ -111,12 +111,12 @@ class Distribution(ABC):
         raise self._not_supported("condition", _DISCONTINUOUS if has_parts else _SEGMENTAL)
 
     def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
-        """(B,): the log-probability that some mentions are in the set and others are not: log Z given both, minus log
+        """(B,): the log-probability that some mentions are in the set and others are not: constrained log Z minus log
         Z."""
         return self.condition(require, forbid).log_partition - self.log_partition
 
     def log_prob_of_known(self, gold: Sequence[set[Mention]], marks: PartialMarks | None) -> Tensor:
-        """(B,): log p of gold mentions; with `marks`, of all sets that agree with what is known of the sentences."""
+        """(B,): log p of the gold mentions; with `marks`, of all sets that agree with the partial annotation."""
         if marks is None:
             return self.log_prob(gold)
         if not marks.of_whole_types(gold):
@@ -133,33 +133,33 @@ class Distribution(ABC):
             ]
             values = self.restrict(list(places)).log_prob(sets)
             found.append(values.masked_fill(~torch.from_numpy(same).to(values.device), 0.0))
-        if not found:  # nothing is annotated: zeros that gradients go through
+        if not found:  # nothing is annotated: zeros that carry gradients
             values = self.log_prob(gold)
             return values.masked_fill(torch.ones_like(values, dtype=torch.bool), 0.0)
         return sum(found[1:], found[0])
 
     def cross_entropy(self, teacher: Any, weights: Tensor | None = None) -> Tensor:
-        """(B,): -Σ p(set) log q(set) over all sets, where q is this distribution and p that of a teacher of its kind,
-        which gets no gradient.
+        """(B,): -Σ p(set) log q(set) over all sets, where q is this distribution and p a teacher of the same kind. The
+        teacher gets no gradient.
 
-        If the teacher knows mentions that are impossible here, p is given that there are none. The part of each chain,
-        all mentions of a type that begin at a word, counts as much as `weights` (B, n, m) say.
+        If the teacher has mentions that are impossible here, p is conditioned on their absence. `weights` (B, n, m)
+        weight the term of each chain: all mentions of a type that begin at a word.
         """
         raise self._not_supported("cross_entropy")
 
     def known_chains(self, marks: PartialMarks) -> np.ndarray:
-        """(B, n, m): the starts and types of which partial annotation says all."""
+        """(B, n, m): the starts and types that the partial annotation covers completely."""
         raise self._not_supported("known_chains")
 
     def geometric_mean(self, others: Sequence[Any]) -> Distribution:
-        """The normalised geometric mean of this distribution and others of its kind; it has the mentions that all of
+        """The normalised geometric mean of this distribution and others of the same kind, over the mentions that all of
         them have."""
         raise self._not_supported("geometric_mean")
 
     def restrict(self, types: Sequence[int]) -> Distribution:
-        """The distribution over the mentions of some types alone, whatever mentions of other types there are.
+        """The distribution over only the mentions of some types, with the other types summed out.
 
-        Type k of the result is ``types[k]``. Structures whose types are independent return one of their own kind.
+        Type k of the result is ``types[k]``. Structures whose types are independent return the same kind of structure.
         """
         return Restricted(self, types)
 
@@ -168,10 +168,9 @@ class Distribution(ABC):
         return rows_of_sets(self.argmax())
 
     def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
-        """For each of `wanted`: the mentions of the best sets (None), or those as probable as their type has to be.
+        """For each entry of `wanted`: the mentions of the best sets (None), or those that reach their type's threshold.
 
-        `certain` are mentions, (mentions, 4), that are known to be there, which rounding may have made a hair less
-        probable.
+        `certain` (mentions, 4) are mentions known to be present, which rounding may have made slightly less probable.
         """
         marginals = self.marginals
         if certain is not None and len(certain):
@@ -191,20 +190,20 @@ class Distribution(ABC):
 
 
 def _have_parts(given: Constraint | None) -> bool:
-    """Whether a mention of several parts is among these; a mask has none."""
+    """Whether any of these mentions is discontinuous; a mask has none."""
     sets = () if given is None or isinstance(given, Tensor) else given
     return any(fragments_of(mention) for mentions in sets for mention in mentions)
 
 
 def _columns(rows: np.ndarray, device: torch.device) -> tuple[Tensor, ...]:
-    """Where (B, n, c, m) has the mentions of these rows."""
+    """The index columns of these rows in a tensor (B, n, c, m)."""
     sentence, start, end, kind = torch.from_numpy(rows.astype(np.int64, copy=False)).to(device).T
     return sentence, start, end - start - 1, kind
 
 
 def _above(marginals: Tensor, least: Sequence[float]) -> Places:
-    """Where a mention is as probable as its type has to be."""
-    found = ((marginals >= marginals.new_tensor(least)) & (marginals > 0)).nonzero()  # no threshold lets padding in
+    """The places of the mentions that reach their type's threshold."""
+    found = ((marginals >= marginals.new_tensor(least)) & (marginals > 0)).nonzero()  # 0 must not admit padding
     probabilities = marginals[tuple(found.T)].clamp(max=1.0)
     rows = found.cpu().numpy()
     rows[:, 2] += rows[:, 1] + 1
@@ -212,7 +211,7 @@ def _above(marginals: Tensor, least: Sequence[float]) -> Places:
 
 
 def check_types(types: Iterable[int], count: int) -> list[int]:
-    """The types as a list, or an error unless each is from 0 to `count` - 1 and there once."""
+    """Return the types as a list; raise an error unless each is from 0 to `count` - 1 and occurs once."""
     chosen = list(types)
     if len(set(chosen)) < len(chosen) or not all(0 <= kind < count for kind in chosen):
         raise ValueError(f"expected types from 0 to {count - 1}, each once, got {chosen}")
@@ -223,7 +222,7 @@ class Restricted(Distribution):
     """The mentions of some types in the sets of a distribution whose types depend on each other.
 
     `marginals` and `sample` are as exact as those of all types. `argmax` is the best set of *all* types without the
-    mentions of other types. `topk` merges the best sets of all types, so that a set is at least as probable as it says.
+    mentions of other types. `topk` merges the best sets of all types, so a set is at least as probable as stated.
     """
 
     limits = "that would be a sum over all mentions of the other types"
@@ -238,7 +237,7 @@ class Restricted(Distribution):
 
     @property
     def log_partition(self) -> Tensor:
-        """(B,): that of all types; what is summed over does not change."""
+        """(B,): the log-partition of all types, which the restriction does not change."""
         return self.whole.log_partition
 
     @property

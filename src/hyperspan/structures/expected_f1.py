@@ -1,4 +1,4 @@
-"""The expected F1 of given sets of mentions under a segmental hypergraph, exactly and without torch."""
+"""The exact expected F1 of given sets of mentions under a segmental hypergraph, without torch."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from hyperspan.structures.mentions import MentionSets
 from hyperspan.structures.places import rows_of_sets
 
 NEGLIGIBLE = 1e-10
-"""The probability of mentions in a chain (a start and a type), or of wider ones in it, below which they are left
-out."""
+"""Mentions of a chain (a start and a type), or its wider mentions, are left out if their probability is below this."""
 NODES = 12
-"""Of the quadrature, and one more for each mention of the largest given set."""
+"""Quadrature nodes, plus one for each mention of the largest given set."""
 
 
 def expected_f1(
     absent: np.ndarray, extend: np.ndarray, close: np.ndarray, branch: np.ndarray, sets: MentionSets
 ) -> np.ndarray:
-    """(B,): the F1 of each given set against a set that is drawn from the distribution; 1 where both are empty.
+    """(B,): the F1 of each given set against a set drawn from the distribution, in expectation; 1 where both are empty.
 
-    The arrays are the probabilities of hyperedges: `absent` (B, n, m), `extend` and `branch` (B, n, c - 1, m), `close`
-    (B, n, c, m). For a given set S of k mentions, F1 is 2 |S ∩ Y| / (k + |Y|). As 1 / (k + s) is the integral of
-    t^(k + s - 1) from 0 to 1, its expectation is 2 ∫ t^(k - 1) E[|S ∩ Y| t^|Y|] dt. Chains are independent, so
-    the expectation inside is a product of one polynomial in t for each chain. Gauss-Legendre quadrature integrates it
-    exactly up to the degree 2 q - 1 for q nodes; beyond, its error falls exponentially with q.
+    The arrays are hyperedge probabilities: `absent` (B, n, m), `extend` and `branch` (B, n, c - 1, m), `close` (B, n,
+    c, m). For a given set S of k mentions, F1 is 2 |S ∩ Y| / (k + |Y|). As 1 / (k + s) is the integral of t^(k + s - 1)
+    from 0 to 1, its expectation is 2 ∫ t^(k - 1) E[|S ∩ Y| t^|Y|] dt. Chains are independent, so the inner expectation
+    is a product of one polynomial in t per chain. Gauss-Legendre quadrature with q nodes is exact up to degree 2 q - 1;
+    beyond that, its error falls exponentially with q.
     """
     rows = rows_of_sets(sets)
     sizes = np.bincount(rows[:, 0], minlength=len(absent))  # (B,): k
@@ -55,8 +54,8 @@ def _generating_functions(
 ) -> tuple[np.ndarray, np.ndarray]:
     """E[t^|Y|] and E[|S ∩ Y| t^|Y|] of each chain, (chains, q).
 
-    `longest` (chains, c) is P(w is the longest mention); `share` (chains, c - 1) is P(mention at u) once a longer one
-    is there. Chains with wide mentions come first, so that those which go on at a width are a slice.
+    `longest` (chains, c) is P(w is the longest mention); `share` (chains, c - 1) is P(mention at u) given a longer one.
+    Chains with wide mentions come first, so that those active at a width form a slice.
     """
     beyond = longest[:, ::-1].cumsum(1)[:, ::-1] > NEGLIGIBLE  # (chains, c): mentions of this width or more
     order = np.argsort(-beyond.sum(1), kind="stable")
@@ -81,11 +80,11 @@ def _generating_functions(
 def expected_f1_of(
     sizes: Sequence[int], tilted: Callable[[float], tuple[np.ndarray, np.ndarray]], empty: np.ndarray
 ) -> np.ndarray:
-    """(B,): the same of any distribution, for given sets of these sizes, where `empty` (B,) is the probability of the
-    empty set.
+    """(B,): the same for any distribution, for given sets of these sizes; `empty` (B,) is the probability of the empty
+    set.
 
-    `tilted` gives, (B,) each, E[t^|Y|] and the expected |S ∩ Y| under the distribution in which each mention weighs t
-    times as much. Their product is E[|S ∩ Y| t^|Y|], which the integral is over.
+    `tilted` returns, (B,) each, E[t^|Y|] and the expected |S ∩ Y| under the distribution in which each mention weighs t
+    times as much. Their product is the integrand E[|S ∩ Y| t^|Y|].
     """
     k = np.array(sizes, dtype=np.int64)
     if not k.any():

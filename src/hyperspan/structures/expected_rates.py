@@ -1,10 +1,10 @@
-"""How many mentions unknown text is expected to have: what keeps a model that sees only sure mentions from finding
+"""A penalty on the expected number of mentions, which keeps a model trained on positives alone from predicting
 everything.
 
-If sentences list some mentions and say of no other that it is absent, the likelihood is highest where every mention is
-certain. Effland & Collins (2021, *Partially supervised named entity recognition via the expected entity ratio loss*)
-add a penalty where the expected number of mentions leaves a range around a known rate. Here that number is exact: the
-sum of the marginals.
+If sentences list some mentions and mark none as absent, the likelihood is highest when every mention is certain.
+Effland & Collins (2021, *Partially supervised named entity recognition via the expected entity ratio loss*) add a
+penalty where the expected number of mentions leaves a range around a known rate. Here that number is exact: the sum of
+the marginals.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from hyperspan.structures.distribution import Distribution
 
 @dataclass(frozen=True)
 class ExpectedRates:
-    """The mentions that a word of a corpus has on average, by type, and the weight of a model's distance from them."""
+    """The average number of mentions per word of a corpus, by type, and the weight of a model's deviation from it."""
 
     rates: np.ndarray
-    """(m,): mentions a word; NaN where it is not known."""
+    """(m,): mentions per word; NaN where unknown."""
     weight: float
-    """Of a mention too many or too few, in nats."""
+    """The cost of one mention too many or too few, in nats."""
 
     def penalty(self, distribution: Distribution, marks: PartialMarks) -> Tensor:
-        """(B,): the penalty of a batch, shared evenly by its sentences.
+        """(B,): the penalty of a batch, divided evenly among its sentences.
 
-        Of each type, the sentences count in which something is unknown, with all their words. A batch of W words has r
-        W mentions of a type with the rate r, and by chance (Poisson) √(r W) more or fewer; what is beyond is penalised.
+        For each type, only sentences with something unknown count, with all their words. A batch of W words is expected
+        to have r W mentions of a type with rate r, give or take a standard deviation (Poisson) of √(r W); the excess
+        beyond that range is penalised.
         """
         marginals = distribution.marginals  # (B, n, c, m)
         shape = marginals.shape

@@ -1,8 +1,8 @@
 """The segmental hypergraph in which mentions that begin at the same word depend on each other.
 
 In :class:`SegmentalHypergraph` the mentions of a type that begin at a word are a chain, and chains are independent.
-Here the chains of one word and one group of types run together: :mod:`hyperspan.kernels.joint_reference` says how.
-Words stay independent.
+Here the chains of one word and one group of types run jointly; see :mod:`hyperspan.kernels.joint_reference`. Words stay
+independent.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from hyperspan.structures.scores import check_lengths, hyperpaths_of
 from hyperspan.structures.segmental import path_scores
 
 DRAW_PORTION = 2**22
-"""Local choices that are drawn from together."""
+"""The number of local choices to sample from at once."""
 
 
 class JointSegmentalHypergraph(Distribution):
     """A distribution over the mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of its edges' and
     pairs' scores).
 
-    `groups` are lists of types that interact; None for one group of all. Scores of pairs of different groups do not
-    count. Without scores of pairs it is the :class:`SegmentalHypergraph`. Everything is exact and takes O(n c 4^g) for
+    `groups` are lists of types that interact; None puts all types in one group. Scores of pairs across groups are
+    ignored. Without pair scores this is the :class:`SegmentalHypergraph`. Everything is exact and takes O(n c 4^g) for
     the largest group of g types.
 
     >>> from hyperspan.structures import EdgeScores
@@ -68,12 +68,12 @@ class JointSegmentalHypergraph(Distribution):
 
     @property
     def joint_scores(self) -> JointScores:
-        """Its scores."""
+        """The scores of this distribution."""
         return self.scores
 
     @property
     def unit_log_partition(self) -> Tensor:
-        """(B, n, groups): that of all mentions of a group that begin at a word."""
+        """(B, n, groups): the log-partition of all mentions of a group that begin at a word."""
         return self.group_log_partition
 
     def _like(self, scores: JointScores) -> JointSegmentalHypergraph:
@@ -83,18 +83,18 @@ class JointSegmentalHypergraph(Distribution):
         return self._like(self.scores.to(torch.float64))
 
     def select(self, sentences: Sequence[int]) -> JointSegmentalHypergraph:
-        """The distribution over the sets of some sentences, by their numbers; one may be there several times."""
+        """The distribution over the sets of some sentences, by index; indices may repeat."""
         kept = list(sentences)
         lengths = [self.lengths[b] for b in kept]
         return JointSegmentalHypergraph(self.scores.map(lambda tensor: tensor[kept]), lengths, self.groups)
 
     def tilted(self, more: float) -> JointSegmentalHypergraph:
-        """The distribution in which each mention scores so much more."""
+        """The distribution with `more` added to the score of each mention."""
         return self._like(replace(self.scores, edges=self.scores.edges.tilted(more)))
 
     @cached_property
     def _room(self) -> Tensor:
-        """(B * n,): how many words there are from each word to the end of its sentence; none in padding."""
+        """(B * n,): the number of words from each word to the end of its sentence; 0 in padding."""
         close = self.scores.close
         known = chains.lengths_on(self.lengths, close.device)
         return (known[:, None] - torch.arange(close.shape[1], device=close.device)).clamp(min=0).flatten()
@@ -121,7 +121,7 @@ class JointSegmentalHypergraph(Distribution):
         return self.group_log_partition.sum((1, 2))
 
     def log_prob(self, mention_sets: MentionSets) -> Tensor:
-        """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention wider than c."""
+        """(B,): the log-probability of one mention set per sentence; -inf for a set with a mention wider than c."""
         sets = check_mentions(mention_sets, self.lengths, self.types)
         total = self.group_log_probs(sets).clamp(max=0.0).sum((1, 2))
         too_wide = [any(end - start > self.max_width for start, end, _ in some) for some in sets]
@@ -130,12 +130,12 @@ class JointSegmentalHypergraph(Distribution):
         return total.masked_fill(torch.tensor(too_wide, device=total.device), MINUS_INFINITY)
 
     def group_log_probs(self, sets: Sequence[set[Mention]]) -> Tensor:
-        """(B, n, groups): the log-probability of what sets have of each group at each word; wider mentions than c are
-        left out."""
+        """(B, n, groups): the log-probability of each group's mentions at each word; mentions wider than c are left
+        out."""
         edges, device = self.scores.edges, self.scores.close.device
         paths = hyperpaths_of(sets, self.lengths, self.max_width, self.types, device)
         group_of = self._group_of
-        # Group by group and word by word, so that large scores cancel before they are added up.
+        # Subtract per group and word, so that large scores cancel before summing.
         per_chain = path_scores(edges, paths)  # (B, n, m)
         batch, n, _ = per_chain.shape
         index = torch.tensor(group_of, dtype=torch.long, device=device)
@@ -168,7 +168,7 @@ class JointSegmentalHypergraph(Distribution):
         per_group = self._relative(given, self.group_log_partition)
         known = (required | forbidden).any(2)  # (B, n, m)
         unknown = torch.stack([~known[..., list(group)].any(2) for group in self.groups], dim=2)
-        # Rounding may put the log-probability of an almost certain choice a hair above 0.
+        # Rounding may put the log-probability of an almost certain choice slightly above 0.
         return per_group.masked_fill(unknown, 0.0).clamp(max=0.0).sum((1, 2))
 
     @property
@@ -198,7 +198,7 @@ class JointSegmentalHypergraph(Distribution):
         total = finite(exact.log_partition).numpy(force=True)
 
         def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
-            """E[t^|Y|], and the expected number of given mentions if each mention weighs t times as much."""
+            """E[t^|Y|], and the expected number of given mentions when each mention weighs t times as much."""
             some = exact.tilted(float(np.log(t)))
             marginals = some.marginals.numpy(force=True)
             hits = [
@@ -217,7 +217,7 @@ class JointSegmentalHypergraph(Distribution):
     ) -> JointSegmentalHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each is a collection of mentions a sentence, or a mask (B, n, c, m) of booleans.
+        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m).
         """
         return self._like(self.scores.given(*tensor_masks(require, forbid, self.lengths, self.scores.close)))
 
@@ -225,7 +225,7 @@ class JointSegmentalHypergraph(Distribution):
         return self._log_prob_given(*tensor_masks(require, forbid, self.lengths, self.scores.close))
 
     def restrict(self, types: Sequence[int]) -> Distribution:
-        """The distribution over the mentions of some types alone; one of its own kind where they are whole groups."""
+        """The distribution over only the mentions of some types; of the same kind if they form whole groups."""
         chosen = check_types(types, self.types)
         whole = [group for group in self.groups if set(group) & set(chosen)]
         if not all(set(group) <= set(chosen) for group in whole):
@@ -240,12 +240,12 @@ class JointSegmentalHypergraph(Distribution):
     # -- decoding -------------------------------------------------------------------------------------------------
 
     def argmax(self) -> list[MentionSet]:
-        """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
+        """The most probable set of each sentence; ties go to the choice with fewer mentions."""
         return sets_of_rows(self.best_rows(), len(self.lengths))
 
     @torch.no_grad()
     def best_rows(self) -> np.ndarray:
-        if self.scores.close.device.type != "cpu":  # one pass in C there is quicker than hundreds of launches
+        if self.scores.close.device.type != "cpu":  # one C pass on the CPU is faster than hundreds of kernel launches
             return self._like(self.scores.to("cpu")).best_rows()
         found: list[np.ndarray] = []
         for group, scores in zip(self.groups, self._groups(), strict=True):
@@ -265,7 +265,7 @@ class JointSegmentalHypergraph(Distribution):
         return walk(scores, sums, rows, state[rows], lambda weights: weights.argmax(1))
 
     def _check_possible(self, value: Tensor) -> None:
-        """Raises unless there is something possible at each row: `value` is its best or total score."""
+        """Raise an error unless every row has a possible choice: `value` is its best or total score."""
         known = value.masked_fill(self._room <= 0, 0.0).view(self.scores.close.shape[:2])
         check_possible(known.amin(1) if known.shape[1] else known.new_zeros(len(known)))
 
@@ -280,8 +280,8 @@ class JointSegmentalHypergraph(Distribution):
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
         """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist.
 
-        Words and groups are independent. What a word and group can have is found best first, as far as it is needed, by
-        a search that the best of all that follows guides.
+        Words and groups are independent. The choices of a word and group are found lazily, best first, by a search
+        guided by the best possible completion.
         """
         check_count(k)
         exact = self._in_float64()
@@ -290,7 +290,7 @@ class JointSegmentalHypergraph(Distribution):
         return best_sets(tables, possible, self.lengths, self.scores.close.shape[1], k)
 
     def tables(self) -> list[GroupTables]:
-        """What a search for the best sets knows of each group."""
+        """The tables of each group that the search for the best sets uses."""
         found: list[GroupTables] = []
         for group, scores in zip(self.groups, self._groups(), strict=True):
             total = joint.log_partition(scores, self._room)
@@ -324,7 +324,7 @@ class JointSegmentalHypergraph(Distribution):
     def above(self, threshold: float) -> list[MentionSet]:
         """For each sentence, every mention with a probability of at least `threshold`.
 
-        At 0.5 this is the set with the fewest expected errors; lower thresholds trade precision for recall.
+        The set at 0.5 has the fewest expected errors; lower thresholds trade precision for recall.
         """
         if not 0.0 < threshold <= 1.0:
             raise ValueError(f"expected a threshold above 0 and at most 1, got {threshold}")

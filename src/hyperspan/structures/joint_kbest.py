@@ -1,8 +1,8 @@
-"""The k best mention sets where mentions that begin at one word depend on each other.
+"""The k best mention sets when mentions that begin at the same word depend on each other.
 
-Words and groups of types are independent, so that the k - 1 whose second best costs least more than their best suffice,
-as for :mod:`hyperspan.structures.segmental_kbest`. What one of them can have comes best first from a search (A*): a
-partial choice, up to some width, is as good as its score and the best that can follow, which is known exactly.
+Words and groups of types are independent, so only the k - 1 with the cheapest second best need to change, as in
+:mod:`hyperspan.structures.segmental_kbest`. An A* search yields the alternatives of one of them, best first: the
+priority of a partial choice, up to some width, is its score plus the best completion, which is known exactly.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from hyperspan.structures.mentions import MentionSet
 from hyperspan.structures.segmental_kbest import chain_alternatives, packed_chains
 
 EVERY = 2**30
-"""More alternatives than are ever asked for."""
+"""More alternatives than are ever needed."""
 LocalChoice = tuple[tuple[int, ...], int, float]
-"""The types that end, those that go on as a set of bits, and the score of that."""
+"""The types that end, those that continue (as a bit set), and the score."""
 
 
 @dataclass(frozen=True)
 class GroupTables:
-    """What the search knows of one group at each of some words, in float64."""
+    """The search tables of one group at some words, in float64."""
 
     types: Sequence[int]
     scores: GroupScores
@@ -50,12 +50,12 @@ class GroupTables:
 
     @property
     def best_scores(self) -> np.ndarray:
-        """(R,): that of the best that a row can have."""
+        """(R,): the best score of each row."""
         return (self.start + self.best[:, 0]).max(1, initial=-np.inf)
 
     @cached_property
     def _chains(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of one type: the scores of having no mention (R,), of each longest one (R, c), and log-odds of shorter ones
+        """For one type: the scores of no mention (R,) and of each longest one (R, c), and the log-odds of shorter ones
         (R, c - 1)."""
         absent, present, extend, close, branch, *_ = self._arrays
         assert absent is not None and present is not None and extend is not None and close is not None
@@ -64,7 +64,7 @@ class GroupTables:
         return rows.absent, rows.longest(), rows.shorter_log_odds
 
     def first_steps(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
-        """For some rows, how much less their second best set of beginning types scores; and whether the best is
+        """For some rows, how much less the second-best set of starting types scores, and whether the best one is
         empty."""
         total = self.start[rows] + self.best[rows, 0]
         ranked = np.sort(total, axis=1)[:, ::-1]
@@ -73,7 +73,8 @@ class GroupTables:
         return np.where(np.isnan(cost), np.inf, cost), total.argmax(1) == 0
 
     def alternatives(self, row: int, word: int) -> Iterator[tuple[float, Mentions]]:
-        """What a row, which is that of a word, can have as (cost, mentions), cheapest first; cost is minus score."""
+        """The alternatives of a row, which belongs to a word, as (cost, mentions), cheapest first; cost is minus
+        score."""
         g = self.scores.close.shape[2]
         if g == 1:
             kind = self.types[0]
@@ -108,7 +109,7 @@ class GroupTables:
         return [None if one is None else one.numpy(force=True) for one in self.scores]
 
     def _choices(self, row: int, width: int, state: int) -> Iterator[LocalChoice]:
-        """What the active types can do at one width: which end, which go on, and what that scores."""
+        """The options of the active types at one width: which end, which continue, and the score."""
         _, _, extend, close, branch, together, within = self._arrays
         assert extend is not None and close is not None
         g, last = close.shape[2], width == close.shape[1] - 1
@@ -132,7 +133,7 @@ def best_sets(
 ) -> list[list[tuple[MentionSet, float]]]:
     """The k most probable sets of each sentence with their log-probabilities, best first; none where none is
     possible."""
-    with np.errstate(invalid="ignore"):  # -inf less -inf, where nothing is possible
+    with np.errstate(invalid="ignore"):  # -inf minus -inf, where nothing is possible
         lead = sum((table.best_scores - table.log_partition for table in tables), np.zeros(len(lengths) * n))
     result: list[list[tuple[MentionSet, float]]] = []
     for sentence, length in enumerate(lengths):
@@ -148,7 +149,7 @@ def best_sets(
 def row_choices(
     table: GroupTables, first: int, length: int, k: int, skipped: Set[int] = frozenset()
 ) -> Iterator[Choice]:
-    """The choices of one group at the words of a sentence, whose rows begin at `first`; of those with cheap steps k - 1
+    """The choices of one group at the words of a sentence, whose rows begin at `first`; the k - 1 cheapest steps
     suffice."""
     costs, empty = table.first_steps(slice(first, first + length))
     waiting: list[tuple[float, int]] = []

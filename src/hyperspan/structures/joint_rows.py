@@ -1,4 +1,4 @@
-"""What words and groups of types have of mentions, each row by itself: conditions, probabilities, entropies, walks
+"""Per-row operations on the mentions of a word and a group of types: conditions, probabilities, entropies, and walks
 through the widths."""
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.structures.scores import EdgeScores
 
 Pick = Callable[[Tensor], Tensor]
-"""Chooses one of (entries, choices) by their log-weights."""
+"""Choose one of (entries, choices) by log-weight."""
 
 
 def given_rows(scores: GroupScores, required: Tensor, forbidden: Tensor) -> GroupScores:
-    """The scores of the same sets, -inf for those without a required mention or with a forbidden one: masks (R, c,
-    g)."""
+    """These scores, with -inf for sets that lack a required mention or have a forbidden one; masks are (R, c, g)."""
     absent, present, extend, close = (one[:, None] for one in scores[:4] if one is not None)
     branch = None if scores.branch is None else scores.branch[:, None]
     edges = EdgeScores(absent, present, extend, close, branch).given(required[:, None], forbidden[:, None])
@@ -41,14 +40,14 @@ def ending_probabilities(scores: GroupScores, room: Tensor, *, differentiable: b
 
 
 def row_entropy(scores: GroupScores, room: Tensor) -> Tensor:
-    """(R,): the entropy of what each row has; 0 in padding."""
+    """(R,): the entropy of each row; 0 in padding."""
     steps = joint.choice_probabilities(scores, room)
     terms = (-(p * logs.masked_fill(p == 0, 0.0)).sum(1) for p, logs in steps)
     return sum(terms, scores.close.new_zeros(len(scores.close))).masked_fill(room <= 0, 0.0)
 
 
 def best_score(scores: GroupScores, room: Tensor) -> Tensor:
-    """(R,): the score of the best that each row can have; 0 in padding."""
+    """(R,): the best score of each row; 0 in padding."""
     *_, sums = joint.inward(scores, room, joint.highest)
     return (joint.start_scores(scores) + sums).amax(1).masked_fill(room <= 0, 0.0)
 

@@ -1,4 +1,4 @@
-"""Scores of mentions that begin at the same word and depend on each other, whatever their types."""
+"""Scores of mentions of any type that begin at the same word and depend on each other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hyperspan.structures.mentions import Mention
 from hyperspan.structures.scores import EdgeScores
 
 MOST_TYPES = 8
-"""The most types of a group: they have 4^8 = 65,536 local choices at each span."""
+"""The largest number of types in a group: 8 types have 4^8 = 65,536 local choices at each span."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class JointScores:
     ``within``    (B, n, c, m, m)     (i, w, k) is in the set, and so is a wider mention of type l ≠ k that begins at i
     ============  ==================  ==================================================================================
 
-    What no set uses may hold anything, NaN too: entries beyond a sentence, and those of pairs that cannot be.
+    Entries that no set uses may hold anything, even NaN: those beyond a sentence, and those of impossible pairs.
     """
 
     edges: EdgeScores
@@ -52,7 +52,7 @@ class JointScores:
 
     @property
     def close(self) -> Tensor:
-        """(B, n, c, m): that of the edges."""
+        """(B, n, c, m): the `close` scores of the edges."""
         return self.edges.close
 
     def pairs(self) -> dict[str, Tensor]:
@@ -64,37 +64,37 @@ class JointScores:
         return self.edges.tensors() | self.pairs()
 
     def map(self, function: Callable[[Tensor], Tensor]) -> JointScores:
-        """The same with each tensor replaced by what a function makes of it."""
+        """The same scores with a function applied to each tensor."""
         return JointScores(
             self.edges.map(function), **{name: function(tensor) for name, tensor in self.pairs().items()}
         )
 
     def __truediv__(self, temperature: float) -> JointScores:
-        """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; its order stays."""
+        """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; the ranking stays."""
         return self.map(lambda tensor: tensor / temperature)
 
     def to(self, *args: Any, **kwargs: Any) -> JointScores:
-        """These scores on another device or in another dtype; takes what :meth:`torch.Tensor.to` takes."""
+        """Move or convert these scores; takes the arguments of :meth:`torch.Tensor.to`."""
         return self.map(lambda tensor: tensor.to(*args, **kwargs))
 
     @property
     def needs_gradient(self) -> bool:
-        """Whether autograd is following what is computed from these scores."""
+        """Whether autograd tracks computations on these scores."""
         return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors().values())
 
     def given(self, required: Tensor, forbidden: Tensor) -> JointScores:
-        """The scores of the same sets, -inf for those without a required mention or with a forbidden one: masks (B, n,
-        c, m)."""
+        """These scores, with -inf for sets that lack a required mention or have a forbidden one; masks are (B, n, c,
+        m)."""
         return replace(self, edges=self.edges.given(required, forbidden))
 
     def restrict(self, types: Sequence[int]) -> JointScores:
-        """Those of some types, in this order."""
+        """The scores of some types, in this order."""
         kept = list(types)
         edges = self.edges.map(lambda tensor: tensor[..., kept])
         pairs: dict[str, Tensor] = {}
         for name, tensor in self.pairs().items():
             chosen = tensor[..., kept, :][..., kept]
-            if name == "together":  # only k < l counts, and the order may be another one now
+            if name == "together":  # only k < l counts, and the order may have changed
                 upper = torch.ones(tensor.shape[-2:], dtype=torch.bool, device=tensor.device).triu(1)
                 either = torch.where(upper, tensor, tensor.transpose(-1, -2))
                 chosen = either[..., kept, :][..., kept]
@@ -102,13 +102,13 @@ class JointScores:
         return JointScores(edges, **pairs)
 
     def group(self, types: Sequence[int], room: Tensor) -> GroupScores:
-        """Those of a group of types, one row for each word of the batch, 0 in padding; `room` (B * n,) as kernels take
-        it."""
+        """The scores of a group of types, one row per word of the batch, 0 in padding; `room` (B * n,) as kernels
+        expect."""
         kept = list(types)
         whole = kept == list(range(self.close.shape[3]))
         widths = torch.arange(self.close.shape[2], device=room.device)
         beyond = room[:, None] <= widths  # (R, c)
-        last = room.clamp(max=len(widths))[:, None] <= widths + 1  # (R, c): where nothing can go on
+        last = room.clamp(max=len(widths))[:, None] <= widths + 1  # (R, c): where nothing can continue
 
         def rows(tensor: Tensor | None, outside: Tensor, pair: bool = False) -> Tensor | None:
             if tensor is None or (pair and len(kept) == 1):
@@ -132,7 +132,7 @@ class JointScores:
 
 
 def check_groups(groups: Iterable[Iterable[int]] | None, types: int) -> tuple[tuple[int, ...], ...]:
-    """The groups of types that interact, each type in one of them; None for one group of all.
+    """Return the groups of types that interact, each type in exactly one; None puts all types in one group.
 
     >>> check_groups([[2, 0]], 4)
     ((0, 2), (1,), (3,))
@@ -159,7 +159,7 @@ def check_groups(groups: Iterable[Iterable[int]] | None, types: int) -> tuple[tu
 def pair_uses(
     mention_sets: Sequence[Iterable[Mention]], group_of: Sequence[int], max_width: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """Which scores of pairs sets use, as index columns (sentence, start, width, k, l): of `together`, and of
+    """The pair scores that sets use, as index columns (sentence, start, width, k, l), for `together` and for
     `within`."""
     together: list[tuple[int, ...]] = []
     within: list[tuple[int, ...]] = []

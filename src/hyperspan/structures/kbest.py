@@ -1,4 +1,4 @@
-"""The k best of a product of independent choices, found lazily: no more alternatives are looked at than are needed."""
+"""The k best of a product of independent choices, found lazily: only the alternatives needed are computed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Value = TypeVar("Value", bound=Hashable)
 
 
 class Alternatives(Generic[Value]):
-    """The alternatives of one choice as (cost, value), cheapest first, drawn from an iterator only as far as asked."""
+    """The alternatives of one choice as (cost, value), cheapest first, drawn lazily from an iterator."""
 
     def __init__(self, ranked: Iterable[tuple[float, Value]]):
         self._ranked = iter(ranked)
@@ -28,10 +28,10 @@ class Alternatives(Generic[Value]):
 
 
 def cheapest_combinations(choices: Sequence[Alternatives[Value]]) -> Iterator[tuple[float, dict[int, Value]]]:
-    """Every way to take one alternative of each choice, by rising total cost, lazily.
+    """All combinations of one alternative per choice, in order of total cost, lazily.
 
-    Yields the total cost above that of taking the best everywhere, and the values of those choices (by index) for
-    which another alternative than the best is taken. Each combination comes once, after at most three heap pushes.
+    Yield the total cost above that of the best combination, and the values of the choices (by index) that do not take
+    their best alternative. Each combination comes once, after at most three heap pushes.
 
     >>> coins = [Alternatives([(0.0, "tail"), (2.0, "head")]), Alternatives([(0.0, "tail"), (1.0, "head")])]
     >>> for cost, changed in cheapest_combinations(coins):
@@ -43,7 +43,7 @@ def cheapest_combinations(choices: Sequence[Alternatives[Value]]) -> Iterator[tu
     """
 
     def step(index: int, rank: int) -> float | None:
-        """What it costs to take this rank rather than the best."""
+        """The extra cost of taking this rank instead of the best."""
         best, other = choices[index].get(0), choices[index].get(rank)
         return None if best is None or other is None else other[0] - best[0]
 
@@ -51,7 +51,7 @@ def cheapest_combinations(choices: Sequence[Alternatives[Value]]) -> Iterator[tu
     first_steps = ((step(index, 1), index) for index in range(len(choices)))
     order = [index for _, index in sorted((cost, index) for cost, index in first_steps if cost is not None)]
     # An entry takes ranks other than 0 at some places of `order`; its successors change only its last place or the
-    # one after it. As first steps get dearer along `order`, no successor is cheaper than its entry.
+    # one after it. As first steps grow along `order`, no successor is cheaper than its entry.
     heap: list[tuple[float, int, float, tuple[tuple[int, int], ...]]] = []
     pushed = 0
 
@@ -79,7 +79,7 @@ def cheapest_combinations(choices: Sequence[Alternatives[Value]]) -> Iterator[tu
 
 
 def best_products(ranked: Sequence[Sequence[tuple[Value, float]]], k: int) -> Iterator[tuple[tuple[Value, ...], float]]:
-    """The k best ways to take one value from each of some lists of (value, log-probability), each list best first.
+    """The k best combinations of one value from each list of (value, log-probability), each list best first.
 
     >>> list(best_products([[("a", -1.0), ("b", -2.0)], [("c", -1.0), ("d", -4.0)]], k=2))
     [(('a', 'c'), -2.0), (('b', 'c'), -3.0)]
@@ -94,7 +94,7 @@ def best_products(ranked: Sequence[Sequence[tuple[Value, float]]], k: int) -> It
 
 
 def cheapest_subsets(costs: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Every subset of some items by rising total cost, lazily, as (cost, indices); the costs must rise and be at least
+    """All subsets of items in order of total cost, lazily, as (cost, indices); the costs must be ascending and at least
     0.
 
     >>> list(cheapest_subsets([1.0, 3.0]))

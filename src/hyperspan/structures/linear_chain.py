@@ -24,11 +24,11 @@ from hyperspan.structures.tags import BEGIN, INSIDE, LAST, UNIT, legal_tags, men
 class LinearChain(Distribution):
     """A distribution over the sets of non-overlapping mentions of each sentence of a padded batch: p(set) ∝ exp(score).
 
-    Tag 0 is outside; those of type k are 4 k + 1 (begin), 4 k + 2 (inside), 4 k + 3 (last) and 4 k + 4 (unit). Steps,
-    first and last tags that belong to no set are impossible, whatever they score. Everything is exact, and takes O(n
-    t²) for t tags; mentions may have any length, but `marginals` has those of at most `max_width` words (None: of all),
-    in O(n c m). Padding may hold anything. Where a sentence has no possible set at all, `log_partition` and `log_prob`
-    are -inf, and its other values are finite but mean nothing.
+    Tag 0 is outside; the tags of type k are 4 k + 1 (begin), 4 k + 2 (inside), 4 k + 3 (last) and 4 k + 4 (unit).
+    Steps, first and last tags that belong to no set are impossible, whatever their score. Everything is exact, and
+    takes O(n t²) for t tags; mentions may have any length, but `marginals` covers only those of at most `max_width`
+    words (None: all), in O(n c m). Padding may hold anything. If a sentence has no possible set, its `log_partition`
+    and `log_prob` are -inf; its other values are finite but meaningless.
 
     >>> scores = TagScores(torch.zeros(1, 2, 5), torch.zeros(5, 5), torch.zeros(5), torch.zeros(5))
     >>> words = LinearChain(scores, lengths=[2])
@@ -52,11 +52,11 @@ class LinearChain(Distribution):
         self.types = scores.tags // 4
 
     # -- probabilities --------------------------------------------------------------------------------------------
-    # Nothing that depends on the scores is kept from one call to the next, as in SegmentalHypergraph.
+    # Nothing that depends on the scores is cached, as in SegmentalHypergraph.
 
     @property
     def tag_chain(self) -> TagChain:
-        """The chain of tags, in which only what stands for a mention set is possible."""
+        """The tag chain, restricted to sequences that encode a mention set."""
         scores, legal = self.scores, legal_tags(self.types)
         kept = (
             getattr(scores, name).masked_fill(torch.from_numpy(~allowed).to(scores.emit.device), MINUS_INFINITY)
@@ -69,7 +69,7 @@ class LinearChain(Distribution):
         return self.tag_chain.log_partition
 
     def log_prob(self, mention_sets: MentionSets) -> Tensor:
-        """(B,): the log-probability of one mention set a sentence; -inf for a set with mentions that overlap."""
+        """(B,): the log-probability of one mention set per sentence; -inf for a set with mentions that overlap."""
         wanted = check_mentions(mention_sets, self.lengths, self.types)
         chosen, dropped = zip(*map(outermost, wanted), strict=True) if wanted else ((), ())
         tags = [tags_of(mentions, length, self.types) for mentions, length in zip(chosen, self.lengths, strict=True)]
@@ -97,7 +97,7 @@ class LinearChain(Distribution):
         between = torch.cat([begin_last.expand(batch, n, 1, m), between], dim=2)[:, :, : c - 1]  # (B, n, c - 1, m)
         longer = before[:, :, None, BEGIN::4] + between + _words_after(last, c - 1)
         total = finite(chain.log_partition)[:, None, None, None]
-        # Rounding may put an almost certain mention a hair above 1.
+        # Rounding may put an almost certain mention slightly above 1.
         return (torch.cat([unit[:, :, None], longer], dim=2) - total).exp().clamp(max=1.0)
 
     @property
@@ -107,7 +107,7 @@ class LinearChain(Distribution):
     # -- decoding -------------------------------------------------------------------------------------------------
 
     def argmax(self) -> list[MentionSet]:
-        """The most probable set of each sentence; of two equal choices for a word the one outside."""
+        """The most probable set of each sentence; ties go to the outside tag."""
         return [mentions_of_tags(tags) for tags in self.tag_chain.argmax()]
 
     @torch.no_grad()
@@ -130,5 +130,5 @@ class LinearChain(Distribution):
 
 
 def _words_after(tensor: Tensor, count: int) -> Tensor:
-    """(B, n, m) -> (B, n, count, m): for each word the entries of the words after it, -inf beyond the last."""
+    """(B, n, m) -> (B, n, count, m): for each word, the entries of the words after it; -inf beyond the last."""
     return pad(tensor, (0, 0, 0, count), value=MINUS_INFINITY).unfold(1, count, 1)[:, 1:].transpose(2, 3)

@@ -1,4 +1,4 @@
-"""What is minimised in training: the negative log-likelihood, and the margin that makes misses cost more."""
+"""Training losses: the negative log-likelihood, and the margin that makes misses cost more."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from hyperspan.structures.segmental import SegmentalHypergraph
 def softmax_margin(
     scores: EdgeScores, gold: MentionSets, lengths: Tensor | Sequence[int], beta: float = 1.0
 ) -> EdgeScores:
-    """Scores augmented with the paper's cost Δ of the edges that gold does not use.
+    """Add the paper's cost Δ to the scores of edges that gold does not use.
 
-    T → X costs `beta` where a gold mention starts (a miss), T → I costs 1 where none does (a false alarm), everything
-    else
-    0. Gold mentions wider than c are on no hyperpath and do not count as starting anywhere.
+    T → X costs `beta` where a gold mention starts (a miss), T → I costs 1 where none does (a false alarm), and
+    everything else costs 0. Gold mentions wider than c are on no hyperpath and do not count as starts.
     """
     batch, n, c, m = scores.close.shape
     paths = hyperpaths_of(gold, check_lengths(lengths, batch, n), c, m, scores.close.device)
@@ -37,7 +36,8 @@ def _starts(scores: EdgeScores, paths: Hyperpaths) -> Tensor:
 
 
 def _with_margin(scores: EdgeScores, starts: Tensor, beta: float, empty: Tensor | None = None) -> EdgeScores:
-    """`empty` (B, n, m): where no gold mention starts; everywhere but at `starts` by default."""
+    """Add the margin; `empty` (B, n, m) marks where no gold mention starts, by default everywhere except at
+    `starts`."""
     if beta < 1.0:
         raise ValueError(f"expected beta >= 1, so that a miss costs no less than a false alarm, got {beta}")
     miss = beta * starts.to(scores.absent.dtype)
@@ -63,8 +63,8 @@ def negative_log_likelihood(
 ) -> Loss:
     """-log p(gold) for each sentence, under scores augmented by :func:`softmax_margin` when `beta` is given.
 
-    With `marks`, sentences are annotated in part: p(gold) is the sum over all sets that agree with what is known. A
-    start and type of which nothing is listed and some mention is unknown has no margin.
+    With `marks`, sentences are partially annotated: p(gold) sums over all sets that agree with the annotation. A start
+    and type has no margin if nothing is listed there and some mention is unknown.
 
     >>> from hyperspan.structures import EdgeScores
     >>> scores = EdgeScores(*(torch.zeros(1, 3, 1),) * 2, torch.zeros(1, 3, 1, 1), torch.zeros(1, 3, 2, 1))
@@ -88,7 +88,7 @@ def negative_log_likelihood(
 def _partial_loss(
     scores: EdgeScores, gold: Sequence[set[Mention]], lengths: list[int], beta: float | None, marks: PartialMarks
 ) -> Loss:
-    """log Z minus the log Z of the sets that agree with what is known."""
+    """log Z minus the log Z of the sets that agree with the annotation."""
     _, n, c, _ = scores.close.shape
     if beta is not None:
         known = torch.from_numpy(marks.known_chains(lengths, n, c)).to(scores.close.device)

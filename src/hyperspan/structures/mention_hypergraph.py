@@ -1,7 +1,7 @@
 """The mention hypergraph of Lu & Roth (2015) as a probability distribution over its hyperpaths.
 
-It differs from the segmental hypergraph in one thing: its I nodes have no start, only a word and a type, so mentions
-that start at different words share them. That makes inference O(m n), and brings two troubles:
+It differs from the segmental hypergraph in one respect: its I nodes have no start, only a word and a type, so mentions
+that start at different words share them. That makes inference O(m n), and causes two problems:
 
 - *Spurious structures.* A hyperpath visits an I node once for every start that reaches it, and may take another
   hyperedge each time. Summing over the network, as the model's normaliser does, sums over these hyperpaths too. Read
@@ -47,8 +47,8 @@ class WordEdgeScores(ScoreTensors):
     ``branch``    I_i → (X, I_i+1)    at least one ends with i, at least one goes on
     ============  ==================  ==========================================================================
 
-    ``branch`` is ``extend + close`` unless given. Entries beyond a sentence are padding, and so are `extend` and `branch`
-    of its last word: they may hold anything. A score of -inf makes an edge impossible.
+    ``branch`` is ``extend + close`` unless given. Entries beyond a sentence are padding, and so are `extend` and
+    `branch` of its last word: they may hold anything. A score of -inf makes an edge impossible.
     """
 
     absent: Tensor
@@ -64,8 +64,7 @@ class WordEdgeScores(ScoreTensors):
         check_scores(tensors, dict.fromkeys(tensors, tuple(self.absent.shape)))
 
     def by_start(self) -> EdgeScores:
-        """The same scores for a segmental hypergraph with mentions of any width: whatever the start, those of the last
-        word."""
+        """The same scores for a segmental hypergraph with mentions of any width: they depend only on the last word."""
         n = self.absent.shape[1]
         if n == 0:
             # A segmental hypergraph has at least one width, even where there is no word.
@@ -81,10 +80,10 @@ class MentionHypergraph(Distribution):
     """A distribution over the hyperpaths of each sentence of a padded batch: p(hyperpath) ∝ exp(sum of its edges'
     scores).
 
-    `log_partition`, `log_prob` and `argmax`, all that the model needs, take O(m n). `marginals`, `topk`, `sample` and
+    `log_partition`, `log_prob` and `argmax` take O(m n); the model needs no more. `marginals`, `topk`, `sample` and
     `entropy` are of hyperpaths, spurious ones included, read visit by visit; they take O(m n²), as their results do.
-    `reading` says how `argmax` reads its consistent hyperpath; "all" is visit by visit. Where a sentence has no
-    possible hyperpath, `log_partition` and `log_prob` are -inf, and its other values are finite but mean nothing.
+    `reading` selects how `argmax` reads its consistent hyperpath; "all" is visit by visit. If a sentence has no
+    possible hyperpath, its `log_partition` and `log_prob` are -inf; its other values are finite but meaningless.
 
     >>> words = MentionHypergraph(WordEdgeScores(*torch.zeros(4, 1, 3, 1)), lengths=[3])
     >>> words.log_partition.exp()  # of which 40 are consistent
@@ -113,7 +112,7 @@ class MentionHypergraph(Distribution):
     # -- probabilities --------------------------------------------------------------------------------------------
 
     def _edges(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """Absent, present, extend, close and branch, (B, n, m), that are safe to sum: what is padding is impossible.
+        """Absent, present, extend, close and branch, (B, n, m), safe to sum: edges in padding are impossible.
 
         In padding T → X scores 0, so that the sum over what is below a T node there is 0 as well.
         """
@@ -152,7 +151,7 @@ class MentionHypergraph(Distribution):
         return self._log_partition.sum((1, 2))
 
     def log_prob(self, mention_sets: MentionSets) -> Tensor:
-        """(B,): the log-probability of the consistent hyperpath of one mention set a sentence."""
+        """(B,): the log-probability of the consistent hyperpath of one mention set per sentence."""
         starts, ends, goes_on = self._marks(mention_sets)
         absent, present, extend, close, branch = self._edges()
         edge = torch.where(goes_on, torch.where(ends, branch, extend), close)
@@ -160,7 +159,7 @@ class MentionHypergraph(Distribution):
         inside = self._from_the_right(
             lambda word, following: edge[:, word] + following.masked_fill(~goes_on[:, word], 0.0)
         )
-        # Start by start, so that large scores cancel before they are added up.
+        # Subtract per start, so that large scores cancel before summing.
         return log_probability(torch.where(starts, present + inside, absent), self._log_partition).sum((1, 2))
 
     def _marks(self, mention_sets: MentionSets) -> tuple[Tensor, Tensor, Tensor]:
@@ -177,8 +176,7 @@ class MentionHypergraph(Distribution):
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, n, m): how probable it is that the visits from start i mark the end i + w, for type k; 0 in
-        padding."""
+        """(B, n, n, m): the probability that the visits from start i mark the end i + w, for type k; 0 in padding."""
         return self.by_start.marginals
 
     @property
@@ -186,7 +184,7 @@ class MentionHypergraph(Distribution):
         return self.by_start.entropy
 
     def restrict(self, types: Sequence[int]) -> MentionHypergraph:
-        """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
+        """The distribution over only the mentions of some types; types are independent, so nothing else changes."""
         chosen = check_types(types, self.types)
         return MentionHypergraph(self.scores.map(lambda tensor: tensor[..., chosen]), self.lengths, self.reading)
 
@@ -194,7 +192,7 @@ class MentionHypergraph(Distribution):
 
     @torch.no_grad()
     def argmax(self) -> list[MentionSet]:
-        """The best hyperpath of each sentence, which is consistent, read; of equal hyperedges the one with fewer
+        """The mentions of the best hyperpath of each sentence, which is consistent; ties go to the hyperedge with fewer
         mentions."""
         absent, present, extend, close, branch = self._edges()
         further = torch.maximum(extend, branch)
@@ -221,8 +219,8 @@ class MentionHypergraph(Distribution):
 
 
 def _visited(starts: list[list[bool]], ends: list[list[bool]], goes_on: list[list[bool]], length: int) -> Structure:
-    """The structure of one sentence whose nodes chose as marked, by word and type; nodes that no start reaches say
-    nothing."""
+    """The structure of one sentence whose nodes chose as marked, by word and type; nodes that no start reaches are
+    ignored."""
     started, ended, continued = set(), set(), set()
     reached: set[int] = set()  # the types whose I node at this word is visited
     for word in range(length):

@@ -1,6 +1,6 @@
 """The mention separators of Muis & Lu (2017) as a probability distribution over structures.
 
-For each type on its own, each of the n + 1 gaps of a sentence has a label: which of S (a mention starts with the next
+Separately for each type, each of the n + 1 gaps of a sentence has a label: which of S (a mention starts with the next
 word), E (one ends with the word before) and C (one contains both) hold there; X is none of them. Words are inside (I)
 or outside (O) mentions of the type, and a label leads from one to the other: X from O to O, S from O to I, E from I to
 O, all others from I to I. The sequences of labels that fit are the structures of :mod:`hyperspan.structures.readings`,
@@ -33,11 +33,10 @@ class MentionSeparators(Distribution):
 
     `scores` (B, n + 1, 8, m) has one score for each gap, label (in the order of `LABELS`) and type; gap g is the one
     before word g, and a sentence without words has one gap, always X. Structures and closed sets of mentions are
-    one-to-one, so this is also a distribution over closed sets; with `reading="nested"` the decoders give the nested
-    set of each structure instead. `log_prob` is that of a set's structure, so sets that leave the same marks have the
-    same. Everything is exact, and takes O(m n) time, but O(m n²) for marginals. Padding may hold anything. Where a
-    sentence has no possible structure, `log_partition` and `log_prob` are -inf, and its other values are finite but
-    mean nothing.
+    one-to-one, so this is also a distribution over closed sets; with `reading="nested"` the decoders return the nested
+    set of each structure instead. `log_prob` scores a set's structure, so sets with the same marks have the same value.
+    Everything is exact, and takes O(m n) time, but O(m n²) for marginals. Padding may hold anything. If a sentence has
+    no possible structure, its `log_partition` and `log_prob` are -inf; its other values are finite but meaningless.
 
     >>> words = MentionSeparators(torch.zeros(1, 3, 8, 1), lengths=[2])
     >>> words.log_partition.exp()  # XXX, XSE, SEX and S?E, with five labels for the gap inside
@@ -86,7 +85,7 @@ class MentionSeparators(Distribution):
         return self._by_sentence(self._chain().log_partition)
 
     def log_prob(self, mention_sets: MentionSets) -> Tensor:
-        """(B,): the log-probability of the structure of one mention set a sentence."""
+        """(B,): the log-probability of the structure of one mention set per sentence."""
         sets = check_mentions(mention_sets, self.lengths, self.types)
         labels = [
             row
@@ -94,14 +93,13 @@ class MentionSeparators(Distribution):
             for row in labels_of(mentions, length, self.types)
         ]
         chain = self._chain()
-        # Chain by chain, so that large scores cancel before they are added up.
+        # Subtract per chain, so that large scores cancel before summing.
         return self._by_sentence(log_probability(chain.score(labels), chain.log_partition))
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, n, m): the probability that the mention from i to i + w inclusive of type k is read, whatever
-        `reading` is, under "all": that one starts at i, one ends after i + w, and every gap between is inside; 0 in
-        padding."""
+        """(B, n, n, m): the probability that the mention from i to i + w inclusive of type k is read under "all", for
+        any `reading`: a mention starts at i, one ends after i + w, and every gap between is inside; 0 in padding."""
         (batch, gaps, _, m), n = self.scores.shape, self.max_width
         chain = self._chain()
         device = self.scores.device
@@ -128,7 +126,7 @@ class MentionSeparators(Distribution):
         return self._by_sentence(self._chain().entropy)
 
     def restrict(self, types: Sequence[int]) -> MentionSeparators:
-        """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
+        """The distribution over only the mentions of some types; types are independent, so nothing else changes."""
         return MentionSeparators(self.scores[..., check_types(types, self.types)], self.lengths, self.reading)
 
     # -- decoding -------------------------------------------------------------------------------------------------
@@ -138,7 +136,7 @@ class MentionSeparators(Distribution):
 
     @torch.no_grad()
     def argmax(self) -> list[MentionSet]:
-        """The most probable structure of each sentence, read."""
+        """The mentions of the most probable structure of each sentence."""
         try:
             rows = self._chain().argmax()
         except ValueError:
@@ -149,7 +147,7 @@ class MentionSeparators(Distribution):
 
     @torch.no_grad()
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
-        """The k most probable structures of each sentence, read, with their log-probabilities; fewer when fewer
+        """The mentions of the k most probable structures of each sentence, with log-probabilities; fewer when fewer
         exist."""
         check_count(k)
         chain, m = self._chain(torch.float64), self.types
@@ -165,12 +163,12 @@ class MentionSeparators(Distribution):
 
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
-        """k independent, exact samples of each sentence's structure, read. The same generator state gives the same
-        ones."""
+        """The mentions of k independent, exact samples of each sentence's structure; the same generator state gives the
+        same samples."""
         check_count(k)
         check_possible(self.log_partition)
         rows, m = self._chain().sample(k, generator), self.types
-        read_once = cache(self._read)  # a sure model draws few structures, many times each
+        read_once = cache(self._read)  # a confident model draws few structures, many times each
         return [
             [read_once(tuple(row[draw] for row in rows[sentence * m : sentence * m + m])) for draw in range(k)]
             for sentence in range(len(self.lengths))

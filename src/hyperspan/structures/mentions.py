@@ -1,4 +1,4 @@
-"""Sets of mentions as structures know them: spans of words with the index of a type. Needs neither torch nor NumPy."""
+"""Sets of mentions as structures represent them: spans of words with a type index. Needs neither torch nor NumPy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MentionSets = Sequence[Iterable[Mention]]
 
 
 def parts_of(mention: AnyMention) -> Parts:
-    """The parts of a mention, one or more.
+    """The parts of a mention: one, or several if it is discontinuous.
 
     >>> parts_of((0, 2, 5)), parts_of((0, 4, 5, ((0, 1), (3, 4))))
     (((0, 2),), ((0, 1), (3, 4)))
@@ -26,7 +26,7 @@ def parts_of(mention: AnyMention) -> Parts:
 
 
 def fragments_of(mention: AnyMention) -> Parts:
-    """The parts of a mention that has several; none otherwise.
+    """The parts of a discontinuous mention; an empty tuple for a contiguous one.
 
     >>> fragments_of((0, 2, 5)), fragments_of((0, 4, 5, ((0, 1), (3, 4))))
     ((), ((0, 1), (3, 4)))
@@ -35,7 +35,7 @@ def fragments_of(mention: AnyMention) -> Parts:
 
 
 def with_parts(parts: Parts, kind: int) -> AnyMention:
-    """The mention of these parts.
+    """Build the mention that has these parts.
 
     >>> with_parts(((0, 1), (3, 4)), 5), with_parts(((0, 1),), 5)
     ((0, 4, 5, ((0, 1), (3, 4))), (0, 1, 5))
@@ -45,11 +45,11 @@ def with_parts(parts: Parts, kind: int) -> AnyMention:
 
 
 class NotSupportedError(ValueError):
-    """A distribution cannot give exactly what was asked for."""
+    """Raised when a distribution cannot compute exactly what was asked for."""
 
 
 def check_mentions(mention_sets: MentionSets | None, lengths: Sequence[int], types: int) -> list[set[Mention]]:
-    """One set of mentions a sentence (empty ones for None), or an error that names the first that cannot be there."""
+    """Return one set of mentions per sentence (empty for None); raise an error that names the first invalid mention."""
     if mention_sets is None:
         return [set() for _ in lengths]
     if len(mention_sets) != len(lengths):
@@ -79,8 +79,7 @@ def check_mentions(mention_sets: MentionSets | None, lengths: Sequence[int], typ
 def check_constraints(
     require: MentionSets | None, forbid: MentionSets | None, lengths: Sequence[int], types: int, max_width: int
 ) -> list[tuple[set[Mention], set[Mention]]]:
-    """The required and the forbidden mentions of each sentence, or an error that names the first that cannot be
-    either."""
+    """Return the required and forbidden mentions of each sentence; raise an error that names the first invalid one."""
     both = list(zip(check_mentions(require, lengths, types), check_mentions(forbid, lengths, types), strict=True))
     for sentence, (required, forbidden) in enumerate(both):
         if contradictory := required & forbidden:
@@ -98,7 +97,8 @@ def check_constraints(
 def check_discontinuous(
     mention_sets: Sequence[Iterable[AnyMention]] | None, lengths: Sequence[int], types: int
 ) -> list[set[AnyMention]]:
-    """One set of mentions a sentence, with parts or without, or an error that names the first that cannot be there."""
+    """Return one set of mentions per sentence, with or without parts; raise an error that names the first invalid
+    mention."""
     given = [list(some) for some in mention_sets] if mention_sets is not None else None
     if given is None:
         return [set() for _ in lengths]

@@ -1,5 +1,4 @@
-"""The probability that two mentions are both in a set, exactly, without conditioning a whole sentence on each of
-them."""
+"""The exact probability that two mentions are both in a set, without conditioning a whole sentence on each."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ Pair = tuple[int, Mention, Mention]
 
 @torch.no_grad()
 def pair_probabilities(distribution: Base | CoupledHypergraph, pairs: Sequence[Pair]) -> np.ndarray:
-    """(pairs,): P(both). Mentions of different units are independent, but for factors that join them.
+    """(pairs,): P(both). Mentions of different units are independent, unless a factor joins them.
 
     >>> from hyperspan.structures import EdgeScores, SegmentalHypergraph
     >>> zeros = torch.zeros(1, 1, 2)
@@ -53,8 +52,8 @@ def _of_factors(
     units: Sequence[Sequence[tuple[int, int, int]]],
     found: np.ndarray,
 ) -> list[int]:
-    """Sets P(both) of the pairs that a factor joins, given the probability of each pattern; their numbers, as far as
-    that is exact."""
+    """Set P(both) of the pairs that a factor joins, given the probability of each pattern; return the indices of those
+    that are exact."""
     known = batch.units
     columns = (column.tolist() for column in (known.sentence, known.start, known.group))
     place = {key: number for number, key in enumerate(zip(*columns, strict=True))}
@@ -77,6 +76,6 @@ def _of_factors(
         ]
         sure = any(np.all((value < 1e-6) | (value > 1 - 1e-6)) for value in values)
         found[number] = float(probabilities[known.factor[first]] @ (values[0] * values[1]))
-        if first != second or sure:  # in one row of a unit, mentions that are no members may depend on each other
+        if first != second or sure:  # in one row of a unit, non-member mentions may depend on each other
             exact.append(number)
     return exact

@@ -16,13 +16,13 @@ class Places(NamedTuple):
     rows: np.ndarray  # (mentions, 4): sentence, start, end, type
     probabilities: np.ndarray  # (mentions,)
     parts: Sequence[Parts] = ()
-    """The parts of each mention, () for one of one part; no entries at all where all have one part."""
+    """The parts of each mention, () for a contiguous one; empty if all are contiguous."""
 
 
 def with_discontinuous(
     contiguous: Places, longer: Sequence[tuple[int, AnyMention]], probabilities: Sequence[float]
 ) -> Places:
-    """Mentions of one part, and others of more as (sentence, mention), in the order of sentences."""
+    """Contiguous mentions merged with discontinuous ones, (sentence, mention), in the order of sentences."""
     if not longer:
         return contiguous
     rows = np.array([(sentence, *mention[:3]) for sentence, mention in longer], dtype=contiguous.rows.dtype)
@@ -34,7 +34,7 @@ def with_discontinuous(
 
 
 def places_above(marginals: np.ndarray, least: Sequence[float]) -> Places:
-    """Where a mention is as probable as its type has to be; `marginals` is (B, n, c, m)."""
+    """The mentions that reach their type's threshold; `marginals` is (B, n, c, m)."""
     rows = np.argwhere((marginals >= np.array(least, dtype=marginals.dtype)) & (marginals > 0))  # never padding
     probabilities = marginals[tuple(rows.T)]
     rows[:, 2] += rows[:, 1] + 1
@@ -48,7 +48,7 @@ def places_at(marginals: np.ndarray, rows: np.ndarray) -> Places:
 
 
 def rows_of_sets(sets: Sequence[Iterable[Mention]]) -> np.ndarray:
-    """(mentions, 4): the mentions of each sentence, as places have them.
+    """(mentions, 4): the mentions of each sentence, in the form of :class:`Places`.
 
     >>> rows_of_sets([[(1, 2, 0), (0, 2, 0)], [(0, 1, 3)]]).tolist()
     [[0, 0, 2, 0], [0, 1, 2, 0], [1, 0, 1, 3]]

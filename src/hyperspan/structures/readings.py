@@ -1,16 +1,16 @@
-"""Structural ambiguity made visible: what is left of mentions when only their starts, ends and insides are marked.
+"""Structural ambiguity: what remains of mentions when only their starts, ends and insides are marked.
 
-The mention hypergraph and the mention separators mark, for each type on its own, where *some* mention starts, where
-some mention ends, and where some mention goes on. That is a :class:`Structure`. Several sets of mentions may have the
+The mention hypergraph and the mention separators mark, separately for each type, where *some* mention starts, where
+some mention ends, and where some mention continues. That is a :class:`Structure`. Several sets of mentions may have the
 same one, so a structure must be *read*:
 
-- ``"all"``: every start with every end that it reaches without a gap that nothing crosses. The largest set with that
-  structure; a set that is read as itself is *closed*.
+- ``"all"``: pair every start with every end that it reaches without an uncrossed gap. This is the largest set with
+  that structure; a set that is read as itself is *closed*.
 - ``"nested"``: no two mentions of a type cross. In each stretch of words that mentions connect, the first start takes
-  the last end; from left to right, each other end takes the nearest start before it that is still free, or else the
-  first start; each start that is still free then takes the last end.
+  the last end; from left to right, each other end takes the nearest free start before it, or else the first start;
+  each remaining free start then takes the last end.
 
-Both use every start, every end and every crossing, so either reading of a structure has that structure again.
+Both use every start, every end and every crossing, so either reading of a structure has that same structure.
 
 >>> mentions = {(1, 3, 0), (0, 4, 0)}  # B C and A B C D, in the paper's example
 >>> is_ambiguous(mentions)
@@ -34,7 +34,7 @@ Reading = Literal["all", "nested"]
 
 @dataclass(frozen=True)
 class Structure:
-    """Marks at gaps, as pairs (gap, type). Gap g is the one before word g; so a mention (i, j, k) goes from gap i to
+    """Marks at gaps, as pairs (gap, type). Gap g is the one before word g, so a mention (i, j, k) goes from gap i to
     gap j."""
 
     starts: frozenset[tuple[int, int]]
@@ -46,7 +46,7 @@ class Structure:
 
 
 def structure_of(mentions: Iterable[Mention]) -> Structure:
-    """The structure of a set of mentions: all that its marks say."""
+    """The structure of a set of mentions."""
     pool = list(mentions)
     return Structure(
         starts=frozenset((start, kind) for start, _, kind in pool),
@@ -85,8 +85,8 @@ def is_ambiguous(mentions: Iterable[Mention]) -> bool:
     >>> is_ambiguous({(0, 3, 0), (0, 2, 0)}), is_ambiguous({(0, 2, 0), (2, 3, 0)}), is_ambiguous({(0, 2, 0), (1, 3, 0)})
     (False, False, True)
     """
-    # All sets with the structure lie inside the largest. What lies between two of them has it too, so if there is a
-    # second one, then there is one with a single mention less.
+    # All sets with the structure are subsets of the largest. A set between two of them has it too, so if there is a
+    # second one, there is one with a single mention less.
     structure = structure_of(mentions)
     largest = read(structure, "all")
     return any(structure_of(largest - {mention}) == structure for mention in largest)
@@ -105,7 +105,7 @@ def _stretches(structure: Structure) -> Iterator[tuple[int, list[int], list[int]
 
 
 def pairs_of(starts: list[int], ends: list[int], reading: Reading) -> Iterator[tuple[int, int]]:
-    """The starts and ends of a stretch, each rising, as a reading pairs them up.
+    """Pair the starts and ends of a stretch, each in ascending order, according to a reading.
 
     >>> list(pairs_of([0, 1], [3, 4], "nested"))
     [(0, 4), (1, 3)]

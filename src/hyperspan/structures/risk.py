@@ -11,7 +11,7 @@ from torch import Tensor
 from hyperspan.structures.mentions import MentionSet
 
 NEGLIGIBLE = 1e-12
-"""Probability that may be left out: it moves an expected F1 by less than float64 rounding elsewhere does."""
+"""Negligible probability: leaving it out changes an expected F1 by less than float64 rounding does."""
 
 
 def sets_of(chosen: Tensor) -> list[MentionSet]:
@@ -26,8 +26,8 @@ def mention_count_joint(absent: Tensor, longest: Tensor, share: Tensor) -> Tenso
     """(s, chains, c): P(this mention is in the set, and the set has s mentions), for independent chains.
 
     `absent` (chains,) is P(no mention); `longest` (chains, c) is P(w is the longest); `share` (chains, c - 1) is
-    P(mention at u) once a longer one is there. The generating function of the number of mentions is evaluated at
-    roots of unity, enough of them that what wraps around is NEGLIGIBLE, and transformed back.
+    P(mention at u) given a longer one. The generating function of the number of mentions is evaluated at enough roots
+    of unity that aliasing is NEGLIGIBLE, and transformed back.
     """
     points = _count_bound(absent, longest, share) + 1
     z = torch.exp(2j * math.pi * torch.arange(points, dtype=torch.float64, device=absent.device) / points)[:, None]
@@ -48,7 +48,7 @@ def mention_count_joint(absent: Tensor, longest: Tensor, share: Tensor) -> Tenso
 
 
 def _count_bound(absent: Tensor, longest: Tensor, share: Tensor) -> int:
-    """A number that the set's size exceeds with NEGLIGIBLE probability (Chernoff's bound), or cannot exceed."""
+    """A bound that the set's size exceeds with NEGLIGIBLE probability (Chernoff's bound), or cannot exceed."""
     sizes = torch.arange(
         1, longest.shape[1] + 1, device=longest.device
     )  # a chain up to width w holds at most w + 1 mentions
@@ -74,11 +74,11 @@ def _product_of_others(values: Tensor) -> Tensor:
 def best_expected_f1(joint: Tensor, empty: float) -> tuple[float, Tensor]:
     """The choice of columns with the highest expected F1, and that value.
 
-    `joint` is (sizes, mentions), P(mention in the set and the set of this size); `empty` the probability of the empty
-    set, against which the empty choice scores 1. For a choice of k mentions each contributes 2 Σ_s joint / (s + k), so
-    the best k are those that contribute most (Dembczynski et al. 2011). Contributions fall with k, so what the k
-    mentions that contribute most to a smaller choice contribute there bounds all larger choices up to k: ranges of k
-    whose bound is not above the best value found are never looked into.
+    `joint` (sizes, mentions) is P(mention in the set and the set of this size); `empty` is the probability of the empty
+    set, against which the empty choice scores 1. In a choice of k mentions each contributes 2 Σ_s joint / (s + k), so
+    the best k are those that contribute most (Dembczynski et al. 2011). Contributions fall with k, so the top k
+    contributions to a smaller choice bound all larger choices up to k: ranges of k whose bound does not exceed the best
+    value found are skipped.
     """
     sizes = torch.arange(joint.shape[0], dtype=torch.float64, device=joint.device)
     best, chosen = empty, torch.empty(0, dtype=torch.long, device=joint.device)

@@ -1,4 +1,4 @@
-"""Scores of the hyperedges, and which of them a set of mentions uses."""
+"""Scores of hyperedges, and the hyperedges that a set of mentions uses."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ class EdgeScores(ScoreTensors):
 
     @property
     def needs_gradient(self) -> bool:
-        """Whether autograd is following what is computed from these scores."""
+        """Whether autograd tracks computations on these scores."""
         return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors().values())
 
     def untied(self) -> EdgeScores:
-        """The same scores with ``branch`` written out."""
+        """The same scores with an explicit ``branch``."""
         if self.branch is not None:
             return self
         return replace(self, branch=self.extend + self.close[:, :, :-1])
 
     def given(self, required: Tensor, forbidden: Tensor) -> EdgeScores:
-        """The scores of the same sets, -inf for those without a required mention or with a forbidden one: masks (B, n,
-        c, m)."""
-        longer = required.flip(2).cumsum(2).flip(2) - required.int()  # (B, n, c, m): how many wider ones must be there
+        """These scores, with -inf for sets that lack a required mention or have a forbidden one; masks are (B, n, c,
+        m)."""
+        longer = required.flip(2).cumsum(2).flip(2) - required.int()  # (B, n, c, m): required wider mentions
         scores = self.untied()
         blocked = {
             "absent": required.any(2),
@@ -91,7 +91,7 @@ class EdgeScores(ScoreTensors):
         )
 
     def tilted(self, more: float) -> EdgeScores:
-        """The scores of sets in which each mention scores so much more."""
+        """These scores with `more` added for each mention."""
         scores = self.untied()
         assert scores.branch is not None
         return replace(scores, close=scores.close + more, branch=scores.branch + more)
@@ -103,15 +103,16 @@ class EdgeScores(ScoreTensors):
         return replace(self, **{name: given[name][:, :, :c] for name, c in kept.items() if name in given})
 
     def skipping(self, margin: float) -> EdgeScores:
-        """The same, but no mention can start where ``absent - present`` is above the margin for all types."""
+        """These scores, except that no mention can start where ``absent - present`` exceeds the margin for all
+        types."""
         skipped = (self.absent - self.present > margin).all(2, keepdim=True)  # (B, n, 1)
         return replace(self, present=self.present.masked_fill(skipped, float("-inf")))
 
 
 def mean_scores(given: Sequence[EdgeScores]) -> EdgeScores:
-    """The scores of the normalised geometric mean of some distributions, which are the mean of their scores.
+    """The scores of the normalised geometric mean of some distributions: the mean of their scores.
 
-    Mentions that one of them cannot represent, because they are wider than its c, the mean has not.
+    The mean has no mentions that are wider than the c of any of them.
     """
     if len(given) == 1:
         return given[0]
@@ -123,7 +124,7 @@ def mean_scores(given: Sequence[EdgeScores]) -> EdgeScores:
 
 
 def check_lengths(lengths: Tensor | Sequence[int], batch: int, n: int) -> list[int]:
-    """The sentences' lengths as a list, or an error that says what is wrong with them."""
+    """Return the sentence lengths as a list; raise an error if they are invalid."""
     given = lengths.tolist() if isinstance(lengths, Tensor) else lengths
     try:
         values = [operator.index(length) for length in given]  # pyright: ignore[reportGeneralTypeIssues]: checked here
@@ -159,7 +160,7 @@ def hyperpaths_of(
     types: int,
     device: torch.device | None = None,
 ) -> Hyperpaths:
-    """The hyperedges of the given sets, one set a sentence; mentions wider than `max_width` are left out and
+    """The hyperedges of the given sets, one set per sentence; mentions wider than `max_width` are left out and
     counted."""
     checked = check_mentions(mention_sets, lengths, types)
     given = [(b, start, kind, end - start - 1) for b, mentions in enumerate(checked) for start, end, kind in mentions]
@@ -170,7 +171,7 @@ def hyperpaths_of(
     chain, width = mentions[:, :3], mentions[:, 3]
     longest = np.ones(len(mentions), dtype=bool)  # the last mention of its (sentence, start, type)
     longest[:-1] = (chain[1:] != chain[:-1]).any(1)
-    reach = width[longest]  # (chains,): each has an edge at every width below
+    reach = width[longest]  # (chains,): there is an edge at every smaller width
     first = reach.cumsum() - reach  # (chains,)
     steps = np.repeat(chain[longest], reach, axis=0)
     at = np.arange(len(steps)) - np.repeat(first, reach)

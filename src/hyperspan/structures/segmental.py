@@ -1,8 +1,8 @@
 """The segmental hypergraph of Wang & Lu (2018) as a probability distribution over sets of mentions.
 
-Every set of mentions, overlapping in any way, is one hyperpath and the other way round. The hypergraph itself is
-spelled out in :mod:`hyperspan.structures.graphs.segmental`; here it is never built. What is computed instead, and
-why that is the same, is in :mod:`hyperspan.kernels.chain_reference`.
+Sets of mentions, with any overlap, and hyperpaths correspond one to one. :mod:`hyperspan.structures.graphs.segmental`
+spells out the hypergraph; this module never builds it. :mod:`hyperspan.kernels.chain_reference` explains what is
+computed instead, and why it is equivalent.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from hyperspan.structures.segmental_kbest import best_sets
 from hyperspan.structures.teaching import cross_entropy
 
 SAMPLE_PORTION = 256
-"""`sample` draws in portions of this many, so that its memory does not grow with k."""
+"""`sample` draws in portions of this size, so that memory does not grow with k."""
 
 
 class SegmentalHypergraph(Distribution):
     """A distribution over the mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of its edges' scores).
 
-    Everything is exact, and takes O(c m n) time and memory (`topk`, `sample` and `max_expected_f1` say what they add).
-    Padding may hold anything. Properties are differentiable with respect to the scores. Where a sentence has no
-    possible set at all (every way has an edge of -inf), `log_partition` and `log_prob` are -inf, and its other values
-    are finite but mean nothing.
+    Everything is exact and takes O(c m n) time and memory; `topk`, `sample` and `max_expected_f1` state what they add.
+    Padding may hold anything. Properties are differentiable with respect to the scores. If a sentence has no possible
+    set (every hyperpath has an edge of -inf), its `log_partition` and `log_prob` are -inf; its other values are finite
+    but meaningless.
 
     >>> zeros = torch.zeros(1, 2, 1)
     >>> scores = EdgeScores(absent=zeros, present=zeros, extend=torch.zeros(1, 2, 1, 1), close=torch.zeros(1, 2, 2, 1))
     >>> words = SegmentalHypergraph(scores, lengths=[2])
-    >>> words.log_partition.exp()  # three possible mentions, so eight sets, here all alike
+    >>> words.log_partition.exp()  # three possible mentions, so eight equally probable sets
     tensor([8.])
     >>> words.marginals[0, :, :, 0]
     tensor([[0.5000, 0.5000],
@@ -63,8 +63,7 @@ class SegmentalHypergraph(Distribution):
         self.types = m
 
     # -- probabilities --------------------------------------------------------------------------------------------
-    # Nothing that depends on the scores is kept from one call to the next: each sees the scores as they are then, and
-    # has a graph of its own to differentiate.
+    # Nothing that depends on the scores is cached: each call sees the current scores and builds a fresh autograd graph.
 
     @cached_property
     def _layout(self) -> ChainLayout:
@@ -81,22 +80,22 @@ class SegmentalHypergraph(Distribution):
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The types that depend on each other: each by itself."""
+        """The groups of types that depend on each other: here one type per group."""
         return tuple((kind,) for kind in range(self.types))
 
     @property
     def joint_scores(self) -> JointScores:
-        """Its scores as those of a hypergraph whose types could depend on each other."""
+        """The scores in the form of a hypergraph whose types may depend on each other."""
         return JointScores(self.scores)
 
     @property
     def unit_log_partition(self) -> Tensor:
-        """(B, n, m): that of all mentions of a type that begin at a word."""
+        """(B, n, m): the log-partition of all mentions of a type that begin at a word."""
         return self.chain_log_partition
 
     @property
     def _lengths_there(self) -> Tensor:
-        """(B,): the lengths, where the scores are."""
+        """(B,): the lengths, on the device of the scores."""
         return chains.lengths_on(self.lengths, self.scores.close.device)
 
     @property
@@ -105,7 +104,8 @@ class SegmentalHypergraph(Distribution):
 
     @property
     def _shorter_probability(self) -> Tensor:
-        """(rows of width 1 and more, m): the probability of a mention at the row before, once the chain went on."""
+        """(rows of width 1 and more, m): the probability of a mention at the previous row, given that the chain
+        continued."""
         return chains.shorter_probability(self._layout, self._packed)
 
     @property
@@ -113,13 +113,13 @@ class SegmentalHypergraph(Distribution):
         return self.chain_log_partition.sum((1, 2))
 
     def log_prob(self, mention_sets: MentionSets) -> Tensor:
-        """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention wider than c."""
+        """(B,): the log-probability of one mention set per sentence; -inf for a set with a mention wider than c."""
         device = self.scores.close.device
         return self.log_prob_of(hyperpaths_of(mention_sets, self.lengths, self.max_width, self.types, device))
 
     def log_prob_of(self, paths: Hyperpaths) -> Tensor:
         """(B,): the log-probability of the sets that these hyperpaths stand for."""
-        # Rounding may put the log-probability of an almost certain choice a hair above 0.
+        # Rounding may put the log-probability of an almost certain choice slightly above 0.
         total = self.chain_log_probs(paths).clamp(max=0.0).sum((1, 2))
         if not any(paths.too_wide):
             return total
@@ -127,10 +127,9 @@ class SegmentalHypergraph(Distribution):
         return total.masked_fill(too_wide, MINUS_INFINITY)
 
     def chain_log_probs(self, paths: Hyperpaths) -> Tensor:
-        """(B, n, m): the log-probability of what hyperpaths choose in each chain, as far as rounding lets it; 0 in
-        padding."""
+        """(B, n, m): the log-probability of what hyperpaths choose in each chain, up to rounding; 0 in padding."""
         scores, log_partition = self.scores, self.chain_log_partition
-        # Chain by chain, so that large scores cancel before they are added up.
+        # Subtract per chain, so that large scores cancel before summing.
         per_chain = path_scores(scores, paths) - finite(log_partition)
         per_chain = per_chain.masked_fill(log_partition == MINUS_INFINITY, MINUS_INFINITY)
         return per_chain.masked_fill(chains.padding(scores, self.lengths), 0.0)
@@ -191,32 +190,32 @@ class SegmentalHypergraph(Distribution):
     def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> SegmentalHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each is a collection of mentions a sentence, or a mask (B, n, c, m) of booleans. Its `log_partition` minus that
-        of `self` is the log-probability of what was required and forbidden.
+        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m). The result's
+        `log_partition` minus that of `self` is the log-probability of the constraints.
         """
         required, forbidden = tensor_masks(require, forbid, self.lengths, self.scores.close)
         return SegmentalHypergraph(self.scores.given(required, forbidden), self.lengths)
 
     def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
-        """(B,): the log-probability that some mentions are in the set and others are not: log Z given both, minus log
+        """(B,): the log-probability that some mentions are in the set and others are not: constrained log Z minus log
         Z."""
         return self.log_prob_given(*tensor_masks(require, forbid, self.lengths, self.scores.close))
 
     def log_prob_given(self, required: Tensor, forbidden: Tensor) -> Tensor:
-        """The same of masks that are known to be right."""
+        """As `constraint_log_prob`, for masks that are already validated."""
         total, given = (
             self.chain_log_partition,
             chains.log_partition(self.scores.given(required, forbidden), self.lengths),
         )
-        # Chain by chain, so that large scores cancel before they are added up.
+        # Subtract per chain, so that large scores cancel before summing.
         per_chain = given - finite(total)
         per_chain = per_chain.masked_fill(total == MINUS_INFINITY, MINUS_INFINITY)
-        unknown = ~(required | forbidden).any(2)  # two kernels may round alike chains otherwise
-        # Rounding may put the log-probability of an almost certain choice a hair above 0.
+        unknown = ~(required | forbidden).any(2)  # two kernels may round equal chains differently
+        # Rounding may put the log-probability of an almost certain choice slightly above 0.
         return per_chain.masked_fill(unknown, 0.0).clamp(max=0.0).sum((1, 2))
 
     def restrict(self, types: Sequence[int]) -> SegmentalHypergraph:
-        """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
+        """The distribution over only the mentions of some types; types are independent, so nothing else changes."""
         chosen = check_types(types, self.types)
         return SegmentalHypergraph(self.scores.map(lambda tensor: tensor[..., chosen]), self.lengths)
 
@@ -232,7 +231,7 @@ class SegmentalHypergraph(Distribution):
     # -- decoding -------------------------------------------------------------------------------------------------
 
     def argmax(self) -> list[MentionSet]:
-        """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
+        """The most probable set of each sentence; ties go to the choice with fewer mentions."""
         return sets_of_rows(self.best_rows(), len(self.lengths))
 
     def best_rows(self) -> np.ndarray:
@@ -242,8 +241,8 @@ class SegmentalHypergraph(Distribution):
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
         """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist.
 
-        One pass over the scores, a few times the cost of the marginals, and then O(k log k) beyond the sets themselves.
-        Sets that are equally probable come in a fixed order, of which only this is promised: the first set is as in
+        Takes one pass over the scores, a few times the cost of the marginals, then O(k log k) beyond the sets
+        themselves. Equally probable sets come in a fixed order, whose only guarantee is that the first set equals
         `argmax`.
 
         >>> zeros = torch.zeros(1, 1, 1)
@@ -292,7 +291,7 @@ class SegmentalHypergraph(Distribution):
     def above(self, threshold: float) -> list[MentionSet]:
         """For each sentence, every mention with a probability of at least `threshold`.
 
-        At 0.5 this is the set with the fewest expected errors; lower thresholds trade precision for recall.
+        The set at 0.5 has the fewest expected errors; lower thresholds trade precision for recall.
         """
         if not 0.0 < threshold <= 1.0:
             raise ValueError(f"expected a threshold above 0 and at most 1, got {threshold}")
@@ -300,11 +299,11 @@ class SegmentalHypergraph(Distribution):
 
     @torch.no_grad()
     def max_expected_f1(self) -> list[tuple[MentionSet, float]]:
-        """The set of each sentence whose F1, expected over the distribution, is highest; and that expectation.
+        """The set of each sentence with the highest expected F1 under the distribution, and that expectation.
 
-        Exact (to about 1e-9): it weighs the joint distribution of each mention and the size of the set, not the
-        marginals alone. That takes O(s c m n) for the s sizes that the set may plausibly have: cheap for a trained
-        model, slow for scores that leave thousands of mentions open. F1 is 1 when both sets are empty.
+        Exact to about 1e-9: it uses the joint distribution of each mention and the size of the set, not only the
+        marginals. It takes O(s c m n) for the s plausible set sizes: cheap for a trained model, slow for scores that
+        leave thousands of mentions undecided. F1 is 1 when both sets are empty.
         """
         exact = self._in_float64()
         chains.check_possible(exact.chain_log_partition)
@@ -333,17 +332,17 @@ class SegmentalHypergraph(Distribution):
         return SegmentalHypergraph(self.scores.to(torch.float64), self.lengths)
 
     def select(self, sentences: Sequence[int]) -> SegmentalHypergraph:
-        """The distribution over the sets of some sentences, by their numbers; one may be there several times."""
+        """The distribution over the sets of some sentences, by index; indices may repeat."""
         kept = list(sentences)
         return SegmentalHypergraph(self.scores.map(lambda tensor: tensor[kept]), [self.lengths[b] for b in kept])
 
     def tilted(self, more: float) -> SegmentalHypergraph:
-        """The distribution in which each mention scores so much more."""
+        """The distribution with `more` added to the score of each mention."""
         return SegmentalHypergraph(self.scores.tilted(more), self.lengths)
 
 
 def path_scores(scores: EdgeScores, paths: Hyperpaths) -> Tensor:
-    """(B, n, m): the score of what hyperpaths choose in each chain; anything in padding."""
+    """(B, n, m): the score of what hyperpaths choose in each chain; arbitrary in padding."""
     active = torch.zeros_like(scores.absent, dtype=torch.bool)
     active[tuple(paths.present)] = True
     if scores.branch is None:
@@ -366,7 +365,8 @@ def _in_order(scores: EdgeScores) -> tuple[Tensor | None, ...]:
 
 
 class _Gather(Function):
-    """The scores of edges given as index columns, each at most once; so that the way back need not add up."""
+    """Gather the scores of edges given as index columns, each at most once, so that the backward pass needs no
+    accumulation."""
 
     @staticmethod
     def forward(ctx, scores: Tensor, edges: Tensor) -> Tensor:

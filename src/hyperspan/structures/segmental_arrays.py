@@ -1,7 +1,7 @@
-"""The segmental hypergraph over NumPy arrays: everything that annotating asks of it, exactly, without torch.
+"""The segmental hypergraph over NumPy arrays: exact inference for annotation, without torch.
 
-The formulas are those of :class:`hyperspan.structures.SegmentalHypergraph`, which also has gradients and other devices;
-tests compare the two.
+The formulas are those of :class:`hyperspan.structures.SegmentalHypergraph`, which also supports gradients and other
+devices; tests compare the two.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from hyperspan.structures.places import Places, places_above, places_at, sets_of
 from hyperspan.structures.segmental_kbest import best_sets
 
 SAMPLE_PORTION = 256
-"""`sample` draws in portions of this many, so that its memory does not grow with k."""
+"""`sample` draws in portions of this size, so that memory does not grow with k."""
 
 
 class ArrayHypergraph:
     """A distribution over the mention sets of each sentence of a padded batch; see SegmentalHypergraph.
 
     Types are indices, a mention is ``(start, end, type)`` in words. The arrays are not copied and must not change.
-    `best` are the mentions of the most probable sets, (mentions, 4), where they are known already.
+    `best` are the mentions of the most probable sets, (mentions, 4), if already known.
     """
 
     exact_marginals = True
@@ -41,7 +41,7 @@ class ArrayHypergraph:
 
     @property
     def _results(self) -> ChainResults:
-        """Kept without functools.cached_property, whose lock a fork may leave locked for ever in the child."""
+        """Cached without functools.cached_property, whose lock a fork may leave locked forever in the child."""
         if self._kept is None:
             self._kept = run_chains(self.scores, self.lengths)
         return self._kept
@@ -52,7 +52,7 @@ class ArrayHypergraph:
         return self._results.log_partition.sum((1, 2))
 
     def log_prob(self, mention_sets: MentionSets) -> np.ndarray:
-        """(B,): the log-probability of one mention set a sentence; -inf for a set with a mention wider than c."""
+        """(B,): the log-probability of one mention set per sentence; -inf for a set with a mention wider than c."""
         exact = self._untied()._in_float64()
         log_partition = exact._results.log_partition  # (B, n, m)
         with np.errstate(invalid="ignore"):
@@ -65,7 +65,7 @@ class ArrayHypergraph:
                 widths = sorted(end - start - 1 for first, end, type_ in mentions if (first, type_) == (start, kind))
                 score = exact._chain_score(b, start, kind, [width for width in widths if width < self.max_width])
                 chains[b, start, kind] = score - log_partition[b, start, kind]
-        # An impossible choice of a chain in which nothing is possible is -inf less -inf.
+        # An impossible choice in a chain with no possible choice gives -inf minus -inf.
         chains = np.where(np.isnan(chains) & (log_partition == -np.inf), -np.inf, chains)
         total = np.minimum(chains, 0.0).sum((1, 2))
         total[too_wide] = -np.inf
@@ -93,7 +93,7 @@ class ArrayHypergraph:
 
     @property
     def entropy(self) -> np.ndarray:
-        """(B,): the entropy of the distribution over mention sets, in nats: log Z less the expected score."""
+        """(B,): the entropy of the distribution over mention sets, in nats: log Z minus the expected score."""
         exact = self._in_float64()
         log_partition, edges = exact._results
         assert edges is not None
@@ -106,8 +106,7 @@ class ArrayHypergraph:
         return np.maximum(total, 0.0)
 
     def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
-        """(B,): the F1 of each of these sets, one a sentence, expected over the distribution; 1 where both are
-        empty."""
+        """(B,): the expected F1 of each given set, one per sentence, under the distribution; 1 where both are empty."""
         edges = self._in_float64()._untied()._results.edges
         assert edges is not None and edges.branch is not None
         return expected_f1(edges.absent, edges.extend, edges.close, edges.branch, mention_sets)
@@ -115,10 +114,9 @@ class ArrayHypergraph:
     # -- decoding -------------------------------------------------------------------------------------------------
 
     def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
-        """For each of `wanted`: the mentions of the best sets (None), or those as probable as their type has to be.
+        """For each entry of `wanted`: the mentions of the best sets (None), or those that reach their type's threshold.
 
-        `certain` are mentions, (mentions, 4), that are known to be there, which rounding may have made a hair less
-        probable.
+        `certain` (mentions, 4) are mentions known to be present, which rounding may have made slightly less probable.
         """
         marginals = self.marginals
         if certain is not None and len(certain):
@@ -137,7 +135,7 @@ class ArrayHypergraph:
         return found
 
     def argmax(self) -> list[MentionSet]:
-        """The most probable set of each sentence; of two equal choices the one with fewer mentions."""
+        """The most probable set of each sentence; ties go to the choice with fewer mentions."""
         return sets_of_rows(self._best(), len(self.lengths))
 
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
@@ -151,7 +149,7 @@ class ArrayHypergraph:
         return found or []
 
     def sample(self, k: int = 1, generator: np.random.Generator | None = None) -> list[list[MentionSet]]:
-        """k independent samples of each sentence's set; the same state of the generator gives the same samples."""
+        """k independent samples of each sentence's set; the same generator state gives the same samples."""
         if k < 0:
             raise ValueError(f"expected k >= 0, got {k}")
         generator = generator or np.random.default_rng()
@@ -193,7 +191,7 @@ class ArrayHypergraph:
     ) -> ArrayHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each is a collection of mentions a sentence, or a mask (B, n, c, m) of booleans.
+        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m).
         """
         required, forbidden = constraint_masks(require, forbid, self.lengths, self.scores.close.shape)
         if (required & (forbidden | ~inside(self.lengths, self.scores.close.shape))).any():
@@ -209,7 +207,7 @@ class ArrayHypergraph:
         return ArrayHypergraph(ScoreArrays(absent, present, extend, close, branch), self.lengths)
 
     def restrict(self, types: Sequence[int]) -> ArrayHypergraph:
-        """The distribution over the mentions of some types alone; types are independent, so nothing else changes."""
+        """The distribution over only the mentions of some types; types are independent, so nothing else changes."""
         chosen = list(types)
         if len(set(chosen)) < len(chosen) or not all(0 <= kind < self.types for kind in chosen):
             raise ValueError(f"expected types from 0 to {self.types - 1}, each once, got {chosen}")
@@ -227,7 +225,7 @@ class ArrayHypergraph:
         return ArrayHypergraph(ScoreArrays(*arrays), self.lengths)  # type: ignore[arg-type]
 
     def _raise_impossible(self) -> None:
-        """Raises where a sentence has no possible set."""
+        """Raise an error if a sentence has no possible set."""
         value = self._results.log_partition
         if (value > -np.inf).all():
             return

@@ -2,10 +2,11 @@
 
 The distribution is a product of independent chains, one for each start and type
 (:mod:`hyperspan.kernels.chain_reference`). Each type has a *temperature*, which divides all its scores, and a *bias* of
-at most 0, which is added to T → I. A temperature keeps the order of what a chain can hold. A bias makes mentions less
-probable; where the best of a chain has mentions, it takes away at most a part (`KEPT` is left) of their lead over
-having none. So every chain keeps its best, and the most probable set of a sentence stays the same. All else follows
-from the new scores: marginals are sums over sets, and constraints condition the new distribution.
+at most 0, which is added to T → I. A temperature keeps the ranking of a chain's alternatives. A bias makes mentions
+less probable; where the best alternative of a chain has mentions, the bias removes only part of their lead over having
+none (a share `KEPT` remains). So every chain keeps its best alternative, and the most probable set of a sentence stays
+the same. Everything else follows from the new scores: marginals are sums over sets, and constraints condition the new
+distribution.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.encoder_weights import EncoderWeights
 
 KEPT = 0.1
-"""The share of a lead that a bias leaves."""
+"""The share of a lead that a bias must keep."""
 
 
 class TypeCalibration:
@@ -30,15 +31,15 @@ class TypeCalibration:
         self._factors, self._biases = (1 / self.temperatures).astype(np.float32), self.biases.astype(np.float32)
 
     def fold(self, weights: EncoderWeights) -> EncoderWeights:
-        """The weights of an encoder whose scores of I edges are divided by the temperatures, which then costs
-        nothing."""
+        """Fold the temperatures into the encoder weights that score I edges, so that dividing costs nothing at
+        inference."""
         factors = np.tile(self._factors, len(weights.part_bias) // len(self._factors))
         return weights._replace(from_spans=weights.from_spans * factors, part_bias=weights.part_bias * factors)
 
     def apply(self, scores: ScoreArrays, lengths: Sequence[int]) -> tuple[ScoreArrays, np.ndarray | None]:
         """The calibrated scores of a batch, in float32, and its best mentions as rows.
 
-        `extend`, `close` and `branch` are divided by the temperatures already, `absent` and `present` are not.
+        `extend`, `close` and `branch` must already be divided by the temperatures; `absent` and `present` must not.
         """
         with np.errstate(all="ignore"):  # padding holds anything
             scores = scores._replace(absent=scores.absent * self._factors, present=scores.present * self._factors)
@@ -49,8 +50,8 @@ class TypeCalibration:
 
 
 def chain_leads(chains: ScoreArrays, room: np.ndarray) -> np.ndarray:
-    """(chains,): how much more the best with mentions scores than having none; `room` are the words from the start
-    on."""
+    """(chains,): how much more the best alternative with mentions scores than none; `room` counts the words from the
+    start on."""
     absent, present, extend, close, branch = chains
     longest = close.copy()  # (chains, c): the score of each longest mention, with the better choice at shorter widths
     with np.errstate(all="ignore"):  # padding holds anything
@@ -61,7 +62,7 @@ def chain_leads(chains: ScoreArrays, room: np.ndarray) -> np.ndarray:
 
 
 def allowed_bias(bias: np.ndarray | float, leads: np.ndarray) -> np.ndarray:
-    """(chains,): as much of a bias as leaves the best of a chain what it is.
+    """(chains,): the part of a bias that does not change the best alternative of a chain.
 
     >>> allowed_bias(-0.5, np.array([-1.0, 0.1, 2.0])).round(2).tolist()
     [-0.5, -0.09, -0.5]

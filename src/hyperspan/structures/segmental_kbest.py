@@ -1,12 +1,12 @@
-"""The k best mention sets of a segmental hypergraph, for a few times what its marginals cost.
+"""The k best mention sets of a segmental hypergraph, at a few times the cost of its marginals.
 
 A sentence of n words has n·m independent chains (:mod:`hyperspan.kernels.chain_reference`). Two facts keep nearly all
 of them in arrays.
 
-**Only k - 1 chains need be changed.** Let the *first step* δ_j of chain j be what its second best costs more than its
-best. A set that changes chain j costs at least δ_j more than the best set. If k - 1 other chains have first steps of at
-most δ_j, then the best set and the k - 1 sets that take one of those steps each are k sets that cost no more. So there
-are k best sets that leave chain j alone, and the k - 1 chains with the smallest first steps suffice.
+**At most k - 1 chains need to change.** Let the *first step* δ_j of chain j be how much more its second best costs than
+its best. A set that changes chain j costs at least δ_j more than the best set. If k - 1 other chains have first steps
+of at most δ_j, then the best set and the k - 1 sets that take one of those steps each are k sets that cost no more. So
+there are k best sets that leave chain j unchanged, and the k - 1 chains with the smallest first steps suffice.
 
 **First steps need no search.** The best of a chain is to be absent, or to have a longest mention of some width w. Its
 second best is the best that has another longest mention (or is absent), or has the same one and one other choice below
@@ -31,16 +31,16 @@ from hyperspan.structures.kbest import Alternatives, cheapest_combinations, chea
 from hyperspan.structures.mentions import Mention, MentionSet
 
 PORTION = 2**19
-"""Entries of `close` that are looked at together."""
+"""The number of entries of `close` to process at once."""
 Widths = tuple[int, ...]
 
 
 class ChainSummary(NamedTuple):
-    """What the pass tells of every chain; in padding, its best is certain and has no second."""
+    """What the pass computes for every chain; in padding, the best is certain and there is no second best."""
 
     log_partition: np.ndarray  # (B, n, m)
     best: np.ndarray  # (B, n, m): the score of its best
-    first_step: np.ndarray  # (B, n, m): what its second best costs more; inf where there is none
+    first_step: np.ndarray  # (B, n, m): how much more its second best costs; inf if there is none
     mentions: list[list[Mention]]
     """The best set of each sentence."""
 
@@ -69,7 +69,7 @@ class ChainArrays(NamedTuple):
 
 
 def _log_sum_exp(values: np.ndarray) -> np.ndarray:
-    """Along the last dimension; -inf where all are."""
+    """Log-sum-exp along the last dimension; -inf where all entries are -inf."""
     pivot = values.max(-1, initial=-np.inf, keepdims=True)
     pivot[pivot == -np.inf] = 0.0
     with np.errstate(divide="ignore"):
@@ -84,7 +84,8 @@ def packed_chains(
     close: np.ndarray,
     branch: np.ndarray | None,
 ) -> ChainArrays:
-    """Chains, each with room for some widths. One in padding, where anything may stand, is absent with a score of 0."""
+    """Chains, each with room for some widths. A chain in padding, which may hold anything, is absent with a score of
+    0."""
     outside = np.arange(close.shape[-1]) >= room[..., None]
     stop, extend = np.where(outside, -np.inf, close), np.where(outside[..., 1:], -np.inf, extend)
     absent, present = (np.where(outside[..., 0], 0.0, array) for array in (absent, present))
@@ -92,7 +93,7 @@ def packed_chains(
         log_odds = stop[..., :-1]
         return ChainArrays(absent, present, extend, stop, extend + log_odds, log_odds)
     branch = np.where(outside[..., 1:], -np.inf, branch)
-    log_odds = branch - np.where(branch == -np.inf, 0.0, extend)  # -inf, not NaN, where neither can be
+    log_odds = branch - np.where(branch == -np.inf, 0.0, extend)  # -inf, not NaN, where neither is possible
     return ChainArrays(absent, present, extend, stop, branch, log_odds)
 
 
@@ -114,7 +115,7 @@ def chains_from(scores: ScoreArrays, lengths: np.ndarray, starts: slice, widths:
 def chains_at(
     scores: ScoreArrays, lengths: np.ndarray, sentence: int, starts: np.ndarray, kinds: np.ndarray
 ) -> ChainArrays:
-    """(chains,): those of a sentence with these starts and types."""
+    """(chains,): the chains of a sentence with these starts and types."""
 
     def at(array: np.ndarray) -> np.ndarray:
         return array[sentence].swapaxes(1, -1)[starts, kinds].astype(np.float64)
@@ -132,7 +133,7 @@ def summarise(scores: ScoreArrays, lengths: np.ndarray) -> ChainSummary:
     log_partition, best = np.zeros((2, batch, n, m))
     first_step = np.full((batch, n, m), np.inf)
     found: list[np.ndarray] = []
-    with np.errstate(invalid="ignore"):  # scores may be NaN, which the caller says
+    with np.errstate(invalid="ignore"):  # scores may be NaN, which the caller reports
         for first in range(0, longest_sentence, at_once):
             last = min(first + at_once, longest_sentence)
             starts, widths = slice(first, last), min(c, longest_sentence - first)
@@ -220,7 +221,7 @@ def cheapest_sets(
 def chain_alternatives(
     absent: float, longest: np.ndarray, log_odds: np.ndarray, k: int
 ) -> Iterator[tuple[float, Widths]]:
-    """What one chain can hold as (cost, widths of its mentions), the k cheapest first; cost is minus score.
+    """The alternatives of one chain as (cost, widths of its mentions), the k cheapest first; cost is minus score.
 
     `longest[w]` is the score of "w is the longest" with the better choice at every shorter width; `log_odds[u]` the
     log-odds of a mention at a shorter width u.
@@ -237,7 +238,7 @@ def chain_alternatives(
 
     opened = 0
     while heap or opened < len(ways):
-        # A way is opened when nothing that is open is cheaper than its first alternative.
+        # Open an iterator only when nothing already open is cheaper than its first alternative.
         if opened < len(ways) and (not heap or ways[opened][0] <= heap[0][0]):
             cost, width = ways[opened]
             push(opened, _with_longest(cost, width, log_odds, k))

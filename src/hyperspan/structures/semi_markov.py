@@ -1,10 +1,9 @@
 """The semi-Markov CRF of order zero as a probability distribution over sets of mentions that do not overlap.
 
 A sentence is a sequence of single words outside all mentions and of segments, each a mention of at most c words with
-its type. Such sequences and sets of non-overlapping mentions are one-to-one. A sequence scores the sum over its parts;
-nothing links neighbours, so all that matters is where a part begins. From each such place one *way* leads on: w + 1
-words and a type. "Outside" is counted as one more type, the first, which only w = 0 has; everything below is then about
-ways, (B, n, c, 1 + m) of them.
+its type. Such sequences and sets of non-overlapping mentions are one-to-one. The score of a sequence is the sum over
+its parts; neighbours do not interact, so only the starts of parts matter. From each start one *step* leads on: w + 1
+words and a type. "Outside" counts as an extra type, the first, which only w = 0 has. There are (B, n, c, 1 + m) steps.
 """
 
 from __future__ import annotations
@@ -69,8 +68,8 @@ class SemiMarkov(Distribution):
     """A distribution over the sets of non-overlapping mentions of each sentence of a padded batch: p(set) ∝ exp(score).
 
     Everything is exact, and takes O(c m n) time and memory (`topk` and `sample` k times that). Padding may hold
-    anything. Where a sentence has no possible set at all, `log_partition` and `log_prob` are -inf, and its other values
-    are finite but mean nothing.
+    anything. If a sentence has no possible set, its `log_partition` and `log_prob` are -inf; its other values are
+    finite but meaningless.
 
     >>> words = SemiMarkov(SegmentScores(outside=torch.zeros(1, 2), segment=torch.zeros(1, 2, 2, 1)), lengths=[2])
     >>> words.log_partition.exp()  # no mention, one of one word (twice), two of one word, one of two words
@@ -88,7 +87,7 @@ class SemiMarkov(Distribution):
         self.types = m
 
     # -- probabilities --------------------------------------------------------------------------------------------
-    # Nothing that depends on the scores is kept from one call to the next, as in SegmentalHypergraph.
+    # Nothing that depends on the scores is cached, as in SegmentalHypergraph.
 
     @property
     def _alive(self) -> Tensor:
@@ -97,16 +96,17 @@ class SemiMarkov(Distribution):
 
     @property
     def _ways(self) -> Tensor:
-        """(B, n, c, 1 + m): the score of each way on, -inf for those that lead beyond the sentence."""
+        """(B, n, c, 1 + m): the score of each step, -inf for those that lead beyond the sentence."""
         outside = pad(self.scores.outside[..., None, None], (0, 0, 0, self.max_width - 1), value=MINUS_INFINITY)
         ways = torch.cat([outside, self.scores.segment], dim=3)
         fits = _following(self._alive, self.max_width, fill=False)
         return ways.masked_fill(~fits.unsqueeze(-1), MINUS_INFINITY)
 
     def _rest(self, ways: Tensor) -> Tensor:
-        """(B, n + 1): the log-sum over all ways to finish the sentence from each place; 0 at its end and in padding."""
+        """(B, n + 1): the log-sum over all completions of the sentence from each position; 0 at its end and in
+        padding."""
         alive = self._alive
-        by_width = log_sum(ways, 3).unbind(1)  # (B, c) a place
+        by_width = log_sum(ways, 3).unbind(1)  # (B, c) per position
         ahead = ways.new_zeros(len(ways), self.max_width)  # the rest after the next words, nearest first
         rest = [ways.new_zeros(len(ways))]
         for place in reversed(range(len(by_width))):
@@ -117,15 +117,15 @@ class SemiMarkov(Distribution):
 
     @property
     def _log_posteriors(self) -> Tensor:
-        """(B, n, c, 1 + m): the log-probability of each way on, given that a part begins at its place."""
+        """(B, n, c, 1 + m): the log-probability of each step, given that a part begins at its position."""
         ways = self._ways
         rest = self._rest(ways)
         after = _following(rest[:, 1:], self.max_width, fill=0.0)  # (B, n, c)
         return ways + after.unsqueeze(-1) - finite(rest[:, :-1, None, None])
 
     def _begins(self, posteriors: Tensor) -> Tensor:
-        """(B, n): the probability that a part begins at each place, where `posteriors` are the ways on from there."""
-        by_width = posteriors.sum(3).unbind(1)  # (B, c) a place
+        """(B, n): the probability that a part begins at each position; `posteriors` are the steps from there."""
+        by_width = posteriors.sum(3).unbind(1)  # (B, c) per position
         arriving = pad(posteriors.new_ones(len(posteriors), 1), (0, self.max_width - 1))  # from before, nearest first
         begins = []
         for leaving in by_width:
@@ -138,7 +138,8 @@ class SemiMarkov(Distribution):
         return self._rest(self._ways)[:, 0]
 
     def log_prob(self, mention_sets: MentionSets) -> Tensor:
-        """(B,): the log-probability of one mention set a sentence; -inf if mentions overlap or one is wider than c."""
+        """(B,): the log-probability of one mention set per sentence; -inf if mentions overlap or one is wider than
+        c."""
         sets = check_mentions(mention_sets, self.lengths, self.types)
         possible = [
             not outermost(mentions)[1] and all(end - start <= self.max_width for start, end, _ in mentions)
@@ -161,8 +162,9 @@ class SemiMarkov(Distribution):
     def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> SemiMarkov:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each is a collection of mentions a sentence, or a mask (B, n, c, m) of booleans. Its `log_partition` minus that
-        of `self` is the log-probability of what was required and forbidden: -inf where two required mentions overlap.
+        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m). The result's
+        `log_partition` minus that of `self` is the log-probability of the constraints: -inf where two required mentions
+        overlap.
 
         >>> words = SemiMarkov(SegmentScores(outside=torch.zeros(1, 2), segment=torch.zeros(1, 2, 2, 1)), lengths=[2])
         >>> words.condition(require=[{(1, 2, 0)}]).marginals[0, :, :, 0]
@@ -194,7 +196,7 @@ class SemiMarkov(Distribution):
 
     @torch.no_grad()
     def argmax(self) -> list[MentionSet]:
-        """The most probable set of each sentence; of two equal ways on the one outside, or the shorter one."""
+        """The most probable set of each sentence; ties go to outside, then to the shorter mention."""
         values, sets = self._best(1)
         check_possible(values[:, 0])
         return [ranked[0] for ranked in sets]
@@ -228,10 +230,10 @@ class SemiMarkov(Distribution):
         batch, n, c, kinds = ways.shape
         finished = ways.new_full((batch, k), MINUS_INFINITY)
         finished[:, 0] = 0.0
-        ahead = finished[:, None].repeat(1, c, 1)  # (B, c, k): the k best ways to finish after the next words
+        ahead = finished[:, None].repeat(1, c, 1)  # (B, c, k): the k best completions after the next words
         best, chosen = finished, []
         for place in reversed(range(n)):
-            # (B, c, 1 + m, k): by width, type, and which of the ways to finish comes after it
+            # (B, c, 1 + m, k): by width, type, and rank of the completion after it
             candidates = ways[:, place, :, :, None] + ahead[:, :, None]
             best, choice = largest(candidates.flatten(1), k)
             best = torch.where(alive[:, place, None], best, finished)
@@ -257,7 +259,7 @@ class SemiMarkov(Distribution):
         exact = SemiMarkov(self.scores.to(torch.float64), self.lengths)
         check_possible(exact.log_partition)
         kinds = 1 + self.types
-        # (B, n, k): the way on, should a part begin there
+        # (B, n, k): the step, if a part begins there
         choice = draw(exact._log_posteriors.flatten(2), k, generator)
         width, kind = choice.div(kinds, rounding_mode="floor"), choice % kinds
         alive = self._alive
@@ -275,11 +277,11 @@ class SemiMarkov(Distribution):
 
 
 def _following(tensor: Tensor, count: int, fill: float) -> Tensor:
-    """(B, n) -> (B, n, count): for each place its own entry and those after it, `fill` beyond the last."""
+    """(B, n) -> (B, n, count): for each position, its entry and those after it; `fill` beyond the last."""
     return pad(tensor, (0, count), value=fill).unfold(1, count, 1)[:, :-1]
 
 
 def _unravel(choice: int, kinds: int, k: int) -> tuple[int, int, int]:
-    """The width, the type and the way to finish that a flat index stands for."""
+    """The width, type and completion that a flat index encodes."""
     width, rest = divmod(choice, kinds * k)
     return width, *divmod(rest, k)

@@ -1,6 +1,6 @@
 """A first-order chain of tags: the engine under the linear-chain CRF and the mention separators.
 
-A sequence of tags scores the sum of its tags' own scores, of the steps between them, and of how it begins and ends. A
+The score of a tag sequence sums the scores of its tags, of the steps between them, and of its first and last tag. A
 score of -inf makes a tag or a step impossible. Everything is exact, and takes O(n t²) for n positions and t tags.
 """
 
@@ -60,14 +60,14 @@ class TagScores(ScoreTensors):
 
     @property
     def tags(self) -> int:
-        """t: how many tags there are."""
+        """t: the number of tags."""
         return self.emit.shape[2]
 
 
 class TagChain:
     """A distribution over the tag sequences of each sentence of a padded batch: p(tags) ∝ exp(score).
 
-    The empty sentence has one sequence, the empty one. Nothing depends on what stands in padding.
+    The empty sentence has one sequence, the empty one. Padding has no effect.
 
     >>> scores = TagScores(torch.zeros(1, 3, 2), torch.tensor([[0.0, 0.0], [0.0, -torch.inf]]), *torch.zeros(2, 2))
     >>> chain = TagChain(scores, lengths=[3])
@@ -83,7 +83,7 @@ class TagChain:
         self.lengths = check_lengths(lengths, batch, n)
 
     # -- probabilities --------------------------------------------------------------------------------------------
-    # Nothing that depends on the scores is kept from one call to the next, as in SegmentalHypergraph.
+    # Nothing that depends on the scores is cached, as in SegmentalHypergraph.
 
     @property
     def _sizes(self) -> Tensor:
@@ -104,7 +104,7 @@ class TagChain:
         return list(emit.masked_fill(~self._alive, 0.0).unbind(1))
 
     def _before(self) -> list[Tensor]:
-        """(B, t) a position: the log-sum over all ways to get to each tag, its own score included."""
+        """(B, t) per position: the log-sum over all paths to each tag, including the tag's score."""
         begin, *rest = self._emit
         before = [begin + self.scores.first]
         for emit in rest:
@@ -112,7 +112,7 @@ class TagChain:
         return before
 
     def _after(self) -> list[Tensor]:
-        """(B, t) a position: the log-sum over all ways to go on after each tag."""
+        """(B, t) per position: the log-sum over all continuations after each tag."""
         emit, alive, last = self._emit, self._alive, self.scores.last
         after = [last.expand_as(emit[0])]
         for position in range(len(emit) - 1, 0, -1):
@@ -121,10 +121,10 @@ class TagChain:
         return after[::-1]
 
     def messages(self) -> tuple[Tensor, Tensor]:
-        """(B, n, t) each: the log-sums over what may stand before a tag, its own score included, and over what may
-        follow it.
+        """(B, n, t) each: the forward messages, including the tag's score, and the backward messages.
 
-        Their sum less `log_partition` is the log-probability of the tag. In padding they mean nothing, but are no NaN.
+        Their sum minus `log_partition` is the log-probability of the tag. In padding they are meaningless, but never
+        NaN.
         """
         n = self.scores.emit.shape[1]
         before, after = (torch.stack(messages, dim=1)[:, :n] for messages in (self._before(), self._after()))
@@ -139,7 +139,7 @@ class TagChain:
         return total.masked_fill(sizes == 0, 0.0)
 
     def score(self, tags: Sequence[Sequence[int]]) -> Tensor:
-        """(B,): the score of one sequence a sentence."""
+        """(B,): the score of one sequence per sentence."""
         if [len(sequence) for sequence in tags] != self.lengths:
             raise ValueError(f"expected {self.lengths} tags, got {[len(sequence) for sequence in tags]}")
         scores, (batch, n, _) = self.scores, self.scores.emit.shape
@@ -158,8 +158,8 @@ class TagChain:
     def entropy(self) -> Tensor:
         """(B,): the entropy of the distribution over sequences, in nats.
 
-        That of the first tag, and, weighed by its probability, that of each next tag given the one before: a sum
-        without cancellation, unlike the difference of log_partition and the expected score.
+        The entropy of the first tag, plus the expected entropy of each next tag given the previous one. This sum has no
+        cancellation, unlike log_partition minus the expected score.
         """
         emit, alive, after = self._emit, self._alive, self._after()
         rest = torch.zeros_like(emit[0])  # (B, t): the entropy of all that follows each tag
@@ -173,8 +173,8 @@ class TagChain:
 
     @torch.no_grad()
     def argmax(self) -> list[Tags]:
-        """The best sequence of each sentence. Of equal ones that whose last tag comes first, then the one before it,
-        and so on."""
+        """The best sequence of each sentence. Ties go to the smallest last tag, then the smallest tag before it, and so
+        on."""
         values, tags = self._best(1)
         check_possible(values[:, 0])
         rows = tags[:, 0].tolist()
@@ -205,10 +205,10 @@ class TagChain:
         """The k best sequences: scores (B, k), -inf where there are fewer, and tags (B, k, n)."""
         scores, emit, alive = self.scores, self._emit, self._alive
         batch, t = emit[0].shape
-        best = emit[0].new_full((batch, t, k), MINUS_INFINITY)  # the k best ways to get to each tag
+        best = emit[0].new_full((batch, t, k), MINUS_INFINITY)  # the k best paths to each tag
         best[:, :, 0] = emit[0] + scores.first
         stay = torch.arange(t * k, device=best.device).view(t, k)
-        came_from: list[Tensor] = []  # (B, t * k) a position: tag * k + way before
+        came_from: list[Tensor] = []  # (B, t * k) per position: tag * k + rank of the previous path
         for position in range(1, len(emit)):
             ways = best[..., None] + scores.step[:, None]  # (B, t, k, t): from tag and way to tag
             value, source = largest(ways.flatten(1, 2), k)  # (B, k, t)
@@ -232,7 +232,7 @@ class TagChain:
         emit, after, step = exact._emit, exact._after(), exact.scores.step
         begin = emit[0] + exact.scores.first + after[0]
         check_possible(log_sum(begin, 1).masked_fill(exact._sizes == 0, 0.0))
-        drawn = [draw(begin, k, generator)]  # (B, k) a position
+        drawn = [draw(begin, k, generator)]  # (B, k) per position
         for position in range(1, len(emit)):
             choices = step[drawn[-1]] + (emit[position] + after[position])[:, None]  # (B, k, t)
             drawn.append(draw(choices, 1, generator)[..., 0])
@@ -241,7 +241,6 @@ class TagChain:
 
 
 def _entropy(log_weights: Tensor, rest: Tensor) -> Tensor:
-    """(..., choices) -> (...): the entropy of a choice, and what is expected of the entropy `rest` that follows
-    each."""
+    """(..., choices) -> (...): the entropy of a choice plus the expected entropy `rest` of what follows."""
     log_probabilities = log_weights - finite(log_sum(log_weights, -1)).unsqueeze(-1)
     return (entropy_term(log_probabilities) + log_probabilities.exp() * rest).sum(-1)

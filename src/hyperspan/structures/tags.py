@@ -48,10 +48,10 @@ def mentions_of_tags(tags: Sequence[int]) -> MentionSet:
 
 
 def outermost(mentions: Iterable[Mention]) -> tuple[MentionSet, MentionSet]:
-    """Mentions that do not overlap, chosen from some that may, and those dropped for it.
+    """Select non-overlapping mentions; return them and the dropped ones.
 
-    From left to right: of those with one start the longest is kept (of one span the first type), and what starts
-    inside the mention kept before is dropped, whether or not it also ends there.
+    From left to right: for each start the longest mention is kept (for each span the first type), and a mention that
+    starts inside the last kept one is dropped, even if it ends outside.
 
     >>> outermost({(0, 2, 0), (0, 4, 1), (3, 6, 0), (5, 7, 0)})[0] == {(0, 4, 1), (5, 7, 0)}
     True
@@ -65,7 +65,7 @@ def outermost(mentions: Iterable[Mention]) -> tuple[MentionSet, MentionSet]:
 
 
 class LegalTags(NamedTuple):
-    """Which tags stand for mention sets: every mention that begins goes on with its own type until it ends."""
+    """The tag sequences that are mention sets: every mention that begins continues with its type until it ends."""
 
     step: np.ndarray  # (t, t): whether the second may follow the first
     first: np.ndarray  # (t,): whether a sentence may begin with it

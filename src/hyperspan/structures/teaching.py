@@ -1,7 +1,7 @@
-"""The cross-entropy of a distribution under another, a teacher's: what a student minimises.
+"""The cross-entropy of a student distribution under a teacher's, for distillation.
 
-It is log Z of the student minus the expected score of a set that the teacher draws. Scores are added up edge by edge,
-so that takes only how often a teacher's sets use each score on average: the gradient of its log Z.
+It is log Z of the student minus the expected score of a set drawn from the teacher. Scores add up edge by edge, so it
+only needs how often the teacher's sets use each score on average: the gradient of the teacher's log Z.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from hyperspan.structures.scores import EdgeScores, check_lengths
 def cross_entropy(
     scores: EdgeScores, teacher: EdgeScores, lengths: Tensor | Sequence[int], weights: Tensor | None = None
 ) -> Tensor:
-    """(B,): -Σ p(set) log q(set) over all mention sets, where `scores` make q and those of a teacher, which get no
-    gradient, make p.
+    """(B,): -Σ p(set) log q(set) over all mention sets, for q from `scores` and p from a teacher's scores, which get no
+    gradient.
 
-    That is log Z of q minus the scores of all its edges, each times its probability under p. If the teacher knows wider
-    mentions than q, p is its distribution given that there are none. The part of each chain counts as much as `weights`
-    (B, n, m) say.
+    That is log Z of q minus the scores of all its edges, each times its probability under p. If the teacher allows
+    wider mentions than q, p is its distribution given that there are none. `weights` (B, n, m) weight the term of each
+    chain.
 
     >>> from hyperspan.structures import EdgeScores
     >>> scores = EdgeScores(*(torch.zeros(1, 2, 1),) * 2, torch.zeros(1, 2, 1, 1), torch.zeros(1, 2, 2, 1))
-    >>> cross_entropy(scores, scores, lengths=[2])  # eight sets, all alike: log 8
+    >>> cross_entropy(scores, scores, lengths=[2])  # eight equally probable sets: log 8
     tensor([2.0794])
     """
     batch, n, c, _ = scores.close.shape
@@ -39,8 +39,8 @@ def cross_entropy(
 
 
 def without_expected(log_partition: Tensor, scores: dict[str, Tensor], uses: dict[str, Tensor]) -> Tensor:
-    """(B, n, m): log-partitions minus scores, each as often as it is used; by start, so that large ones cancel before
-    they are added up."""
+    """(B, n, m): log-partitions minus scores times their expected uses; per start, so that large scores cancel before
+    summing."""
     for name, tensor in scores.items():
         # Padding may hold anything, and is never used.
         used = uses[name] * tensor.masked_fill(uses[name] == 0, 0.0)
@@ -49,8 +49,8 @@ def without_expected(log_partition: Tensor, scores: dict[str, Tensor], uses: dic
 
 
 def _expected_uses(scores: EdgeScores, lengths: Sequence[int], c: int, *, tied: bool) -> dict[str, Tensor]:
-    """How often each score is used on average by sets without mentions wider than c, in tensors of c widths; if `tied`,
-    I → (X, I) uses two."""
+    """The expected uses of each score in sets without mentions wider than c, in tensors of c widths; if `tied`, I → (X,
+    I) uses two."""
     narrow = (scores if tied else scores.untied()).narrowed(c)
     with torch.enable_grad():
         leaves = narrow.map(lambda tensor: tensor.detach().requires_grad_()).tensors()
@@ -68,5 +68,5 @@ def _expected_uses(scores: EdgeScores, lengths: Sequence[int], c: int, *, tied: 
 
 
 def widened(values: Tensor, shape: Sequence[int]) -> Tensor:
-    """(B, n, widths, m), with zeros for more widths, or (B, n, m) as it is."""
+    """(B, n, widths, m) padded with zeros to more widths; (B, n, m) unchanged."""
     return pad(values, (0, 0, 0, shape[2] - values.shape[2])) if values.dim() == 4 else values

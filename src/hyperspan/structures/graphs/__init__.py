@@ -1,5 +1,5 @@
-"""Structures as explicit hypergraphs, node by node, and sums over their hyperpaths in any semiring: to look at, and to
-test by."""
+"""Structures as explicit hypergraphs, node by node, with sums over hyperpaths in any semiring: for inspection and
+tests."""
 
 from hyperspan.structures.graphs.constituency import ConstituencyNode, constituency_hypergraph, constituents_of
 from hyperspan.structures.graphs.discontinuous import (

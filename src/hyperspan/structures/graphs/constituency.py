@@ -1,4 +1,4 @@
-"""The trees of nested mentions spelled out as a hypergraph: for looking at, and for testing what is fast."""
+"""The trees of nested mentions as an explicit hypergraph, for inspection and for testing the fast version."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ConstituencyNode(NamedTuple):
 def constituency_hypergraph(
     n: int, types: int | Sequence[str], max_width: int | None = None
 ) -> Hypergraph[ConstituencyNode]:
-    """All sets of nested and disjoint mentions in `n` words, at most one type a span, each set as one hyperpath.
+    """All sets of nested and disjoint mentions in `n` words, at most one type per span; each set is one hyperpath.
 
     >>> from hyperspan.structures.graphs import Counting, inside
     >>> graph = constituency_hypergraph(3, types=1)  # six spans, and no set with both (0, 2) and (1, 3)

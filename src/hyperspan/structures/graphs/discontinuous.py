@@ -1,4 +1,4 @@
-"""The hypergraph of mentions with gaps spelled out, node by node. Below a part, nodes know all parts before: nothing is
+"""The explicit hypergraph of discontinuous mentions. Below a part, nodes record all parts before it: nothing is
 shared."""
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from hyperspan.structures.mentions import AnyMention, Parts, parts_of, with_part
 class DiscontinuousNode(NamedTuple):
     """A node of the explicit hypergraph, counted from 0.
 
-    ``A``: all mentions that start at `start` or later. ``E``: those that start exactly there. ``T``: those of type `kind`. ``I``: those
-    whose first part contains word `last`. ``D``: those that begin with `parts`. ``G``: those of them that go on, and
-    whose next part starts at `start` or later. ``P``: those whose next part starts at `start` and contains word `last`.
-    ``X``: the end of a mention.
+    ``A``: all mentions that start at `start` or later. ``E``: those that start exactly there. ``T``: those of type
+    `kind`. ``I``: those whose first part contains word `last`. ``D``: those that begin with `parts`. ``G``: those of
+    them that go on, and whose next part starts at `start` or later. ``P``: those whose next part starts at `start` and
+    contains word `last`. ``X``: the end of a mention.
     """
 
     symbol: Literal["A", "E", "T", "I", "D", "G", "P", "X"]
@@ -36,7 +36,7 @@ def discontinuous_hypergraph(n: int, types: int, limits: Limits) -> Hypergraph[D
 
     >>> graph = discontinuous_hypergraph(3, 1, Limits(parts=2, width=1, gap=1, later_width=1))
     >>> first = DiscontinuousNode("D", kind=0, parts=((0, 1),))
-    >>> [[node.symbol for node in edge.tail] for edge in graph.outgoing(first)]  # a mention, the first part of one, or both
+    >>> [[node.symbol for node in edge.tail] for edge in graph.outgoing(first)]  # a mention, a first part, or both
     [['X'], ['G'], ['X', 'G']]
     """
     edges: list[Hyperedge[DiscontinuousNode]] = []
@@ -55,8 +55,8 @@ def discontinuous_hypergraph(n: int, types: int, limits: Limits) -> Hypergraph[D
 
 
 def _part(symbol: Literal["I", "P"], done: Parts, start: int, kind: int, most: int, n: int, limits: Limits) -> Edges:
-    """A part that starts there, and all that follows it: it ends after some word, or goes on, or both; before word
-    `most` at the latest."""
+    """A part that starts at `start`, and all that follows: it ends after some word, or continues, or both; it ends
+    before word `most`."""
     for last in range(start, most):
         parts = (*done, (start, last + 1))
         here = DiscontinuousNode(symbol, start, kind, last, done)
@@ -73,7 +73,7 @@ def _part(symbol: Literal["I", "P"], done: Parts, start: int, kind: int, most: i
 
 
 def _either(head: DiscontinuousNode, one: DiscontinuousNode, other: DiscontinuousNode, both: bool) -> Edges:
-    """One of two, or both; or, unless there are both, the first."""
+    """One of the two, or both; only the first if there are not both."""
     tails = ((one,), (other,), (one, other)) if both else ((one,),)
     return (Hyperedge(head, tail) for tail in tails)
 

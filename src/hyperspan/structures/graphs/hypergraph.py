@@ -1,11 +1,12 @@
 """Explicit directed hypergraphs, slow and obviously right.
 
-A hyperedge has one head and an ordered tail. A *hyperpath* picks one outgoing hyperedge at the root and, again
-and again, at every node of the tail of an edge it picked, until only leaves (nodes without outgoing edges) are
-left; it is written as the tuple of its edges in pre-order. Every vectorised structure of this package has an
-explicit hypergraph beside it, and is tested against the functions below.
+A hyperedge has one head and an ordered tail. A *hyperpath* picks one outgoing hyperedge at the root and, recursively,
+at every node of the tail of a picked edge, until only leaves (nodes without outgoing edges) are left; it is written as
+the tuple of its edges in pre-order. Every vectorised structure of this package has an explicit hypergraph, and is
+tested against the functions below.
 
->>> graph = Hypergraph("S", [Hyperedge("S", ("A", "B")), Hyperedge("S", ("B",)), Hyperedge("B", ()), Hyperedge("B", ("A",))])
+>>> edges = [Hyperedge("S", ("A", "B")), Hyperedge("S", ("B",)), Hyperedge("B", ()), Hyperedge("B", ("A",))]
+>>> graph = Hypergraph("S", edges)
 >>> from hyperspan.structures.graphs.semirings import Counting
 >>> inside(graph, lambda edge: 0.0, Counting())["S"]
 4
@@ -91,7 +92,7 @@ def inside(graph: Hypergraph[Node], weights: Weights, semiring: Semiring[Element
 def outside(
     graph: Hypergraph[Node], weights: Weights, semiring: Semiring[Element], inside_value: dict[Node, Element]
 ) -> dict[Node, Element]:
-    """For each node the sum, over all ways to reach it from the root, of everything that stands outside it.
+    """For each node the sum, over all ways to reach it from the root, of everything outside it.
 
     The product with its inside value is the sum over all hyperpaths through the node (each counted as often as it
     visits it). Needs a commutative semiring: counting, log or max.
@@ -120,7 +121,7 @@ def viterbi(graph: Hypergraph, weights: Weights) -> Scored:
 
 
 def hyperpaths(graph: Hypergraph[Node]) -> Iterator[Hyperpath[Node]]:
-    """Every hyperpath, one by one, whatever it weighs."""
+    """All hyperpaths, one by one, whatever their weight."""
 
     def below(nodes: tuple[Node, ...]) -> Iterator[Hyperpath[Node]]:
         if not nodes:

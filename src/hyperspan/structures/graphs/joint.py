@@ -1,4 +1,4 @@
-"""The segmental hypergraph whose types run together, spelled out: for looking at, and for testing what is fast."""
+"""The segmental hypergraph with joint types, made explicit for inspection and for testing the fast version."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from hyperspan.structures.mentions import Mention, MentionSet
 class JointNode(NamedTuple):
     """A node of the explicit hypergraph.
 
-    ``A``: all mentions that start at `start` or later. ``E``: those that start exactly there. ``T``: those of a group of types.
-    ``I``: those that also contain word `last`, where `types` are the types that have one. ``X``: the end of a mention of one type.
+    ``A``: all mentions that start at `start` or later. ``E``: those that start exactly there. ``T``: those of a group
+    of types. ``I``: those that also contain word `last`, where `types` are the types that have one. ``X``: the end of a
+    mention of one type.
     """
 
     symbol: Literal["A", "E", "T", "I", "X"]
@@ -34,8 +35,8 @@ def _end(kind: int) -> JointNode:
 def joint_hypergraph(
     n: int, types: int | Sequence[str], max_width: int | None = None, groups: Sequence[Sequence[int]] | None = None
 ) -> Hypergraph[JointNode]:
-    """The complete hypergraph of a sentence of `n` words; `groups` are the types that run together, all of them if not
-    given.
+    """The complete hypergraph of a sentence of `n` words; `groups` are the types that interact, by default all in one
+    group.
 
     >>> graph = joint_hypergraph(1, types=2)
     >>> [edge.tail for edge in graph.outgoing(JointNode("I", 0, (0, 1), 0))]  # both types end here
@@ -61,7 +62,7 @@ def joint_hypergraph(
 
 
 def _choices(start: int, last: int, active: tuple[int, ...], *, going_on: bool) -> Iterator[Hyperedge[JointNode]]:
-    """All ways in which active types end here, go on, or both."""
+    """All ways in which active types end here, continue, or both."""
     for on in _subsets(active) if going_on else [()]:
         must = [kind for kind in active if kind not in on]
         for more in _subsets(on):

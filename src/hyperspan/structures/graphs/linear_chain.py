@@ -1,4 +1,4 @@
-"""The linear chain spelled out, tag by tag: for looking at, and for testing what is fast."""
+"""The linear chain as an explicit hypergraph, for inspection and for testing the fast version."""
 
 from __future__ import annotations
 

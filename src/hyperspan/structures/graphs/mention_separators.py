@@ -1,4 +1,4 @@
-"""The mention separators spelled out: for looking at, counting, and testing what is fast."""
+"""The mention separators as an explicit graph, for inspection, counting, and testing the fast version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class SeparatorNode(NamedTuple):
     """A node of the explicit graph of mention separators.
 
     ``sentence`` is the root. ``I`` and ``O`` stand before a gap: whether the word before it is inside mentions of type
-    `kind`. ``label`` is a leaf for each label of a gap: several edges between two nodes differ in it alone.
+    `kind`. ``label`` is a leaf for each label of a gap: several edges between two nodes differ only in it.
     """
 
     symbol: Literal["sentence", "I", "O", "label"]
@@ -29,7 +29,7 @@ def separators_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph[Sepa
 
     >>> from hyperspan.structures.graphs import Counting, inside
     >>> graph = separators_hypergraph(3, types=1)
-    >>> inside(graph, lambda edge: 0.0, Counting())[graph.root]  # as many as the mention hypergraph has consistent hyperpaths
+    >>> inside(graph, lambda edge: 0.0, Counting())[graph.root]  # as many as consistent hyperpaths (Lu & Roth)
     40
     """
     m = types if isinstance(types, int) else len(types)

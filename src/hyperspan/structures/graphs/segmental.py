@@ -1,4 +1,4 @@
-"""The segmental and the mention hypergraph spelled out, node by node: for looking at, and for testing what is fast."""
+"""The segmental and the mention hypergraph as explicit graphs, for inspection and for testing the fast versions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class SegmentalNode(NamedTuple):
     """A node of the explicit hypergraph, counted from 0 (the papers count words and types from 1).
 
     ``A``: all mentions that start at `start` or later. ``E``: those that start exactly there. ``T``: those of type
-    `kind`. ``I``: those that also contain word `last`; in a mention hypergraph wherever they start, and `start` is -1.
-    ``X``: the end of a mention.
+    `kind`. ``I``: those that also contain word `last`; in a mention hypergraph for any start, with `start` = -1. ``X``:
+    the end of a mention.
     """
 
     symbol: Literal["A", "E", "T", "I", "X"]
@@ -28,7 +28,7 @@ END = SegmentalNode("X")
 
 
 def segmental_hypergraph(n: int, types: int | Sequence[str], max_width: int | None = None) -> Hypergraph[SegmentalNode]:
-    """The complete hypergraph of a sentence of `n` words, mentions of at most `max_width` words (None: of any).
+    """The complete hypergraph of a sentence of `n` words, with mentions of at most `max_width` words (None: any).
 
     >>> graph = segmental_hypergraph(2, types=1)
     >>> [[node.symbol for node in edge.tail] for edge in graph.outgoing(SegmentalNode("I", start=0, kind=0, last=0))]
@@ -128,11 +128,10 @@ def is_consistent(path: Iterable[Hyperedge]) -> bool:
 
 
 def mentions_of(path: Iterable[Hyperedge[SegmentalNode]]) -> MentionSet:
-    """The set of mentions that a hyperpath encodes, visit by visit: each start with the ends that its own visits
-    mark."""
+    """The set of mentions that a hyperpath encodes, visit by visit: each start with the ends that its visits mark."""
     mentions: set[Mention] = set()
     start = -1
-    for edge in path:  # in pre-order, so the I nodes of one start follow its T node without a break
+    for edge in path:  # in pre-order, so the I nodes of one start follow its T node directly
         node = edge.head
         if node.symbol == "T":
             start = node.start

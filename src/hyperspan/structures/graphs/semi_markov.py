@@ -1,4 +1,4 @@
-"""The semi-Markov chain spelled out, segment by segment: for looking at, and for testing what is fast."""
+"""The semi-Markov chain as an explicit hypergraph, for inspection and for testing the fast version."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hyperspan.structures.mentions import MentionSet
 
 
 class SuffixNode(NamedTuple):
-    """What is left of a sentence from this word on."""
+    """The rest of a sentence from this word on."""
 
     position: int
 

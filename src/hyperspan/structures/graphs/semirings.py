@@ -1,6 +1,6 @@
 """Semirings: one dynamic program, many answers.
 
-A semiring says what "either" (:meth:`plus`) and "both" (:meth:`times`) mean for the values that
+A semiring defines what "either" (:meth:`plus`) and "both" (:meth:`times`) mean for the values that
 :func:`hyperspan.structures.graphs.hypergraph.inside` passes up a hypergraph. With log-weights on the edges:
 
 ================  ===============================================  ==========================
@@ -13,7 +13,7 @@ semiring          an element                                       inside value 
 ``Sampling(r)``   a log-weight and a function that draws edges     a sampler of hyperpaths
 ================  ===============================================  ==========================
 
-Minus infinity is the true one: an impossible edge contributes nothing, whatever its siblings score.
+Minus infinity is exact: an impossible edge contributes nothing, whatever its siblings score.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Counting(Semiring[int]):
 
 
 class Log(Semiring[float]):
-    """Sums exp(score) over hyperpaths, kept as a logarithm."""
+    """Sums exp(score) over hyperpaths, in log space."""
 
     zero, one = -math.inf, 0.0
 
@@ -113,7 +113,7 @@ class Sampler:
 
 
 class Sampling(Semiring[Sampler]):
-    """Exact, independent samples of hyperpaths: call ``.draw()`` on the root's value as often as wanted."""
+    """Exact, independent samples of hyperpaths: call ``.draw()`` on the root's value for each sample."""
 
     one = Sampler(0.0, lambda: ())
 
