@@ -1,4 +1,5 @@
-"""How property tests run: no test measures time, and on CI (the variable CI is set) every run draws the same examples.
+"""How tests run: how many at once, and property tests, of which none measures time and which draw the same examples in every run on CI
+(the variable CI is set).
 
 And what tests in several folders share. Where the parent ignores SIGINT (``make test &`` in a script), processes would
 inherit that, and tests that interrupt them would wait for ever: here, and in what tests start, it interrupts again.
@@ -6,6 +7,7 @@ inherit that, and tests that interrupt them would wait for ever: here, and in wh
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -15,6 +17,21 @@ from hypothesis import HealthCheck, settings
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+gc.disable()  # until all is imported
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays, so that the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_xdist_auto_num_workers() -> int | None:
+    """One more than there are cores, since some tests wait: for a browser, for processes, for packages."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 1
+
 
 settings.register_profile(
     "hyperspan",
