@@ -1,4 +1,4 @@
-"""From a model to a better one: what to label next, and the corrections of people.
+"""Active learning and labelling: what to label next, and sessions in which people correct a model.
 
-Imports inference, evaluation, corpora and types, and torch nowhere; serve and cli import it.
+Imports inference, evaluation, corpora and types, never torch; serve and cli import it.
 """

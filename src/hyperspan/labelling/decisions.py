@@ -1,4 +1,4 @@
-"""What an annotator decides about a sentence, and what is then known of it."""
+"""The decisions of an annotator about a sentence, and the state that results from them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from hyperspan.types import MENTION_ORDER, Mention
 Action = Literal["accept", "reject", "add", "change", "clear", "complete", "sure", "skip", "note", "reopen"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 WITH_MENTION = ("accept", "reject", "add", "change", "clear")
-"""The actions about one mention."""
+"""The actions on one mention."""
 ACCEPTED, REJECTED, ADDED = "accepted", "rejected", "added"
 OPEN, PARTIAL, DONE, SKIPPED = "open", "partial", "done", "skipped"
 _STATUS = {"complete": DONE, "sure": PARTIAL, "skip": SKIPPED}
-"""The status of a sentence after an action; after others about mentions it is open."""
+"""The status of a sentence after an action; after the other actions on mentions it is open."""
 
 
 def mention_row(mention: Mention) -> list[Any]:
-    """A mention as the log has it.
+    """A mention as written to the log.
 
     >>> mention_row(Mention(0, 2, "DNA"))
     [0, 2, 'DNA']
@@ -42,21 +42,21 @@ def mentions_of(rows: Iterable[Any]) -> frozenset[Mention]:
 
 @frozen
 class Decision:
-    """One decision about a sentence; mentions are in its tokens."""
+    """One decision about a sentence, with mentions in its tokens."""
 
     action: Action
     mention: Mention | None = None
     to: Mention | None = None
-    """What a changed mention becomes."""
+    """The new value of a changed mention."""
     note: str = ""
     annotator: str = ""
     time: str = ""
     shown: frozenset[Mention] = frozenset()
-    """Of a complete sentence: its mentions, as they were shown."""
+    """For a complete sentence: its mentions as shown."""
     labels: tuple[str, ...] = ()
-    """Of a complete sentence: the labels that there were."""
+    """For a complete sentence: the labels that existed."""
     draft: frozenset[Mention] | None = None
-    """With the first decision about a sentence: what the model had drafted."""
+    """With the first decision about a sentence: the model's draft."""
 
     def __attrs_post_init__(self) -> None:
         if self.action not in ACTIONS:
@@ -100,7 +100,7 @@ class Decision:
 
 @frozen
 class ItemState:
-    """All that is known of a sentence.
+    """Everything known about a sentence.
 
     >>> zoo = Mention(0, 3, "FAC")
     >>> state = ItemState().after(Decision("reject", zoo)).after(Decision("complete", shown=frozenset()))
@@ -109,18 +109,18 @@ class ItemState:
     """
 
     decided: Mapping[Mention, str] = field(factory=dict)
-    """Mentions by what was decided: accepted, rejected or added."""
+    """Mentions by decision: accepted, rejected or added."""
     status: str = OPEN
     labels: frozenset[str] = frozenset()
-    """Of a complete sentence: the labels of which it has all mentions."""
+    """For a complete sentence: the labels whose mentions are all listed."""
     note: str = ""
     draft: frozenset[Mention] = frozenset()
-    """What the model had drafted before the first decision."""
+    """The model's draft before the first decision."""
     history: tuple[Decision, ...] = ()
 
     @property
     def mentions(self) -> frozenset[Mention]:
-        """Those that it has for sure."""
+        """The mentions that are certain."""
         return frozenset(mention for mention, state in self.decided.items() if state != REJECTED)
 
     @property
@@ -133,7 +133,7 @@ class ItemState:
         return bool(self.decided or self.note) or self.status != OPEN
 
     def after(self, decision: Decision) -> ItemState:
-        """What is known after a decision."""
+        """The state after a decision."""
         decided, action = dict(self.decided), decision.action
         if decision.mention is not None:
             _decide(decided, action, decision.mention, decision.to)
@@ -152,8 +152,7 @@ class ItemState:
 
 
 def _decide(decided: dict[Mention, str], action: str, mention: Mention, to: Mention | None) -> None:
-    """Enters one decision about a mention. What an annotator added himself and changes again is no longer of
-    interest."""
+    """Record one decision about a mention. A mention that the annotator added and then changes is forgotten."""
     before = decided.pop(mention, None)
     if action == "accept":
         decided[mention] = ADDED if before == ADDED else ACCEPTED

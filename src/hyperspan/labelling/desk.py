@@ -1,4 +1,4 @@
-"""Where someone labels: a session, the model that drafts for it, and what is shown of both."""
+"""One person's labelling: a session, the model that drafts for it, and their JSON views."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hyperspan.labelling.snapshot import Snapshot
 from hyperspan.types import Mention
 
 KEPT_DRAFTS = 100
-"""Drafts of sentences that were shown last."""
+"""The number of most recently shown sentences whose drafts are cached."""
 
 
 class LabellingDesk:
@@ -39,7 +39,7 @@ class LabellingDesk:
         self.rounds = TrainingRounds(session, rounds, self._use_round) if rounds is not None else None
 
     def _use_round(self, number: int, folder: Path) -> None:
-        """The model of a round of training drafts from now on, and open sentences are put into its order."""
+        """Draft with the model of a training round from now on, and reorder the open sentences by it."""
         drafter = evolve(self.drafter, name=str(folder), annotator=load(folder))
         items = {item.id: item for item in self.session.texts.items(drafter.annotator.context)}
         with self.session.lock:
@@ -50,17 +50,16 @@ class LabellingDesk:
             self.session.reorder(order)
 
     def close(self) -> None:
-        """Ends the session: what was decided is in the log and in the output."""
+        """End the session: all decisions are in the log and in the output."""
         if self.rounds is not None:
             self.rounds.close()
         self.snapshot.close()
         self.session.log.close()
 
-    # -- what is shown
-    # ---------------------------------------------------------------------------------------------------
+    # -- views -------------------------------------------------------------------------------------------------------
 
     def overview(self, *, queue: bool = True) -> dict[str, Any]:
-        """The session as /v1/label/session has it."""
+        """The session as returned by /v1/label/session."""
         session = self.session
         with session.lock:
             found: dict[str, Any] = {
@@ -75,7 +74,7 @@ class LabellingDesk:
             return found | ({"queue": session.queue()} if queue else {})
 
     def show(self, item: str) -> dict[str, Any]:
-        """A sentence as /v1/label/items/ID has it."""
+        """A sentence as returned by /v1/label/items/ID."""
         session = self.session
         with session.lock:
             session.check_item(item)
@@ -99,7 +98,7 @@ class LabellingDesk:
             }
 
     def _draft(self, item: QueueItem, state: ItemState) -> Draft:
-        """What the model drafts beside what was decided; nothing in a sentence that is complete."""
+        """The model's draft given the decisions so far; empty for a complete sentence."""
         if state.status == DONE:
             return NO_DRAFT
         labels = tuple(self.session.labels)
@@ -110,11 +109,10 @@ class LabellingDesk:
                 self._drafts.popitem(last=False)
         return self._drafts[key]
 
-    # -- what changes it
-    # -------------------------------------------------------------------------------------------------
+    # -- changes -----------------------------------------------------------------------------------------------------
 
     def decide(self, item: str, decision: Decision, revision: int) -> dict[str, Any]:
-        """Takes a decision, and shows the sentence as it is then."""
+        """Record a decision, and return the view of the sentence after it."""
         session = self.session
         with session.lock:
             session.check_item(item)
@@ -129,7 +127,7 @@ class LabellingDesk:
             return self.show(item)
 
     def undo(self) -> dict[str, Any] | None:
-        """Takes back the last decision, and shows its sentence; None if there is none."""
+        """Undo the last decision, and return the view of its sentence; None if there is none."""
         with self.session.lock:
             item = self.session.undo()
             if item is None:

@@ -1,4 +1,4 @@
-"""What a model drafts for a sentence, given what was decided about it already."""
+"""Draft the mentions of a sentence with a model, given the decisions so far."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from hyperspan.labelling.queue import QueueItem
 from hyperspan.types import Mention, Sentence
 
 CANDIDATES = 0.05
-"""The least probability of a mention that is offered beside the draft."""
+"""The minimum probability of a mention offered in addition to the draft."""
 
 PART = 100
-"""The tokens of a part of a sentence that is too long for the model; more would take seconds after each decision."""
+"""The number of tokens per part of a sentence that is too long for the model; more would take seconds per decision."""
 
 
 @frozen
 class Draft:
-    """What is likely, in the tokens of a sentence, each with its probability where the model has one."""
+    """The likely mentions in the tokens of a sentence, with probabilities if the model has them."""
 
     mentions: tuple[Mention, ...]
     candidates: tuple[Mention, ...]
@@ -34,14 +34,14 @@ NO_DRAFT = Draft((), ())
 
 @frozen
 class Drafter:
-    """Drafts with a model, or offers the mentions that came with the texts and lets the model judge them."""
+    """Draft with a model, or offer the mentions given with the texts and let the model score them."""
 
     name: str
     annotator: Annotator
     offers_given: bool = False
 
     def draft(self, item: QueueItem, labels: Collection[str], required: Set[Mention], forbidden: Set[Mention]) -> Draft:
-        """The best set of mentions given those that are there and those that are not, without either."""
+        """The undecided mentions of the best set, given the required and the forbidden ones."""
         found = self._predicted(item, labels, required, forbidden)
         decided = required | forbidden
         probable = {mention: mention for mention in (*found.candidates, *found.mentions)}
@@ -56,7 +56,7 @@ class Drafter:
     def _predicted(
         self, item: QueueItem, labels: Collection[str], required: Set[Mention], forbidden: Set[Mention]
     ) -> SentencePrediction:
-        """What the model finds; in a sentence that is too long for it, what it finds in parts."""
+        """The model's prediction; a sentence that is too long is predicted in parts."""
         known = [label for label in self.annotator.labels if label in labels]
         found = SentencePrediction()
         if not known:
@@ -77,22 +77,22 @@ class Drafter:
     def _found(
         self, words: Sentence, options: DecodingOptions, require: frozenset[Mention], forbid: frozenset[Mention]
     ) -> SentencePrediction:
-        """What the model finds; where it cannot have all that is required, what it finds with less."""
+        """The model's prediction; if it cannot satisfy all constraints, with fewer."""
         for constraints in (Constraints(require, forbid), Constraints((), forbid)):
             try:
                 return self.annotator.find([words], options, {0: constraints} if constraints else {})[0]
-            except HyperspanError:  # impossible together, or the model cannot be conditioned
+            except HyperspanError:  # contradictory, or the model does not support conditioning
                 continue
         return self.annotator.find([words], options)[0]
 
     def _inside(self, mentions: Set[Mention], words: Sentence, first: int) -> frozenset[Mention]:
-        """Those that the model can have in a part of a sentence, in the tokens of the part."""
+        """The mentions that the model can represent in a part of a sentence, in the tokens of the part."""
         last = first + len(words)
         inside = [m for m in mentions if first <= m.start and m.end <= last and self._represents(m)]
         return frozenset(_moved(inside, -first))
 
     def _represents(self, mention: Mention) -> bool:
-        """Whether the model can have such a mention at all; what it cannot have tells it nothing."""
+        """Whether the model can represent a mention; one that it cannot is no constraint."""
         annotator = self.annotator
         too_much = too_large(mention.parts, annotator.model.max_width, annotator.discontinuous)
         return mention.label in annotator.labels and not too_much

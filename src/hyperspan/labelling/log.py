@@ -1,8 +1,7 @@
-"""The log of a labelling session: one JSON object a line, only ever appended to, and on disk before anyone relies on
-it.
+"""The log of a labelling session: append-only JSON Lines, on disk before anything relies on them.
 
-The first line says what the session is about; each other line is an event. A line that a crash has cut off is dropped
-when the log is opened again. One process at a time holds a log.
+The first line describes the session; every other line is an event. A line truncated by a crash is dropped when the log
+is opened again. Only one process at a time can open a log.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from hyperspan.errors import InputError, OutputExistsError
 
 FORMAT, VERSION = "hyperspan-labelling", 1
 KEYS = ("model", "annotator", "labels", "texts", "tokens", "tokenizer")
-"""Of a header, beside format and version."""
+"""The keys of a header, in addition to format and version."""
 BEGINNING = json.dumps({"format": FORMAT}, separators=(",", ":")).removesuffix("}").encode()
 NO_LOG = "{} is not the log of a labelling session; choose another output"
 Event = dict[str, Any]
@@ -26,7 +25,7 @@ class EventLog:
     """An open log: its `header`, its `events`, and a lock that lasts until it is closed or its process ends."""
 
     def __init__(self, path: Path, header: Event):
-        """Opens a log; one that is not there yet begins with the header that is given."""
+        """Open a log; a new one begins with the given header."""
         self.path = path
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -50,7 +49,7 @@ class EventLog:
             raise
 
     def append(self, event: Event) -> None:
-        """Writes an event. When this returns, it is on disk; if it raises, the log is as before."""
+        """Append an event. When this returns, it is on disk; if it raises, the log is unchanged."""
         self._write(event)
         self.events.append(event)
 
@@ -72,7 +71,7 @@ class EventLog:
 
 
 def peek_header(path: Path) -> Event | None:
-    """The header of a log that another process may hold; None if there is none yet."""
+    """The header of a log that another process may have open; None if there is none yet."""
     try:
         with path.open("rb") as file:
             line = file.readline()
@@ -88,7 +87,7 @@ def peek_header(path: Path) -> Event | None:
 def _lock(file: int, path: Path) -> None:
     try:
         import fcntl
-    except ImportError:  # not on this system
+    except ImportError:  # unavailable on this system
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -102,7 +101,7 @@ def _lock(file: int, path: Path) -> None:
 
 
 def _whole_lines(file: int, path: Path) -> tuple[list[bytes], int]:
-    """The lines of a log without one that was cut off, and how many bytes they have."""
+    """The lines of a log without a truncated one, and their total bytes."""
     content = b""
     while part := os.read(file, 2**20):
         content += part
@@ -111,7 +110,7 @@ def _whole_lines(file: int, path: Path) -> tuple[list[bytes], int]:
         raise InputError(NO_LOG.format(path))
     whole = content[: content.rfind(b"\n") + 1]
     lines = whole.splitlines(keepends=True)
-    if lines and not _is_json(lines[-1]):  # as far as the disk has it
+    if lines and not _is_json(lines[-1]):  # the disk has only a part of it
         lines.pop()
     return lines, sum(map(len, lines))
 
@@ -143,10 +142,10 @@ def _check_header(header: Event, path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """So that the name of a new file is on disk, too."""
+    """Flush a folder, so that the name of a new file is on disk too."""
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # not on this system
+    except PermissionError:  # not supported on this system
         return
     try:
         os.fsync(handle)

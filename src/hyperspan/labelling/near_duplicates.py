@@ -1,4 +1,4 @@
-"""Which sentences say nearly the same: by the pairs of neighbouring words that they share."""
+"""Find nearly identical sentences by the word bigrams that they share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 ALIKE = 0.5
-"""Two are near duplicates from this Jaccard similarity on: pairs that both have, over pairs that one has."""
+"""The Jaccard similarity from which two sentences are near duplicates: bigrams in both over bigrams in either."""
 
 WordPairs = frozenset[tuple[str, str]]
 _NONE: set[int] = set()
@@ -16,7 +16,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 def word_pairs(tokens: Iterable[str]) -> WordPairs:
-    """The pairs of neighbouring words, whatever their case and numbers, with the edges as words of their own.
+    """The bigrams of the words, ignoring case and digits, with empty strings for the edges.
 
     >>> sorted(word_pairs(["Table", "12"]))
     [('', 'table'), ('0', ''), ('table', '0')]
@@ -26,13 +26,13 @@ def word_pairs(tokens: Iterable[str]) -> WordPairs:
 
 
 def similarity(one: WordPairs, other: WordPairs) -> float:
-    """The Jaccard similarity of two sets of pairs."""
+    """The Jaccard similarity of two sets of bigrams."""
     shared = len(one & other)
     return shared / (len(one) + len(other) - shared)
 
 
 class PairIndex:
-    """Sets of word pairs by number, and for a new one those that are nearly the same, exactly."""
+    """An index of bigram sets by number, which finds all near duplicates of a new set exactly."""
 
     def __init__(self) -> None:
         self._pairs: dict[int, WordPairs] = {}
@@ -50,9 +50,9 @@ class PairIndex:
                 del self._having[pair]
 
     def alike(self, pairs: WordPairs) -> Iterator[int]:
-        """The numbers of the near duplicates of these pairs.
+        """The numbers of the near duplicates of these bigrams.
 
-        Near duplicates share at least ALIKE of these pairs, so they have one of the rarest others and one more.
+        Near duplicates share at least ALIKE of these bigrams, so they contain one of the rarest others and one more.
         """
         having = sorted((self._having.get(pair, _NONE) for pair in pairs), key=len)
         few = len(pairs) - math.ceil(ALIKE * len(pairs)) + 1

@@ -1,4 +1,4 @@
-"""Opens a labelling session: reads texts, puts sentences into order, and goes on with what is there already."""
+"""Open a labelling session: read texts, order their sentences, and resume an existing session."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from hyperspan.types import Document
 
 @frozen
 class LabellingSettings:
-    """How a session is set up."""
+    """The settings of a session."""
 
     output: Path
     annotator: str = ""
     by: str | None = None
-    """A criterion, or "order" for that of the texts; None for mix, and for the order of what `hyperspan suggest` has
-    ranked."""
+    """A criterion, or "order" for text order; None for mix, and for the order of files that `hyperspan suggest` ranked.
+    """
     offers_given: bool = False
-    """Whether the mentions that came with the texts are the draft."""
+    """Whether the mentions given with the texts are the draft."""
     labels: tuple[str, ...] = ()
-    """The labels to annotate; empty for those of the model, and of the mentions that came with the texts."""
+    """The labels to annotate; empty for those of the model and of the mentions given with the texts."""
     count: int | None = None
-    """How many sentences; None for all."""
+    """The maximum number of sentences; None for all."""
     rounds: RoundSettings | None = None
     """Training in the background; None for none."""
 
@@ -50,7 +50,7 @@ def open_desk(
     on_words: Callable[[int], None] | None = None,
     device: str = "cpu",
 ) -> LabellingDesk:
-    """The desk for a model and texts: a new session, or the one that has written to the output."""
+    """Open the desk for a model and texts: a new session, or the existing session of the output."""
     problems = problems if problems is not None else Problems()
     check_order(settings.by)
     if settings.rounds is not None:
@@ -76,7 +76,7 @@ def open_desk(
 
 
 def _newest_round(session: LabellingSession, name: str, rounds: RoundSettings | None) -> Path | None:
-    """The model that drafted last, if it was trained here, and no other one is asked for than in the beginning."""
+    """The model that drafted last, if it was trained here and the same initial model is requested."""
     if rounds is None or not session.is_own_model or name != session.log.header["model"]:
         return None
     folder = rounds.model(session.round)
@@ -84,7 +84,7 @@ def _newest_round(session: LabellingSession, name: str, rounds: RoundSettings | 
 
 
 def _tokenizer(output: Path, annotator: Annotator) -> Tokenizer:
-    """That of the session that is there, so that its words stay what they are; otherwise the model's."""
+    """The tokenizer of an existing session, so that its tokens stay the same; otherwise the model's."""
     header = peek_header(log_of(output))
     return Tokenizer(*header["tokenizer"]) if header is not None else annotator.model.tokenizer
 

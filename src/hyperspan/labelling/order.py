@@ -1,4 +1,4 @@
-"""In which order the sentences of a session are shown."""
+"""The order in which the sentences of a session are shown."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hyperspan.types import Document, Sentence
 
 TEXT_ORDER = "order"
 ORDERS = (*CRITERIA, TEXT_ORDER)
-"""What `--by` takes."""
+"""The values of `--by`."""
 BEST_FIRST = "mix"
-"""What it is where nothing is said."""
+"""The default."""
 
 
 def check_order(by: str | None) -> None:
@@ -32,10 +32,10 @@ def ranked(
     count: int | None = None,
     on_words: Callable[[int], None] | None = None,
 ) -> Iterator[str]:
-    """The sentences of a session in their order; by a criterion, without near duplicates.
+    """Rank the sentences of a session; a criterion drops near duplicates.
 
-    Without `by`, what `hyperspan suggest` has ranked stays in its order, and other texts are ranked. Documents with a
-    sentence that is too long for the model cannot be ranked, and come last.
+    Without `by`, texts ranked by `hyperspan suggest` keep their order, and other texts are ranked. Documents with a
+    sentence that is too long for the model cannot be ranked and come last.
     """
     documents = session.texts.documents
     if by is None:
@@ -52,7 +52,7 @@ def ranked(
 
 
 def reranked(session: LabellingSession, annotator: Annotator, by: str | None) -> Iterator[str]:
-    """The open sentences of the queue in the order of another model, those that are like finished ones left out."""
+    """The open sentences of the queue in the order of another model, without near duplicates of finished ones."""
     if by == TEXT_ORDER:
         return
     with session.lock:
@@ -74,4 +74,4 @@ def _alone(document: Document, sentence: Sentence) -> Document:
 
 
 def _pass_over(document: Document, error: InputError) -> None:
-    """A sentence that the model cannot take is not ranked."""
+    """Ignore a sentence that the model cannot process: it is not ranked."""

@@ -1,4 +1,4 @@
-"""The candidates that are kept while texts pass by: the best ones, no two of them nearly the same."""
+"""The best candidates of a stream of texts, without near duplicates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hyperspan.labelling.near_duplicates import PairIndex, word_pairs
 from hyperspan.types import Document
 
 KEPT = 10
-"""How many candidates are kept for each suggestion, or for each word, that is asked for."""
+"""The number of candidates kept for each requested suggestion or word."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Candidate:
     score: float
     words: int
     source: Document
-    """It alone, cut into sentences."""
+    """The candidate as a document, split into sentences."""
 
     @property
     def tokens(self) -> Iterator[str]:
@@ -31,16 +31,16 @@ class Candidate:
 
 
 class Pool:
-    """The best candidates so far: at most KEPT times what `count` and `budget_words` let through, where they are given.
+    """The best candidates so far: at most KEPT times the number allowed by `count` and `budget_words`, if given.
 
-    A near duplicate of a better one is not let in, and one that comes in replaces those that are worse. Between equal
-    scores a number decides that depends on the seed and on how many were offered before.
+    A near duplicate of a better candidate is rejected, and a new candidate replaces worse near duplicates. Equal scores
+    are ordered by a number that depends on the seed and on how many candidates were offered before.
     """
 
     def __init__(self, count: int | None = None, budget_words: int | None = None, seed: int = 0):
         self.count, self.budget_words, self.seed = count, budget_words, seed
         self._kept: dict[int, Candidate] = {}
-        self._worst_first: list[tuple[float, int, int]] = []  # score, chance, number; some are kept no more
+        self._worst_first: list[tuple[float, int, int]] = []  # score, random number, index; some are no longer kept
         self._words = self._seen = 0
         self._index = PairIndex()
 
@@ -48,7 +48,7 @@ class Pool:
         return len(self._kept)
 
     def leave_out(self, tokens: Iterable[str]) -> None:
-        """Lets no near duplicate of these words in."""
+        """Reject near duplicates of these words."""
         self._seen += 1
         self._index.add(self._seen, word_pairs(tokens))
 
@@ -59,7 +59,7 @@ class Pool:
         return not self._is_full or score >= self._worst_first[0][0]
 
     def offer(self, candidate: Candidate) -> None:
-        """Takes a candidate in if it is good enough, and no near duplicate of a better one."""
+        """Add a candidate if it is good enough and no near duplicate of a better one."""
         self._seen += 1
         number = self._seen
         key = (candidate.score, zlib.crc32(f"{self.seed} {number}".encode()), number)
@@ -76,8 +76,7 @@ class Pool:
         self._trim()
 
     def chosen(self) -> Iterator[Candidate]:
-        """The best ones, best first, as many as were asked for. One that is too long for the rest of the budget is
-        passed over."""
+        """The requested number of best candidates, best first. One that exceeds the rest of the budget is skipped."""
         words = taken = 0
         for candidate in self._best_first():
             if self.budget_words is not None and words + candidate.words > self.budget_words:
@@ -103,7 +102,7 @@ class Pool:
         self._index.remove(number)
 
     def _trim(self) -> None:
-        """Removes the worst ones while there are too many."""
+        """Remove the worst candidates while there are too many."""
         while (self.count is not None and len(self._kept) > KEPT * self.count) or (
             self.budget_words is not None and self._words > KEPT * self.budget_words
         ):

@@ -1,4 +1,4 @@
-"""The sentences of a labelling session: cut once, named by their place in the texts, and put into an order."""
+"""The sentences of a labelling session: split once, identified by their place in the texts, and ordered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document, Mention, Sentence, Span
 
 CONTEXT_CHARACTERS = 400
-"""Of the text before and after a sentence that is shown with it."""
+"""The number of characters shown before and after a sentence."""
 
 
 @frozen
@@ -29,9 +29,9 @@ class QueueItem:
     sentence: int
     """Its index in the document."""
     words: Sentence
-    """Its tokens, without mentions, with the words around it that models may read."""
+    """Its tokens, without mentions, with the context that models may read."""
     given: frozenset[Mention]
-    """The mentions that came with it, in tokens."""
+    """The mentions given with it, in tokens."""
 
     @property
     def size(self) -> int:
@@ -40,7 +40,7 @@ class QueueItem:
 
 @frozen
 class LabellingTexts:
-    """The documents of a session, each with its sentences and tokens."""
+    """The documents of a session, with sentences and tokens."""
 
     documents: tuple[Document, ...] = field(converter=tuple)
 
@@ -48,7 +48,7 @@ class LabellingTexts:
     def read(
         cls, given: Iterable[str | Document], tokenizer: Tokenizer, problems: Problems, *, keep_mentions: bool = False
     ) -> LabellingTexts:
-        """Cuts texts that have no sentences yet; with `keep_mentions` so that no given mention is cut.
+        """Split texts that have no sentences yet; with `keep_mentions`, never inside a given mention.
 
         >>> texts = LabellingTexts.read(["Ada left. Bo slept."], Tokenizer(), Problems())
         >>> [item.words.tokens for item in texts.items(0)]
@@ -59,14 +59,14 @@ class LabellingTexts:
             for text in given
         ]
         for document in documents:
-            # An error now, not when the output is written.
+            # Fail now, not when the output is written.
             json_bytes({"id": document.id, "text": document.text, "metadata": dict(document.metadata)})
         if not any(sentence.tokens for document in documents for sentence in document.sentences):
             raise InputError("the texts have no words, so there is nothing to label; give texts that have some")
         return cls(documents)
 
     def items(self, context: int) -> Iterator[QueueItem]:
-        """The sentences in the order of the texts, with this many words around each."""
+        """The sentences in text order, with this many words of context."""
         for index, document in enumerate(self.documents):
             for place, words in enumerate(with_context(document.sentences, context)):
                 if words.tokens:
@@ -74,16 +74,16 @@ class LabellingTexts:
 
     @property
     def fingerprint(self) -> str:
-        """Differs where a text does."""
+        """A hash that changes if a text does."""
         return _digest(document.text for document in self.documents)
 
     @property
     def token_fingerprint(self) -> str:
-        """Differs where a text, a sentence or a token does."""
+        """A hash that changes if a text, a sentence or a token does."""
         return _digest(repr([s.offsets for s in document.sentences]) for document in self.documents)
 
     def shown(self, item: QueueItem) -> dict[str, Any]:
-        """The text of a sentence, its tokens in it, and the text around it, as an answer has them."""
+        """The text of a sentence, its tokens and its context, as in an HTTP response."""
         text, offsets = self.documents[item.document].text, item.words.offsets
         first, last = offsets[0][0], offsets[-1][1]
         return {
@@ -122,12 +122,12 @@ def _digest(parts: Iterable[str]) -> str:
 
 
 def span_of(sentence: Sentence) -> Span:
-    """The characters of a sentence."""
+    """The character span of a sentence."""
     return sentence.offsets[0][0], sentence.offsets[-1][1]
 
 
 def extended(order: Sequence[str], ranked: Iterable[str], count: int | None) -> list[str]:
-    """An order of sentences, followed by those of another that are not in it, up to a number of them.
+    """An order of sentences, extended by new ones from another order, up to a maximum number.
 
     >>> extended(["b"], ["a", "b", "c", "d"], 3)
     ['b', 'a', 'c']

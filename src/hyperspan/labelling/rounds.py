@@ -1,9 +1,8 @@
-"""Training in the background of a labelling session: a round begins whenever enough sentences have been finished since
-the last.
+"""Train in the background of a labelling session: a round begins after every so many finished sentences.
 
-A round is ``hyperspan train`` in a process of its own at low priority, on all that is labelled, from the model that
-drafts. Its files are in a folder beside the output. When it has ended well, the session goes on with its model; if not,
-with a message.
+A round runs ``hyperspan train`` in a separate low-priority process, on everything labelled, starting from the current
+drafting model. Its files are in a folder next to the output. After a successful round the session continues with its
+model; after a failure, with a message.
 """
 
 from __future__ import annotations
@@ -31,28 +30,28 @@ from hyperspan.toml import to_toml
 from hyperspan.types import Document
 
 FEWEST_TO_HOLD_OUT = 20
-"""Complete sentences from which on some of them are dev."""
+"""The number of complete sentences from which on some are held out as dev."""
 HELD_OUT = 5
-"""One of so many complete sentences is dev; the same ones in all rounds."""
+"""One in this many complete sentences is dev; the same ones in all rounds."""
 CHECKPOINT = "checkpoint.safetensors"
-"""The file of a folder with which an interrupted run can go on."""
+"""The file from which an interrupted run can resume."""
 ENDING_SECONDS = 5.0
 
 
 @frozen
 class RoundSettings:
-    """When a round begins, and what it learns from beside what is labelled."""
+    """When a round begins, and its training data in addition to what is labelled."""
 
     every: int
     folder: Path
-    """Where the rounds are, each in a folder of its own."""
+    """The folder of the rounds, with a subfolder for each."""
     corpora: tuple[str, ...] = ()
     dev: str = ""
     overrides: tuple[str, ...] = ()
     """Values of the configuration, as ``section.key=value``."""
 
     def check(self) -> None:
-        """Raises an error now that every round would end with."""
+        """Raise errors now that would make every round fail."""
         require_torch("training in the background")
         Config().override(self.overrides)
         for name in (*self.corpora, *filter(None, [self.dev])):
@@ -65,7 +64,7 @@ class RoundSettings:
 
 
 class TrainingRounds:
-    """The thread that trains. `on_trained` is called there with the number of a round and the folder of its model."""
+    """The training thread. It calls `on_trained` with the number of a round and the folder of its model."""
 
     def __init__(self, session: LabellingSession, settings: RoundSettings, on_trained: Callable[[int, Path], None]):
         self.session, self.settings, self._on_trained = session, settings, on_trained
@@ -78,7 +77,7 @@ class TrainingRounds:
         self._thread.start()
 
     def status(self) -> dict[str, Any]:
-        """What /v1/label/session says of training."""
+        """The training status in /v1/label/session."""
         session, every = self.session, self.settings.every
         count = session.finished - session.round_base
         state = "training" if self._training else "failed" if session.round_failed else "waiting"
@@ -90,11 +89,11 @@ class TrainingRounds:
         return {"state": state, "decisions": count, "message": said.get(state, waiting)}
 
     def request(self) -> None:
-        """Looks whether a round is to begin; nobody waits for it."""
+        """Ask the thread to check whether a round is due, without waiting."""
         self._wake.set()
 
     def close(self) -> None:
-        """Ends; a round at work goes on when the session is opened again."""
+        """Stop; a running round resumes when the session is opened again."""
         with self._starting:
             self._closing.set()
             if self._process is not None:
@@ -104,8 +103,7 @@ class TrainingRounds:
         if self._thread.is_alive() and self._process is not None:
             self._process.kill()
 
-    # -- in the thread
-    # ---------------------------------------------------------------------------------------------------
+    # -- in the thread -----------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
         while True:
@@ -119,7 +117,7 @@ class TrainingRounds:
                 self._run(interrupted)
 
     def _run(self, interrupted: bool) -> None:
-        """One round; an interrupted one again, with the sentences that it began with."""
+        """Run one round; repeat an interrupted one with the sentences that it began with."""
         session, settings = self.session, self.settings
         self._training = True
         try:
@@ -132,17 +130,17 @@ class TrainingRounds:
                 self._on_trained(number, folder)
         except (HyperspanError, OSError) as error:
             said = str(error)
-        except Exception as error:  # whatever it is, labelling goes on
+        except Exception as error:  # labelling continues after any error
             said = f"{type(error).__name__}: {error}"
         finally:
             self._training = False
         if said is not None and not self._closing.is_set():
             self._message = said
-            with suppress(OSError):  # no room on the disk: the round counts as interrupted, and is tried again
+            with suppress(OSError):  # disk full: the round counts as interrupted and is tried again
                 session.fail_round()
 
     def _write(self, number: int, config: Path) -> None:
-        """The sentences of a round, and its configuration, which is there when all else is."""
+        """Write the sentences of a round, and last its configuration."""
         self.settings.folder.mkdir(exist_ok=True)
         documents, held_out = split_labelled(self.session, hold_out=not self.settings.dev)
         names = [config.with_suffix(f".{part}.jsonl") for part in ("train", "dev")]
@@ -154,8 +152,7 @@ class TrainingRounds:
             file.write(_config([str(names[0]), *self.settings.corpora], dev, *self._start(documents)))
 
     def _start(self, documents: Sequence[Document]) -> tuple[str, int | str]:
-        """The model that a round starts from, which is the one that drafts, and the widest mention that it is to
-        find."""
+        """The model that a round starts from, which is the current drafting model, and the maximum mention width."""
         session = self.session
         folder = self.settings.model(session.round) if session.is_own_model else folder_of(session.model)
         width = Config.of_model(folder).model.max_width
@@ -163,7 +160,7 @@ class TrainingRounds:
         return str(folder), width if width == "n" else max(width, *widths, 1)
 
     def _train(self, config: Path, folder: Path) -> str | None:
-        """Trains; None if all went well, or what went wrong."""
+        """Train; return None on success, else an error message."""
         command = [sys.executable, "-m", "hyperspan.cli.background", "train", str(config), "--output", str(folder)]
         command += ["--device", "cpu", "--threads", str(max(1, (os.cpu_count() or 2) - 1))]
         command += ["--resume" if (folder / CHECKPOINT).is_file() else "--force"]
@@ -182,14 +179,14 @@ class TrainingRounds:
 
 
 def _started(command: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
-    """A process that ends when this one does: it watches its standard input."""
+    """Start a process that ends with this one: it watches its standard input."""
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
     )
 
 
 def split_labelled(session: LabellingSession, *, hold_out: bool) -> tuple[list[Document], list[Document]]:
-    """What is labelled, for training and for dev; a held-out sentence says nothing in the training part."""
+    """The labelled documents for training and for dev; held-out sentences are unannotated in the training part."""
     with session.lock:
         complete = [item for item in session.touched if session.state(item).status == DONE]
         dev: set[str] = set()
@@ -203,7 +200,7 @@ def split_labelled(session: LabellingSession, *, hold_out: bool) -> tuple[list[D
 
 
 def _config(train: Sequence[str], dev: Sequence[str], start: str, max_width: int | str) -> str:
-    """A configuration of which the corpora and the start are given, and all else follows from them."""
+    """A configuration with the given corpora and start; everything else has defaults that follow from them."""
     listed = {"train": train, **({"dev": dev} if dev else {})}
     lines = ["[data]"]
     for key, names in listed.items():

@@ -1,7 +1,7 @@
-"""A labelling session: all that was decided, which is the log's events one after the other.
+"""A labelling session: the state that results from replaying the events of its log.
 
-Nothing is kept elsewhere: opening the log again gives the same session. The snapshot
-(:mod:`hyperspan.labelling.snapshot`) is made of it.
+The log is the only storage: opening it again restores the session. :mod:`hyperspan.labelling.snapshot` derives the
+output from it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Mention
 
 MOST_CHARACTERS = 100
-"""In the name of a label."""
+"""The maximum length of a label."""
 NEW_ITEM = ItemState()
 
 
 class StaleRevisionError(InputError):
-    """A decision about a sentence that has changed since it was shown."""
+    """A decision refers to a sentence that has changed since it was shown."""
 
 
 class LabellingSession:
@@ -40,14 +40,14 @@ class LabellingSession:
         self.order: list[str] = []
         self.model, self.round = str(log.header["model"]), 0
         self._redrafts = 0
-        """How many times all drafts may have changed: another model was loaded, or a label was added."""
+        """How often all drafts may have changed, because another model was loaded or a label was added."""
         self.is_own_model = False
-        """Whether the model that drafts is that of a round."""
+        """Whether the drafting model comes from a training round."""
         self.rounds_begun = self.round_base = 0
-        """Rounds of training, and the sentences that were finished when the last of them began."""
+        """The number of training rounds, and of sentences finished when the last of them began."""
         self.round_failed = False
         self.changed: set[int] = set()
-        """Documents whose sentences have changed since a snapshot was made."""
+        """Documents whose sentences have changed since the last snapshot."""
         self._sizes = {item.id: (item.document, item.size) for item in texts.items(0)}
         self._states: dict[str, list[ItemState]] = {}
         self._events: dict[str, int] = {}
@@ -62,15 +62,16 @@ class LabellingSession:
                     "from a copy, or choose another output"
                 ) from None
 
-    # -- what is known
-    # ---------------------------------------------------------------------------------------------------
+    # -- state -------------------------------------------------------------------------------------------------------
 
     def state(self, item: str) -> ItemState:
         states = self._states.get(item)
         return states[-1] if states else NEW_ITEM
 
     def revision(self, item: str) -> int:
-        """Grows with every decision about a sentence, and whenever another model or one more label changes drafts."""
+        """A number that grows with every decision about a sentence, and when another model or a new label changes
+        drafts.
+        """
         return self._events.get(item, 0) + self._redrafts
 
     def check_item(self, item: str) -> None:
@@ -92,11 +93,11 @@ class LabellingSession:
 
     @property
     def sentences(self) -> int:
-        """How many sentences the texts have; those that are near duplicates need not be in the queue."""
+        """The number of sentences in the texts; near duplicates may be missing from the queue."""
         return len(self._sizes)
 
     def progress(self) -> dict[str, int]:
-        """How much is done; words and mentions are those of sentences that are done or partial."""
+        """Progress counts; words and mentions are those of sentences that are done or partial."""
         states = [(self._sizes[item][1], self.state(item)) for item in self.order]
         finished = [(size, state) for size, state in states if state.status in (DONE, PARTIAL)]
         counts = {status: sum(state.status == status for _, state in states) for status in (DONE, PARTIAL, SKIPPED)}
@@ -108,7 +109,7 @@ class LabellingSession:
         }
 
     def draft_agreement(self) -> dict[str, Any]:
-        """How many mentions of the model's first drafts were right, how many wrong, and how many were missing."""
+        """How many mentions of the model's first drafts were right, wrong and missing."""
         right = wrong = missing = 0
         for states in self._states.values():
             state = states[-1] if states else NEW_ITEM
@@ -123,20 +124,19 @@ class LabellingSession:
 
     @property
     def touched(self) -> list[str]:
-        """Sentences about which something was decided."""
+        """Sentences with at least one decision."""
         return [item for item in self._states if self.state(item).is_touched]
 
     @property
     def finished(self) -> int:
-        """How many sentences are done or partial."""
+        """The number of sentences that are done or partial."""
         with self.lock:
             return sum(self.state(item).status in (DONE, PARTIAL) for item in self._states)
 
-    # -- what changes it: each is on disk when the method returns
-    # --------------------------------------------------------
+    # -- changes: each is on disk when the method returns ------------------------------------------------------------
 
     def decide(self, item: str, decision: Decision, revision: int | None = None) -> ItemState:
-        """Takes a decision, unless the sentence has changed since the revision that it is about."""
+        """Record a decision, unless the sentence has changed since the given revision."""
         with self.lock:
             self.check_item(item)
             if revision is not None and revision != self.revision(item):
@@ -151,7 +151,7 @@ class LabellingSession:
             return self.state(item)
 
     def undo(self) -> str | None:
-        """Takes back the last decision that stands, and returns its sentence; None if there is none."""
+        """Undo the last decision, and return its sentence; None if there is none."""
         with self.lock:
             if not self._decided:
                 return None
@@ -160,39 +160,38 @@ class LabellingSession:
             return item
 
     def add_label(self, label: str) -> None:
-        """Adds a label; one that is there already stays."""
+        """Add a label, unless it exists."""
         with self.lock:
             if label not in self.labels:
                 check_label(label)
                 self._record({"event": "label", "label": label, "annotator": self.annotator, "time": _now()})
 
     def set_order(self, ranked: Iterable[str], count: int | None = None) -> None:
-        """Puts sentences behind those that are in the queue already, up to a number of them."""
+        """Append sentences to the queue, up to a maximum length."""
         with self.lock:
             order = extended(self.order, ranked, count)
             if order != self.order:
                 self._record({"event": "queue", "items": order})
 
     def use_model(self, name: str, round_: int | None = None) -> None:
-        """From now on another model drafts: `round_` is that of its training here, None for one that was given."""
+        """Draft with another model from now on; `round_` is its training round, None for a given model."""
         with self.lock:
             self._record({"event": "model", "model": name, "round": round_, "time": _now()})
 
     def begin_round(self) -> int:
-        """A round of training begins; returns its number."""
+        """Begin a training round, and return its number."""
         with self.lock:
             number = self.rounds_begun + 1
             self._record({"event": "round", "round": number, "finished": self.finished, "time": _now()})
             return number
 
     def fail_round(self) -> None:
-        """The round that was begun last has failed."""
+        """Record that the last training round failed."""
         with self.lock:
             self._record({"event": "failed-round", "round": self.rounds_begun, "time": _now()})
 
     def reorder(self, items: Sequence[str]) -> None:
-        """Puts the open sentences of the queue into another order, behind the others; those that are not named come
-        last."""
+        """Reorder the open sentences of the queue, after the others; unlisted ones come last."""
         with self.lock:
             is_open = {item: self.state(item).status == OPEN for item in self.order}
             closed = [item for item in self.order if not is_open[item]]
@@ -246,7 +245,7 @@ class LabellingSession:
 def open_session(
     output: Path, texts: LabellingTexts, *, model: str, tokenizer: Tokenizer, labels: Sequence[str], annotator: str = ""
 ) -> LabellingSession:
-    """The session that writes to an output: a new one, or the one that is there, with the labels that it lacks."""
+    """Open the session of an output: a new one, or the existing one, with missing labels added."""
     log_path = log_of(output)
     if output.exists() and not log_path.exists():
         raise OutputExistsError(f"{output} exists, and no labelling session has written it; choose another output")
@@ -280,7 +279,7 @@ def log_of(output: Path) -> Path:
 
 
 def check_label(label: str) -> None:
-    """Raises an error for what cannot be the name of a label."""
+    """Raise an error for an invalid label."""
     if not label.strip() or label != label.strip() or len(label) > MOST_CHARACTERS or label == "*":
         raise InputError(
             f"the label {label[:60]!r} cannot be used; it needs 1 to {MOST_CHARACTERS} characters, none of them a space at its ends, "

@@ -1,8 +1,7 @@
-"""The output of a labelling session: a corpus in hyperspan's JSON Lines, replaced as a whole soon after each decision.
+"""The output of a labelling session: a corpus in hyperspan's JSON Lines, rewritten soon after each decision.
 
-A sentence that is complete is annotated with the labels that there were then. In others, only the mentions that were
-accepted or added are sure, and those that were rejected are forbidden. Documents of which nothing was decided are left
-out.
+A complete sentence is annotated with the labels that existed then. In other sentences, only accepted and added mentions
+are certain, and rejected ones are forbidden. Documents without decisions are left out.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from hyperspan.labelling.session import NEW_ITEM, LabellingSession
 from hyperspan.types import NOTHING_ANNOTATED, AnnotationScope, Document, Sentence
 
 SHARE = 0.1
-"""Of the time that may go into writing snapshots."""
+"""The maximum share of time spent on writing snapshots."""
 KEY = "labelling"
-"""In the metadata of a document: who decided what about its sentences, and when."""
+"""The metadata key of a document for who decided what about its sentences, and when."""
 
 
 def labelled_sentence(sentence: Sentence, state: ItemState) -> Sentence:
-    """A sentence with what is known of it.
+    """A sentence with the annotations decided so far.
 
     >>> labelled_sentence(Sentence(["Ada", "left"]), ItemState()).annotated
     AnnotationScope(types=frozenset(), regions=None)
@@ -46,7 +45,7 @@ def labelled_sentence(sentence: Sentence, state: ItemState) -> Sentence:
 def labelled_document(
     session: LabellingSession, index: int, kept: Callable[[str], bool] = lambda _: True
 ) -> Document | None:
-    """A document with what is known of its sentences, or of those that are `kept`; None if that is nothing."""
+    """A document with the annotations of its sentences, or of those that are `kept`; None if there are none."""
     document = session.texts.documents[index]
     names = [f"{index}.{place}" for place in range(len(document.sentences))]
     states = [session.state(name) if kept(name) else NEW_ITEM for name in names]
@@ -71,7 +70,7 @@ def _about(state: ItemState) -> dict[str, Any]:
 
 
 class Snapshot:
-    """Writes the output in a thread of its own whenever it is asked to, and at the end."""
+    """Write the output in a separate thread on request, and at the end."""
 
     def __init__(self, session: LabellingSession, path: Path, on_error: Callable[[Exception], None]):
         self.session, self.path, self._on_error = session, path, on_error
@@ -83,11 +82,11 @@ class Snapshot:
         self._thread.start()
 
     def request(self) -> None:
-        """Has it written soon; nobody waits for that, since the log has everything."""
+        """Request a write soon, without waiting, since the log has everything."""
         self._wanted.set()
 
     def write(self) -> None:
-        """Writes it now, as the session is."""
+        """Write the current state of the session now."""
         with self._writing:
             with self.session.lock:
                 changed = sorted(self.session.changed)
@@ -98,7 +97,7 @@ class Snapshot:
                 file.writelines(self._lines[index] for index in sorted(self._lines))
 
     def _line(self, index: int, document: Document | None) -> bytes:
-        """What is written of a document; if that cannot be, what was written before, so that the others are."""
+        """The line of a document; if it cannot be written, its previous line, so that the others are written."""
         try:
             return b"" if document is None else written(document)
         except InputError as error:
@@ -106,7 +105,7 @@ class Snapshot:
             return self._lines.get(index, b"")
 
     def close(self) -> None:
-        """Writes what is not written yet, and ends."""
+        """Write pending changes, and stop."""
         self._closing.set()
         self._wanted.set()
         self._thread.join()

@@ -1,6 +1,6 @@
-"""What to label next: the sentences or documents of which a model knows least, without near duplicates.
+"""What to label next: the sentences or documents about which a model is most uncertain, without near duplicates.
 
-Texts pass by once. Only the most promising are kept meanwhile, so memory does not grow with the texts.
+Texts are read once. Only the most promising candidates are kept, so memory does not grow with the texts.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ OnError = Callable[[Document, InputError], None]
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A sentence or document that is worth labelling."""
+    """A sentence or document worth labelling."""
 
     document: int
-    """Which of the given documents it is, or is in, from 0."""
+    """The index of the given document, from 0."""
     sentence: int | None
-    """Which of the sentences of that document, from 0; None for the whole document."""
+    """The index of the sentence in that document, from 0; None for the whole document."""
     score: float
-    """The higher, the less the model knows."""
+    """The higher, the more uncertain the model."""
     words: int
     draft: Document
-    """What the model predicts, with probabilities; nothing else is known of it (`annotated`). A sentence is a document
-    of its own, whose metadata say where it is from."""
+    """The model's prediction with probabilities, marked as not annotated. A sentence is a document with its origin as
+    metadata.
+    """
 
 
 def rank(
@@ -56,12 +57,11 @@ def rank(
     on_words: Callable[[int], None] | None = None,
     on_error: OnError | None = None,
 ) -> Iterator[Suggestion]:
-    """What to label next, the most useful first.
+    """Rank what to label next, the most useful first.
 
-    At most `count` suggestions (None: no limit), of at most `budget_words` words together. Near duplicates of better
-    ones and of what is `labelled` already are left out. `seed` decides between equal scores. `on_words` is called with
-    numbers of words that have been looked at, `on_error` with documents that cannot be read to their end; without it
-    they are an error.
+    At most `count` suggestions (None: no limit) with at most `budget_words` words in total. Near duplicates of better
+    suggestions and of `labelled` texts are left out. `seed` breaks ties. `on_words` is called with the number of words
+    processed, `on_error` with documents that cannot be processed; without it they are an error.
 
     >>> from hyperspan import load
     >>> texts = ["The weather was fine.", "The IL-2 promoter binds NF-kappa B p50 subunits."]
@@ -84,16 +84,16 @@ def rank(
 
 
 class SentencePlace(NamedTuple):
-    """A sentence of a document that passes by."""
+    """A sentence of a document in the stream."""
 
     number: int
-    """Of the document."""
+    """The index of the document."""
     document: Document
     index: int
     sentence: Sentence
 
     def cut_out(self) -> Document:
-        """The sentence as a document that says where it is from."""
+        """The sentence as a document with its origin as metadata."""
         sentence, name = self.sentence, self.document.id or str(self.number + 1)
         first, last = sentence.offsets[0][0], sentence.offsets[-1][1]
         offsets = tuple((start - first, end - first) for start, end in sentence.offsets)
@@ -110,7 +110,7 @@ def _unlabelled(sentence: Sentence) -> Sentence:
 def _places(
     annotator: Annotator, documents: Iterable[str | Document], on_error: OnError | None
 ) -> Iterator[SentencePlace]:
-    """All sentences with words, one after the other."""
+    """All sentences with words, in order."""
     for number, given in enumerate(documents):
         document = Document(given) if isinstance(given, str) else given
         try:
@@ -129,7 +129,7 @@ MeasuredPlace = tuple[SentencePlace, float]
 def _measured(
     annotator: Annotator, places: Iterable[SentencePlace], criterion: Criterion, on_words: Callable[[int], None] | None
 ) -> Iterator[MeasuredPlace]:
-    """The sentences with what is measured in each."""
+    """The sentences with the measure of each."""
     for window in windows(places, lambda place: len(place.sentence), annotator.window):
         values = measure(annotator.model, [place.sentence for place in window], criterion.measure)
         if on_words is not None:
@@ -158,7 +158,7 @@ def _offer_documents(pool: Pool, measured: Iterable[MeasuredPlace], criterion: C
 
 
 def _suggestions(annotator: Annotator, chosen: Iterable[Candidate]) -> Iterator[Suggestion]:
-    """What was chosen, with the mentions that the model predicts."""
+    """The chosen candidates with the mentions that the model predicts."""
     options = annotator.options()
     for window in windows(chosen, attrgetter("words"), annotator.window):
         sentences = [sentence for candidate in window for sentence in candidate.source.sentences]

@@ -1,4 +1,4 @@
-"""How much a model does not know about a sentence, read off its distribution over sets of mentions."""
+"""The uncertainty of a model about a sentence, computed from its distribution over mention sets."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from hyperspan.structures.places import Places
 from hyperspan.types import Sentence
 
 LEAST = 0.01
-"""Mentions that are less probable are not counted among the expected errors."""
+"""The minimum probability of mentions that count towards the expected errors."""
 OVERHEAD = 5.0
-"""What it costs to begin a sentence, in words, beside the words that it has."""
+"""The cost of starting a sentence, in words, in addition to its length."""
 
 
 class UncertainDistribution(Protocol):
-    """What the measures ask of a distribution, that of a torch model or of the runtime."""
+    """The interface of a distribution that the measures need, in torch or in the runtime."""
 
     @property
     def lengths(self) -> list[int]: ...
@@ -39,11 +39,11 @@ class UncertainDistribution(Protocol):
 
 
 Measure = Callable[[UncertainDistribution], list[float]]
-"""A number for each sentence."""
+"""A function from a distribution to a number per sentence."""
 
 
 def entropy(distribution: UncertainDistribution) -> list[float]:
-    """The entropy over all sets, in nats."""
+    """The entropy over all mention sets, in nats."""
     return distribution.entropy.tolist()
 
 
@@ -53,18 +53,18 @@ def surprisal(distribution: UncertainDistribution) -> list[float]:
 
 
 def closeness(distribution: UncertainDistribution) -> list[float]:
-    """How probable the second best set is beside the best, from 0 to 1: 1 where the two are equal."""
+    """The probability of the second best set divided by that of the best, from 0 to 1."""
     both = distribution.topk(2)
     return [math.exp(ranked[1][1] - ranked[0][1]) if len(ranked) > 1 else 0.0 for ranked in both]
 
 
 def expected_error(distribution: UncertainDistribution) -> list[float]:
-    """1 less the expected F1 of the best set."""
+    """1 minus the expected F1 of the best set."""
     return (1.0 - distribution.expected_f1(distribution.argmax())).tolist()
 
 
 def expected_mistakes(distribution: UncertainDistribution) -> list[float]:
-    """How many wrong decisions to expect: the sum of min(p, 1 - p) over all mentions."""
+    """The expected number of wrong decisions: the sum of min(p, 1 - p) over all mentions."""
     [places] = distribution.places([[LEAST] * distribution.types])
     probability = places.probabilities.astype(np.float64)
     mistakes = np.minimum(probability, 1 - probability)
@@ -73,16 +73,16 @@ def expected_mistakes(distribution: UncertainDistribution) -> list[float]:
 
 @dataclass(frozen=True)
 class Criterion:
-    """What sentences and documents are ranked by."""
+    """The criterion by which sentences and documents are ranked."""
 
     measure: Measure
     combine: Callable[[Sequence[float]], float] = math.fsum
-    """The measure of a document, from those of its sentences."""
+    """Combines the measures of its sentences into the measure of a document."""
     overhead: float | None = OVERHEAD
-    """Scores are by cost: the words, and so many more for each sentence. None for scores of the sentence as a whole."""
+    """Scores are divided by cost: the words, plus this many per sentence. None for undivided scores."""
 
     def score(self, values: Sequence[float], words: int) -> float:
-        """The score of some sentences with these measures and so many words together."""
+        """The score of sentences with these measures and this total number of words."""
         cost = 1.0 if self.overhead is None else words + self.overhead * len(values)
         return self.combine(values) / cost
 
@@ -94,11 +94,11 @@ CRITERIA = {
     "margin": Criterion(closeness, max, overhead=None),
     "expected-f1": Criterion(expected_error, fmean, overhead=None),
 }
-"""What `--by` takes."""
+"""The values of `--by`."""
 
 
 def criterion_of(name: str) -> Criterion:
-    """The criterion of this name, or an error that lists them."""
+    """The criterion of this name; an error lists the valid names."""
     if name not in CRITERIA:
         raise InputError(f"sentences cannot be ranked by {name!r}; choose one of {', '.join(CRITERIA)}")
     return CRITERIA[name]
