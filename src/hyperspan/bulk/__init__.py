@@ -1,8 +1,8 @@
-"""Bulk annotation: many files into shards, with one process or on a Ray cluster, to be resumed after any crash.
+"""Bulk annotation: many files into shards, in one process or on a Ray cluster, resumable after any crash.
 
-Inputs are cut into shards by their content alone (`plan`). A shard is read, annotated and committed as one (`shards`):
-its files appear complete or not at all, and the last of them says that it is done. `job` is what a folder says of all
-that. Engines do shards in any order and any number of times; the folder is the same.
+Inputs are divided into shards by their content alone (`plan`). A shard is read, annotated and committed as a unit
+(`shards`): its files appear complete or not at all, and the last of them marks it as done. `job` describes the state of
+a folder. Engines process shards in any order and any number of times; the resulting folder is the same.
 """
 
 from __future__ import annotations
@@ -50,11 +50,10 @@ def annotate_files(
     force: bool = False,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> JobSummary:
-    """Annotates files and folders into a folder of shards, or goes on with the job that is there.
+    """Annotate files and folders into a folder of shards, or resume the job in that folder.
 
-    Inputs are JSON Lines, Parquet, text files, or what else `kind` says; `threshold`, `types` and `top_k` are as for
-    :class:`hyperspan.Annotator`. Records that are not documents go to the folder `rejected` in it. See
-    docs/how-to/batch.md.
+    Inputs are JSON Lines, Parquet, text files, or as `kind` says; `threshold`, `types` and `top_k` are as for
+    :class:`hyperspan.Annotator`. Invalid records go to the subfolder `rejected`. See docs/how-to/batch.md.
 
     >>> import json, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -62,8 +61,10 @@ def annotate_files(
     ...     summary = annotate_files([f"{folder}/texts.jsonl"], f"{folder}/found", model="genia")
     ...     [line] = Path(folder, "found/documents/part-00000.jsonl").read_text().splitlines()
     ...     [record] = Path(folder, "found/rejected/part-00000.jsonl").read_text().splitlines()
-    >>> summary.documents, json.loads(line)["mentions"][0]["text"], json.loads(record)["line"], json.loads(record)["reason"]
-    (1, 'IL-2', 2, 'the key "text" is missing, its keys are "title"')
+    >>> summary.documents, json.loads(line)["mentions"][0]["text"]
+    (1, 'IL-2')
+    >>> json.loads(record)["line"], json.loads(record)["reason"]
+    (2, 'the key "text" is missing, its keys are "title"')
     """
     settings = JobSettings(
         dict(threshold) if isinstance(threshold, dict) else threshold,

@@ -1,4 +1,4 @@
-"""The model of a bulk job, for processes that have none: it answers their requests. Needs no torch."""
+"""Compute with the model of a bulk job on behalf of processes that have none. Needs no torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hyperspan.types import Sentence
 
 
 def computer_of(model: InferenceModel, options: DecodingOptions) -> ModelComputer:
-    """Whoever computes with a model what the options ask for."""
+    """The computer for a model and decoding options."""
     if isinstance(model, RuntimeModel):
         return ModelComputer(model, options)
     from hyperspan.bulk.compute_torch import TorchComputer
@@ -28,19 +28,19 @@ def computer_of(model: InferenceModel, options: DecodingOptions) -> ModelCompute
 
 
 class ModelComputer:
-    """Answers requests with any model; it is sent sentences. Several threads may ask at once."""
+    """Answer requests with any model; requests contain sentences. Thread-safe."""
 
     memory_errors: tuple[type[BaseException], ...] = (MemoryError,)
-    """What is raised where a smaller batch may succeed."""
+    """Errors after which a smaller batch may succeed."""
 
     def __init__(self, model: Any, options: DecodingOptions):
         self.model, self.options = model, options
         self._counting = threading.Lock()
         self.launching = 0.0
-        """The seconds until a GPU had been given all to compute, of all batches together."""
+        """The total seconds spent on launching work on a GPU, over all batches."""
 
     def facts(self, folder: str) -> ModelFacts:
-        """What others need of the model, which lies in a folder."""
+        """The facts that other processes need about the model, which is in a folder."""
         model: InferenceModel = self.model
         return ModelFacts(
             folder=folder,
@@ -55,11 +55,11 @@ class ModelComputer:
         )
 
     def warm_up(self) -> None:
-        """Does what is done once, such as compiling kernels, before several threads ask."""
+        """Do one-time work, such as compiling kernels, before several threads ask."""
         self.answer(BatchRequest(None, [Sentence(["a", "word"]), Sentence(["another"])]))
 
     def answer(self, request: BatchRequest) -> Answer:
-        """The mentions of a batch. It raises only what is not the batch's failure, but the device's."""
+        """The mentions of a batch. Raises only for failures of the device, not of the batch."""
         begun = time.perf_counter()
         try:
             with self.model.inference(), self.on_device():
@@ -70,7 +70,7 @@ class ModelComputer:
         except EXIT_EXCEPTIONS:
             raise
         except self.memory_errors:
-            pass  # what the failed computation holds is freed once this clause is left
+            pass  # leaving this clause frees the memory of the failed computation
         except BaseException as error:
             self.check_device()
             return Answer(error=portable(error))
@@ -87,19 +87,18 @@ class ModelComputer:
         places = found._replace(rows=found.rows.astype(np.int32, copy=False))
         return Answer(places, distribution.topk(options.top_k) if options.top_k else None)
 
-    # -- what is different on a GPU
-    # ----------------------------------------------------------------------------------------
+    # -- overridden for GPUs -----------------------------------------------------------------------------------------
 
     def distribution(self, request: BatchRequest) -> MentionDistribution:
         compute = self.model.quick_distribution if self.options.probable_alone else self.model.distribution
         return compute(request.sentences)
 
     def on_device(self) -> AbstractContextManager[Any]:
-        """Within it, kernels run where the model is."""
+        """A context in which kernels run on the device of the model."""
         return nullcontext()
 
     def check_device(self) -> None:
-        """Raises if nothing can be computed any more."""
+        """Raise an error if the device can no longer compute."""
 
     def free_memory(self) -> None:
-        """Gives back what is kept for later computations."""
+        """Release cached memory."""

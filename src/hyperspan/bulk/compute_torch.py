@@ -1,4 +1,4 @@
-"""The same for models of torch, on CPUs and GPUs: batches come as arrays of ids where the model reads nothing else."""
+"""Compute with torch models on CPUs and GPUs; batches come as arrays of ids if the model reads nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hyperspan.models.base import Model
 
 
 class TorchComputer(ModelComputer):
-    """Answers requests with a model of torch."""
+    """Answer requests with a torch model."""
 
     model: Model
     memory_errors = (MemoryError, torch.OutOfMemoryError)
@@ -41,10 +41,10 @@ class TorchComputer(ModelComputer):
     def warm_up(self) -> None:
         super().warm_up()
         if self.model.device.type == "cuda":
-            torch.cuda.synchronize()  # so that the model is there for all streams
+            torch.cuda.synchronize()  # so that the model is visible to all streams
 
     def on_device(self) -> AbstractContextManager[Any]:
-        """In a stream of the thread, so that a GPU works on the batches of several threads at once."""
+        """A stream per thread, so that a GPU works on the batches of several threads at once."""
         if self.model.device.type != "cuda":
             return nullcontext()
         if not hasattr(self._own, "stream"):
@@ -52,7 +52,7 @@ class TorchComputer(ModelComputer):
         return torch.cuda.stream(self._own.stream)
 
     def check_device(self) -> None:
-        """After an error in a kernel, a GPU computes nothing any more."""
+        """Raise an error if the GPU is unusable, as after an error in a kernel."""
         if self.model.device.type != "cuda":
             return
         try:

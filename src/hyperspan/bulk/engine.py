@@ -1,5 +1,7 @@
-"""Who annotates the shards of a job: this process, workers on this machine (:mod:`hyperspan.bulk.pool`), or those of a
-cluster (:mod:`hyperspan.bulk.ray`)."""
+"""Engines annotate the shards of a job: in this process, in local workers or on a cluster.
+
+Local workers are in :mod:`hyperspan.bulk.pool`, those of a cluster in :mod:`hyperspan.bulk.ray`.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,11 @@ if TYPE_CHECKING:
 
 
 TRIES = 4
-"""So often a shard is begun whose worker dies, and a worker that does not start."""
+"""The maximum attempts for a shard whose worker dies, and for a worker that does not start."""
 
 
 class WorkerDiedError(JobError):
-    """A worker has died; its shard is to be done again."""
+    """A worker has died; its shard must be repeated."""
 
 
 def cannot_start(reason: str) -> JobError:
@@ -31,26 +33,26 @@ def cannot_start(reason: str) -> JobError:
 
 
 class Engine(Protocol):
-    """Annotates shards, in any order; each is reported once, when it is done."""
+    """Annotate shards, in any order; each is reported once, when it is done."""
 
     device: str
-    """Where the annotator of this process is, with which an engine may work."""
+    """The device of this process's annotator, which an engine may use."""
 
     def each(self, cut: Callable[[Any], list[Sized]], items: Iterable[Any]) -> Iterable[list[Sized]]:
-        """What `map` does, for the planning."""
+        """Like `map`, for planning."""
         ...
 
     def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[Done]:
-        """Annotates the missing shards of a job.
+        """Annotate the missing shards of a job.
 
-        An input that cannot be read is an error at the end, when all shards without it are done. An engine may call
-        `on_words` with words that are annotated before their shard is done.
+        An unreadable input is an error at the end, when all shards without it are done. An engine may call `on_words`
+        with words that are annotated before their shard is done.
         """
         ...
 
 
 class PlainEngine:
-    """This process, one shard after the other."""
+    """Annotate in this process, one shard after the other."""
 
     def __init__(self, device: str = "cpu"):
         self.device = device
@@ -65,7 +67,7 @@ class PlainEngine:
                 try:
                     inputs = job.plan.inputs_of(shard)
                     done = annotate_shard(annotator, inputs, shard, job.settings, job.output, job.id, on_words)
-                except InputError as error:  # the shards of other inputs go on
+                except InputError as error:  # the shards of other inputs continue
                     failed = failed or error
                 else:
                     yield done
@@ -77,25 +79,25 @@ class PlainEngine:
 
 @dataclass
 class Backlog:
-    """The shards that wait for a worker, and what became of those that could not be done."""
+    """The shards that wait for a worker, and the failures so far."""
 
     waiting: deque[Shard]
     died: Counter[int] = field(default_factory=Counter)
-    """How often each shard has ended its worker."""
+    """How many workers each shard has killed."""
     given_up: list[Shard] = field(default_factory=list)
     unread: InputError | None = None
-    """Why the first shard failed whose input could not be read."""
+    """The error of the first shard whose input could not be read."""
     failed_starts: int = 0
-    """One after the other."""
+    """Consecutive failures of workers to start."""
 
     def fail(self, cause: Exception) -> None:
-        """A shard has failed: if its input cannot be read, the others go on."""
+        """Record a failed shard: if its input cannot be read, the others continue."""
         if not isinstance(cause, InputError):
             raise cause
         self.unread = self.unread or cause
 
     def lose(self, shard: Shard | None, reason: str) -> None:
-        """A worker has died, of a shard or (None) before it had started."""
+        """Record the death of a worker during a shard, or (None) before it had started."""
         if shard is not None:
             self.died[shard.number] += 1
             (self.given_up if self.died[shard.number] >= TRIES else self.waiting).append(shard)
@@ -105,12 +107,11 @@ class Backlog:
             raise cannot_start(reason)
 
     def is_suspect(self, shard: Shard) -> bool:
-        """Whether it has ended half as many workers as it may, though others may be at fault that were done beside
-        it."""
+        """Whether it has killed half the allowed workers, though another shard in the same worker may be the cause."""
         return self.died[shard.number] >= TRIES // 2
 
     def check(self) -> None:
-        """Raises unless all shards are done."""
+        """Raise an error unless all shards are done."""
         if self.unread is not None:
             raise self.unread
         if self.given_up:

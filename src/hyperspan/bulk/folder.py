@@ -1,4 +1,4 @@
-"""The folder that a bulk job writes, here or behind a URL: a file in it is complete, or it is not there."""
+"""The folder that a bulk job writes, local or behind a URL: every file in it is complete or absent."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ class Folder(ABC):
 
     @abstractmethod
     def sizes(self, below: str = "") -> dict[str, int]:
-        """The names of all files in the folder, or in one below it, and their bytes."""
+        """The names and sizes in bytes of all files in the folder, or in a subfolder."""
 
     @abstractmethod
     def holds_anything(self) -> bool: ...
 
     @abstractmethod
     def read(self, name: str) -> bytes | None:
-        """The content of a file, None if it is not there."""
+        """The content of a file, or None if it does not exist."""
 
     @abstractmethod
     def writing(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """A stream to a new file, which takes its name when all of it is written. Another of that name is replaced."""
+        """A stream to a new file, which gets its name when it is complete and replaces an existing file."""
 
     @abstractmethod
     def remove(self, below: str, names: list[str]) -> None:
-        """Removes files, and the folder below that they were in if it is empty then."""
+        """Remove files, and their subfolder if it is then empty."""
 
     @abstractmethod
     def created(self) -> AbstractContextManager[None]:
-        """Creates the folder, and keeps other runs from it where that is possible."""
+        """Create the folder, and lock out other runs if possible."""
 
     def sweep(self, *folders: str) -> None:
-        """Removes what writers that were killed have left."""
+        """Remove leftovers of killed writers."""
         for below in ("", *folders):
             self.remove(below, [name for name in self.sizes(below) if _is_beside(name)])
 
 
 class LocalFolder(Folder):
-    """A folder on this machine, or on one that it mounts."""
+    """A folder on this machine or on a mounted filesystem."""
 
     def __init__(self, name: str):
         super().__init__(name)
@@ -88,7 +88,7 @@ class LocalFolder(Folder):
         if hasattr(os, "O_DIRECTORY"):
             directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
-                os.fsync(directory)  # the new name, too, outlives a loss of power
+                os.fsync(directory)  # so that the new name survives a power failure
             finally:
                 os.close(directory)
 
@@ -101,7 +101,7 @@ class LocalFolder(Folder):
 
     @contextmanager
     def created(self) -> Iterator[None]:
-        """Nobody else on this machine works on it. A new folder in which nothing is left is removed."""
+        """Lock the folder against other runs on this machine. A new folder that stays empty is removed."""
         if self.path.exists() and not self.path.is_dir():
             raise OutputExistsError(f"{self.path} exists and is no folder; choose another name")
         if not self.path.parent.is_dir():
@@ -113,12 +113,12 @@ class LocalFolder(Folder):
                 yield
         finally:
             if is_new:
-                with suppress(OSError):  # it holds something
+                with suppress(OSError):  # it is not empty
                     self.path.rmdir()
 
 
 class RemoteFolder(Folder):
-    """The same behind a URL; whether two runs work on it at once is not known there."""
+    """A folder behind a URL, where concurrent runs cannot be detected."""
 
     def __init__(self, name: str):
         super().__init__(name)
@@ -175,17 +175,17 @@ class RemoteFolder(Folder):
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Holds a lock, whose file is gone at the end. The lock of a process that was killed is free."""
+    """Hold a lock, and remove its file at the end. The lock of a killed process is free."""
     try:
         import fcntl
-    except ImportError:  # not on this system
+    except ImportError:  # unavailable on this system
         yield
         return
     with path.open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                raise BlockingIOError  # another run has just removed this file, and perhaps a third made a new one
+                raise BlockingIOError  # another run has just removed this file, and a third may have made a new one
         except BlockingIOError:
             raise OutputExistsError(
                 f"another run is writing to {path.parent}; wait until it has ended, or choose another folder"
@@ -199,11 +199,11 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def folder_at(name: str) -> Folder:
-    """The folder of a name; every process that is given it finds the same one."""
+    """The folder of a name; the same in every process."""
     place = absolute(name)
     return RemoteFolder(place) if is_url(place) else LocalFolder(place)
 
 
 def _is_beside(name: str) -> bool:
-    """Whether it is the name of a file that is still being written, as :class:`Target` and `RemoteFolder` call them."""
+    """Whether it is the name of an unfinished file, as :class:`Target` and `RemoteFolder` name them."""
     return name.startswith((".part-", ".manifest"))

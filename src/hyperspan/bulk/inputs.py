@@ -1,4 +1,4 @@
-"""What a bulk job reads: files of JSON Lines, Parquet, CSV or text, folders of them, here or behind a URL."""
+"""The inputs of a bulk job: files of JSON Lines, Parquet, CSV or text, and folders of them, local or behind a URL."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ class Input:
     """A file to read."""
 
     name: str
-    """Its path from the root, or its URL."""
+    """Its absolute path or its URL."""
     kind: Kind
     bytes: int
-    """Its size as it lies there, packed if it is."""
+    """Its size on disk, compressed if it is."""
     modified: int = 0
-    """When it was written last, in nanoseconds, where that is known."""
+    """Its modification time in nanoseconds, if known."""
     id: str = ""
-    """What the document is called, where the whole file is one."""
+    """The id of the document, if the whole file is one."""
 
 
 def find_inputs(given: Sequence[str], kind: Kind | None = None, output: str = "") -> tuple[list[Input], int]:
     """The files behind names of files and folders, each once, in a fixed order; and how many in folders were left out.
 
-    In folders, files are left out whose suffix says nothing or whose name begins with a dot or an underscore, and
-    tables (CSV, TSV) unless they are asked for; and, without being counted, what lies in the folder of the output.
+    Left out of folders: files with an unknown suffix or a name that begins with a dot or an underscore; tables (CSV,
+    TSV) unless requested; and, uncounted, the folder of the output.
     """
     found: dict[str, Input] = {}
     left_out = 0
@@ -78,7 +78,7 @@ def find_inputs(given: Sequence[str], kind: Kind | None = None, output: str = ""
 
 
 def _unknown(file: str) -> InputError:
-    """What to do about a file that was named, and whose name says nothing."""
+    """The error for a named file with an unknown suffix."""
     with opened(file) as stream:
         head = stream.read(HEAD_BYTES)
     if not head.startswith(GZIP) and (what := why_not_text(head, file)) is not None:
@@ -87,7 +87,7 @@ def _unknown(file: str) -> InputError:
 
 
 def kind_of(name: str) -> Kind | None:
-    """What the name of a file says about it; Parquet has a packing of its own, the others may be gzipped.
+    """The kind of a file by its suffix; Parquet is compressed internally, the others may be gzipped.
 
     >>> kind_of("a/b.jsonl.gz"), kind_of("s3://bucket/part.parquet?region=x"), kind_of("notes.pdf")
     ('jsonl', 'parquet', None)
@@ -96,7 +96,7 @@ def kind_of(name: str) -> Kind | None:
 
 
 def _kind(name: str, asked: Kind | None, in_folder: bool) -> Kind | None:
-    """What a file is read as; None for a file of a folder whose name says that it is something else."""
+    """The kind to read a file as; None for a file in a folder whose suffix says otherwise."""
     said = kind_of(name)
     if in_folder and asked is None and said in TABLES:
         return None
@@ -106,12 +106,12 @@ def _kind(name: str, asked: Kind | None, in_folder: bool) -> Kind | None:
 
 
 def _plain(name: str) -> str:
-    """The name without what a URL may say after its path."""
+    """The name without the query of a URL."""
     return name.partition("?")[0] if is_url(name) else name
 
 
 def _files(place: str) -> Iterator[tuple[str, Stamp, str]]:
-    """Every file behind a name: its own name, its stamp, and its path inside the folder if the name is that of one."""
+    """Every file behind a name: its name, its stamp, and its path inside the folder if the name is a folder."""
     if is_url(place):
         with readable(place):
             yield from _remote_files(place)
@@ -135,7 +135,7 @@ def _files(place: str) -> Iterator[tuple[str, Stamp, str]]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """All files in a folder and below, behind links too; one that cannot be listed is an error, and not passed over."""
+    """All files in a folder and below, following links; an unreadable folder is an error."""
 
     def fail(error: OSError) -> None:
         raise error
@@ -167,7 +167,7 @@ def _is_hidden(inside: str) -> bool:
 
 
 def _itself(name: str) -> str:
-    """The same for two names of one file."""
+    """A key that is equal for two names of the same file."""
     return name if is_url(name) else os.path.realpath(name)
 
 
@@ -176,7 +176,7 @@ def _is_below(name: str, folder: str) -> bool:
 
 
 def _id(name: str) -> str:
-    """The name of a file without its suffixes, as text whatever its bytes are.
+    """The name of a file without its suffixes, as text whatever its bytes.
 
     >>> _id("letters/ada.txt.gz")
     'letters/ada'

@@ -1,4 +1,4 @@
-"""A bulk job and its folder: what it is (manifest.json), what of it is done, and what is still missing."""
+"""A bulk job and its folder: its manifest (manifest.json), and which shards are done or missing."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from hyperspan.errors import OutputExistsError
 from hyperspan.model_folders import folder_of
 
 MODEL_FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors")
-"""The files of a model that its answers depend on."""
+"""The model files that determine its output."""
 
 
 def model_files(model: str | Path) -> dict[str, bytes]:
-    """All that is needed to load a model somewhere else, by name."""
+    """All files needed to load a model on another machine, by name."""
     found = {name: folder_of(model) / name for name in (*MODEL_FILES, CARD)}
     return {name: path.read_bytes() for name, path in found.items() if name in MODEL_FILES or path.is_file()}
 
 
 def hash_of(model: str | Path) -> str:
-    """The same for the same model, wherever it lies and whatever it is called."""
+    """A hash of a model, independent of its location and name."""
     whole = hashlib.sha256()
     for name in MODEL_FILES:
         with (folder_of(model) / name).open("rb") as file:
@@ -43,7 +43,7 @@ def hash_of(model: str | Path) -> str:
 
 @dataclass
 class Job:
-    """What is to be done, in which folder, and what of it is done already."""
+    """A job: what to do, in which folder, and which shards are done."""
 
     output: Folder
     model: dict[str, str]
@@ -51,7 +51,7 @@ class Job:
     settings: JobSettings
     plan: Plan
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    """In every note of what is done, so that those of a job that was given up mean nothing to the one after it."""
+    """Part of every progress note, so that notes of an abandoned job are ignored."""
     done: dict[int, Done] = field(default_factory=dict)
 
     @staticmethod
@@ -64,8 +64,7 @@ class Job:
         each: Map = map,
         force: bool = False,
     ) -> Job:
-        """The job of a folder, to be gone on with; or a new one, if the folder is empty or its job to be given up
-        (`force`)."""
+        """Resume the job of a folder, or start a new one if the folder is empty or with `force`."""
         record = read_manifest(output)
         if record is not None and not force:
             manifest = Manifest.parse(record, output.name)
@@ -87,15 +86,15 @@ class Job:
 
     @property
     def missing(self) -> list[Shard]:
-        """The shards that are still to be done."""
+        """The shards that are not done."""
         return [shard for shard in self.plan.shards if shard.number not in self.done]
 
     def _find_done(self, noted: Mapping[int, Done]) -> None:
-        """What is done: noted in the manifest or beside it, and its files are all there."""
+        """Find the done shards: noted in the manifest or in a progress file, with all files present."""
         known = dict(noted)
         for name in filter(_is_ours, self.output.sizes(PROGRESS)):
             note = self.output.read(f"{PROGRESS}/{name}")
-            with suppress(ValueError, TypeError, AttributeError):  # a note that is none: its shard is done again
+            with suppress(ValueError, TypeError, AttributeError):  # an invalid note: its shard is repeated
                 record = json.loads(note or b"{}")
                 if record.pop("job", None) == self.id:
                     done = Done.from_json(record)
@@ -109,8 +108,7 @@ class Job:
                 self.done[shard.number] = done
 
     def _remove_strays(self) -> None:
-        """Removes what belongs to no shard that is done: halves of killed writers, and files of a job that was given
-        up."""
+        """Remove files of no finished shard: leftovers of killed writers and of an abandoned job."""
         self.output.sweep(DOCUMENTS, REJECTED, PROGRESS)
         ours = {self.plan.shards[number].name for number in self.done}
         for below in (DOCUMENTS, REJECTED, PROGRESS):
@@ -118,13 +116,13 @@ class Job:
             self.output.remove(below, [name for name in names if name.partition(".")[0] not in ours])
 
     def reload(self) -> None:
-        """Trusts what lies in the folder alone, and not what workers have said."""
+        """Read the state from the folder alone, ignoring reports of workers."""
         self.done.clear()
         record = read_manifest(self.output)
         self._find_done(Manifest.parse(record, self.output.name).done if record is not None else {})
 
     def finish(self) -> None:
-        """Puts all notes into the manifest, which is complete then; and what workers that died have left is removed."""
+        """Complete the manifest with all notes, and remove leftovers of dead workers."""
         self.write_manifest()
         self.output.sweep(DOCUMENTS, REJECTED, PROGRESS)
         self.output.remove(PROGRESS, list(self.output.sizes(PROGRESS)))
@@ -155,7 +153,7 @@ class Job:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a file is of a shard, and complete."""
+    """Whether a file belongs to a shard and is complete."""
     return name.startswith("part-")
 
 

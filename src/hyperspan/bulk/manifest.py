@@ -1,4 +1,4 @@
-"""What manifest.json says of the job of a folder, checked, and whether that is the job that is asked for."""
+"""Read and check manifest.json, and compare its job with the requested one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMAT, VERSION = "hyperspan-bulk", 3
 
 
 def read_manifest(output: Folder) -> dict[str, Any] | None:
-    """The manifest of a folder as it is written, in any version; None if there is none, an error if it is not ours."""
+    """The raw manifest of a folder, in any version; None if there is none, an error if it is not hyperspan's."""
     raw = output.read(MANIFEST)
     if raw is None:
         return None
@@ -37,11 +37,11 @@ def read_manifest(output: Folder) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is needed to go on with a job."""
+    """The data needed to resume a job."""
 
     job: str
     hyperspan: str
-    """The version that began it."""
+    """The version of hyperspan that started it."""
     model: dict[str, str]
     """Its name and its hash."""
     options: dict[str, Any]
@@ -50,7 +50,7 @@ class Manifest:
 
     @staticmethod
     def parse(record: dict[str, Any], folder: str) -> Manifest:
-        """The manifest of a folder, or an error if it is damaged or of another version."""
+        """Parse the manifest of a folder; an error if it is damaged or of another version."""
         remedy = "choose another folder, or start over with --force"
         if record.get("version") != VERSION:
             raise OutputExistsError(
@@ -76,7 +76,7 @@ class Manifest:
             raise OutputExistsError(f"{folder}/{MANIFEST} is damaged; {remedy}") from None
 
     def difference(self, model: dict[str, str], settings: JobSettings, inputs: Sequence[Input]) -> str | None:
-        """What is not as it was when the job was begun."""
+        """What has changed since the job was started; None if nothing has."""
         if self.hyperspan != __version__:
             return f"of hyperspan {self.hyperspan}, and this is {__version__}"
         if self.model["hash"] != model["hash"]:
@@ -102,7 +102,7 @@ def _text(value: object) -> str:
 
 
 def _with(option: str, value: object) -> str:
-    """What a job does with an option, or without it."""
+    """An option of a job with its value, or its absence."""
     without = {"threshold": "without a threshold", "types": "with all types", "kind": "without --from"}
     return without.get(option, f"without {option}") if value is None else f"with {option} {_shown(value)}"
 

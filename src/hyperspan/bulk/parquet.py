@@ -1,4 +1,4 @@
-"""Parquet in and out of bulk jobs; only this file and :mod:`hyperspan.bulk.ray_data` know pyarrow's tables."""
+"""Read and write Parquet in bulk jobs; only this file and :mod:`hyperspan.bulk.ray_data` use pyarrow's tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hyperspan.errors import InputError
 from hyperspan.types import MENTION_ORDER, Document, Mention
 
 OURS = b"hyperspan"
-"""The key of a schema's metadata that says that hyperspan wrote the file."""
+"""The key in a schema's metadata that marks files written by hyperspan."""
 MENTION = pa.struct(
     [
         ("start", pa.int64()),
@@ -33,14 +33,15 @@ SCHEMA = pa.schema(
     [("id", pa.string()), ("text", pa.string()), ("mentions", pa.list_(MENTION)), ("metadata", pa.string())],
     metadata={OURS: b"1"},
 )
-"""What is written: offsets count characters (Unicode code points), metadata are a JSON object; `fragments` are null for
-mentions of one part."""
+"""The output schema: offsets in characters (Unicode code points), metadata as a JSON object; `fragments` is null for
+contiguous mentions.
+"""
 ROWS, CHARACTERS = 1_000, 8_000_000
-"""So much is written as one group of rows at most, but for a text that alone is more."""
+"""The maximum size of a row group, except for a single larger text."""
 
 
 def mention_rows(mentions: Iterable[Mention]) -> list[dict[str, Any]]:
-    """The mentions as the column `mentions` has them, sorted."""
+    """The mentions as in the column `mentions`, sorted."""
     return [
         {
             "start": m.start,
@@ -56,7 +57,7 @@ def mention_rows(mentions: Iterable[Mention]) -> list[dict[str, Any]]:
 
 @contextmanager
 def parquet_to(stream: IO[bytes]) -> Iterator[Callable[[Document], None]]:
-    """What writes documents to a stream as Parquet, a group of rows at a time."""
+    """A function that writes documents to a stream as Parquet, one row group at a time."""
     writer = _Writer(stream)
     try:
         yield writer.write
@@ -73,7 +74,7 @@ class _Writer:
         self._characters = 0
 
     def write(self, document: Document) -> None:
-        (document.id + document.text).encode()  # what is no Unicode fails here, and not with a thousand others
+        (document.id + document.text).encode()  # invalid Unicode fails here, not together with a thousand others
         metadata = metadata_record(document)
         written = json_bytes(metadata).decode() if metadata else None
         row = {"id": document.id, "text": document.text, "metadata": written}
@@ -87,7 +88,7 @@ class _Writer:
         self._writer.close()
 
     def abandon(self) -> None:
-        """Leaves the file without its end, which pyarrow else writes when it forgets the writer."""
+        """Leave the file unfinished; otherwise pyarrow completes it when it discards the writer."""
         self._writer.is_open = False
 
     def _flush(self) -> None:
@@ -97,7 +98,7 @@ class _Writer:
 
 
 def rows_and_bytes(name: str, columns: Columns) -> tuple[int, int]:
-    """How many rows a file has, and how many bytes of text, from what it says about itself."""
+    """The number of rows and of bytes of text in a file, from its metadata."""
     with _file(name) as file:
         schema, metadata = file.schema_arrow, file.metadata
         text_column = columns.text
@@ -120,7 +121,7 @@ def rows_and_bytes(name: str, columns: Columns) -> tuple[int, int]:
 
 
 def _check_ids(name: str, column: str, schema: pa.Schema) -> None:
-    """Raises an error for a column of names that is not there though it was asked for, or that holds bytes."""
+    """Raise an error for an id column that is missing though requested, or that contains bytes."""
     kinds = [field.type for field in schema if field.name == column]
     if not kinds and column != Columns.id:
         raise InputError(
@@ -133,9 +134,9 @@ def _check_ids(name: str, column: str, schema: pa.Schema) -> None:
 
 
 def read_rows(name: str, start: int, end: int) -> Iterator[dict[str, Any] | ValueError]:
-    """The rows from `start` to before `end`, without columns of bytes; of ours, without the mentions that were found.
+    """The rows in [start, end), without columns of bytes; without the found mentions if hyperspan wrote the file.
 
-    A row that cannot be read is an error among them.
+    A row that cannot be read appears as an error.
     """
     with _file(name) as file:
         columns = [field.name for field in file.schema_arrow if not _is_binary(field.type)]
@@ -156,7 +157,7 @@ def read_rows(name: str, start: int, end: int) -> Iterator[dict[str, Any] | Valu
 
 
 def _groups(metadata: pq.FileMetaData, start: int, end: int) -> tuple[int, list[int]]:
-    """The groups of rows that hold those from `start` to before `end`, and how many of the first to pass over."""
+    """The row groups that contain rows [start, end), and how many rows of the first to skip."""
     skip, position, groups = start, 0, []
     for index in range(metadata.num_row_groups):
         rows = metadata.row_group(index).num_rows
@@ -185,7 +186,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | ValueError]:
 
 
 def _written(column: pa.Array) -> pa.Array:
-    """Dates and times as they are written, since Python does not know all of them; those of an unknown zone as UTC."""
+    """Dates and times as strings, since Python does not support all of them; those in an unknown zone as UTC."""
     kind = column.type
     if not pa.types.is_temporal(kind):
         return column
@@ -198,7 +199,7 @@ def _written(column: pa.Array) -> pa.Array:
 
 
 def _before(row: dict[str, Any]) -> dict[str, Any] | ValueError:
-    """A row that hyperspan wrote as the record that it came from, with what others have added to it."""
+    """A row written by hyperspan as its original record, with columns that others have added."""
     try:
         known = json.loads(row.pop("metadata", None) or "{}")
         return {**known, **row}

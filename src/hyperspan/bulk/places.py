@@ -1,5 +1,4 @@
-"""Names of files, here or elsewhere: a path, or any URL that pyarrow can open (s3://, gs://, hdfs://,
-fsspec+NAME://)."""
+"""File names, local or remote: a path, or any URL that pyarrow can open (s3://, gs://, hdfs://, fsspec+NAME://)."""
 
 from __future__ import annotations
 
@@ -16,11 +15,11 @@ from hyperspan.errors import InputError, require
 from hyperspan.files import is_url
 
 BLOCK = 1 << 20
-"""How many bytes are asked for at a time."""
+"""The number of bytes requested at a time."""
 
 
 def absolute(name: str) -> str:
-    """The name as every process understands it, wherever it runs.
+    """The name in a form that is valid in every process, on any machine.
 
     >>> absolute("file:///texts/a%20b.txt"), absolute("s3://bucket/texts/")
     ('/texts/a b.txt', 's3://bucket/texts')
@@ -42,7 +41,7 @@ def remote(url: str) -> tuple[Any, str]:
 
 @functools.lru_cache(maxsize=64)
 def _filesystem(scheme: str, host: str, query: str) -> tuple[Any, str]:
-    """One a host and process: some ask the network who they are."""
+    """One filesystem per host and process: some query the network for credentials."""
     url = f"{scheme}://{host}/" + (f"?{query}" if query else "")
     require("pyarrow", f"reading and writing {scheme}://", "parquet")
     from pyarrow.fs import FileSystem
@@ -56,7 +55,7 @@ def _filesystem(scheme: str, host: str, query: str) -> tuple[Any, str]:
 
 
 def below(url: str, path: str, base: str) -> str:
-    """The URL of a path that is below the path `base` of a URL.
+    """The URL of a path below the path `base` of a URL.
 
     >>> below("s3://bucket/texts?region=x", "bucket/texts/a b.txt", "bucket/texts")
     's3://bucket/texts/a%20b.txt?region=x'
@@ -68,7 +67,7 @@ def below(url: str, path: str, base: str) -> str:
 
 
 Stamp = tuple[int, int]
-"""The bytes of a file, and when it was written last, in nanoseconds: another file has another."""
+"""Size in bytes and modification time in nanoseconds, which identify a version of a file."""
 
 
 def stamp_from(about: os.stat_result) -> Stamp:
@@ -80,7 +79,7 @@ def stamp_from_url(about: Any) -> Stamp:
 
 
 def stamp_of(name: str) -> Stamp:
-    """That of a file, which must be there."""
+    """The stamp of a file, which must exist."""
     with readable(name):
         if not is_url(name):
             return stamp_from(Path(name).stat())
@@ -93,7 +92,7 @@ def stamp_of(name: str) -> Stamp:
 
 @contextmanager
 def opened(name: str) -> Iterator[IO[bytes]]:
-    """The bytes of a file as they are, from where one likes."""
+    """Open a file for reading bytes, seekable."""
     with readable(name):
         if is_url(name):
             filesystem, path = remote(name)
@@ -106,7 +105,7 @@ def opened(name: str) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def readable(name: str) -> Iterator[None]:
-    """What goes wrong in here is that this file cannot be read."""
+    """Turn errors inside this context into "this file cannot be read"."""
     try:
         yield
     except (OSError, EOFError) as error:

@@ -1,5 +1,4 @@
-"""How inputs are cut into shards: by their content alone, so that any number of workers, and any run, cut them
-alike."""
+"""Divide inputs into shards by content alone, so that any run with any number of workers makes the same shards."""
 
 from __future__ import annotations
 
@@ -21,12 +20,12 @@ T = TypeVar("T")
 
 
 class DamagedError(InputError):
-    """A packed file that cannot be unpacked."""
+    """A compressed file that cannot be decompressed."""
 
 
 @dataclass(frozen=True)
 class InputPiece:
-    """Some of the records of an input: bytes of its unpacked lines, rows, or the whole file."""
+    """A range of records of an input: bytes of its decompressed lines, rows, or the whole file."""
 
     input: int
     """Its index among the inputs."""
@@ -35,12 +34,12 @@ class InputPiece:
     first: int = 1
     """The number of its first line or row, from 1."""
     checksum: int | None = None
-    """Of its bytes, where it has lines: they must not have changed since."""
+    """The checksum of its bytes, if it has lines: they must not change."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """What is annotated, written and committed as one."""
+    """The unit that is annotated, written and committed."""
 
     number: int
     pieces: tuple[InputPiece, ...]
@@ -52,7 +51,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class ShardLimits:
-    """How much a shard holds at most, but for a record that alone is more."""
+    """The maximum size of a shard, except for a single larger record."""
 
     records: int = 10_000
     bytes: int = 4_000_000
@@ -74,12 +73,12 @@ class Plan:
     shards: tuple[Shard, ...]
 
     def inputs_of(self, shard: Shard) -> dict[int, Input]:
-        """Those that a shard reads, by their index."""
+        """The inputs of a shard, by index."""
         return {piece.input: self.inputs[piece.input] for piece in shard.pieces}
 
     @staticmethod
     def from_json(record: dict[str, Any]) -> Plan:
-        """What was written as `asdict`; a KeyError, TypeError or ValueError says that a record is none."""
+        """The plan from its `asdict` form; raises KeyError, TypeError or ValueError if it is invalid."""
         plan = Plan(
             tuple(with_all_fields(Input, file) for file in record["inputs"]),
             tuple(
@@ -99,8 +98,7 @@ class Plan:
 
 
 def with_all_fields(cls: type[T], record: dict[str, Any]) -> T:
-    """A dataclass of the values of a record, or a TypeError where one is missing, though it has a default, or
-    unknown."""
+    """A dataclass from a record; raises TypeError if a field is missing, even one with a default, or unknown."""
     made = cls(**record)
     if len(record) < len(vars(made)):
         raise TypeError(f"expected all of {', '.join(vars(made))}, got {', '.join(record)}")
@@ -108,14 +106,13 @@ def with_all_fields(cls: type[T], record: dict[str, Any]) -> T:
 
 
 Sized = tuple[InputPiece, int, int]
-"""A piece, its records, and its bytes as far as they count for a shard."""
+"""A piece, its number of records, and its bytes as counted for a shard."""
 Map = Callable[[Callable[[Any], list[Sized]], Iterable[Any]], Iterable[list[Sized]]]
-"""What `map` does, in the same order; an engine may do it on several machines."""
+"""Like `map`, in the same order; an engine may distribute it over machines."""
 
 
 def make_plan(inputs: Sequence[Input], limits: ShardLimits, columns: Columns = COLUMNS, each: Map = map) -> Plan:
-    """The shards of the inputs. JSON Lines, tables and lines are read once for it, of Parquet and text only the
-    sizes."""
+    """Plan the shards of the inputs. Reads JSON Lines, tables and lines once, but only sizes of Parquet and text."""
     shards: list[Shard] = []
     held: list[InputPiece] = []
     records = size = 0
@@ -132,7 +129,7 @@ def make_plan(inputs: Sequence[Input], limits: ShardLimits, columns: Columns = C
 
 
 def cut(numbered: tuple[int, Input], limits: ShardLimits, columns: Columns) -> list[Sized]:
-    """The pieces of an input, none of them more than a shard may hold."""
+    """The pieces of an input, none larger than a shard."""
     number, file = numbered
     if file.kind == "parquet":
         from hyperspan.bulk.parquet import rows_and_bytes
@@ -165,7 +162,7 @@ def _cut_lines(number: int, stream: IO[bytes], limits: ShardLimits) -> Iterator[
 
 
 def _cut_rows(number: int, lines: TableLines, header: Header, limits: ShardLimits) -> Iterator[Sized]:
-    """The pieces of a table whose header has been read, none of them more than a shard may hold."""
+    """The pieces of a table after its header, none larger than a shard."""
     start = end = len(lines.take())
     rows = checksum = 0
     ended = lines.taken
@@ -181,14 +178,15 @@ def _cut_rows(number: int, lines: TableLines, header: Header, limits: ShardLimit
 
 
 def parts_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """Lines with their ends; one of more than :data:`hyperspan.corpora.source.LONGEST_LINE` bytes comes in several
-    parts."""
+    """Lines with their ends; one longer than :data:`hyperspan.corpora.source.LONGEST_LINE` bytes comes in several
+    parts.
+    """
     return iter(lambda: stream.readline(LONGEST_LINE), b"")
 
 
 @contextmanager
 def unpacked(name: str) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unzipped if they are gzipped, whatever its name."""
+    """The bytes of a file, decompressed if gzipped, whatever its name."""
     with opened(name) as raw:
         if cast(Any, raw).peek(2)[:2] != b"\x1f\x8b":
             yield raw
@@ -199,7 +197,7 @@ def unpacked(name: str) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def unpacking(name: str) -> Iterator[None]:
-    """What goes wrong in here is that this file cannot be unpacked."""
+    """Turn errors inside this context into "this file cannot be decompressed"."""
     try:
         yield
     except (zlib.error, EOFError, gzip.BadGzipFile) as error:

@@ -1,7 +1,7 @@
-"""The plain engine with several processes: workers cut texts, make batches and write shards, and this process computes.
+"""The plain engine with several processes: workers split texts, make batches and write shards; this process computes.
 
-So that one GPU has enough to do. A worker that dies is replaced, and its shard is done again; if this process dies, its
-workers end without committing anything.
+This keeps one GPU busy. A worker that dies is replaced, and its shard is repeated; if this process dies, its workers
+end without committing anything.
 """
 
 from __future__ import annotations
@@ -36,20 +36,19 @@ if TYPE_CHECKING:
     from hyperspan.inference.annotator import Annotator
 
 GPU_THREADS = 4
-"""Threads that compute on a GPU, each a batch in a stream of its own: few rows of an LSTM over words leave most of it
-idle."""
+"""The number of computing threads per GPU, each with its own stream: an LSTM over few rows leaves most of it idle."""
 PATIENCE = 0.5
-"""After so many seconds without a message it is looked whether computing has failed."""
+"""The number of seconds without a message after which failures of computing threads are checked."""
 
 
 def cpu_count() -> int:
-    """The CPUs that this process may use."""
+    """The number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass
 class PoolStatistics:
-    """What the processes have spent their time with, in seconds, all workers and all computing threads together."""
+    """The time spent by all workers and all computing threads, in seconds."""
 
     begun: float = 0.0
     """When the first worker was given a shard, by `time.perf_counter`."""
@@ -59,22 +58,22 @@ class PoolStatistics:
     words: int = 0
     computing: float = 0.0
     launching: float = 0.0
-    """Of computing, until a GPU has been given all to compute."""
+    """The part of computing spent on launching work on a GPU."""
     idle: float = 0.0
-    """Threads that had nothing to compute."""
+    """The time that threads waited for requests."""
     answering: float = 0.0
     workers: Seconds = field(default_factory=Seconds)
 
 
 def threads_on(device: str) -> int:
-    """How many compute there."""
+    """The number of computing threads for a device."""
     return GPU_THREADS if device.startswith("cuda") else 1
 
 
 def computer_and_start(
     annotator: Annotator, device: str, folder: str, settings: JobSettings, output: str, job: str
 ) -> tuple[ModelComputer, WorkerStart]:
-    """What computes for workers, and what they start with. The folder is that of the model."""
+    """The computer for workers, and the data they start with. `folder` is that of the model."""
     computer = computer_of(annotator.model, annotator.options(**settings.annotator_options))
     window = WINDOW if device.startswith("cuda") else annotator.window
     return computer, WorkerStart(computer.facts(folder), settings, output, job, window)
@@ -107,7 +106,7 @@ class PoolEngine:
 
 
 class WorkerProcess:
-    """A worker, and the shard that it does."""
+    """A worker, and its current shard."""
 
     def __init__(self, start: WorkerStart):
         if os.name != "posix":
@@ -122,8 +121,8 @@ class WorkerProcess:
         self.connection: Connection = ours
         self.started = False
         self.shard: Shard | None = None
-        self._closing = threading.Lock()  # so that no answer goes to another who has the same descriptor
-        with suppress(OSError):  # it has died; that is noticed when it is listened to
+        self._closing = threading.Lock()  # so that no answer goes to a new owner of the same descriptor
+        with suppress(OSError):  # it has died; reading from it will show that
             ours.send(start)
 
     def give(self, task: ShardTask) -> None:
@@ -136,7 +135,7 @@ class WorkerProcess:
             self.connection.send(answer)
 
     def close(self) -> None:
-        """Ends the worker, which commits nothing more if it was at work."""
+        """End the worker, which commits nothing more."""
         self.process.kill()
         self.process.wait()
         with self._closing:
@@ -144,7 +143,7 @@ class WorkerProcess:
 
 
 class ComputingThreads:
-    """Threads that compute what workers ask for."""
+    """Threads that compute the requests of workers."""
 
     def __init__(self, computer: ModelComputer, threads: int, statistics: PoolStatistics):
         self.computer, self.statistics = computer, statistics
@@ -163,8 +162,9 @@ class ComputingThreads:
         self._asked.put((member, request))
 
     def serve(self, member: WorkerProcess) -> Any:
-        """Computes what a worker asks for until it says something else, which is returned; one of `LOST` if it has
-        died."""
+        """Compute the requests of a worker until it sends another message, and return that; one of `LOST` if it has
+        died.
+        """
         while True:
             while not member.connection.poll(PATIENCE):
                 if self.failed is not None:
@@ -209,7 +209,7 @@ class ComputingThreads:
 
 @dataclass
 class _Pool:
-    """Workers and the shards that they do."""
+    """Workers and their shards."""
 
     job: Job
     start: WorkerStart
@@ -232,7 +232,7 @@ class _Pool:
         self.backlog.check()
 
     def fill(self, workers: int) -> None:
-        """Gives shards to workers that have none, and starts workers while there are shards for them."""
+        """Give shards to idle workers, and start workers while there are shards for them."""
         counts = self.computing.statistics
         for member in self.members.values():
             if self.backlog.waiting and member.started and member.shard is None:
@@ -245,7 +245,7 @@ class _Pool:
             self.members[member.connection] = member
 
     def _heard(self, member: WorkerProcess) -> Done | None:
-        """What a worker says: that it has started, a request, or what has come of its shard."""
+        """Handle a message of a worker: it has started, a request, or the result of its shard."""
         try:
             message = member.connection.recv()
         except (EOFError, OSError):
@@ -270,7 +270,7 @@ class _Pool:
         return done
 
     def _remove(self, member: WorkerProcess) -> None:
-        """Lets go of a worker that has died; its shard is done again."""
+        """Remove a worker that has died; its shard is repeated."""
         del self.members[member.connection]
         member.close()
         if member.shard is not None or not member.started:

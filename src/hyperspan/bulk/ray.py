@@ -1,9 +1,9 @@
-"""The engine ``ray`` of bulk jobs: actors that hold a model each, and are given shards whenever they are free: one, or
-with feeders, as those on GPUs, one for each feeder.
+"""The engine ``ray`` of bulk jobs: actors that each hold a model and receive shards whenever they are free.
 
-A shard is the unit of work because its commit is atomic: whatever dies in the middle of one, another actor does it
-again, and two that do it at once leave the same files. Actors are not restarted by Ray but replaced here, so that a
-shard that ends its worker again and again is given up after some tries, and the others are done.
+An actor processes one shard at a time or, with feeders (as on GPUs), one per feeder. A shard is the unit of work
+because its commit is atomic: if anything dies during a shard, another actor repeats it, and two actors with the same
+shard write the same files. Failed actors are replaced here rather than restarted by Ray, so that a shard that keeps
+killing its worker is given up after some attempts, and the others are done.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ if TYPE_CHECKING:
     from hyperspan.inference.annotator import Annotator
 
 OBJECT_STORE = 200_000_000
-"""The bytes that Ray keeps objects in, on a cluster of its own: all that is kept there is the model."""
+"""The size of Ray's object store in bytes on a cluster started here: it contains only the model."""
 MOST_FEEDERS = 16
 """An H200 is as fast with 8 as with 14."""
 PATIENCE = 30.0
-"""After so many seconds without a worker it is said what is waited for."""
+"""The number of seconds without a worker after which a message explains the wait."""
 REACHABLE = 5.0
-"""Within so many seconds a cluster must take a connection; within six times as many it must answer, as Ray tries for
-20."""
+"""The seconds within which a cluster must accept a connection; it must respond within six times as many, as Ray tries
+for 20.
+"""
 _PROBE = """
 import sys, ray
 try:
@@ -52,13 +53,13 @@ _log = logging.getLogger("hyperspan")
 
 
 def own_kernels() -> dict[str, Any]:
-    """The options of an actor that computes with the kernels that are forced here."""
+    """The options of an actor that uses the kernels forced in this process."""
     variables = environment()
     return {"runtime_env": {"env_vars": variables}} if variables else {}
 
 
 class RayEngine:
-    """Workers on a cluster: one that runs at the address, or one of its own on this machine."""
+    """Workers on a cluster: a running one at the address, or a new one on this machine."""
 
     def __init__(
         self, workers: int | None = None, address: str | None = None, device: str = "cpu", feeders: int | None = None
@@ -83,7 +84,7 @@ class RayEngine:
             ray.shutdown()
 
     def each(self, cut: Callable[[Any], list[Sized]], items: Iterable[Any]) -> Iterable[list[Sized]]:
-        """Plans on the cluster where there is one, for it may have far more inputs than this machine can read."""
+        """Plan on the cluster if there is one, since it may have far more inputs than this machine can read."""
         if self.address == "local":
             return map(cut, items)
         return self._on_cluster(cut, items)
@@ -123,7 +124,7 @@ class RayEngine:
         os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # of other shards, when one has ended the job
         quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": True}
         if self.address == "local":
-            on_gpu = self.worker_device.startswith("cuda")  # there the CPUs are for feeders
+            on_gpu = self.worker_device.startswith("cuda")  # with GPUs, the CPUs are for feeders
             cpus = (None if on_gpu else self.workers) or cpu_count()
             store = max(OBJECT_STORE, 3 * model_bytes)
             ray.init("local", num_cpus=cpus, include_dashboard=False, object_store_memory=store, **quiet)
@@ -140,7 +141,7 @@ def cut_one(cut: Callable[[Any], list[Sized]], item: Any) -> list[Sized]:
 
 
 def feeders_of(nodes: Iterable[dict[str, Any]]) -> int:
-    """How many feeders each GPU of a cluster has: one for each CPU of its node but one, if GPUs share them evenly."""
+    """The number of feeders per GPU: the CPUs of its node minus one, shared evenly by its GPUs."""
     resources = [node["Resources"] for node in nodes if node["Alive"] and node["Resources"].get("GPU")]
     shares = [int(node.get("CPU", 0) / max(node["GPU"], 1)) - 1 for node in resources]
     return max(1, min([MOST_FEEDERS, *shares]))
@@ -148,19 +149,19 @@ def feeders_of(nodes: Iterable[dict[str, Any]]) -> int:
 
 @dataclass
 class _RayPool:
-    """Actors and the shards that they do. What is waited for is an actor that starts (no shard) or a shard."""
+    """Actors and their shards. Each pending reference is an actor that starts (no shard) or a shard."""
 
     ray: Any
     job: Job
     device: str
     files: Any
     feeders: int
-    """Of each actor; 0: it annotates itself."""
+    """Feeders per actor; 0: it annotates itself."""
     backlog: Backlog
     alive: list[Any] = field(default_factory=list)
     running: dict[Any, tuple[Any, Shard | None]] = field(default_factory=dict)
     share: int = 1
-    """The most shards that an actor does at once."""
+    """The maximum number of concurrent shards per actor."""
 
     def run(self, workers: int) -> Iterator[Done]:
         self.share = max(1, min(self.feeders, math.ceil(len(self.backlog.waiting) / workers)))
@@ -180,7 +181,7 @@ class _RayPool:
         self.backlog.check()
 
     def _outcome(self, reference: Any, actor: Any, shard: Shard | None) -> Done | None:
-        """What has come of a shard or a start; the actor is given the next shards, or let go."""
+        """Handle the result of a shard or a start; give the actor its next shards, or release it."""
         from ray.exceptions import RayActorError, RayError, RayTaskError
 
         result = None
@@ -195,7 +196,7 @@ class _RayPool:
             else:
                 self.backlog.fail(cause)
         except (RayActorError, RayError) as error:
-            self._release(actor)  # it may only be out of reach, and would go on
+            self._release(actor)  # it may only be unreachable, and would continue
             self.backlog.lose(shard, str(error).strip().splitlines()[-1])
             return None
         if shard is None:
@@ -208,7 +209,7 @@ class _RayPool:
         return None if shard is None else cast("Done | None", result)
 
     def _fill(self, workers: int) -> None:
-        """Starts actors while there are shards for them; none gets a shard before it has started."""
+        """Start actors while there are shards for them; each gets shards only after it has started."""
         starting = sum(shard is None for _, shard in self.running.values())
         wanted = math.ceil(len(self.backlog.waiting) / self.share) - starting
         for _ in range(min(workers - len(self.alive), wanted)):
@@ -221,8 +222,9 @@ class _RayPool:
             self.running[actor.start.remote(self.files, self.device)] = (actor, None)
 
     def _give(self, actor: Any) -> None:
-        """Gives an actor as many shards as it does at once, or lets it go. One that has ended several workers is done
-        alone."""
+        """Give an actor as many shards as it can process, or release it. A shard that killed several workers runs
+        alone.
+        """
         waiting, suspect = self.backlog.waiting, self.backlog.is_suspect
         given = [shard for other, shard in self.running.values() if other is actor and shard]
         while waiting and len(given) < self.share and not (given and (suspect(given[0]) or suspect(waiting[0]))):
@@ -233,7 +235,7 @@ class _RayPool:
             self._release(actor)
 
     def _release(self, actor: Any) -> None:
-        if actor in self.alive:  # not if another of its shards has said that it is dead
+        if actor in self.alive:  # not if another of its shards has reported it dead
             self.alive.remove(actor)
             self.ray.kill(actor)
 
@@ -256,7 +258,7 @@ def _result(ray: Any, reference: Any) -> Any:
 
 
 def _cause(error: Any) -> Exception:
-    """What a worker has raised, as if it were here."""
+    """The exception that a worker raised."""
     cause = error.cause
     if isinstance(cause, (HyperspanError, OSError)):
         return cause
@@ -267,8 +269,7 @@ def _cause(error: Any) -> Exception:
 
 
 def _check_reachable(address: str) -> None:
-    """Raises an error in seconds where Ray itself would try for minutes: no such host, nobody there, or somebody
-    else."""
+    """Raise an error in seconds where Ray tries for minutes: unknown host, nothing listening, or another service."""
     if address != "auto":
         host, _, port = address.removeprefix("ray://").rpartition(":")
         if not host or not port.isdecimal():

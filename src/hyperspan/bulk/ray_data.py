@@ -1,4 +1,5 @@
-"""``annotate_dataset``: a :class:`ray.data.Dataset` with its mentions. Whole jobs are ``hyperspan bulk --engine ray``.
+"""``annotate_dataset``: add mentions to a :class:`ray.data.Dataset`. For whole jobs use ``hyperspan bulk --engine
+ray``.
 
 Nothing here imports ray before it is called.
 """
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
 MENTIONS, REJECTED = "mentions", "rejected"
-"""The columns that are added, or replaced."""
+"""The columns that are added or replaced."""
 
 
 def annotate_dataset(
@@ -39,15 +40,14 @@ def annotate_dataset(
     batch_size: int = 256,
     device: str = "cpu",
 ) -> Dataset:
-    """The dataset with a column `mentions`: of each row a list of ``{start, end, label, text, probability,
-    fragments}``.
+    """Add a column `mentions` to a dataset: a list of ``{start, end, label, text, probability, fragments}`` per row.
 
     `fragments` are the parts of a discontinuous mention, and null for others.
 
-    A row whose text cannot be annotated has null there, and the reason in a column `rejected`, which is null in the
-    others. `threshold` and `types` are as for :class:`hyperspan.Annotator`. Rows are annotated when they are needed,
-    `batch_size` at a time, by up to `workers` actors that hold a model each (default: one a CPU of the cluster but one,
-    which reads; on a GPU one a GPU)::
+    A row whose text cannot be annotated has null there, and the reason in a column `rejected`, which is null in all
+    other rows. `threshold` and `types` are as for :class:`hyperspan.Annotator`. Rows are annotated lazily, `batch_size`
+    at a time, by up to `workers` actors that each hold a model (default: the CPUs of the cluster minus one, which
+    reads; with GPUs, one per GPU)::
 
         import ray
         from hyperspan.bulk.ray_data import annotate_dataset
@@ -84,7 +84,7 @@ def annotate_dataset(
 
 
 class AnnotateBatches:
-    """An actor that annotates tables of rows with a model of its own."""
+    """An actor with a model that annotates tables of rows."""
 
     def __init__(self, files: Any, settings: JobSettings, text_column: str, device: str):
         import ray

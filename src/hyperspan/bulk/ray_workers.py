@@ -1,7 +1,7 @@
-"""What an actor of the engine ``ray`` does: it holds a model, and annotates shards itself or with feeders.
+"""An actor of the engine ``ray``: it holds a model, and annotates shards itself or with feeders.
 
-Feeders are processes on its machine, without a model (:mod:`hyperspan.bulk.worker`). Each prepares the batches of one
-shard and commits it, so that a GPU has enough to do. Nothing here imports ray.
+Feeders are processes on its machine without a model (:mod:`hyperspan.bulk.worker`). Each prepares the batches of one
+shard and commits it, which keeps a GPU busy. Nothing here imports ray.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def folder_with(files: dict[str, bytes]) -> Iterator[str]:
-    """A folder that holds files, for a while."""
+    """A temporary folder with these files."""
     with tempfile.TemporaryDirectory(prefix="hyperspan-") as folder:
         for name, content in files.items():
             (Path(folder) / name).write_bytes(content)
@@ -46,7 +46,7 @@ def folder_with(files: dict[str, bytes]) -> Iterator[str]:
 
 
 def annotator_of(files: dict[str, bytes], device: str) -> Annotator:
-    """An annotator from the files of its model, with one thread of a CPU: there are as many workers as CPUs."""
+    """An annotator from the files of its model, with one CPU thread: there are as many workers as CPUs."""
     if not device.startswith("cuda"):
         use_threads(1)
     with folder_with(files) as folder:
@@ -60,7 +60,7 @@ class Worker:
         self.settings, self.output, self.job = settings, output, job
 
     def start(self, files: dict[str, bytes], device: str) -> str:
-        """Loads the model; the answer is the version of hyperspan here."""
+        """Load the model; return the local version of hyperspan."""
         self.annotator = annotator_of(files, device)
         return __version__
 
@@ -69,7 +69,7 @@ class Worker:
 
 
 class FedWorker(Worker):
-    """An actor that computes for feeders, one for each shard that it is given at once, each in a thread of its own."""
+    """An actor that computes for feeders, one per concurrent shard, each served by its own thread."""
 
     def start(self, files: dict[str, bytes], device: str) -> str:
         version = super().start(files, device)
@@ -96,7 +96,7 @@ class FedWorker(Worker):
         raise cause_of(message)
 
     def _feeder(self) -> WorkerProcess:
-        """One that has nothing to do, or a new one."""
+        """An idle feeder, or a new one."""
         with suppress(Empty):
             return self._idle.get_nowait()
         status: int | None = None

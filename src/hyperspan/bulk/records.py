@@ -1,5 +1,4 @@
-"""From the pieces of inputs to documents; what cannot be one comes out with the reason, and nothing is passed over
-quietly."""
+"""Read documents from the pieces of inputs; invalid records are returned with the reason, never dropped silently."""
 
 from __future__ import annotations
 
@@ -31,14 +30,14 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Rejected:
-    """A record of which no document is made, and why."""
+    """A record that is no valid document, and why."""
 
     input: str
     place: dict[str, int]
-    """Its line or row, from 1; nothing where the input is one document."""
+    """Its line or row, from 1; empty if the input is one document."""
     reason: str
     record: Any = None
-    """What it holds, where that is known."""
+    """Its content, if known."""
 
     @staticmethod
     def because(error: BaseException, name: str, place: dict[str, int], record: Any = None) -> Rejected:
@@ -65,7 +64,7 @@ class DocumentRecord:
 
 
 def read_piece(file: Input, piece: InputPiece, columns: Columns) -> Iterator[DocumentRecord | Rejected]:
-    """The records of a piece, in order. Raises an error if the input is not what it was when the job was planned."""
+    """The records of a piece, in order. Raises an error if the input has changed since the job was planned."""
     if stamp_of(file.name) != (file.bytes, file.modified):
         raise _changed(file)
     if file.kind == "parquet":
@@ -86,8 +85,7 @@ def read_piece(file: Input, piece: InputPiece, columns: Columns) -> Iterator[Doc
 
 
 class _Last:
-    """The file of lines that was read last stays open: the next piece mostly follows, and gzip cannot begin in the
-    middle."""
+    """Keep the last file of lines open: the next piece usually follows, and gzip cannot start in the middle."""
 
     def __init__(self) -> None:
         self.file: Input | None = None
@@ -109,7 +107,7 @@ _LAST = _Last()
 
 
 def close_inputs() -> None:
-    """Closes what reading has left open."""
+    """Close files that reading has left open."""
     _LAST.forget()
 
 
@@ -202,7 +200,7 @@ def _document_record(
 
 
 def _tried(file: Input, place: dict[str, int], record: Any, read: Callable[[], _T]) -> _T | Rejected:
-    """What `read` returns, or the record rejected with the error that it raises."""
+    """The result of `read`, or the record rejected with the error that it raises."""
     try:
         return read()
     except EXIT_EXCEPTIONS:
@@ -212,7 +210,7 @@ def _tried(file: Input, place: dict[str, int], record: Any, read: Callable[[], _
 
 
 def document_of(record: Any, columns: Columns) -> Document:
-    """The document that a record is: one of hyperspan's own, or a text, its name, and the rest as its metadata."""
+    """The document of a record: hyperspan's format, or a text with an id, and the rest as metadata."""
     if not isinstance(record, dict):
         raise WrongValueError(f"a record is {shown(record)}, but a JSON object is expected")
     if record.get("format") == FORMAT and columns.text == "text":
@@ -225,7 +223,7 @@ def document_of(record: Any, columns: Columns) -> Document:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a table as JSON has it: numbers that are none as null, times and the like as they are written."""
+    """A value of a table as JSON: NaN and infinities as null, times and similar values as strings."""
     if isinstance(value, dict):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,5 +1,7 @@
-"""An annotator whose model computes in another process: texts are cut, batches made and documents assembled here. Needs
-no torch."""
+"""An annotator whose model computes in another process: this one splits texts, makes batches and assembles documents.
+
+Needs no torch.
+"""
 
 from __future__ import annotations
 
@@ -32,22 +34,22 @@ from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 WINDOW = 80_000
-"""How many words are read ahead where batches are large."""
+"""The number of words read ahead for large batches."""
 
 
 @dataclass
 class Seconds:
-    """What a process has spent its time with."""
+    """The time a process has spent, by activity."""
 
     collating: float = 0.0
     waiting: float = 0.0
     total: float = 0.0
     cpu: float = 0.0
-    """Of the CPU."""
+    """CPU time."""
 
 
 class RemoteAnnotator(Annotator):
-    """Finds mentions with a model in another process."""
+    """Find mentions with a model in another process."""
 
     def __init__(self, facts: ModelFacts, computer: Computer, **options: int) -> None:
         model: Any = facts
@@ -91,7 +93,7 @@ class RemoteAnnotator(Annotator):
         return [predictions.get(index, nothing) for index in same]
 
     def _answers(self, batches: deque[list[int]], sentences: Sequence[Sentence]) -> Iterator[tuple[list[int], Answer]]:
-        """Each batch with its answer. The next one is made while one is computed; one that is too large is halved."""
+        """Each batch with its answer. The next is made while one is computed; one that is too large is halved."""
         asked: list[int] | None = None
         try:
             while batches or asked is not None:
@@ -138,7 +140,7 @@ def _or_raise(answer: Answer) -> Answer:
 
 
 class AnsweredDistribution:
-    """What decoding asks of a distribution, as the other process has answered it."""
+    """The distribution interface that decoding needs, filled from the answer of the other process."""
 
     log_partition = None
 

@@ -1,5 +1,4 @@
-"""What the processes of a bulk job say to each other: batches to compute, and where mentions were found in them. Needs
-no torch."""
+"""Messages between the processes of a bulk job: batches to compute, and the mentions found in them. Needs no torch."""
 
 from __future__ import annotations
 
@@ -19,12 +18,12 @@ from hyperspan.types import Sentence
 
 NOWHERE = Places(np.zeros((0, 4), dtype=np.int32), np.zeros(0, dtype=np.float32))
 RankedSets = list[list[tuple[MentionSet, float]]]
-"""For each sentence its best sets of mentions, each with the logarithm of its probability."""
+"""The best mention sets of each sentence, with log-probabilities."""
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """All that a process needs of a model to prepare its batches and to use what it found."""
+    """The facts about a model that a process needs to prepare batches and use their results."""
 
     folder: str
     labels: tuple[str, ...]
@@ -35,11 +34,11 @@ class ModelFacts:
     joins_documents: bool
     batch_entries: int
     discontinuous: DiscontinuousConfig | None = None
-    """What mentions of several parts it finds."""
+    """The discontinuous mentions it can find."""
     reads_ids: bool = False
-    """Whether it takes batches as arrays of ids; otherwise it takes sentences."""
+    """Whether it takes batches as arrays of ids; otherwise as sentences."""
     reads_characters: bool = False
-    """Whether these have those of characters."""
+    """Whether the arrays include character ids."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +59,14 @@ class Answer:
 
     places: Places = NOWHERE
     sets: RankedSets | None = None
-    """The best sets, where they are asked for."""
+    """The best sets, if requested."""
     error: BaseException | None = None
     too_large: bool = False
-    """Whether the memory was too small for it."""
+    """Whether it did not fit into memory."""
 
 
 class Computer(Protocol):
-    """Whoever computes batches, one after the other; at most one request is without an answer."""
+    """Computes batches one after the other; at most one request is pending."""
 
     def send(self, request: BatchRequest) -> None: ...
 
@@ -75,7 +74,7 @@ class Computer(Protocol):
 
 
 def portable(error: BaseException) -> BaseException:
-    """The error, or if another process could not read it, one that says the same."""
+    """The error, or an equivalent one if another process could not unpickle it."""
     try:
         copy: Any = pickle.loads(pickle.dumps(error))
     except Exception:

@@ -1,4 +1,4 @@
-"""One run of a job, with any engine: load the model, open the folder, annotate what is missing, sum up."""
+"""Run a job with any engine: load the model, open the folder, annotate what is missing, summarise."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from hyperspan.inference.loading import load
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a job is."""
+    """The progress of a job."""
 
     shards: int
-    """Those that are done, of …"""
+    """The number of finished shards, out of …"""
     total: int
     words: int
-    """… and what was annotated in this run."""
+    """… and the number of words annotated in this run."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class JobSummary:
     words: int
     shards: int
     resumed: int
-    """The shards that were done before this run."""
+    """The number of shards finished before this run."""
     notes: tuple[str, ...] = ()
 
 
@@ -54,7 +54,7 @@ def run_job(
     notes: Sequence[str],
     on_progress: Callable[[Progress], None],
 ) -> JobSummary:
-    """One run of a job, to its end or to what stops it."""
+    """Run a job until it is finished or stopped."""
     annotator = load(model, engine.device)
     annotator.options(**settings.annotator_options)
     with output.created():
@@ -86,10 +86,10 @@ def run_job(
 
 
 def _annotate(job: Job, engine: Engine, annotator: Annotator, on_progress: Callable[[Progress], None]) -> None:
-    """Annotates what is missing, until nothing is."""
+    """Annotate missing shards until there are none."""
     missing = job.missing
     progress = Progress(len(job.done), len(job.plan.shards), 0)
-    unfinished = 0  # words of the shard that is being annotated
+    unfinished = 0  # words of the current shard
 
     def add_words(words: int) -> None:
         nonlocal unfinished

@@ -1,4 +1,4 @@
-"""A shard from its records to its files: annotated as a stream, written beside, and committed as one."""
+"""Annotate a shard as a stream, write its files under temporary names, and commit them as a unit."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 OutputFormat = Literal["jsonl", "parquet"]
 DOCUMENTS, REJECTED, PROGRESS = "documents", "rejected", ".progress"
-"""The folders of a job: its documents, its rejected records, and while it runs what it has done."""
+"""The folders of a job: its documents, its rejected records and, while it runs, its progress."""
 
 
 @dataclass(frozen=True)
 class JobSettings:
-    """What a job's output depends on besides its model and its inputs."""
+    """The settings that determine a job's output, besides its model and inputs."""
 
     threshold: float | dict[str, float] | None = None
     types: tuple[str, ...] | None = None
@@ -54,17 +54,17 @@ class JobSettings:
 
     @property
     def annotator_options(self) -> dict[str, Any]:
-        """What an annotator is asked for, as its keyword arguments."""
+        """The keyword arguments of the annotator."""
         return {"threshold": self.threshold, "types": self.types, "top_k": self.top_k}
 
     def to_json(self) -> dict[str, Any]:
-        """The same for settings that mean the same."""
+        """A JSON form that is equal for equivalent settings."""
         return json.loads(json.dumps(asdict(self) | {"threshold": thresholds_by_label(self.threshold)}))
 
 
 @dataclass
 class Done:
-    """What a shard holds, counted while it is written."""
+    """Counts over a shard, collected while it is written."""
 
     number: int
     documents: int = 0
@@ -72,21 +72,21 @@ class Done:
     mentions: int = 0
     words: int = 0
     bytes: int = 0
-    """Of the file of its documents."""
+    """The size of its documents file."""
     first_reason: str = ""
-    """Why the first of its rejected records was rejected."""
+    """The reason of its first rejected record."""
     without_id: int = 0
-    """The documents without an id."""
+    """The number of documents without an id."""
     untagged: int = 0
-    """The documents without part-of-speech tags."""
+    """The number of documents without part-of-speech tags."""
     judged: int = 0
-    """The first documents, of which it was seen whether they are like what the model was trained on."""
+    """The number of documents, the first ones, that were compared with the model's training text."""
     foreign: int = 0
-    """Of these, the documents that are not."""
+    """How many of these differ from the training text."""
 
     @staticmethod
     def from_json(record: dict[str, Any]) -> Done:
-        """What was noted as `asdict`; a TypeError says that a note is none."""
+        """The counts from their `asdict` form; raises TypeError if a note is invalid."""
         done = with_all_fields(Done, record)
         for name, value in record.items():
             if type(value) is not (str if name == "first_reason" else int):
@@ -94,13 +94,13 @@ class Done:
         return done
 
     def judge(self, annotator: Annotator, document: Document) -> None:
-        """Sees whether a document is like what the model was trained on; of a shard's first ones, which tell enough."""
+        """Compare a document with the model's training text; only for the first documents of a shard."""
         if self.judged < ENOUGH and (fit := annotator.domain_fit(document)) is not None:
             self.judged += 1
             self.foreign += fit.foreign
 
     def write(self, write: Callable[[Document], None], record: DocumentRecord | Rejected) -> Rejected | None:
-        """Writes a document, or returns why it cannot."""
+        """Write a document, or return why it cannot be written."""
         if isinstance(record, DocumentRecord):
             try:
                 write(record.document)
@@ -127,9 +127,9 @@ def annotate_shard(
     job: str,
     on_words: Callable[[int], None] = lambda words: None,
 ) -> Done:
-    """Annotates a shard and commits it: rejected records, then documents, and last the note that it is done.
+    """Annotate a shard and commit it: first rejected records, then documents, last the note that it is done.
 
-    Killed at any moment, it has left no note, and is done again; done twice, at once even, it has the same files.
+    A killed shard leaves no note and is repeated; annotating it twice, even concurrently, gives the same files.
     """
     done = Done(shard.number)
 
@@ -145,7 +145,7 @@ def annotate_shard(
         done.words += words
         on_words(words)
 
-    with ExitStack() as uncommitted:  # the last one first, so that documents follow their rejected records
+    with ExitStack() as uncommitted:  # closed in reverse order, so that documents follow their rejected records
         stream = uncommitted.enter_context(output.writing(f"{DOCUMENTS}/{shard.name}.{settings.format}"))
         rejected_records: IO[bytes] | None = None
         with _writer(stream, settings.format) as write:
@@ -167,10 +167,9 @@ def annotated(
     settings: JobSettings,
     on_words: Callable[[int], None] | None = None,
 ) -> Iterator[DocumentRecord | Rejected]:
-    """The records with what was found in them, in order; one on which the model fails is rejected, and no other with
-    it.
+    """The records with their mentions, in order; only a record on which the model fails is rejected.
 
-    Sentences and words, which take more room than all the rest, are left out.
+    Sentences and words, which take most of the space, are left out.
     """
     waiting: deque[DocumentRecord | Rejected] = deque()
 
@@ -198,7 +197,7 @@ def annotated(
 
 @contextmanager
 def jsonl_to(stream: IO[bytes]) -> Iterator[Callable[[Document], None]]:
-    """What writes documents to a stream as hyperspan's own JSON Lines."""
+    """A function that writes documents to a stream as hyperspan's JSON Lines."""
 
     def write(document: Document) -> None:
         stream.write(json_bytes(document_record(document)) + b"\n")
@@ -216,6 +215,6 @@ def _writer(stream: IO[bytes], format_name: OutputFormat) -> AbstractContextMana
 
 def _rejected_line(rejected: Rejected) -> bytes:
     for record, only_ascii in ((rejected, False), (rejected, True)):
-        with suppress(ValueError, RecursionError):  # what could be read need not be what can be written
+        with suppress(ValueError, RecursionError):  # what could be read may not be writable
             return json.dumps(record.to_json(), ensure_ascii=only_ascii).encode() + b"\n"
     return json.dumps(replace(rejected, record=None).to_json()).encode() + b"\n"

@@ -1,6 +1,6 @@
-"""A process of a bulk job that annotates shards, but for what the model computes: it asks another process for that.
+"""A process of a bulk job that annotates shards, but requests the model's computations from another process.
 
-Started with the descriptor of a connection as its only argument. It is given what to do there, and asks there.
+Its only argument is the descriptor of a connection, over which it receives tasks and sends requests.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
 from hyperspan.errors import EXIT_EXCEPTIONS
 
 LOST = (EOFError, ConnectionError)
-"""What a connection raises whose other end is gone."""
+"""Errors of a connection whose other end is gone."""
 
 
 @dataclass(frozen=True)
 class WorkerStart:
-    """What a worker starts with."""
+    """The data that a worker starts with."""
 
     facts: ModelFacts
     settings: JobSettings
@@ -45,7 +45,7 @@ class ShardTask:
 
 @dataclass(frozen=True)
 class Finished:
-    """A shard that is committed, and what it took."""
+    """A committed shard, and the time it took."""
 
     done: Done
     seconds: Seconds
@@ -71,7 +71,7 @@ class ConnectedComputer:
 
 
 def work(connection: Connection) -> None:
-    """Annotates shards until the connection is closed."""
+    """Annotate shards until the connection is closed."""
     start: WorkerStart = connection.recv()
     annotator = RemoteAnnotator(start.facts, ConnectedComputer(connection), window=start.window)
     if start.facts.reads_ids:
@@ -93,7 +93,7 @@ def work(connection: Connection) -> None:
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it is interrupted, too, and closes the connection
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too, and closes the connection
     try:
         work(Connection(int(sys.argv[1])))
     except LOST:
