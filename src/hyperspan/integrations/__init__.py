@@ -1,1 +1,1 @@
-"""hyperspan inside other people's tools, a module for each; none is imported before it is asked for."""
+"""Integrations with other tools, one module each; none is imported before it is used."""

@@ -1,7 +1,7 @@
-"""spaCy's component "hyperspan": overlapping mentions in ``doc.spans``, with their probabilities.
+"""The spaCy component "hyperspan": overlapping mentions in ``doc.spans``, with probabilities.
 
-spaCy imports this module for everyone who has both packages, whenever it makes a pipeline (it is an entry point). So
-nothing here imports torch or a model before a component is asked for.
+spaCy imports this module (an entry point) for everyone who has both packages, whenever it makes a pipeline. So nothing
+here imports torch or a model before a component is created.
 """
 
 import inspect
@@ -35,10 +35,9 @@ if TYPE_CHECKING:
     from hyperspan.inference.annotator import Annotator
 
 STATE = "hyperspan.json"
-"""The file of a saved component that says which bundled model it has, and which settings were changed since they were
-given.
+"""The file of a saved component with the name of its bundled model, and the settings changed since it was created.
 
-A model that is not bundled is beside it, in a folder "model".
+A model that is not bundled is saved next to it, in a folder "model".
 """
 
 
@@ -48,17 +47,17 @@ Span.set_extension(PARTS, getter=parts_of_span, force=True)
 
 
 class Component(Pipe):
-    """What ``nlp.add_pipe("hyperspan", config={…})`` adds to a pipeline. It finds; it is trained with ``hyperspan
+    """The component that ``nlp.add_pipe("hyperspan", config={…})`` adds. It only predicts; train with ``hyperspan
     train``.
 
     The settings, in `cfg`, may be changed at any time:
 
-    - `spans_key`: the group of ``doc.spans`` that is filled; its ``attrs["scores"]`` are the probabilities. The span of
-      a discontinuous mention is from its first to its last part; ``span._.hyperspan_parts`` are the parts;
+    - `spans_key`: the group of ``doc.spans`` to fill; its ``attrs["scores"]`` are the probabilities. The span of a
+      discontinuous mention reaches from its first to its last part; ``span._.hyperspan_parts`` are the parts;
     - `threshold`, `types`, `top_k`: as for :class:`hyperspan.Annotator`; alternatives go to ``attrs["alternatives"]``;
-    - `alignment`: of a mention that begins or ends inside a token, take all tokens that it touches ("expand"), those
-      inside it ("contract"), or leave it out ("strict");
-    - `sentences`, `tokens`: let the model read those of "hyperspan", as in its training, or those of "spacy".
+    - `alignment`: for a mention that begins or ends inside a token, take all tokens that it touches ("expand"), only
+      those inside it ("contract"), or drop it ("strict");
+    - `sentences`, `tokens`: whether the model reads those of "hyperspan", as in its training, or those of "spacy".
 
     >>> import spacy
     >>> nlp = spacy.blank("en")
@@ -80,10 +79,9 @@ class Component(Pipe):
         self.vocab, self.name, self.scorer = vocab, name, scorer
         self.cfg = cfg
         self.counts: Counter[str] = Counter()
-        """Of the mentions found so far: how many there were, and of those how many were unaligned, dropped and
-        merged."""
+        """Counts of the mentions found so far: all, unaligned, dropped and merged."""
         self.domain = DomainTally()
-        """Of the first texts, how many are unlike what the model was trained on."""
+        """How many of the first texts differ from the model's training text."""
         self._warned = False
         self._given = dict(cfg)
         self._source, self._loading = model, loading
@@ -98,13 +96,13 @@ class Component(Pipe):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Those that are looked for; none before the model is there."""
+        """The labels that the component predicts; empty before the model is loaded."""
         known = self._annotator.labels if self._annotator else ()
         return tuple(label for label in known if self.cfg["types"] is None or label in self.cfg["types"])
 
     @property
     def annotator(self) -> "Annotator":
-        """hyperspan's own annotator, for all that spaCy has no place for."""
+        """hyperspan's annotator, for features without a place in spaCy."""
         if self._annotator is None:
             self._load(self._source)
         assert self._annotator is not None
@@ -120,7 +118,7 @@ class Component(Pipe):
             self.vocab.strings.add(label)
 
     def check(self) -> None:
-        """Loads the model, and raises an error for settings that are wrong or do not fit it."""
+        """Load the model, and raise an error for settings that are invalid or do not fit it."""
         for name, known in (("alignment", ALIGNMENTS), ("sentences", SOURCES), ("tokens", SOURCES)):
             if self.cfg[name] not in known:
                 raise InputError(f"{name} is {self.cfg[name]!r}, but must be one of {', '.join(known)}")
@@ -137,8 +135,7 @@ class Component(Pipe):
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """The documents with their mentions, in order; a document that fails does not take others of its batch
-        along."""
+        """Yield the documents with their mentions, in order; one that fails does not affect others of its batch."""
         for docs in minibatch(stream, batch_size):
             try:
                 self.set_annotations(docs, self.predict(docs))
@@ -158,15 +155,15 @@ class Component(Pipe):
                 self(doc)
             except EXIT_EXCEPTIONS:
                 raise
-            except BaseException as error:  # the handlers of spaCy are written for those of Exception
+            except BaseException as error:  # spaCy's handlers expect subclasses of Exception
                 handle(self.name, self, [doc], error if isinstance(error, Exception) else RuntimeError(repr(error)))
             else:
                 yield doc
 
     def predict(self, docs: Sequence[Doc]) -> list[Document]:
-        """What is found in the documents, by characters, as hyperspan's own; they are left as they are."""
+        """Predict the mentions of documents, by characters, as hyperspan documents; the given ones are unchanged."""
         if os.getpid() != self._process:
-            # In a process of nlp.pipe(n_process=…), of which there are several: they share the cores.
+            # One of several processes of nlp.pipe(n_process=…): they share the cores.
             from hyperspan.kernels.threads import use_threads
 
             use_threads(1)
@@ -176,7 +173,7 @@ class Component(Pipe):
         return list(annotator.pipe(given, **self._wanted(), keep_sentences=False))
 
     def _judge(self, docs: Iterable[Doc]) -> None:
-        """Warns, once, if documents are unlike what the model was trained on."""
+        """Warn, once, if documents differ from the model's training text."""
         if self._warned:
             return
         for doc in docs:
@@ -187,7 +184,7 @@ class Component(Pipe):
             warnings.warn(self.domain.note, DomainWarning, stacklevel=2)
 
     def set_annotations(self, docs: Sequence[Doc], found: Sequence[Document]) -> None:
-        """Puts what was found into ``doc.spans``."""
+        """Store the found mentions in ``doc.spans``."""
         from hyperspan.corpora.results import alternatives_records
 
         for doc, document in zip(docs, found, strict=True):
@@ -202,14 +199,14 @@ class Component(Pipe):
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Writes the name of a bundled model, or all files of another, to a folder."""
+        """Write the name of a bundled model, or all files of another, to a folder."""
         for name, content in self._files().items():
             file = Path(path) / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Component":
-        """Reads what `to_disk` wrote; settings that were not changed since they were given stay as they are here."""
+        """Read what `to_disk` wrote; settings that were not changed when it was saved keep their current values."""
         folder = Path(path)
         if (folder / STATE).is_file():
             state = json.loads((folder / STATE).read_bytes())
@@ -219,11 +216,11 @@ class Component(Pipe):
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """What `to_disk` writes, as one string of bytes."""
+        """The content of `to_disk` as bytes."""
         return srsly.msgpack_dumps(self._files())
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "Component":
-        """Reads what `to_bytes` returned."""
+        """Read what `to_bytes` returned."""
         held: Any = srsly.msgpack_loads(bytes_data)
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "model").mkdir()
@@ -233,7 +230,7 @@ class Component(Pipe):
             return self.from_disk(folder)
 
     def _files(self) -> dict[str, bytes]:
-        """What is saved, by its name in the folder of the component."""
+        """The files to save, by name in the folder of the component."""
         changes = {name: value for name, value in self.cfg.items() if value != self._given.get(name)}
         bundled = self._source in bundled_models()
         state = {"model": self._source if bundled else None, "changes": changes}
@@ -241,8 +238,7 @@ class Component(Pipe):
         return files if bundled else files | {f"model/{name}": data for name, data in self._model_files().items()}
 
     def _model_files(self) -> dict[str, bytes]:
-        """Those that the model was read from; if they have changed or gone since, those of the model as it is in
-        memory."""
+        """The files that the model was loaded from; if they have changed or vanished, those of the model in memory."""
         if _stamps(Path(self._source)) == self._stamps:
             return _contents(Path(self._source))
         with tempfile.TemporaryDirectory() as folder:
@@ -260,19 +256,19 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 
 def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
-    """Times and sizes of the files of a model, which change when they do."""
+    """Times and sizes of the files of a model, to detect changes."""
     found = {name: (folder / name).stat() for name in FILES if (folder / name).is_file()}
     return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in found.items()}
 
 
 def _revived(made: tuple[Any, ...], state: bytes, process: int) -> Component:
-    """The component of another process; that of ``nlp.pipe`` where processes are not forked."""
+    """The component in another process, for ``nlp.pipe`` without fork."""
     component = Component(*made).from_bytes(state)
     component._process = process
     return component
 
 
-# Older versions of spaCy read the annotations as they are, so that they may not become strings (from __future__).
+# Older versions of spaCy need annotations that are not strings (from __future__).
 @Language.factory(
     "hyperspan",
     assigns=["doc.spans"],
@@ -307,7 +303,7 @@ def make_component(
     skip: float | None,
     scorer: Callable[..., Any] | None,
 ) -> Component:
-    """The factory: settings as :class:`Component` has them, and those of :func:`hyperspan.load`."""
+    """The factory: the settings of :class:`Component` and of :func:`hyperspan.load`."""
     cfg = {
         "spans_key": spans_key,
         "threshold": threshold,
@@ -330,8 +326,7 @@ def make_component(
 
 
 def _from_config() -> bool:
-    """Whether spaCy makes a pipeline from a config. It may read files next, and they may hold a model that is nowhere
-    else."""
+    """Whether spaCy makes a pipeline from a config. It may read files next, with the only copy of a model."""
     frame = inspect.currentframe()
     while frame is not None and frame.f_code.co_name != Language.from_config.__name__:
         frame = frame.f_back

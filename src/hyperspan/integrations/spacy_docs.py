@@ -1,6 +1,6 @@
-"""Between spaCy's documents and ours: its tokens and sentences for a model, and a model's mentions on its tokens.
+"""Convert between spaCy's documents and hyperspan's: tokens and sentences for a model, and mentions on spaCy's tokens.
 
-As spaCy imports this for everyone, what takes time to import is imported in functions.
+spaCy imports this module for everyone, so slow imports are inside functions.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
     from hyperspan.text.tokenize import Tokenizer
 
 ALIGNMENTS = ("expand", "contract", "strict")
-"""What becomes of a mention that begins or ends inside a token: all tokens that it touches, those inside it, or
-nothing."""
+"""What to do with a mention that begins or ends inside a token: take all tokens it touches, those inside it, or drop
+it.
+"""
 SOURCES = ("hyperspan", "spacy")
 """Whose sentences, and whose tokens, a model reads."""
 
 
 def as_document(doc: Any, tokenizer: Tokenizer, sentences: str, tokens: str) -> Document:
-    """The text of a spaCy document; with its sentences or its tokens where these are asked for.
+    """The text of a spaCy document, with its sentences or tokens if requested.
 
-    Tokens of white space are left out, which no model has seen.
+    White-space tokens are left out, because no model has seen them.
     """
     from hyperspan.text.sentences import sentence_of, sentence_spans, token_spans
 
@@ -53,7 +54,7 @@ def _spacys_tokens(doc: Any, spans: list[Span]) -> list[Sentence]:
     starts = [start for start, _ in spans]
     groups: list[list[Any]] = [[] for _ in spans]
     for token in doc:
-        if not token.text.isspace():  # token.is_space is not known to every vocabulary
+        if not token.text.isspace():  # not every vocabulary supports token.is_space
             groups[bisect_right(starts, token.idx) - 1].append(token)
     tagged = doc.has_annotation("TAG")
     return [
@@ -67,10 +68,10 @@ def _spacys_tokens(doc: Any, spans: list[Span]) -> list[Sentence]:
 
 
 def align(doc: Any, mentions: Iterable[Mention], mode: str) -> tuple[dict[Mention, float], Counter[str]]:
-    """The mentions by tokens, in order, with their probabilities; and how many fared how.
+    """Align mentions to tokens, in order, with their probabilities; also count the outcomes.
 
-    Each part of a discontinuous mention is aligned by itself; a mention that loses one is dropped. Of those that become
-    the same mention, the most probable stays.
+    Each part of a discontinuous mention is aligned separately; a mention that loses a part is dropped. If several
+    become the same mention, the most probable is kept.
     """
     placed: dict[Mention, float] = {}
     counts = Counter(mentions=0, unaligned=0, dropped=0, merged=0)
@@ -88,7 +89,7 @@ def align(doc: Any, mentions: Iterable[Mention], mode: str) -> tuple[dict[Mentio
 
 
 def _on_tokens(label: str, spans: Iterable[Any]) -> Mention:
-    """The mention of these spans of tokens; those with no token between them are one part."""
+    """The mention of these spans of tokens; adjacent spans are joined."""
     from hyperspan.corpora.trimming import joined
 
     parts = joined((span.start, span.end) for span in spans)
@@ -96,7 +97,7 @@ def _on_tokens(label: str, spans: Iterable[Any]) -> Mention:
 
 
 def span_group(doc: Any, key: str, placed: Mapping[Mention, float]) -> Any:
-    """The group of these mentions, by token: their spans, probabilities, and parts where one is discontinuous."""
+    """The span group of these mentions, by token: spans, probabilities, and parts if one is discontinuous."""
     import numpy as np
     from spacy.tokens import Span as SpacySpan
     from spacy.tokens import SpanGroup
@@ -115,11 +116,10 @@ def span_group(doc: Any, key: str, placed: Mapping[Mention, float]) -> Any:
 
 
 def parts_of_span(span: Any) -> list[Any]:
-    """The parts of a span that the component found, as spans with its label: those of a discontinuous mention, or the
-    span alone.
+    """The parts of a span that the component found, as spans with its label; for a contiguous mention, the span alone.
 
-    It is ``span._.hyperspan_parts``. Where mentions differ in their parts alone, the id of their spans tells which is
-    which.
+    Available as ``span._.hyperspan_parts``. If mentions differ only in their parts, the ids of their spans distinguish
+    them.
     """
     from hyperspan.corpora.docbin_parts import fragments_of
 
