@@ -1,4 +1,4 @@
-"""Packed files: reads gzip and zip, and rejects other formats and damaged archives with a clear error."""
+"""Read gzip and zip files; reject other compression formats and damaged archives with a clear error."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from hyperspan.errors import CorpusError
 from hyperspan.file_types import HEAD_BYTES, OFFICE, looks_like_office, signature_of
 
 READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
-"""What the standard library raises for truncated or damaged files."""
+"""The exceptions of the standard library for truncated or damaged files."""
 ZIP_ERRORS = (*READ_ERRORS, RuntimeError, ValueError, struct.error, OverflowError)
-"""What it raises for zip archives that are damaged, encrypted, or packed by an unknown method."""
+"""Its exceptions for zip archives that are damaged, encrypted, or compressed by an unknown method."""
 _OFFICE = {"[Content_Types].xml", "mimetype"}
 """A zip archive with one of these members is an office document or an e-book."""
 
 
 @contextmanager
 def unpacking(name: str) -> Iterator[None]:
-    """Turns errors of damaged files into a :class:`CorpusError` that names the file."""
+    """Turn the errors of damaged files into a :class:`CorpusError` that names the file."""
     try:
         yield
     except READ_ERRORS as error:
@@ -34,7 +34,7 @@ def unpacking(name: str) -> Iterator[None]:
 
 
 def check_unpacked(name: str, head: bytes) -> None:
-    """Raises an error if a file with these first bytes must be unpacked or converted first.
+    """Raise an error if a file with these first bytes must be unpacked or converted first.
 
     >>> check_unpacked("made.xz", b"\\xfd7zXZ\\x00\\x00")
     Traceback (most recent call last):
@@ -57,7 +57,7 @@ def check_unpacked(name: str, head: bytes) -> None:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file is a complete zip archive. A truncated one has lost its directory, so it does not count."""
+    """Whether a file is a complete zip archive; a truncated one has lost its directory."""
     return path.is_file() and zipfile.is_zipfile(path)
 
 
@@ -73,7 +73,7 @@ def is_office_document(path: Path) -> bool:
 
 
 def members_of(path: Path) -> list[str]:
-    """The names of the files in a zip archive."""
+    """Return the names of the files in a zip archive."""
     try:
         return _archive(path).namelist()
     except ZIP_ERRORS as error:
@@ -81,7 +81,7 @@ def members_of(path: Path) -> list[str]:
 
 
 def has_member(path: Path, member: str) -> bool:
-    """Whether a zip archive has a file of this name."""
+    """Whether a zip archive contains a file of this name."""
     try:
         return member in _archive(path).NameToInfo
     except ZIP_ERRORS:
@@ -89,7 +89,7 @@ def has_member(path: Path, member: str) -> bool:
 
 
 def open_member(path: Path, member: str) -> IO[bytes]:
-    """A file of a zip archive, to read."""
+    """Open a file of a zip archive for reading."""
     try:
         return _archive(path).open(member)
     except (*ZIP_ERRORS, KeyError) as error:
@@ -97,7 +97,7 @@ def open_member(path: Path, member: str) -> IO[bytes]:
 
 
 def _archive(path: Path) -> zipfile.ZipFile:
-    """The open archive. It stays open, so that its directory is read once and not once for each member."""
+    """Return the open archive; it stays open, so that its directory is read once, not once per member."""
     about = path.stat()
     # The process id is part of the key: a forked process must not share its parent's position in the file.
     return _opened(path.absolute(), about.st_mtime_ns, about.st_size, os.getpid())

@@ -1,4 +1,4 @@
-"""Recognises files that are not plain text by their first bytes or their name, so that none is annotated as prose."""
+"""Detect files that are not plain text by their first bytes or their name, so that they are not annotated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Signature(NamedTuple):
     description: str
     """What such a file is, and how to convert it."""
     compression: str = ""
-    """The program or format that packed it; empty for a file that is not packed."""
+    """The compression format; empty for an uncompressed file."""
 
 
 SIGNATURES = (
@@ -70,7 +70,7 @@ DOCUMENT_SUFFIXES = tuple(suffix for suffixes in _NAMES for suffix in suffixes)
 
 
 def signature_of(head: bytes) -> Signature | None:
-    """The signature that matches the first bytes of a file; None if none does."""
+    """Return the first signature that matches the first bytes of a file, or None."""
     return next((signature for signature in SIGNATURES if re.match(signature.pattern, head)), None)
 
 
@@ -83,7 +83,7 @@ def looks_like_office(head: bytes, name: str) -> bool:
 
 
 def why_not_text(head: bytes, name: str = "") -> str | None:
-    """What a file with these first bytes or this name is, and how to convert it; None if it may be text.
+    """Describe a file with these first bytes or this name and how to convert it; None if it may be text.
 
     >>> why_not_text(b"%PDF-1.7")
     'a PDF; save its text as UTF-8 first, for example with pdftotext'

@@ -1,4 +1,4 @@
-"""Dataclasses from TOML of any origin and back: every key and every value is checked, and a mistake is one sentence."""
+"""Convert untrusted TOML to dataclasses and back: every key and value is checked, and errors are one sentence."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 from hyperspan.errors import InputError
 
 LARGEST_FILE = 64 * 1024
-"""Bytes of a configuration; those that people write have one or two thousand."""
+"""The maximal bytes of a configuration; typical ones have one or two thousand."""
 DEEPEST = 100
-"""Dots in a key. tomllib takes time that grows with their square."""
+"""The maximal number of dots in a key; the time of tomllib is quadratic in it."""
 DEEPEST_VALUE = 50
-"""Levels of tables and lists in a free table."""
+"""The maximal nesting of tables and lists in a free table."""
 _SCALARS = (str, float, datetime.date, datetime.time)
 _DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{DEEPEST}}}")
 _QUOTED = re.compile(
-    r'''"""(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}|\Z)'''  # strings of several lines
+    r'''"""(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}|\Z)'''  # multi-line strings
     r"|'''(?:[^']++|'(?!''))*+(?:'{3,5}|\Z)"
-    r"""|"(?:[^"\\\n]++|\\[^\n])*+"?|'[^'\n]*+'?|#[^\n]*+""",  # strings of a line, comments
+    r"""|"(?:[^"\\\n]++|\\[^\n])*+"?|'[^'\n]*+'?|#[^\n]*+""",  # single-line strings, comments
     re.DOTALL,
 )
 
@@ -35,7 +35,7 @@ _QUOTED = re.compile(
 def read_toml(
     text: str, name: str = "the configuration", remedy: str = "hyperspan/configs/ has examples"
 ) -> dict[str, Any]:
-    """The tables of a TOML text of any origin; an InputError says why `name` is none.
+    """Parse untrusted TOML; raise an InputError that names `name` if it is invalid.
 
     >>> read_toml("seed = " + "[" * 2000)
     Traceback (most recent call last):
@@ -50,13 +50,13 @@ def read_toml(
         reason = str(error)[:200]
     except RecursionError:
         reason = "it is nested too deeply"
-    except ValueError:  # Python refuses to convert it
+    except ValueError:  # Python refuses to convert a huge number
         reason = "it holds a number of thousands of digits"
     raise InputError(f"{name} is not TOML: {reason}; {remedy}")
 
 
 def read_text(path: Path) -> str:
-    """The text of a small file of any origin, such as a configuration."""
+    """Read a small untrusted text file, such as a configuration."""
     with path.open("rb") as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
@@ -70,7 +70,7 @@ def read_text(path: Path) -> str:
 
 
 def to_toml(value: Any) -> str:
-    """A value in TOML; of texts, that is JSON but for one control character.
+    """Return a value as TOML; strings are as in JSON except for one control character.
 
     >>> to_toml({"size": 3, "odd key": [1.5, {"on": datetime.date(2026, 1, 2)}]})
     '{size = 3, "odd key" = [1.5, {on = 2026-01-02}]}'
@@ -89,17 +89,17 @@ def to_toml(value: Any) -> str:
 
 
 def to_key(name: str) -> str:
-    """A key in TOML, quoted where it must be."""
+    """Return a key as TOML, quoted if necessary."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else to_toml(name)
 
 
 def values_of(section: Any) -> dict[str, Any]:
-    """The fields of a dataclass, by name."""
+    """Return the fields of a dataclass by name."""
     return {entry.name: getattr(section, entry.name) for entry in fields(section)}
 
 
 def parse_value(value: str) -> Any:
-    """What an override says: TOML where it is that, a plain text otherwise."""
+    """Parse the value of an override: as TOML if it is valid, otherwise as a string."""
     try:
         return read_toml(f"value = {value}")["value"]
     except InputError:
@@ -107,7 +107,7 @@ def parse_value(value: str) -> Any:
 
 
 def check_key(cls: type, key: str, renamed: Mapping[str, str], prefix: str = "") -> None:
-    """Raises an InputError for a key that a dataclass does not have; an old one is answered with its new name."""
+    """Raise an InputError for an unknown key of a dataclass; for a renamed key it gives the new name."""
     known = [entry.name for entry in fields(cls)]
     if new := renamed.get(prefix + key):
         raise InputError(f"the configuration has the old key {prefix}{key}, which is now called {new}; rename it")
@@ -118,7 +118,7 @@ def check_key(cls: type, key: str, renamed: Mapping[str, str], prefix: str = "")
 
 
 def build(cls: Any, given: Any, renamed: Mapping[str, str], prefix: str = "") -> Any:
-    """An instance of a (nested) dataclass from a mapping, each value checked."""
+    """Build a (nested) dataclass from a mapping and check each value."""
     given = _table(given, prefix.removesuffix("."))
     hints = get_type_hints(cls)
     values: dict[str, Any] = {}
@@ -142,7 +142,7 @@ def build(cls: Any, given: Any, renamed: Mapping[str, str], prefix: str = "") ->
 
 
 def _listed(kind: Any, given: list[Any] | tuple[Any, ...], name: str, renamed: Mapping[str, str]) -> tuple[Any, ...]:
-    """The entries of a list, each checked; where they are tables, a text is a table with the first key alone."""
+    """Check the entries of a list; if they are tables, a string stands for a table with only the first key."""
     found: list[Any] = []
     for index, entry in enumerate(given):
         place = f"{name}[{index}]"
@@ -162,7 +162,7 @@ def _table(given: Any, name: str) -> Mapping[str, Any]:
 
 
 def free_table(given: Any, name: str) -> dict[str, Any]:
-    """A copy of a table whose keys are free; its values are what TOML holds, not NaN, which equals nothing."""
+    """Copy a table with arbitrary keys; values must be TOML values other than NaN, which equals nothing."""
 
     def copied(value: Any, depth: int) -> Any:
         if depth > DEEPEST_VALUE:
@@ -182,7 +182,7 @@ def free_table(given: Any, name: str) -> dict[str, Any]:
 def _checked(
     hint: Any, value: Any, metadata: Mapping[str, Any], name: str, renamed: Mapping[str, str] | None = None
 ) -> Any:
-    """The value, if it is of this kind and in range."""
+    """Return the value if it has this type and range; raise an InputError otherwise."""
     low, high = metadata.get("low"), metadata.get("high")
     if _is_auto(value, metadata):
         return value
@@ -203,15 +203,15 @@ def _checked(
 
 
 def _is_auto(value: Any, metadata: Mapping[str, Any]) -> bool:
-    """Whether a value is left to the corpus, where that is allowed."""
+    """Whether a value is "auto" and the field allows it."""
     return "settled" in metadata and value == "auto"
 
 
 def shown(value: Any) -> str:
-    """A value in few characters, for messages."""
+    """Return a short repr of a value, for messages."""
     try:
         text = repr(value)
-    except ValueError:  # Python refuses to write a number of thousands of digits
+    except ValueError:  # Python refuses to print a number of thousands of digits
         return "a number of thousands of digits"
     return text if len(text) <= 100 else f"{text[:97]}..."
 
@@ -221,7 +221,7 @@ def _is_within(value: float, low: float | None, high: float | None) -> bool:
 
 
 def _wanted(hint: Any, low: float | None, high: float | None) -> str:
-    """What a value must be, in words."""
+    """Describe the expected values, for messages."""
     if get_origin(hint) in (Union, UnionType):
         return " or ".join(_wanted(kind, low, high) for kind in get_args(hint))
     if get_origin(hint) is Literal:

@@ -1,4 +1,4 @@
-"""The symbols that a model knows, and their ids."""
+"""The vocabulary of a model: words, characters, tags and labels with their ids."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from hyperspan.types import ANY_LABEL, AnnotationScope, Mention, Sentence
 from hyperspan.words import UNKNOWN, Words
 
 CLUSTER_PREFIXES = (4, 6, 10, 32)
-"""Lengths in bits of the prefixes of a Brown cluster."""
+"""The lengths of the Brown cluster prefixes, in bits."""
 
 _T = TypeVar("_T")
 
 
 @dataclass
 class Vocabulary:
-    """The symbols that a model knows. Symbol i of a list has id i + 1; id 0 is :data:`UNKNOWN`."""
+    """The symbols of a model. Symbol i of a list has id i + 1; id 0 is :data:`UNKNOWN`."""
 
     words: Sequence[str]
-    """The words of the training data, then those that only the pretrained vectors know; they become :class:`Words`."""
+    """The words of the training data, then those that only pretrained vectors contain; stored as :class:`Words`."""
     trained: int
-    """How many of the words are of the training data."""
+    """How many of the words occur in the training data."""
     characters: list[str]
     tags: list[str]
     labels: list[str]
     clusters: dict[str, str] = field(default_factory=dict)
-    """The bits of the Brown clusters of words."""
+    """The bit strings of the Brown clusters of words."""
     lowercase: bool = True
     function_words: list[str] = field(default_factory=list)
-    """Words inside mentions; handcrafted encoders alone have them, and features by their names."""
+    """Words inside mentions; like the features below, only for handcrafted encoders."""
     features: list[str] = field(default_factory=list)
     span_features: list[str] = field(default_factory=list)
     transformer: dict[str, Any] = field(default_factory=dict)
-    """The description of a pretrained encoder, where there is one: :mod:`hyperspan.encoders.hub` makes it."""
+    """The description of the pretrained encoder, if any, from :mod:`hyperspan.encoders.hub`."""
 
     def __post_init__(self) -> None:
         self._words = self.words = self.words if isinstance(self.words, Words) else Words.of(self.words)
@@ -61,9 +61,9 @@ class Vocabulary:
         pretrained: Iterable[str] = (),
         clusters: dict[str, str] | None = None,
     ) -> Vocabulary:
-        """The symbols of training sentences, most frequent first, and the words that come with vectors.
+        """Collect the symbols of training sentences, most frequent first, and the words of pretrained vectors.
 
-        Lone surrogates are no characters, which UTF-8 could hold: they are unknown ones.
+        Lone surrogates are left out, as UTF-8 cannot encode them; they are unknown characters.
 
         >>> list(Vocabulary.of([Sentence(["The", "the", "zoo"])], Config(), ["the", "lion"]).words)
         ['the', 'zoo', 'lion']
@@ -89,25 +89,25 @@ class Vocabulary:
 
     @property
     def cluster_prefixes(self) -> int:
-        """How many prefixes of clusters there are."""
+        """The number of distinct cluster prefixes."""
         return len(self._prefixes)
 
     def word_id(self, token: str) -> int:
-        """The id of a token, as it is or in lower case."""
+        """Return the id of a token, as written or in lower case."""
         return (UNKNOWN if self.lowercase else self._words.find(token)) or self._words.find(token.lower())
 
     def tag_ids(self, tags: Sequence[str]) -> list[int]:
         return [self._tags.get(tag, UNKNOWN) for tag in tags]
 
     def cluster_ids(self, token: str) -> list[int]:
-        """The ids of the prefixes of a token's cluster."""
+        """Return the ids of the prefixes of a token's cluster."""
         bits = self.clusters.get(token) or self.clusters.get(token.lower(), "")
         return [self._prefixes.get(bits[:size], UNKNOWN) for size in CLUSTER_PREFIXES]
 
     def look_up(self, tokens: Sequence[str]) -> tuple[np.ndarray, Lexicon]:
-        """For each token its place among the different ones, and what is known of those.
+        """Return the index of each token among the distinct tokens, and the lexicon of these.
 
-        Ids of characters count from 2: 0 is padding and 1 unknown.
+        Character ids start at 2: 0 is padding and 1 is unknown.
         """
         found = self._words.look_up(tokens, self.lowercase, self._character_ids)
         clusters = [self.cluster_ids(tokens[int(index)]) for index in found.first] if self.clusters else ()
@@ -121,11 +121,10 @@ class Vocabulary:
         )
 
     def gold(self, sentence: Sentence, *, discontinuous: bool = False, hulls: bool = False) -> set[Any]:
-        """A sentence's mentions as a structure takes them: (start, end, index of the label), and the parts if there are
-        several.
+        """Return a sentence's mentions in the form that structures take: (start, end, label index[, parts]).
 
-        Discontinuous ones are left out unless they are asked for, or, with `hulls`, are mentions from their first to
-        their last word.
+        Discontinuous mentions are left out, unless `discontinuous` keeps their parts or `hulls` replaces them by the
+        span from their first to their last word.
         """
         kept = (mention for mention in sentence.mentions if discontinuous or hulls or not mention.fragments)
         try:
@@ -142,10 +141,9 @@ class Vocabulary:
             raise LabelError(f"the label {error} is not among those trained: {', '.join(self.labels)}") from None
 
     def marks(self, sentences: Sequence[Sentence], *, discontinuous: bool = False) -> PartialMarks | None:
-        """What sentences say of partial annotation; None where all of all of them is annotated.
+        """Return the partial annotation of sentences; None if all are fully annotated.
 
-        Forbidden mentions with gaps are left out unless they are asked for: the span of one as a whole may be a
-        mention.
+        Forbidden discontinuous mentions are left out without `discontinuous`: their whole span may be a mention.
         """
         if not any(sentence.is_partial for sentence in sentences):
             return None
@@ -166,7 +164,7 @@ class Vocabulary:
             yield from ((mention.start, mention.end, kind, *parts) for kind in every if kind is not None)
 
     def save(self, folder: Path) -> None:
-        """Writes vocabulary.json and words.txt into a folder."""
+        """Write vocabulary.json and words.txt to a folder."""
         content = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "words"}
         with Target(str(folder / "vocabulary.json"), force=True).open() as file:
             json.dump(content, file, ensure_ascii=False)
@@ -175,7 +173,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, folder: Path) -> Vocabulary:
-        """The vocabulary in a folder, which may come from anywhere: everything about it is checked."""
+        """Read the vocabulary of a folder, which is untrusted and checked."""
         path = folder / "vocabulary.json"
         content = _read(path, _content)
         words = _read(folder / "words.txt", Words)
@@ -208,9 +206,9 @@ def _refusal(path: Path, reason: str) -> InputError:
 
 
 def _content(data: bytes) -> dict[str, Any]:
-    """That of a vocabulary.json; ValueError says what is wrong with it."""
+    """Parse a vocabulary.json; raise a ValueError if it is invalid."""
     content = json.loads(data.decode())
-    json.dumps(content, ensure_ascii=False).encode()  # which half of a surrogate pair cannot be
+    json.dumps(content, ensure_ascii=False).encode()  # fails for lone surrogates
     _check_vocabulary(content)
     return content
 
@@ -221,7 +219,7 @@ _MOST_LABELS = 10_000
 
 
 def _check_vocabulary(content: Any) -> None:
-    """ValueError says what is wrong with the content of a vocabulary.json."""
+    """Raise a ValueError if the content of a vocabulary.json is invalid."""
     if not isinstance(content, dict):
         raise ValueError(f"it is {type(content).__name__}, not an object")
     if "words" in content:
@@ -245,7 +243,7 @@ def _check_vocabulary(content: Any) -> None:
 
 
 def check_labels(labels: Sequence[str]) -> None:
-    """ValueError says what is wrong with the labels of a model.
+    """Raise a ValueError if the labels of a model are invalid.
 
     >>> check_labels(["person", "a\\nb"])
     Traceback (most recent call last):
@@ -264,7 +262,7 @@ def _ids(symbols: Sequence[str]) -> dict[str, int]:
 
 
 def _character_ids(characters: Sequence[str]) -> np.ndarray:
-    """By code point, counted from 2; 1 for an unknown one. What is no single character never occurs."""
+    """Return the character ids by code point, from 2; 1 is unknown. Strings of several characters are ignored."""
     known = {ord(character): index + 2 for index, character in enumerate(characters) if len(character) == 1}
     ids = np.ones(max(known, default=-1) + 1, np.int32)
     ids[list(known)] = list(known.values())
@@ -273,22 +271,22 @@ def _character_ids(characters: Sequence[str]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """What is known of the U different tokens of a batch, in the order in which they first occur."""
+    """The ids and characters of the U distinct tokens of a batch, in order of first occurrence."""
 
     words: np.ndarray
     """(U,): ids."""
     clusters: np.ndarray
-    """(U, prefixes), or (U, 0) where there are no clusters."""
+    """(U, prefixes), or (U, 0) without clusters."""
     first: np.ndarray
-    """(U,): the token of the batch that is the first of its kind."""
+    """(U,): the index in the batch of the first occurrence of each."""
     characters: np.ndarray
-    """The ids of the characters of all, one token after the other."""
+    """The character ids of all tokens, concatenated."""
     counts: np.ndarray
-    """(U,): how many characters each has."""
+    """(U,): the number of characters of each."""
 
     def spellings(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The longest spellings first: the place there of each token (U,), their characters (U, longest), padded with
-        0, and their lengths (U,)."""
+        """Sort the spellings, longest first: the place of each token (U,), the characters (U, longest), padded with 0,
+        and the lengths (U,)."""
         longest_first = np.argsort(-self.counts, kind="stable")
         place = np.empty_like(longest_first)
         place[longest_first] = np.arange(len(place))

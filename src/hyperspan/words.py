@@ -1,5 +1,4 @@
-"""The words of a vocabulary: a file with one a line, which is searched as it is, and what is known of the tokens of a
-batch."""
+"""The words of a vocabulary: a file with one word per line, which is searched without parsing it."""
 
 from __future__ import annotations
 
@@ -16,9 +15,10 @@ from hyperspan.kernels.words_c import CompiledIndex, FoundTokens
 UNKNOWN = 0
 """The id of every symbol that was not seen in training."""
 LONGEST_SPELLING = 48
-"""Of a longer word, such as a DNA sequence, only the first and last characters are read; words.c has half of it."""
+"""Of a longer word, such as a DNA sequence, only the first and last characters are read; words.c has half of this
+value."""
 MOST_BYTES = 2**31
-"""Of a file of words."""
+"""The maximal size of a file of words."""
 
 _SPECIAL = re.compile("[\\\\\n\r\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\(?:([\\nr])|u(d[89a-f][0-9a-f]{2}))")
@@ -27,7 +27,7 @@ _SIGNS = {character: sign for sign, character in _BY_SIGN.items()}
 
 
 def escaped(word: str) -> str:
-    r"""A word as a line of the file: backslashes, line breaks, carriage returns and lone surrogates are escaped.
+    r"""Escape the backslashes, line breaks, carriage returns and lone surrogates of a word for the file.
 
     >>> escaped("a\nb\\"), escaped("\ud800")
     ('a\\nb\\\\', '\\ud800')
@@ -40,10 +40,9 @@ def _unescaped(line: str) -> str:
 
 
 class Words(Sequence[str]):
-    """Words, each once. The first has id 1.
+    """Distinct words; the first has id 1.
 
-    They stay the bytes of a words.txt: those are searched where they lie, and become strings only if someone reads
-    them.
+    They stay the bytes of a words.txt, which are searched directly and decoded only when the words are read.
 
     >>> words = Words.of(["the", "zoo"])
     >>> words.data, words.find("zoo"), words.find("lion"), list(words)
@@ -51,7 +50,7 @@ class Words(Sequence[str]):
     """
 
     def __init__(self, data: bytes):
-        """The words in the bytes of a file, which may come from anywhere: a ValueError says what is wrong with it."""
+        """Make the words from the bytes of an untrusted file; raise a ValueError if they are invalid."""
         self.data = data
         self._count = data.count(b"\n")
         self._check()
@@ -74,7 +73,7 @@ class Words(Sequence[str]):
             raise ValueError("its last line is cut off")
         if len(self.data) > MOST_BYTES:
             raise ValueError(f"it has {len(self.data):,} bytes, more than {MOST_BYTES:,}")
-        self.data.decode()  # which must be possible
+        self.data.decode()  # raises an error if it is not UTF-8
         if b"\r" in self.data:
             raise ValueError("it has carriage returns, as if its line breaks had been changed")
         end = -1
@@ -123,22 +122,22 @@ class Words(Sequence[str]):
         return Words, (self.data,)
 
     def find(self, word: str) -> int:
-        """The id of a word, or :data:`UNKNOWN`."""
+        """Return the id of a word, or :data:`UNKNOWN`."""
         if self._compiled is None:
             return self._ids.get(word, UNKNOWN)
         key = escaped(word).encode()
         return int(self._compiled.look_up(1, key, key, None, _NO_CHARACTERS).words[0])
 
     def look_up(self, tokens: Sequence[str], lowercase: bool, character_ids: np.ndarray) -> FoundTokens:
-        """What is known of the tokens: of those that are the same, once.
+        """Look up the distinct tokens of a batch.
 
-        A token is looked up in lower case alone, or first as it is; :func:`spelling` says what ids characters have. Of
-        a token of too many, those of the middle are left out, and one of none has that of a space.
+        With `lowercase`, a token is looked up in lower case only, otherwise first as written. :func:`spelling` gives
+        its character ids; a token that is too long loses its middle, and an empty one counts as a space.
         """
         lines = "\n".join(tokens)
         if self._compiled is None or not tokens or lines.count("\n") >= len(tokens):
             return self._look_up_each(tokens, lowercase, character_ids)
-        # Line breaks are neither letters nor marks, so that each token becomes what it becomes alone.
+        # Line breaks do not affect case mapping, so each token is lowercased as if it were alone.
         keys = lines.lower() if lowercase else lines
         try:
             encoded, lower = lines.encode(), None if lowercase else _keys(lines.lower())
@@ -147,7 +146,7 @@ class Words(Sequence[str]):
             return self._look_up_each(tokens, lowercase, character_ids)
 
     def _look_up_each(self, tokens: Sequence[str], lowercase: bool, character_ids: np.ndarray) -> FoundTokens:
-        # In the order of the batch, not of what was seen before: sums over them are then the same in every run.
+        # In the order of the batch, so that sums over the tokens are the same in every run.
         places: dict[str, int] = {}
         place = [places.setdefault(token, len(places)) for token in tokens]
         first: dict[int, int] = {}
@@ -168,7 +167,7 @@ _NO_CHARACTERS = np.empty(0, np.int32)
 
 
 def _keys(lines: str) -> bytes:
-    """The lines as the file has them."""
+    """Return the lines with the escapes of the file."""
     if "\\" in lines:
         lines = lines.replace("\\", r"\\")
     if "\r" in lines:
@@ -182,7 +181,7 @@ def _shortened(token: str) -> str:
 
 
 def spelling(text: str, character_ids: np.ndarray) -> np.ndarray:
-    """The ids of the characters of a text; those of `character_ids`, by code point, and 1 for what lies beyond it."""
+    """Return the ids of the characters of a text, from `character_ids` by code point; 1 for code points beyond it."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     ids = np.ones(len(codes), np.int64)
     known = codes < len(character_ids)

@@ -1,7 +1,7 @@
-"""The whole flow on raw text: sentences, tokens, a model's distribution, and mentions with their probabilities.
+"""Annotate raw text: split it into sentences and tokens, compute a model's distribution, and decode mentions.
 
-Every front end wraps :class:`Annotator`. Nothing is cut off quietly: a text of any length is split into sentences, a
-sentence keeps all its words, and one that no memory could hold is an error that says so.
+Every front end wraps :class:`Annotator`. Nothing is truncated silently: a text of any length is split into sentences, a
+sentence keeps all its words, and a sentence too long for memory raises an error.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from hyperspan.inference.model import InferenceModel
 
 WINDOW = 20_000
-"""How many words are read ahead, to put sentences of similar length together."""
+"""How many words are read ahead, to batch sentences of similar length."""
 LONG_TEXT = 1_000_000
-"""A text of more characters than this can be annotated part by part."""
+"""A text with more characters than this can be annotated part by part."""
 MAX_SPANS = 1_000 * 1_000
-"""Words × widths of the longest sentence that is tried."""
+"""The maximal words × widths of a sentence."""
 
 Text = str | Document | tuple[str | Document, Constraints]
-"""A text to annotate; in a pair with the mentions that it has and has not."""
+"""A text to annotate, alone or in a pair with constraints."""
 OnWords = Callable[[int], None]
-"""Called with a number of words that are done, to show progress."""
+"""Called with the number of words just annotated, to show progress."""
 OnError = Callable[[str | Document, BaseException], None]
-"""Called with a text that cannot be annotated, and with what it has raised."""
+"""Called with a text that cannot be annotated and the exception it raised."""
 
 
 class _Prepared(NamedTuple):
-    """A text that is cut into sentences, and the constraints of some of them."""
+    """A text split into sentences, with the constraints of some of them."""
 
     given: str | Document
     document: Document
@@ -54,27 +54,30 @@ class _Prepared(NamedTuple):
 
 
 class Annotator:
-    """Finds mentions in texts with a model.
+    """Finds the mentions of texts with a model. Make one with :func:`hyperspan.load`.
 
-    All methods take `threshold`: None for the most probable set of mentions of each sentence, or a number above 0 and
-    up to 1 for every mention at least that probable; at 0.5 the fewest errors are expected. It may differ by label,
-    ``{"protein": 0.3, "*": 0.5}``; labels that are not named take that of "*" or None, and 0.5 where there is neither.
-    `types` are the only labels to look for. Each mention carries its marginal probability. It is exact, but for
-    cascaded chains and models that decide step by step (`exact_marginals` of their distribution is false).
+    Call it with one text, use :meth:`pipe` for many texts, and :meth:`recognize` for tokenized sentences. All three
+    take these options:
 
-    A text may come with mentions that it has (`require`) and has not (`forbid`), in characters of the text. The rest,
-    and all probabilities, are then given that.
+    - `threshold`: the default None finds the most probable set of mentions of each sentence. A probability above 0 and
+      up to 1 finds every mention with at least that marginal probability; 0.5 minimises the expected number of errors.
+      A dict sets thresholds by label, ``{"protein": 0.3, "*": 0.5}``; "*" (or None) stands for all other labels, whose
+      default is 0.5.
+    - `types`: find only mentions with these labels. Default: all labels.
+
+    Each mention has its marginal probability. It is exact, except for cascaded chains and models that decide step by
+    step.
 
     >>> from hyperspan import load
     >>> document = load("genia")("c-Rel binds the IL-2 promoter in Jurkat T cells.", types=["DNA", "protein"])
     >>> [(mention.text, mention.label) for mention in sorted(document.mentions)]
     [('c-Rel', 'protein'), ('IL-2', 'protein'), ('IL-2 promoter', 'DNA')]
-    >>> known = {"require": [Mention(33, 39, "cell_line")], "types": ["cell_line"]}
-    >>> [mention.text for mention in load("genia")(document.text, **known).mentions]  # and not 'Jurkat T cells', as without it
-    ['Jurkat']
+    >>> [round(mention.probability, 1) for mention in sorted(document.mentions)]
+    [0.9, 0.7, 0.9]
 
-    `card` says what the model is for; `window` is how many words are read ahead, `long_text` the characters from which
-    on `keep_sentences` matters, and `max_spans` the words × widths of the longest sentence.
+    The constructor takes a loaded model and its `card`. `window` is the number of words that are read ahead,
+    `long_text` the number of characters above which `keep_sentences` has an effect, and `max_spans` the maximal
+    words × widths of a sentence.
     """
 
     def __init__(
@@ -95,34 +98,37 @@ class Annotator:
 
     @property
     def labels(self) -> tuple[str, ...]:
+        """The labels that the model finds."""
         return self.model.labels
 
     @property
     def discontinuous(self) -> DiscontinuousConfig | None:
-        """What mentions of several parts the model finds; None if it finds contiguous ones alone."""
+        """The limits of discontinuous mentions; None if the model finds only contiguous ones."""
         return self.model.config.discontinuous if self.model.discontinuous else None
 
     @property
     def context(self) -> int:
-        """How many words of a text the model reads before and after each sentence."""
+        """How many words the model reads before and after each sentence."""
         return self.model.context
 
     @property
     def joins_documents(self) -> bool:
-        """Whether the model was trained on documents of one sentence that follow each other in one text."""
+        """Whether the model was trained on single-sentence documents that follow each other in one text."""
         return self.model.joins_documents
 
     @property
     def reads_tags(self) -> bool:
-        """Whether the model was trained with part-of-speech tags, without which it finds less."""
+        """Whether the model was trained with part-of-speech tags; without tags it finds less."""
         return self.model.reads_tags
 
     def domain_fit(self, text: str | Document) -> DomainFit | None:
-        """How well a text fits what the model was trained on; None where the text is too short or the model does not
-        know.
+        """Measure how well a text fits the model's training text.
+
+        The result has a `score` (1 and more is unusual), the share of `unknown` words, and `foreign` with a `reason` if
+        the text is unlike the training text. It is None if the text is too short or the model has no profile.
 
         >>> from hyperspan import load
-        >>> fit = load("genia").domain_fit("Die alte Brücke über den Fluss wurde im Frühjahr nach langer Arbeit wieder geöffnet.")
+        >>> fit = load("genia").domain_fit("Die alte Brücke über den Fluss wurde im Frühjahr wieder geöffnet.")
         >>> fit.foreign, fit.unknown > 0.5, fit.usual_unknown < 0.1
         (True, True, True)
         """
@@ -141,7 +147,20 @@ class Annotator:
         require: Iterable[Mention] = (),
         forbid: Iterable[Mention] = (),
     ) -> Document:
-        """The text with its mentions; see `pipe`."""
+        """Annotate one text and return it as a document with mentions.
+
+        `threshold` and `types` are explained above; `top_k` and `candidates` as for :meth:`pipe`. `require` and
+        `forbid` are mentions, in characters of the text, that must and must not be found. The other mentions and all
+        probabilities are then conditional on them.
+
+        >>> from hyperspan import load
+        >>> annotate, text = load("genia"), "c-Rel binds the IL-2 promoter in Jurkat T cells."
+        >>> [mention.text for mention in annotate(text, types=["cell_line"]).mentions]
+        ['Jurkat T cells']
+        >>> known = [Mention(33, 39, "cell_line")]
+        >>> [mention.text for mention in annotate(text, types=["cell_line"], require=known).mentions]
+        ['Jurkat']
+        """
         options = self.options(threshold, types, top_k, candidates)
         [result] = self.results([(text, Constraints(require, forbid))], options)
         return _document_or_raise(result)
@@ -158,19 +177,27 @@ class Annotator:
         on_error: OnError | None = None,
         on_words: OnWords | None = None,
     ) -> Iterator[Document]:
-        """The texts with their mentions, in order; they are taken as needed, some thousand words ahead.
+        """Annotate many texts: yield a document with mentions for each, in order.
 
-        A text may come in a pair with :class:`Constraints`. A text that cannot be annotated ends the stream with an
-        error. With `on_error` it is left out, the others go on, and `on_error` is called with it and the error,
-        whatever that is. `on_words` is called with the number of words of each text that is done, or of each part of a
-        long one.
+        Texts are strings, documents, or pairs of one and :class:`Constraints`. They are read lazily, some thousand
+        words ahead. A document keeps its id, metadata, sentences, tokens and tags; its mentions are replaced.
 
-        Without `keep_sentences`, a long text comes back with its mentions but without sentences and tokens, which take
-        far more memory than the text; it is then annotated part by part.
+        `threshold` and `types` are explained above. The other options:
 
-        A document keeps its id, metadata, sentences, tokens and tags; its mentions are replaced. With `top_k` it has
-        `alternatives`: for each sentence the k most probable sets, best first. With `candidates` it has `candidates`:
-        every mention at least that probable, so that any higher threshold can be applied later.
+        - `top_k`: also set `alternatives` to the k most probable mention sets of each sentence, best first.
+        - `candidates`: also set `candidates` to every mention with at least this probability, so that you can apply any
+          higher threshold later.
+        - `keep_sentences`: if false, long texts are annotated part by part and returned without sentences and tokens,
+          which take far more memory than the text.
+        - `on_error`: called with a text that cannot be annotated and its exception; the text is left out. Without it,
+          such a text raises the exception and ends the stream.
+        - `on_words`: called with the number of words of each finished text, or of each part of a long one.
+
+        >>> from hyperspan import load
+        >>> for document in load("genia").pipe(["IL-2 binds.", "We used Jurkat cells."]):
+        ...     print([(mention.text, mention.label) for mention in document.mentions])
+        [('IL-2', 'protein')]
+        [('Jurkat cells', 'cell_line')]
         """
         if isinstance(texts, (str, Document)):
             raise InputError("pipe takes a list of texts, and was given one; call the annotator itself with it")
@@ -185,7 +212,13 @@ class Annotator:
         threshold: Threshold = None,
         types: Iterable[str] | None = None,
     ) -> Iterator[Sentence]:
-        """The same for sentences that are tokenised already: tokens, tags and offsets as given, mentions as found."""
+        """Annotate tokenized sentences: yield each with its mentions, in token positions.
+
+        >>> from hyperspan import load
+        >>> [sentence] = load("genia").recognize([Sentence(["Jurkat", "cells"])])
+        >>> [(mention.span, mention.label) for mention in sentence.mentions]
+        [((0, 2), 'cell_line')]
+        """
         options = self.options(threshold, types)
         return (
             evolve(sentence, mentions=found.mentions, duplicates=(), annotated=None, forbidden=())
@@ -193,8 +226,7 @@ class Annotator:
             for sentence, found in zip(window, self.find(window, options), strict=True)
         )
 
-    # -- the steps of it, for front ends that compute the texts of many people together
-    # ------------------------------------
+    # -- the single steps, for front ends that batch the texts of several users ------------------------------------
 
     def options(
         self,
@@ -203,11 +235,11 @@ class Annotator:
         top_k: int = 0,
         candidates: float | None = None,
     ) -> DecodingOptions:
-        """What is asked for, or an error that says what cannot be."""
+        """Check the options against the labels of the model."""
         return decoding_options(self.labels, threshold, types, top_k, candidates)
 
     def split(self, given: str | Document) -> Document:
-        """A text with its sentences and tokens, those that it came with where it has any."""
+        """Split a text into sentences and tokens; a document with sentences keeps them."""
         if not isinstance(given, (str, Document)):
             raise InputError(
                 f"a text to annotate is {given!r:.50}, but must be a str or a Document, or for pipe a pair of one and Constraints"
@@ -230,15 +262,14 @@ class Annotator:
         return evolve(document, sentences=with_context(document.sentences, self.context)) if self.context else document
 
     def iter_sentences(self, document: Document) -> Iterator[Sentence]:
-        """The sentences that :meth:`split` gives a document, one after the other, for texts whose tokens would fill the
-        memory."""
+        """Yield the sentences that :meth:`split` makes one by one, for texts whose tokens would fill the memory."""
         if document.sentences:
             return iter(self.split(document).sentences)
         cut = iter_sentences(document.text, self.model.tokenizer)
         return with_context((self._check_length(sentence, document.id) for sentence in cut), self.context)
 
     def constraints(self, document: Document, constraints: Constraints) -> dict[int, Constraints]:
-        """The constraints of some sentences of a document, by their index, or an error that says what cannot be."""
+        """Return the constraints of a document by sentence index; raise an error for invalid ones."""
         if not constraints:
             return {}
         return constraints_by_sentence(document, constraints, self.labels, self.model.max_width, self.discontinuous)
@@ -249,7 +280,7 @@ class Annotator:
         options: DecodingOptions,
         constraints: Mapping[int, Constraints] | None = None,
     ) -> list[SentencePrediction]:
-        """The prediction for each sentence, in their order, whatever the batches in which it was computed."""
+        """Predict each sentence, in order; the result does not depend on the batches."""
         from hyperspan.inference.prediction import predict
 
         return predict(self.model, sentences, options, constraints or {})
@@ -262,7 +293,7 @@ class Annotator:
         keep_sentences: bool = True,
         on_words: OnWords | None = None,
     ) -> Iterator[Document | Failure]:
-        """One result for each text, in order: the document with its mentions, or why there is none."""
+        """Yield one result for each text, in order: the annotated document, or a failure."""
         pairs = map(_with_constraints, texts)
         for long, group in itertools.groupby(pairs, lambda pair: not keep_sentences and self._is_long(*pair)):
             if long:
@@ -274,7 +305,7 @@ class Annotator:
                 yield from self._annotate_window(window, options, on_words)
 
     def _is_long(self, given: str | Document, constraints: Constraints) -> bool:
-        """Whether a text is annotated part by part: not if all its sentences are there already, or are needed."""
+        """Whether a text is annotated part by part: not if it has sentences or constraints."""
         if constraints or not isinstance(given, (str, Document)):
             return False
         if isinstance(given, Document):
@@ -288,7 +319,7 @@ class Annotator:
     def _annotate_window(
         self, window: Sequence[_Prepared | Failure], options: DecodingOptions, on_words: OnWords | None
     ) -> Iterator[Document | Failure]:
-        """The results of a window; if it fails as a whole, each text alone, so that none fails because of others."""
+        """Annotate a window; if it fails as a whole, annotate each text alone, so that none fails because of others."""
         prepared = [one for one in window if isinstance(one, _Prepared)]
         try:
             results = iter(self._annotate_together(prepared, options))
@@ -315,7 +346,7 @@ class Annotator:
         return [assemble(one.document, [next(found) for _ in one.document.sentences], options) for one in prepared]
 
     def _annotate_long(self, given: str | Document, options: DecodingOptions, on_words: OnWords | None) -> Document:
-        """A text with its mentions, and nothing kept of its sentences but what was found in them."""
+        """Annotate a long text part by part and keep only the mentions of its sentences."""
         document = Document(given) if isinstance(given, str) else given
         parts: list[Document] = []
         for window in windows(self.iter_sentences(document), len, self.window):
@@ -334,7 +365,7 @@ class Annotator:
         )
 
     def can_take(self, sentence: Sentence) -> bool:
-        """Whether a sentence is not too long for the model."""
+        """Whether a sentence is short enough for the model."""
         length = len(sentence.tokens)
         return length * min(self.model.max_width or length, length) <= self.max_spans
 
@@ -351,7 +382,7 @@ class Annotator:
 
 
 def _with_constraints(text: Text) -> tuple[str | Document, Constraints]:
-    """A text and its constraints. What is no such pair is taken for a text, and refused as one."""
+    """Return a text and its constraints; anything but such a pair is treated as a text, and rejected there."""
     match text:
         case (given, Constraints() as constraints):
             return given, constraints

@@ -1,4 +1,4 @@
-"""From the predictions for sentences to a document with its mentions, by character."""
+"""Assemble the predictions of sentences into a document with mentions in characters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SentencePrediction:
 
 
 def assemble(document: Document, predictions: Sequence[SentencePrediction], options: DecodingOptions) -> Document:
-    """The document with the prediction for each of its sentences in place of its mentions."""
+    """Return the document with its mentions replaced by the predictions of its sentences."""
     pairs = list(zip(document.sentences, predictions, strict=True))
     text = document.text
     mentions = [by_characters(mention, words.offsets, text) for words, found in pairs for mention in found.mentions]
@@ -51,7 +51,7 @@ def assemble(document: Document, predictions: Sequence[SentencePrediction], opti
 
 
 def _with_found(sentence: Sentence, found: SentencePrediction) -> Sentence:
-    """The sentence with the mentions that were found in it alone, and without the words around it."""
+    """Return the sentence with only the found mentions, and without context words."""
     return trusted_sentence(sentence.tokens, sentence.offsets, found.mentions, sentence.tags)
 
 

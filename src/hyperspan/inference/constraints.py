@@ -1,4 +1,4 @@
-"""Mentions that are known to be there, or not: the rest is decoded given that."""
+"""Required and forbidden mentions, on which decoding is conditioned."""
 
 from __future__ import annotations
 
@@ -15,7 +15,18 @@ from hyperspan.types import Document, Mention, Sentence, Span, mention_set
 
 @frozen
 class Constraints:
-    """Mentions that a text or a sentence has, and has not: in characters of a text, in tokens of a sentence.
+    """Mentions that must be found (`require`) and must not be found (`forbid`).
+
+    Positions are characters for a text and tokens for a sentence. :meth:`hyperspan.Annotator.pipe` takes pairs of a
+    text and its constraints:
+
+    >>> from hyperspan import load
+    >>> text, known = "The IL-2 promoter.", Constraints(forbid=[Mention(4, 8, "protein")])
+    >>> [document] = load("genia").pipe([(text, known)])
+    >>> [mention.text for mention in document.mentions]
+    ['IL-2 promoter']
+
+    Constraints are true if there are any:
 
     >>> bool(Constraints()), bool(Constraints(require=[Mention(0, 3, "FAC")]))
     (False, True)
@@ -39,10 +50,10 @@ def constraints_by_sentence(
     max_width: int | None = None,
     discontinuous: DiscontinuousConfig | None = None,
 ) -> dict[int, Constraints]:
-    """The constraints of each sentence that has any, by its index, in tokens; those of the text are in characters.
+    """Convert the constraints of a document, in characters, to constraints of its sentences, in tokens, by index.
 
-    `max_width` is the most words of a mention of one part that a model finds, `discontinuous` what mentions of several
-    it finds.
+    `max_width` is the maximal width of a contiguous mention that the model finds, `discontinuous` the limits of
+    discontinuous ones.
 
     >>> words = Document("the zoo of Oz", sentences=[Sentence(["the", "zoo"], offsets=[(0, 3), (4, 7)])])
     >>> constraints_by_sentence(words, Constraints(require=[Mention(0, 7, "FAC")]), ["FAC"])
@@ -62,7 +73,7 @@ def constraints_by_sentence(
 
 
 def too_large(parts: Sequence[Span], max_width: int | None, discontinuous: DiscontinuousConfig | None) -> str:
-    """What a mention of these parts, in tokens, has that is more than a model finds, and what to do; "" if nothing is.
+    """Explain why a model cannot find a mention of these parts, in tokens, and what to do; "" if it can.
 
     >>> too_large([(0, 1), (6, 7)], 3, DiscontinuousConfig(gap=4))
     'has a gap of 5 words, and this model finds gaps of up to 4; choose parts with a narrower gap'
@@ -91,7 +102,7 @@ def too_large(parts: Sequence[Span], max_width: int | None, discontinuous: Disco
 
 
 class _TokenPlaces:
-    """Where the tokens of a document begin and end, as (sentence, token)."""
+    """The starts and ends of the tokens of a document, as (sentence, token)."""
 
     def __init__(
         self,
@@ -107,7 +118,7 @@ class _TokenPlaces:
         self.ends = {end: (s, i + 1) for s, sentence in numbered for i, (_, end) in enumerate(sentence.offsets)}
 
     def of(self, mention: Mention, what: str) -> tuple[int, Mention]:
-        """The sentence of a mention, and the mention in its tokens; or an error that says why there is none."""
+        """Return the sentence of a mention and the mention in tokens; raise an error if it has none."""
         shown = f"the mention {mention.label!r} at {_place(mention)} to {what}"
         self._check(mention, shown)
         ends = [self._tokens(part, mention, shown) for part in mention.parts]
@@ -121,7 +132,7 @@ class _TokenPlaces:
         return ends[0][0][0], Mention(parts[0][0], parts[-1][1], mention.label, tuple(parts))
 
     def _tokens(self, part: Span, mention: Mention, shown: str) -> tuple[Span, Span]:
-        """Where a part begins and ends, as (sentence, token)."""
+        """Return the start and end of a part, as (sentence, token)."""
         first, last = self.starts.get(part[0]), self.ends.get(part[1])
         if first is not None and last is not None:
             return first, last
@@ -144,7 +155,7 @@ def _place(mention: Mention) -> str:
 
 
 def _nearest(part: Span, document: Document) -> str:
-    """The remedy for a span that cuts words: the same with whole words."""
+    """Return the remedy for a span that cuts words: the span of the whole words."""
     touched = [span for sentence in document.sentences for span in _inside(sentence, part)]
     if not touched:
         return "there are only spaces; give a span with words"

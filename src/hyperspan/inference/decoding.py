@@ -1,4 +1,4 @@
-"""From a distribution over sets of mentions to the mentions that someone wants to see, with their probabilities."""
+"""Decode a distribution over mention sets into mentions with probabilities."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from hyperspan.structures.places import Places, rows_of_sets
 from hyperspan.types import Mention, trusted_mention
 
 AnyMentionSets = Sequence[Iterable[AnyMention]]
-"""One collection of mentions, with parts or without, for each sentence of a batch."""
+"""For each sentence of a batch, a collection of contiguous or discontinuous mentions."""
 
 
 class MentionDistribution(Protocol):
-    """What decoding asks of a distribution, that of a torch model or of the runtime."""
+    """The interface that decoding needs of a distribution, from torch or from the runtime."""
 
     @property
     def lengths(self) -> list[int]: ...
@@ -44,8 +44,7 @@ def decode(
     options: DecodingOptions,
     constraints: Sequence[Constraints] | None = None,
 ) -> list[SentencePrediction]:
-    """What the options ask for, for each sentence of a batch. Types are indices into the labels; constraints are one
-    per sentence.
+    """Decode each sentence of a batch as the options say. Types are indices into `labels`.
 
     >>> from hyperspan.structures.segmental_arrays import ArrayHypergraph, ScoreArrays
     >>> zeros = np.zeros((1, 1, 1))
@@ -80,7 +79,7 @@ def decode(
 
 
 def _add_mentions(places: Places, names: Sequence[str], to: Sequence[list[Mention]]) -> None:
-    """Adds the mentions at these places to the list of the sentence that each is in."""
+    """Add the mentions at these places to the lists of their sentences."""
     labels: dict[int, str] = dict(enumerate(names))
     parts = places.parts or repeat(())
     for (sentence, start, end, kind), probability, fragments in zip(
@@ -90,12 +89,12 @@ def _add_mentions(places: Places, names: Sequence[str], to: Sequence[list[Mentio
 
 
 def _by_type(mentions: Iterable[Mention], labels: Sequence[str]) -> list[AnyMention]:
-    """The mentions with labels that are wanted, as a distribution takes them."""
+    """Return the mentions with these labels in the form that a distribution takes."""
     return [with_parts(one.parts, labels.index(one.label)) for one in mentions if one.label in labels]
 
 
 def _required(constraints: Sequence[Constraints], names: Sequence[str]) -> np.ndarray:
-    """(mentions, 4): the required mentions of one part of these types."""
+    """(mentions, 4): the required contiguous mentions of these types."""
     contiguous = ([one for one in given.require if not one.fragments] for given in constraints)
     return rows_of_sets(
         [[(*one.span, names.index(one.label)) for one in some if one.label in names] for some in contiguous]
@@ -105,7 +104,7 @@ def _required(constraints: Sequence[Constraints], names: Sequence[str]) -> np.nd
 def _conditioned(
     distribution: MentionDistribution, labels: Sequence[str], constraints: Sequence[Constraints]
 ) -> MentionDistribution:
-    """The distribution given the constraints of each sentence."""
+    """Condition the distribution on the constraints of each sentence."""
     try:
         given = distribution.condition(
             require=[_by_type(one.require, labels) for one in constraints],

@@ -1,8 +1,8 @@
-"""Whether a text looks like what a model was trained on, so that front ends can say when it does not.
+"""Detect texts that are unlike the training text of a model.
 
-A text is foreign to a model if its words are more surprising than 99% of the model's own held-out text, or if the
-training text of another bundled model explains it much better than that of this bundled model does. The score, by which
-texts can be ranked, also counts a slightly better explanation.
+A text is foreign to a model if its words are more surprising than 99% of the model's held-out text, or if the profile
+of another bundled model explains it much better than the profile of this bundled model. The score, which ranks texts,
+also counts a slightly better explanation.
 """
 
 from __future__ import annotations
@@ -19,64 +19,65 @@ from hyperspan.text.language import has_words_of_another_language, is_mostly_lat
 from hyperspan.text.profile import WINDOW, TextProfile, WordCounts, excerpt, words_of
 
 SHORT = 30
-"""Words of a text below which it is only foreign if nearly all of its words are unknown, or it is in another
-language."""
+"""A text with fewer words is foreign only if nearly all words are unknown or it is in another language."""
 SHORTEST = 8
-"""Words of letters that every verdict needs, but for one on the script."""
+"""The alphabetic words that every verdict needs, except one on the script."""
 NEARLY_ALL = 0.8
-"""The share of unknown words, of those in lower case, from which on a short text is foreign: names are often
-unknown."""
+"""A short text is foreign from this share of unknown words, counted in lower-case words: names are often unknown."""
 _LEAST_LOWER = 5
-"""Words in lower case that a short text needs for that."""
+"""The lower-case words that this verdict needs."""
 MARGIN = 10.0
-"""The logarithm of how many times as probable 100 words are under another profile, from which on the score is 1."""
+"""The log-likelihood ratio of 100 words under another profile from which the score is 1."""
 CHANCE = 30.0
-"""What is added to the margin of a specialised model for the chance of 100 words, before a text is foreign: ordinary
-English of the first person is often a little more like novels than like English of many genres."""
+"""Added to the margin of a specialised model, to allow for chance in 100 words: ordinary first-person English is often
+a little more like novels than like English of many genres."""
 _SCALE = 50.0
-"""How much more evidence adds 1 to the score."""
+"""The additional evidence that adds 1 to the score."""
 ENOUGH = 200
-"""Texts after which a tally is full."""
+"""A tally is full after this many texts."""
 OWN_SHARE = 0.07
-"""The share of a model's own texts that is taken for foreign, and a little more: at most 5.2% were, of english."""
+"""An upper bound on the share of a model's own texts that count as foreign; measured: at most 5.2%, of english."""
 _UNLIKELY = 0.02
-"""A note on several texts is due if as many of a model's own were foreign less often than this."""
+"""A note on several texts needs a smaller probability than this under chance."""
 _MORE = 1.5
-"""Times the usual share of unknown words, from which on it is a reason."""
+"""Unknown words are named as the reason from this multiple of their usual share."""
 
 
 @dataclass(frozen=True)
 class DomainFit:
-    """How well a text fits a model. It is `foreign` if it is unlike what the model was trained on."""
+    """How well a text fits a model; `foreign` if it is unlike the training text."""
 
     score: float
-    """The higher, the less usual: with 1 less than 99% of the model's own text, or slightly more like that of another
-    model."""
+    """Higher is less usual; from 1, less usual than 99% of the model's own text, or slightly more like another
+    model's."""
     unknown: float
-    """The share of its words that the training text has not."""
+    """The share of its words that do not occur in the training text."""
     usual_unknown: float
-    """The same of held-out text of the model's own kind."""
+    """The same share in held-out text of the model's domain."""
     reason: str = ""
-    """Of a foreign text, the rest of a sentence about it, for people."""
+    """For a foreign text: the reason, as the end of a sentence."""
     better_model: str = ""
-    """The name of a bundled model that fits a foreign text clearly better, if there is one."""
+    """The bundled model that fits a foreign text clearly better, or ""."""
 
     @property
     def foreign(self) -> bool:
+        """Whether the text is unlike the training text."""
         return bool(self.reason)
 
     @property
     def note(self) -> str:
-        """A sentence for people; empty for a text that is not foreign."""
+        """A message for users; empty for a text that is not foreign."""
         return f"this text {self.reason}; {_advice(self.better_model)}" if self.foreign else ""
 
 
 class DomainCheck:
-    """Compares texts with what a model was trained on, and with the texts of the other bundled models.
+    """Compares texts with the profile of a model and those of the other bundled models.
 
     >>> check = DomainCheck.of(ModelCard.read(folder_of("genia")))
-    >>> fit = check("The company said on Tuesday that it will open three new offices in Seattle next year. Its managers expect more "
-    ...     "than 400 jobs, and the mayor of the city welcomed the decision.")
+    >>> fit = check(
+    ...     "The company said on Tuesday that it will open three new offices in Seattle next year. Its managers "
+    ...     "expect more than 400 jobs, and the mayor of the city welcomed the decision."
+    ... )
     >>> fit.foreign, fit.better_model
     (True, 'english')
     """
@@ -86,13 +87,13 @@ class DomainCheck:
 
     @classmethod
     def of(cls, card: ModelCard) -> DomainCheck | None:
-        """None for a model without a profile; an InputError for one with a wrong profile."""
+        """Make the check of a model; None without a profile, an InputError for an invalid one."""
         profile = TextProfile.from_table(card.profile)
         return None if profile is None else cls(card, profile)
 
     @classmethod
     def of_or_warn(cls, card: ModelCard) -> DomainCheck | None:
-        """The same; None and a warning for a wrong profile, since a model works without it."""
+        """The same, but None and a warning for an invalid profile, as a model works without it."""
         try:
             return cls.of(card)
         except InputError as error:
@@ -100,7 +101,7 @@ class DomainCheck:
             return None
 
     def __call__(self, text: str) -> DomainFit | None:
-        """How well a text fits; None for one of too few words to tell."""
+        """Return how well a text fits; None if it has too few words."""
         read = excerpt(text)
         counts = WordCounts.of(words_of(read))
         language = self._card.language
@@ -117,7 +118,7 @@ class DomainCheck:
         return replace(fit, reason=self._reason(counts), better_model=better.title if better else "")
 
     def score(self, counts: WordCounts) -> float:
-        """How unusual a text is, to rank texts by."""
+        """Return how unusual a text is, to rank texts."""
         rivals = self._evidence(counts) if self._is_bundled and counts.total >= SHORT else ()
         return max([self._distance(counts), *(1 + (nats - MARGIN) / _SCALE for nats in rivals)])
 
@@ -135,7 +136,7 @@ class DomainCheck:
         return self._profile.deviation(counts) / self._profile.limit
 
     def _evidence(self, counts: WordCounts) -> list[float]:
-        """The logarithm of how many times as probable each other profile makes a text, of 100 words at most."""
+        """The log-likelihood ratio of a text under each other profile, scaled to 100 words at most."""
         own, share = self._profile.nats_of(counts), min(1.0, WINDOW / counts.total)
         return [(own - other._profile.nats_of(counts)) * share for other in self._others]
 
@@ -145,18 +146,16 @@ class DomainCheck:
 
     @property
     def _is_bundled(self) -> bool:
-        """Whether the other bundled models can show a text to be foreign: they may know more of the text of a small
-        model than itself."""
+        """Whether other bundled models count as evidence: they may fit the text of a small model better than itself."""
         return len(self._others) < len(bundled_profiles())
 
     def _margin(self, counts: WordCounts) -> float:
-        """The evidence for this bundled model that makes a text foreign to another; chance matters less in a longer
-        text."""
+        """The evidence for this model that makes a text foreign to another; chance matters less in longer texts."""
         is_general = self._card.title == DEFAULT_MODEL
         return MARGIN + (0 if is_general else CHANCE * math.sqrt(WINDOW / max(WINDOW, counts.total)))
 
     def _rival(self, counts: WordCounts) -> DomainCheck | None:
-        """The bundled model whose training text explains a text much better than that of this bundled one."""
+        """The bundled model whose profile explains a text much better than that of this bundled model."""
         if not (self._is_bundled and self._others):
             return None
         found = zip(self._evidence(counts), self._others, strict=True)
@@ -164,8 +163,7 @@ class DomainCheck:
         return rival if nats >= rival._margin(counts) else None
 
     def _better(self, counts: WordCounts) -> ModelCard | None:
-        """The bundled model to use for a foreign text: one to which it is not foreign, the general one before the
-        others."""
+        """The bundled model to use for a foreign text: one that fits it, the general model before others."""
         fitting = [
             (other._card.title == DEFAULT_MODEL, nats, other._card)
             for nats, other in zip(self._evidence(counts), self._others, strict=True)
@@ -192,8 +190,7 @@ class DomainCheck:
 
 
 class DomainTally:
-    """Verdicts on several texts, of which some are foreign by chance: a note is due once more of them are than chance
-    explains.
+    """Counts the verdicts on several texts; has a note once more texts are foreign than chance explains.
 
     >>> tally = DomainTally()
     >>> for score, reason in ((1.2, "looks odd"), (1.5, "looks odder"), (0.4, "")):
@@ -207,15 +204,15 @@ class DomainTally:
         self._given = 0
         self._worst, self._name = DomainFit(0.0, 0.0, 0.0), ""
         self._better: set[str] = set()
-        """The models that fit the foreign texts better; "" for a text that none does."""
+        """The models that fit the foreign texts better; "" if none does."""
 
     @property
     def is_full(self) -> bool:
-        """Whether enough texts were judged; judging all of a long run would cost time and tell no more."""
+        """Whether enough texts were judged; more would cost time without more information."""
         return self.texts >= ENOUGH
 
     def add(self, fit: DomainFit | None, name: str = "") -> None:
-        """Counts a verdict, if there is one; a text without a name is called by its number."""
+        """Count a verdict, if there is one; a text without a name is named by its number."""
         self._given += 1
         if fit is None:
             return
@@ -228,8 +225,7 @@ class DomainTally:
 
     @property
     def note(self) -> str:
-        """A sentence for people; empty as long as too few are foreign. It names a better model if that is one for all
-        of them."""
+        """A message for users; empty while too few texts are foreign. It names a better model if all texts share it."""
         if not more_than_chance(self.foreign, self.texts):
             return ""
         if self._given == 1:
@@ -245,10 +241,10 @@ def _advice(better_model: str) -> str:
 
 
 def more_than_chance(foreign: int, texts: int) -> bool:
-    """Whether more texts are foreign than of a model's own by chance; a single text is judged by itself.
+    """Whether more texts are foreign than chance explains; a single text counts by itself.
 
-    >>> more_than_chance(1, 1), more_than_chance(1, 2), more_than_chance(2, 3), more_than_chance(3, 10), more_than_chance(4, 10)
-    (True, False, True, False, True)
+    >>> [more_than_chance(*counts) for counts in ((1, 1), (1, 2), (2, 3), (3, 10), (4, 10))]
+    [True, False, True, False, True]
     """
     if texts <= 1:
         return foreign > 0
@@ -263,10 +259,10 @@ def more_than_chance(foreign: int, texts: int) -> bool:
 
 
 def foreign_note(card: ModelCard, foreign: int, judged: int) -> str:
-    """How many of many texts are foreign to a model, for people; empty if chance explains it.
+    """A message on how many texts are foreign to a model; empty if chance explains it.
 
-    >>> foreign_note(ModelCard("zoo", domain="animals"), 7, 10)
-    '7 of 10 documents that were looked at look unlike what zoo (animals) was trained on (by chance, about 1 in 20 does); expect more errors there'
+    >>> foreign_note(ModelCard("zoo", domain="animals"), 7, 10)  # doctest: +ELLIPSIS
+    '7 of 10 documents that were looked at look unlike what zoo (animals) was trained on (...); expect more errors...'
     """
     if not more_than_chance(foreign, judged):
         return ""
@@ -278,7 +274,7 @@ def foreign_note(card: ModelCard, foreign: int, judged: int) -> str:
 
 @cache
 def bundled_profiles() -> tuple[tuple[ModelCard, TextProfile], ...]:
-    """The cards, titled with their names, and the profiles of the bundled models."""
+    """The cards, titled with the models' names, and the profiles of the bundled models."""
     found: list[tuple[ModelCard, TextProfile]] = []
     for name in bundled_models():
         try:

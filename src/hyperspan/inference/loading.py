@@ -1,4 +1,4 @@
-"""Models by their name or folder, ready to annotate."""
+"""Load models by name or folder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS = (
     ),
     *("biohd", "fofe", "joined", "katiyar-cardie", "layered", "transition"),
 )
-"""The built-in kinds of models, as :mod:`hyperspan.models.registry` has them, which needs torch."""
+"""The built-in kinds of models; the same as in :mod:`hyperspan.models.registry`, which needs torch."""
 _BUILT_IN = dict.fromkeys(KINDS)
 _DEVICE = re.compile(r"(cpu|cuda|mps|xpu)(:\d{1,3})?")
 
@@ -43,16 +43,23 @@ def load(
     precision: str = "float32",
     skip: float | None = None,
 ) -> Annotator:
-    """An annotator with a bundled model, by its name, or with the model in a folder.
+    """Load a bundled model, by name, or the model in a folder, and return an annotator.
 
-    Neural segmental and discontinuous models, such as the bundled ones, run on the CPU without torch; other models and
-    GPUs need it.
+    - `name_or_path`: a bundled model (english, genia, craft or litbank) or a folder that `hyperspan.train` wrote.
+    - `device`: where the model runs: cpu, cuda, cuda:1, … Neural segmental and discontinuous models, such as the
+      bundled ones, run on the CPU without PyTorch. GPUs and other models need it.
+    - `precision`: "float32", or "bfloat16", which is almost twice as fast on CPUs that support it; scores then have two
+      to three digits.
+    - `skip`: skip words that are unlikely to start a mention: those where, for all types, the score of starting no
+      mention exceeds that of starting one by more than this margin. The default None uses the margin that the model was
+      saved with, but only for the most probable set or thresholds of at least 0.1, without constraints. `math.inf`
+      skips no words.
 
-    With the precision "bfloat16" it is almost twice as fast on CPUs that can multiply such numbers, and its scores have
-    two to three digits. With `skip`, words that are unlikely to begin a mention are passed over: those where, for all
-    types, the score of beginning none is above that of beginning one by more than this. None takes the margin that the
-    model was saved with, and only where best sets or mentions of at least 0.1 are asked for, without constraints;
-    `math.inf` passes over none. docs/speed.md has what that saves and costs.
+    >>> annotate = load("genia")
+    >>> annotate.labels
+    ('DNA', 'RNA', 'cell_line', 'cell_type', 'protein')
+    >>> [(mention.text, mention.label) for mention in annotate("IL-2 binds.").mentions]
+    [('IL-2', 'protein')]
     """
     folder = folder_of(name_or_path)
     config, card = Config.of_model(folder), ModelCard.read_or_warn(folder)
@@ -67,7 +74,7 @@ def load(
 
 
 def kernels_obstacle() -> str | None:
-    """Why the C kernels do not run on the CPU; None where they do."""
+    """Return why the C kernels do not run on the CPU; None if they do."""
     for computation in ("encoder", "marginals", "argmax"):
         if choose(computation, "cpu") != "c":
             return obstacle(computation, "c", "cpu", forced()) or "is not allowed"
@@ -75,7 +82,7 @@ def kernels_obstacle() -> str | None:
 
 
 def _require_torch(folder: Path, config: Config, device: str) -> None:
-    """Raises an error that says why this model needs torch, unless it is installed."""
+    """Raise an error that explains why this model needs torch, unless torch is installed."""
     if find_spec("torch") is not None:
         return
     kind = config.model.kind
@@ -107,7 +114,7 @@ def _require_torch(folder: Path, config: Config, device: str) -> None:
 
 
 def _unserved(config: Config) -> str:
-    """The first setting, as a configuration has it, for which the runtime does not compute a model."""
+    """Return the first setting of the configuration that the runtime without torch does not support."""
     model, encoder = config.model, config.encoder
     if model.kind not in SERVED_KINDS:
         return f"model.kind = {model.kind!r}"
@@ -126,7 +133,7 @@ def _check_device(device: str) -> None:
     except RuntimeError:
         raise _no_device(device) from None
     try:
-        torch.empty(1, device=device).item()  # which a device that holds no numbers, such as meta, cannot
+        torch.empty(1, device=device).item()  # fails on devices without data, such as meta
     except (RuntimeError, AssertionError, NotImplementedError) as error:  # differs by how torch was built
         reason = str(error).partition("\n")[0].removesuffix(".")
         others = "" if device.startswith("cuda") else ", or cuda where there is a GPU"

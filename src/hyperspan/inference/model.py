@@ -1,4 +1,4 @@
-"""What annotating asks of a model, whether it is one of torch or of the runtime without it."""
+"""The interface that annotation needs of a model, with torch or in the runtime without it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class InferenceModel(Protocol):
     def reads_tags(self) -> bool: ...
     @property
     def discontinuous(self) -> bool:
-        """Whether mentions may have several parts, with words between them."""
+        """Whether mentions may be discontinuous."""
         ...
 
     @property
@@ -39,15 +39,15 @@ class InferenceModel(Protocol):
     @property
     def parameter_count(self) -> int: ...
     def inference(self) -> AbstractContextManager[Any]:
-        """Within it nothing is kept for gradients."""
+        """Return a context in which nothing is kept for gradients."""
         ...
 
     def distribution(self, sentences: Sequence[Sentence]) -> Any:
-        """A MentionDistribution (:mod:`hyperspan.inference.decoding`); types are indices into `labels`."""
+        """Return a MentionDistribution (:mod:`hyperspan.inference.decoding`); types are indices into `labels`."""
         ...
 
     def quick_distribution(self, sentences: Sequence[Sentence]) -> Any:
-        """The same for those who ask for best sets or probable mentions alone; it may take less time."""
+        """The same for callers that need only the best sets or probable mentions; it may be faster."""
         ...
 
     def save(self, folder: Path) -> None: ...

@@ -1,4 +1,4 @@
-"""What to decode, checked against the labels of a model: types, thresholds, alternatives and candidates."""
+"""The options of decoding, checked against the labels of a model: types, thresholds, alternatives, candidates."""
 
 from __future__ import annotations
 
@@ -8,34 +8,33 @@ from dataclasses import dataclass
 from hyperspan.errors import InputError, LabelError
 
 Threshold = float | Mapping[str | None, float] | Mapping[str, float] | None
-"""None for the most probable set; or the least probability, for all labels or by label (None or "*": the others)."""
+"""None for the most probable set; or a minimal probability, for all labels or by label (None or "*": all others)."""
 ANY_LABEL = "*"
-"""The name of all labels that are not named."""
+"""Stands for all other labels."""
 DEFAULT_THRESHOLD = 0.5
-"""For labels that are not named, where no threshold is given for the others: the fewest errors are expected."""
+"""The threshold of labels without one; it minimises the expected number of errors."""
 PROBABLE = 0.1
-"""Who asks for mentions of at least this probability alone does not mind if words are passed over
-(`segmental.skip_margin`)."""
+"""Words may be skipped (`segmental.skip_margin`) if only mentions of at least this probability are requested."""
 MAX_ALTERNATIVES = 10_000
 """The largest `top_k`."""
 
 
 @dataclass(frozen=True)
 class DecodingOptions:
-    """What to decode; types are indices into the labels of the model."""
+    """The options of decoding; types are indices into the labels of the model."""
 
     types: tuple[int, ...]
-    """The only types to look for."""
+    """The types to find."""
     thresholds: tuple[float, ...] | None = None
-    """For each of these types the least probability; None for the most probable set."""
+    """The minimal probability of each of these types; None for the most probable set."""
     top_k: int = 0
-    """How many of the most probable sets to add."""
+    """How many of the most probable sets to return as well."""
     candidates: float | None = None
-    """Also every mention that is at least this probable."""
+    """Also return every mention with at least this probability."""
 
     @property
     def probable_alone(self) -> bool:
-        """Whether only best sets, or mentions that are probable, are asked for.
+        """Whether only best sets or probable mentions are requested.
 
         >>> DecodingOptions((0,)).probable_alone, DecodingOptions((0,), candidates=0.01).probable_alone
         (True, False)
@@ -51,7 +50,7 @@ def decoding_options(
     top_k: int = 0,
     candidates: float | None = None,
 ) -> DecodingOptions:
-    """The options for a model with these labels, or an error that says what it cannot do.
+    """Make the options for a model with these labels; raise an error for invalid ones.
 
     >>> decoding_options(["DNA", "RNA", "protein"], threshold={"DNA": 0.3}, types=["protein", "DNA"])
     DecodingOptions(types=(0, 2), thresholds=(0.3, 0.5), top_k=0, candidates=None)
@@ -73,7 +72,7 @@ def decoding_options(
 
 
 def parse_thresholds(written: Iterable[str]) -> dict[str, float] | None:
-    """P and LABEL=P, as command lines and addresses have them, by label; None where there are none.
+    """Parse thresholds P and LABEL=P of command lines and URLs into a dict by label; None if there are none.
 
     >>> parse_thresholds(["0.5", "protein=0.3"])
     {'*': 0.5, 'protein': 0.3}
@@ -95,10 +94,12 @@ def parse_thresholds(written: Iterable[str]) -> dict[str, float] | None:
 
 
 def thresholds_by_label(threshold: Threshold) -> dict[str, float] | None:
-    """A threshold by label, that of the others always among them; None for None, or an error that says why it is none.
+    """Return the thresholds by label, always with "*"; None for None.
 
-    >>> thresholds_by_label(0.5) == thresholds_by_label({None: 0.5}) == {"*": 0.5}, thresholds_by_label({"protein": 0.3})
-    (True, {'*': 0.5, 'protein': 0.3})
+    >>> thresholds_by_label(0.5) == thresholds_by_label({None: 0.5}) == {"*": 0.5}
+    True
+    >>> thresholds_by_label({"protein": 0.3})
+    {'*': 0.5, 'protein': 0.3}
     """
     if threshold is None:
         return None

@@ -1,4 +1,4 @@
-"""Sentences to predictions, in batches of similar length, whatever the order they come in."""
+"""Predict sentences in batches of similar length."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def predict(
     options: DecodingOptions,
     constraints: Mapping[int, Constraints],
 ) -> list[SentencePrediction]:
-    """The prediction for each sentence, in their order; `constraints` are by the index of a sentence."""
+    """Predict each sentence, in order; `constraints` are by sentence index."""
     same = first_alike(sentences, constraints)
     lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
     predictions: dict[int, SentencePrediction] = {}
@@ -35,8 +35,7 @@ def predict(
 
 
 def first_alike(sentences: Sequence[Sentence], constraints: Mapping[int, Constraints]) -> list[int]:
-    """For each sentence the index of the first that is the same for a model. Lists and tables repeat sentences; each is
-    computed once.
+    """Return for each sentence the index of the first one that is equal for a model, so that each is computed once.
 
     >>> first_alike([Sentence(["a"]), Sentence(["b"]), Sentence(["a"])], {})
     [0, 1, 0]

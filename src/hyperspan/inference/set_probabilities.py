@@ -1,4 +1,4 @@
-"""What a model says of given sets of mentions: their exact probabilities, and those of each mention."""
+"""The exact probabilities of given mention sets under a model, and of each of their mentions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from hyperspan.structures.mentions import Mention as IndexedMention
 from hyperspan.types import ANY_LABEL, AnnotationScope, Mention, Sentence
 
 LEAST = 0.001
-"""The least probability of a mention of several parts; there are too many of those that are less probable."""
+"""The minimal probability of discontinuous mentions; there are too many less probable ones."""
 MentionSetsOfSentence = Sequence[Set[Mention]]
-"""Sets of mentions of one sentence, in its tokens."""
+"""Mention sets of one sentence, in tokens."""
 
 
 class JudgingDistribution(MentionDistribution, Protocol):
-    """A distribution that also says how probable given sets and all mentions are."""
+    """A distribution that also has marginals and the log-probabilities of given sets."""
 
     @property
     def marginals(self) -> Any: ...  # (B, n, c, m)
@@ -32,11 +32,11 @@ class JudgingDistribution(MentionDistribution, Protocol):
 
 
 class SetProbabilities(NamedTuple):
-    """The log-probability of each set of a sentence, and the probability of each mention that is in one of them.
+    """The log-probability of each set of a sentence, and the probability of each mention in them.
 
-    A set with a mention that the model cannot have is -inf, and that mention is not listed. Mentions of several parts
-    that are less probable than :data:`LEAST` are listed with 0. The log-probabilities are None where the distribution
-    has none that are exact.
+    A set with a mention that the model cannot represent has -inf, and that mention is not listed. Discontinuous
+    mentions less probable than :data:`LEAST` are listed with 0. Log-probabilities are None if the distribution has no
+    exact ones.
     """
 
     sets: tuple[float | None, ...]
@@ -51,11 +51,11 @@ def set_probabilities(
     *,
     known: Sequence[Sentence] | None = None,
 ) -> list[SetProbabilities]:
-    """For each sentence the probabilities of its sets, all sentences with the same number of them.
+    """Return the probabilities of the sets of each sentence; all sentences have the same number of sets.
 
-    With `types`, indices into the labels of the model, the distribution is that of the mentions of these types alone.
-    `known` are the same sentences as a corpus has them: where one is annotated in part, the probability of a set is
-    that of all sets that agree with it in what is known.
+    `types`, indices into the labels of the model, restrict the distribution to the mentions of these types. `known` are
+    the same sentences as annotated in a corpus: if one is partially annotated, the probability of a set is that of all
+    sets that agree with it on the known mentions.
 
     >>> from hyperspan import load
     >>> words, found = Sentence(["Jurkat", "cells"]), {Mention(0, 2, "cell_line")}
@@ -114,7 +114,7 @@ def _batch_probabilities(
 
 
 def _discontinuous(distribution: JudgingDistribution) -> list[dict[AnyMention, float]]:
-    """The probabilities of the mentions of several parts of each sentence, where they are not next to nothing."""
+    """Return the probabilities of the discontinuous mentions of each sentence, from :data:`LEAST` upwards."""
     found: list[dict[AnyMention, float]] = [{} for _ in distribution.lengths]
     [places] = distribution.places([[LEAST] * distribution.types])
     for row, probability, parts in zip(places.rows.tolist(), places.probabilities.tolist(), places.parts, strict=False):
@@ -130,8 +130,10 @@ def _log_probabilities(
     kinds: dict[str, int],
     decided: Sequence[set[IndexedMention] | None],
 ) -> list[float | None]:
-    """Of one set a sentence; -inf where one of its mentions is not possible. Only mentions that are decided must
-    agree."""
+    """Return the log-probability of one set per sentence; -inf if a mention is impossible.
+
+    Only decided mentions must agree.
+    """
     indexed: list[list[AnyMention]] = [
         [with_parts(one.parts, kinds[one.label]) for one in given if one in known]
         for given, known in zip(sets, possible, strict=True)
@@ -154,8 +156,7 @@ def _log_probabilities(
 
 
 def _decided(sentence: Sentence, kinds: dict[str, int], n: int, c: int) -> set[IndexedMention]:
-    """The mentions of which a sentence that is annotated in part says whether they are there: listed, absent or
-    forbidden."""
+    """Return the mentions that a partially annotated sentence decides: listed, absent or forbidden."""
     scope = sentence.annotated if sentence.annotated is not None else AnnotationScope()
     named = {
         (one.start, one.end, kinds[one.label]) for one in sentence.mentions if one.label in kinds and not one.fragments

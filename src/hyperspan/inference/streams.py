@@ -1,4 +1,4 @@
-"""Streams of texts in which some fail: windows of many at a time, and one result for each."""
+"""Streams of texts in which some may fail: windows of texts, and one result for each."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Failure:
-    """A text that cannot be annotated, and what it raised."""
+    """A text that cannot be annotated, with its exception."""
 
     given: str | Document
     error: BaseException
 
 
 def attempt(given: str | Document, function: Callable[[], _Result]) -> _Result | Failure:
-    """What a function returns, or its failure on a text; what stops a process is raised."""
+    """Return the result of a function or its failure; exceptions that end the program are raised."""
     try:
         return function()
     except EXIT_EXCEPTIONS:
@@ -32,7 +32,7 @@ def attempt(given: str | Document, function: Callable[[], _Result]) -> _Result |
 
 
 def windows(items: Iterable[_Item], words_in: Callable[[_Item], int], words: int) -> Iterator[list[_Item]]:
-    """The items in groups of about `words` words.
+    """Group items into windows of about `words` words.
 
     >>> list(windows(["a b", "", "c", "d"], lambda text: len(text.split()), words=4))
     [['a b', ''], ['c', 'd']]
@@ -41,7 +41,7 @@ def windows(items: Iterable[_Item], words_in: Callable[[_Item], int], words: int
     held = 0
     for item in items:
         window.append(item)
-        held += words_in(item) + 1  # so that items without words fill a window, too
+        held += words_in(item) + 1  # so that items without words fill a window too
         if held >= words:
             yield window
             window, held = [], 0
